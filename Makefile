@@ -1,0 +1,55 @@
+# Every target makes what it needs from nothing. PYTHON picks the interpreter of the environment:
+#   make test PYTHON=python3.13
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+INSTALLED_DOCS := $(VENV)/.installed-docs
+WORKERS ?= auto
+
+.PHONY: help demo test lint format docs bench audit
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo    private labels and a student from the Adult data, with a picture in output/"
+	@echo "make test    the tests and the examples in the docstrings"
+	@echo "make lint    ruff and mypy"
+	@echo "make format  let ruff rewrite the layout"
+	@echo "make docs    the documentation, in docs/_build/html"
+	@echo "make bench   labels per budget, and speed"
+	@echo "make audit   the long statistical tests"
+
+# Written last, so that an interrupted installation is taken up again.
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[plot,test]"
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
+demo: $(INSTALLED)
+	$(BIN)/python examples/demo.py
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(INSTALLED_DOCS)
+	$(BIN)/sphinx-build -W --keep-going -q -E -a -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+bench: $(INSTALLED)
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+audit: $(INSTALLED)
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow

@@ -1,0 +1,93 @@
+"""Differentially private learning by voting: the vote is counted, the ballots stay secret.
+
+Names are imported on first use, so that `secretballot.accounting` and the command line start
+without scikit-learn.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from secretballot import (
+        accounting,
+        audit,
+        checks,
+        datasets,
+        ensemble,
+        inspection,
+        mechanisms,
+    )
+    from secretballot.accounting import (
+        BudgetExceededError,
+        LedgerError,
+        PrivacyAccountant,
+        PrivacyLeakWarning,
+        PrivacyRemaining,
+        PrivacySpent,
+        RenyiCost,
+        calibrate,
+    )
+    from secretballot.datasets import load_adult
+    from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicData
+    from secretballot.mechanisms import ConfidentGNMax, GNMax
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "accounting",
+    "audit",
+    "checks",
+    "datasets",
+    "ensemble",
+    "inspection",
+    "mechanisms",
+    "BudgetExceededError",
+    "LedgerError",
+    "PrivacyAccountant",
+    "PrivacyLeakWarning",
+    "PrivacyRemaining",
+    "PrivacySpent",
+    "RenyiCost",
+    "calibrate",
+    "load_adult",
+    "PrivateLabels",
+    "PrivateTeacherEnsemble",
+    "PublicData",
+    "ConfidentGNMax",
+    "GNMax",
+    "__version__",
+]
+
+_HOME = {
+    "BudgetExceededError": "accounting",
+    "LedgerError": "accounting",
+    "PrivacyAccountant": "accounting",
+    "PrivacyLeakWarning": "accounting",
+    "PrivacyRemaining": "accounting",
+    "PrivacySpent": "accounting",
+    "RenyiCost": "accounting",
+    "calibrate": "accounting",
+    "load_adult": "datasets",
+    "PrivateLabels": "ensemble",
+    "PrivateTeacherEnsemble": "ensemble",
+    "PublicData": "ensemble",
+    "ConfidentGNMax": "mechanisms",
+    "GNMax": "mechanisms",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in __all__:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

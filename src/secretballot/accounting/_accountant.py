@@ -1,0 +1,318 @@
+"""The accountant: the one door through which anything private leaves."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.accounting._budget import Budget, Scope, budget_levels
+from secretballot.accounting._budget_handle import BudgetHandle
+from secretballot.accounting._calibrate import check_n_queries, least_noise
+from secretballot.accounting._errors import LedgerError, PrivacyLeakWarning
+from secretballot.accounting._ledger import Ledger
+from secretballot.accounting._ledger_entry import LedgerEntry, to_json
+from secretballot.accounting._limits import Limits, together
+from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
+from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
+
+M = TypeVar("M", bound=ReleaseMechanism)
+
+
+class PrivacyAccountant(BudgetHandle):
+    """The budget of one private data set, and the one door through which answers leave.
+
+    Copies, clones and pickles are handles on the same ledger: whoever holds one spends from the
+    same budget, in whichever process.
+
+    Parameters
+    ----------
+    epsilon : float or dict of str to float
+        The most that may ever be spent, for everyone alike or per level.
+    delta : float
+        The delta of the guarantee, the same for all levels.
+    unit : {"row", "owner", "label", "voter"}, default="row"
+        What is protected.
+    relation : {"replace", "add_remove"}, default="replace"
+        What neighbouring data sets differ in.
+    accounting : {"worst_case", "data_dependent"}, default="worst_case"
+        Charge the most over all data, or what the actual counts cost. The latter allows more
+        answers, but its epsilon and its stopping point are themselves sensitive: it warns.
+    order : float, default=None
+        The Renyi order at which the budget gates, fixed for good. None: the order at which a
+        Gaussian-like total that uses the budget up converts best. Infinity: basic composition.
+    approximation_delta : float, default=0.0
+        Part of `delta` set aside for mechanisms that have a delta of their own. At order infinity
+        it is all of `delta`.
+    ledger : path, default=None
+        A new file to record every spend in; `PrivacyAccountant.open` continues an existing one.
+        None: a private temporary file, deleted with the last handle of this process.
+    allow_seeded : bool, default=False
+        Whether reproducible noise, which protects nobody, is allowed on a named ledger.
+
+    See Also
+    --------
+    calibrate : Noise for a wanted epsilon, delta and number of queries.
+
+    Examples
+    --------
+    >>> from secretballot.accounting import PrivacyAccountant
+    >>> accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    >>> accountant
+    <PrivacyAccountant: epsilon=1, delta=1e-05 per row (replace), 0.0% spent>
+    >>> accountant.remaining().share
+    1.0
+    """
+
+    def __init__(
+        self,
+        epsilon: float | Mapping[str, float],
+        delta: float,
+        *,
+        unit: str = "row",
+        relation: str = "replace",
+        accounting: str = "worst_case",
+        order: float | None = None,
+        approximation_delta: float = 0.0,
+        ledger: str | os.PathLike[str] | None = None,
+        allow_seeded: bool = False,
+    ) -> None:
+        budget = Budget(
+            levels=budget_levels(epsilon, delta, order, approximation_delta),
+            unit=unit,
+            relation=relation,
+            accounting=accounting,
+            allow_seeded=allow_seeded,
+        )
+        _warn_data_dependent(budget)
+        self._ledger = Ledger.temporary(budget) if ledger is None else Ledger.create(ledger, budget)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: float | Mapping[str, float] | None = None,
+        delta: float | None = None,
+        unit: str | None = None,
+        relation: str | None = None,
+    ) -> PrivacyAccountant:
+        """Continue the budget of an existing ledger, after checking all of its entries.
+
+        Parameters
+        ----------
+        path : path
+            The ledger; never created.
+        epsilon, delta, unit, relation : default=None
+            What the budget is expected to be; None takes what the ledger says.
+
+        Returns
+        -------
+        PrivacyAccountant
+            A handle on the ledger.
+
+        Raises
+        ------
+        LedgerError
+            If it is missing, no ledger, altered, or of another budget.
+        """
+        ledger = Ledger.open(path)
+        budget = ledger.budget
+        expected = {"epsilon": epsilon, "delta": delta, "unit": unit, "relation": relation}
+        for name, value in expected.items():
+            recorded = getattr(budget, name)
+            if value is not None and value != recorded:
+                raise LedgerError(
+                    f"The ledger {ledger.path!r} was opened with {name}={recorded!r}, not with "
+                    f"{name}={value!r}. A budget is fixed for good: leave {name} out to continue "
+                    "it as it is."
+                )
+        _warn_data_dependent(budget)
+        accountant = cls.__new__(cls)
+        accountant._ledger = ledger
+        return accountant
+
+    def release(
+        self,
+        mechanism: ReleaseMechanism,
+        counts: ArrayLike,
+        *,
+        random_state: Any = None,
+        scope: Scope | None = None,
+        note: Mapping[str, Any] | None = None,
+    ) -> NDArray[Any]:
+        """Answer as many rows as the budget allows, and record their cost before returning.
+
+        Rows are taken in order. A row is begun only if the most it can cost fits on top of what
+        the rows before it *did* cost; otherwise the answer ends there. A mechanism whose rows are
+        parallel answers all of them or none.
+
+        Parameters
+        ----------
+        mechanism : mechanism
+            How the counts become an answer.
+        counts : array-like of shape (n_rows, n_columns)
+            Votes, or other counts, of the private data.
+        random_state : int, SeedSequence, Generator or None, default=None
+            None: a cryptographic generator. Anything else is reproducible and protects nobody: it
+            is for tests, warns, and is refused on a named ledger without `allow_seeded`.
+        scope : Scope, default=None
+            A part of the run with a cap of its own.
+        note : dict, default=None
+            Public facts about this release to keep with it in the ledger, such as an assumption
+            that the guarantee rests on.
+
+        Returns
+        -------
+        ndarray of shape (n_begun, ...)
+            The outcome of the rows that were begun, at most as many as `counts` has.
+
+        Raises
+        ------
+        BudgetExceededError
+            If not even one row fits; nothing was recorded.
+        LedgerError
+            If the spend can't be recorded.
+        """
+        budget = self._ledger.budget
+        check_mechanism(mechanism, budget.relation)
+        votes = mechanism.check_counts(counts)
+        n_rows = len(votes)
+        description = to_json(mechanism.describe(), "mechanism.describe()")
+        remark = to_json(dict(note or {}), "note")
+        limits = self._limits(scope)
+        seeded = self._check_random_state(random_state)
+        if not n_rows:
+            return mechanism.sample(votes, noise_generator(random_state))
+
+        known = votes if budget.accounting == "data_dependent" else None
+        parallel = mechanism.rows == "parallel"
+        n_columns = votes.shape[1] if votes.ndim > 1 else None
+        most = mechanism.max_cost(n_columns, known)
+        limits.check_most(most)
+        gated = together(most) if parallel else most
+        # Refusing before anything is drawn is only a courtesy; what counts is checked below.
+        limits.admit_first(self._ledger.totals(), gated)
+
+        if seeded:
+            warn_seeded()
+        outcome = np.asarray(mechanism.sample(votes, noise_generator(random_state)))
+        if len(outcome) != n_rows:
+            raise RuntimeError(
+                f"the mechanism's sample() answered {len(outcome)} rows instead of {n_rows}. "
+                "Nothing was released or recorded."
+            )
+        cost = mechanism.cost(outcome, known, n_columns=n_columns)
+        limits.check_cost(cost, most, n_rows)
+
+        with self._ledger.transaction() as transaction:
+            if parallel:
+                charges = together(cost)
+                begun = n_rows * limits.admit(transaction.totals, charges, gated, 1)
+            else:
+                begun = limits.admit(transaction.totals, cost, gated, n_rows)
+                charges = {group: each[:begun].sum() for group, each in cost.items()}
+            transaction.append(
+                LedgerEntry(
+                    mechanism=description,
+                    n_rows=begun,
+                    scope_id=scope.id if scope else None,
+                    scope_epsilon=scope.epsilon if scope else None,
+                    seeded=seeded,
+                    note=remark,
+                    charges=charges,
+                )
+            )
+        # A copy: a view would still hold, in its base, the rows that were not begun.
+        return outcome[:begun].copy()
+
+    def scope(self, epsilon: float | None = None) -> Scope:
+        """Return a new part of a run that may spend at most `epsilon` on its own.
+
+        Parameters
+        ----------
+        epsilon : float or None, default=None
+            The most that all releases in the scope together may spend, per level. None, or more
+            than the budget, leaves it to the budget.
+
+        Returns
+        -------
+        Scope
+            To be passed to `release` and `calibrate`.
+        """
+        scope = Scope.create(epsilon)
+        self._limits(scope)  # An epsilon too small to be certified is refused here.
+        return scope
+
+    def calibrate(
+        self,
+        make: Callable[..., M],
+        n_queries: int,
+        *,
+        n_columns: int | None = None,
+        scope: Scope | None = None,
+    ) -> M:
+        """Return the mechanism with the least noise at which `n_queries` rows fit what is left.
+
+        Parameters
+        ----------
+        make : type or callable
+            A mechanism with the field `sigma`, or a function from the amount of noise to a
+            mechanism.
+        n_queries : int
+            Rows to be answered, each charged the most it can cost.
+        n_columns : int, default=None
+            Columns of the counts (classes); None: any number.
+        scope : Scope, default=None
+            A part of the run with a cap of its own, which then has to hold too.
+
+        Returns
+        -------
+        mechanism
+            What `make` made.
+
+        Raises
+        ------
+        BudgetExceededError
+            If less than a thousandth is left.
+        """
+        relation = self._ledger.budget.relation
+        limits, totals = self._limits(scope), self._ledger.totals()
+        times = check_n_queries(n_queries)
+        limits.check_room(totals)
+
+        def load(mechanism: M, whole_curve: bool) -> float:
+            check_mechanism(mechanism, relation)
+            return limits.load(totals, mechanism, times, n_columns, whole_curve=whole_curve)
+
+        return least_noise(make, load)
+
+    def _limits(self, scope: Scope | None) -> Limits:
+        if scope is not None and not isinstance(scope, Scope):
+            raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
+        return Limits(self._ledger.budget, scope)
+
+    def _check_random_state(self, random_state: Any) -> bool:
+        seeded = is_seeded(random_state)
+        if seeded and not self.allow_seeded and self.ledger is not None:
+            raise ValueError(
+                f"random_state={random_state!r} makes the noise reproducible, which protects "
+                f"nobody, and is refused on the named ledger {self.ledger!r}. Leave "
+                "random_state=None, or open a ledger for experiments with allow_seeded=True."
+            )
+        return seeded
+
+
+def _warn_data_dependent(budget: Budget) -> None:
+    if budget.accounting == "data_dependent":
+        warnings.warn(
+            "accounting='data_dependent' charges what the actual votes cost: the epsilon it "
+            "reports, and where a run stops, are themselves sensitive and must not be published "
+            "as they are.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,108 @@
+"""A handle on a budget: what it is and how much of it is left, wherever the handle goes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from secretballot.accounting._budget import ONLY_LEVEL, LevelBudget
+from secretballot.accounting._errors import LedgerError
+from secretballot.accounting._ledger import Ledger
+from secretballot.accounting._ledger_entry import LedgerEntry
+from secretballot.accounting._report import (
+    PrivacyRemaining,
+    PrivacySpent,
+    as_html,
+    as_text,
+    remaining_for,
+    spent_on,
+)
+
+
+class BudgetHandle:
+    """What can be asked of a budget without spending any of it."""
+
+    _ledger: Ledger
+
+    def spent(self) -> PrivacySpent | dict[str, PrivacySpent]:
+        """Return what has been spent, per level if epsilon was given per level."""
+        by_level = self._spent_by_level()
+        return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
+
+    def remaining(self) -> PrivacyRemaining | dict[str, PrivacyRemaining]:
+        """Return what is left, per level if epsilon was given per level."""
+        totals = self._ledger.totals()
+        by_level = {
+            level.name: remaining_for(level, totals) for level in self._ledger.budget.levels
+        }
+        return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
+
+    def entries(self) -> list[LedgerEntry]:
+        """Return what the ledger holds, its hash chain checked: one entry per release."""
+        return self._ledger.entries()
+
+    @property
+    def epsilon(self) -> float | dict[str, float]:
+        """The most that may ever be spent, as it was given."""
+        return self._ledger.budget.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta of the guarantee."""
+        return self._ledger.budget.delta
+
+    @property
+    def levels(self) -> tuple[LevelBudget, ...]:
+        """The budget of each level, with the order it gates on."""
+        return self._ledger.budget.levels
+
+    @property
+    def unit(self) -> str:
+        """What is protected."""
+        return self._ledger.budget.unit
+
+    @property
+    def relation(self) -> str:
+        """What neighbouring data sets differ in."""
+        return self._ledger.budget.relation
+
+    @property
+    def accounting(self) -> str:
+        """Whether the worst case is charged, or what the actual counts cost."""
+        return self._ledger.budget.accounting
+
+    @property
+    def ledger(self) -> str | None:
+        """Path of the ledger; None if it is a temporary file."""
+        return None if self._ledger.is_temporary else self._ledger.path
+
+    @property
+    def allow_seeded(self) -> bool:
+        """Whether reproducible noise is allowed on a named ledger."""
+        return self._ledger.budget.allow_seeded
+
+    def _spent_by_level(self) -> dict[str, PrivacySpent]:
+        totals = self._ledger.totals()
+        return {level.name: spent_on(level, totals) for level in self._ledger.budget.levels}
+
+    def _spent_or_none(self) -> dict[str, PrivacySpent] | None:
+        try:
+            return self._spent_by_level()
+        except LedgerError:
+            return None  # What is shown in a notebook must not depend on a file.
+
+    def __repr__(self) -> str:
+        return as_text(self._ledger.budget, self._spent_or_none())
+
+    def _repr_html_(self) -> str:
+        name = self.ledger or "temporary"
+        return as_html(self._ledger.budget, self._spent_or_none(), name)
+
+    # Copies are the same budget: were it copied with its estimator, a search would spend unseen.
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self

@@ -1,0 +1,145 @@
+"""One root-find that finds the noise for any mechanism."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from secretballot.accounting._budget import Budget, budget_levels
+from secretballot.accounting._ledger_entry import Totals
+from secretballot.accounting._limits import Limits
+from secretballot.accounting._protocol import ReleaseMechanism
+
+M = TypeVar("M", bound=ReleaseMechanism)
+
+#: Noise outside this range is neither private nor useful.
+_LEAST, _MOST = 1e-6, 1e12
+
+
+def calibrate(
+    make: Callable[..., M],
+    *,
+    epsilon: float | Mapping[str, float],
+    delta: float,
+    n_queries: int,
+    n_columns: int | None = None,
+    order: float | None = None,
+    approximation_delta: float = 0.0,
+) -> M:
+    """Return the mechanism with the least noise at which `n_queries` rows fit a budget.
+
+    Parameters
+    ----------
+    make : type or callable
+        A mechanism with the field `sigma`, or a function from the amount of noise to a mechanism,
+        whose cost must fall as the noise grows.
+    epsilon, delta : float
+        The privacy wanted for all queries together; `epsilon` may be one number per level.
+    n_queries : int
+        Rows to be answered, each charged the most it can cost. One release of a mechanism whose
+        rows are parallel costs as much as its dearest row, however many there are.
+    n_columns : int, default=None
+        Columns of the counts (classes), where the cost depends on it; None: any number.
+    order : float, default=None
+        The Renyi order of the budget; chosen as `PrivacyAccountant` does if None.
+    approximation_delta : float, default=0.0
+        Part of `delta` set aside for mechanisms with a delta of their own.
+
+    Returns
+    -------
+    mechanism
+        What `make` made; `n_queries` of its rows fit.
+
+    Raises
+    ------
+    ValueError
+        If no amount of noise is enough.
+
+    See Also
+    --------
+    PrivacyAccountant.calibrate : The same for what is left of a budget.
+    """
+    levels = budget_levels(epsilon, delta, order, approximation_delta)
+    limits, nothing = Limits(Budget(levels=levels)), Totals(digest="")
+    times = check_n_queries(n_queries)
+
+    def load(mechanism: M, whole_curve: bool) -> float:
+        return limits.load(nothing, mechanism, times, n_columns, whole_curve=whole_curve)
+
+    return least_noise(make, load)
+
+
+def check_n_queries(n_queries: Any) -> int:
+    """Return a number of rows, or ValueError."""
+    valid = isinstance(n_queries, numbers.Integral) and not isinstance(n_queries, bool)
+    if not valid or n_queries < 1:
+        raise ValueError(f"n_queries={n_queries!r} must be an integer of at least 1.")
+    return int(n_queries)
+
+
+def least_noise(make: Callable[..., M], load: Callable[[M, bool], float]) -> M:
+    """Return ``make(noise)`` for the least noise with ``load`` at most 1.
+
+    ``load(mechanism, whole_curve)`` falls as the noise grows. The search looks at the gate order
+    alone; the answer is certified with the whole curve that a release will be charged.
+    """
+    from scipy.optimize import brentq
+
+    build = _builder(make)
+
+    def excess(log_noise: float) -> float:
+        used = load(build(math.exp(log_noise)), False)
+        return math.log(min(max(used, 1e-300), 1e300))
+
+    high = 0.0
+    while (over := excess(high)) > 0:
+        if high >= math.log(_MOST):
+            raise _never()
+        # Most costs fall with the square of the noise, so this lands just above the answer.
+        high = min(high + max(over / 2 * 1.01, 0.5) if over < 600 else high + 7, math.log(_MOST))
+    low = high - 0.5
+    while low > math.log(_LEAST) and excess(low) <= 0:
+        high, low = low, max(low - 2 * (high - low), math.log(_LEAST))
+    within = excess(low) <= 0  # Even the least noise is enough.
+    noise, step = math.exp(low if within else brentq(excess, low, high, xtol=1e-10)), 1e-10
+    while noise < math.exp(high) and load(build(noise), False) > 1:
+        noise, step = noise * (1 + step), step * 2
+    while (beyond := load(build(noise), True)) > 1:
+        # More than is missing, because a whole curve can take seconds and the next amount of
+        # noise has rounding of its own.
+        noise *= min(beyond, 10.0) ** 2
+        if noise > _MOST:
+            raise _never()
+    return build(noise)
+
+
+def _never() -> ValueError:
+    return ValueError(
+        f"no amount of noise up to {_MOST:g} makes the queries fit this budget; ask for fewer "
+        "queries, or for a larger epsilon or delta."
+    )
+
+
+def _builder(make: Callable[..., M]) -> Callable[[float], M]:
+    if not isinstance(make, type):
+        if not callable(make):
+            raise TypeError(
+                f"make={make!r} must be a mechanism class with a field sigma, or a function from "
+                "the amount of noise to a mechanism."
+            )
+        return make
+    needed = [
+        name
+        for name, parameter in inspect.signature(make).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    ]
+    if "sigma" not in inspect.signature(make).parameters or set(needed) - {"sigma"}:
+        others = ", ".join(f"{name}=..." for name in needed) or "..."
+        raise TypeError(
+            f"make={make.__name__} can't be built from sigma alone; pass a function from the "
+            f"amount of noise to a mechanism: lambda noise: {make.__name__}({others})."
+        )
+    return lambda noise: make(sigma=noise)

@@ -1,0 +1,159 @@
+"""Which rows a budget lets through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from secretballot.accounting._budget import Budget, Scope, best_order, gate_budget
+from secretballot.accounting._cost import RenyiCost
+from secretballot.accounting._protocol import EVERYONE, split_group
+
+Costs = Mapping[str, RenyiCost]
+
+#: What is left free when noise is calibrated, relative to the room: sums of very many rows are
+#: rounded, and the last row must still fit.
+CALIBRATION_MARGIN = 1e-9
+
+#: A smaller share of a budget is what calibration and rounding left over: it would buy answers
+#: under thirty times the noise.
+WORTH_SPENDING = 1e-3
+
+
+def level_cost(charges: Costs, level: str) -> RenyiCost:
+    """Return what a level has spent: its own and everyone's charges, and its dearest member's."""
+    total = RenyiCost.zero()
+    for group in (EVERYONE, level):
+        if group in charges:
+            total = total + charges[group]
+    members = [cost for group, cost in charges.items() if _is_member(group, level)]
+    return total + reduce(RenyiCost.parallel, members) if members else total
+
+
+def _is_member(group: str, level: str) -> bool:
+    owner, member = split_group(group)
+    return owner == level and bool(member)
+
+
+def _prefix(base: float, cost: Any, most: Any, limit: float, n_rows: int) -> int:
+    """Count the rows that begin one after the other: all earlier costs and its own most fit."""
+    before = np.zeros(n_rows)
+    np.cumsum(np.broadcast_to(cost, n_rows)[:-1], out=before[1:])
+    fits = base + before + most <= limit
+    return n_rows if fits.all() else int(np.argmin(fits))
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The limits of one level: `renyi` at one order, and `delta` for approximations."""
+
+    level: str
+    order: float
+    renyi: float
+    delta: float
+
+    def _limits(self) -> Iterable[tuple[str, Callable[[RenyiCost], Any], float]]:
+        """Yield what is limited, how it is read off a cost, and the limit."""
+        yield f"divergence at the Renyi order {self.order:g}", self._divergence, self.renyi
+        if self.delta < math.inf:
+            yield "delta for approximations", lambda cost: cost.delta, self.delta
+
+    def _divergence(self, cost: RenyiCost) -> Any:
+        return cost.at(self.order)
+
+    def _lines(
+        self, value: Callable[[RenyiCost], Any], spent: Costs, *loads: Costs
+    ) -> Iterable[tuple[float, list[Any]]]:
+        """Yield, per member, what it has spent and what it would be charged on top.
+
+        Members that this release doesn't name differ only in what they have spent, so the dearest
+        stands for them (and for a level without members).
+        """
+
+        def shared(costs: Costs) -> Any:
+            groups = [costs[group] for group in (EVERYONE, self.level) if group in costs]
+            return sum((value(cost) for cost in groups), 0.0)
+
+        base = float(shared(spent))
+        common = [shared(load) for load in loads]
+        named = {g for load in loads for g in load if _is_member(g, self.level)}
+        idle = [
+            float(value(cost))
+            for group, cost in spent.items()
+            if _is_member(group, self.level) and group not in named
+        ]
+        yield base + max(idle, default=0.0), common
+        for group in named:
+            own = float(value(spent[group])) if group in spent else 0.0
+            yield (
+                base + own,
+                [
+                    part + value(load[group]) if group in load else part
+                    for part, load in zip(common, loads, strict=True)
+                ],
+            )
+
+    def rows(self, spent: Costs, cost: Costs, most: Costs, n_rows: int) -> int:
+        """Return how many of the rows, in order, may be begun."""
+        return min(
+            _prefix(base, did, at_most, limit, n_rows)
+            for _, value, limit in self._limits()
+            for base, (did, at_most) in self._lines(value, spent, cost, most)
+        )
+
+    def shortfall(self, spent: Costs, most: Costs) -> str:
+        """Say what one row can cost where it doesn't fit, and what is left there."""
+        for what, value, limit in self._limits():
+            for base, (one,) in self._lines(value, spent, most):
+                if not base + one <= limit:
+                    return f"{float(one):.6g} of {what}, and {max(limit - base, 0):.6g} is left"
+        return "nothing"
+
+    def is_used_up(self, spent: Costs) -> bool:
+        """Whether nothing that is worth spending is left at the gate order."""
+        used = float(level_cost(spent, self.level).at(self.order))
+        return used >= self.renyi * (1 - WORTH_SPENDING)
+
+    def load(self, spent: Costs, most: Costs, times: int) -> float:
+        """Return `times` times `most` as a share of the room that is left; infinite if none is."""
+        worst = 0.0
+        for _, value, limit in self._limits():
+            for base, (one,) in self._lines(value, spent, most):
+                wanted = times * float(np.max(one))
+                room = (limit - base) * (1 - CALIBRATION_MARGIN) - 4e-16 * limit
+                if wanted > 0:
+                    worst = max(worst, wanted / room if room > 0 else math.inf)
+        return worst
+
+
+def budget_gates(budget: Budget) -> list[Gate]:
+    """Return the gates of a budget, one per level."""
+    return [
+        Gate(level.name, level.order, level.renyi, level.approximation_delta)
+        for level in budget.levels
+    ]
+
+
+def scope_gates(budget: Budget, scope: Scope) -> list[Gate]:
+    """Return the gates of what one scope may spend on its own, one per level.
+
+    Each gates on the order best for the scope, which is fixed by (epsilon, delta) alone and so
+    before anything is released. Its deltas are capped by the budget's, of which they are a part.
+    """
+    if scope.epsilon is None:
+        return []
+    gates = []
+    for level in budget.levels:
+        if math.isinf(level.order):
+            order, spare = level.order, level.delta
+        else:
+            spare = level.delta - level.approximation_delta
+            order = best_order(scope.epsilon, spare)
+        allowed = gate_budget(scope.epsilon, spare, order)
+        gates.append(Gate(level.name, order, allowed, math.inf))
+    return gates

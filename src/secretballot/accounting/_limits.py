@@ -1,0 +1,133 @@
+"""Everything that a release has to stay within: the budget, and the scope it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from secretballot.accounting._budget import Budget, Scope
+from secretballot.accounting._cost import RenyiCost
+from secretballot.accounting._errors import BudgetExceededError
+from secretballot.accounting._gate import Costs, Gate, budget_gates, scope_gates
+from secretballot.accounting._ledger_entry import Totals
+from secretballot.accounting._protocol import ReleaseMechanism, check_groups
+
+
+class Limits:
+    """The gates of a budget and of one scope, against the totals of a ledger."""
+
+    def __init__(self, budget: Budget, scope: Scope | None = None) -> None:
+        self._budget = budget
+        self._scope = scope
+        self._gates = budget_gates(budget)
+        self._scope_gates = scope_gates(budget, scope) if scope else []
+
+    def _gates_and_spent(self, totals: Totals) -> Iterator[tuple[Gate, Costs]]:
+        for gate in self._gates:
+            yield gate, totals.charges
+        if self._scope is None:
+            return
+        recorded = totals.scope_epsilon.get(self._scope.id, self._scope.epsilon)
+        if recorded != self._scope.epsilon:
+            raise ValueError(
+                f"scope={self._scope!r} is in the ledger with epsilon={recorded!r}; a scope's cap "
+                "is fixed by its first release. Make another one with accountant.scope(epsilon)."
+            )
+        for gate in self._scope_gates:
+            yield gate, totals.scopes.get(self._scope.id, {})
+
+    def _of(self, gate: Gate) -> str:
+        where = "of this scope" if gate in self._scope_gates else "of the budget"
+        return where if len(self._budget.levels) == 1 else f"{where} (level {gate.level!r})"
+
+    def check_most(self, most: Costs) -> None:
+        """Refuse a mechanism whose costs don't suit the budget, whatever is left of it."""
+        check_groups(most, self._budget.names, "max_cost()")
+        if not any((cost.delta > 0).any() for cost in most.values()):
+            return
+        for level in self._budget.levels:
+            if level.approximation_delta == 0:
+                raise ValueError(
+                    "the mechanism has a delta of its own, and this budget has set none aside: "
+                    f"approximation_delta=0.0 of delta={level.delta:g}. Open a budget with "
+                    "approximation_delta=, or with order=inf (basic composition)."
+                )
+
+    def check_cost(self, cost: Costs, most: Costs, n_rows: int) -> None:
+        """Refuse realised costs that are not per row, or above what was promised."""
+        check_groups(cost, self._budget.names, "cost()")
+        for group, realised in cost.items():
+            if realised.shape != (n_rows,):
+                raise RuntimeError(
+                    f"the mechanism's cost() has shape {realised.shape} for {group!r} instead of "
+                    f"({n_rows},), one cost per row. Nothing was released or recorded."
+                )
+            promised = most.get(group, RenyiCost.zero())
+            pairs = [(realised.at(g.order), promised.at(g.order)) for g in self._gates]
+            for did, at_most in [*pairs, (realised.delta, promised.delta)]:
+                # Room for rounding only: whoever charges by outcome computes the two alike.
+                if (did > at_most * (1 + 1e-9)).any():
+                    raise RuntimeError(
+                        f"the mechanism charges more to {group!r} than its max_cost() allows, "
+                        "which is a fault of the mechanism. Nothing was released or recorded."
+                    )
+
+    def admit(self, totals: Totals, cost: Costs, most: Costs, n_rows: int) -> int:
+        """Return how many of the rows, in order, are begun; BudgetExceededError if none is."""
+        begun = n_rows
+        for gate, spent in self._gates_and_spent(totals):
+            begun = min(begun, gate.rows(spent, cost, most, n_rows))
+            if not begun:
+                self._refuse(gate, spent, most)
+        return begun
+
+    def admit_first(self, totals: Totals, most: Costs) -> None:
+        """Raise BudgetExceededError if not even one row fits."""
+        one = {group: each[:1] if each.shape else each for group, each in most.items()}
+        self.admit(totals, {}, one, 1)
+
+    def _refuse(self, gate: Gate, spent: Costs, most: Costs) -> None:
+        one = {group: each[0] if each.shape else each for group, each in most.items()}
+        raise BudgetExceededError(
+            f"The first row does not fit what is left {self._of(gate)}: it can cost "
+            f"{gate.shortfall(spent, one)}. Nothing was released or recorded. Use more noise, or "
+            "accept that this budget is used up."
+        )
+
+    def check_room(self, totals: Totals) -> None:
+        """Raise BudgetExceededError if nothing is left that noise could be calibrated to."""
+        for gate, spent in self._gates_and_spent(totals):
+            if gate.is_used_up(spent):
+                raise BudgetExceededError(
+                    f"Next to nothing is left {self._of(gate)}: noise that fits it would drown "
+                    "every answer."
+                )
+
+    def load(
+        self,
+        totals: Totals,
+        mechanism: ReleaseMechanism,
+        n_queries: int,
+        n_columns: int | None,
+        *,
+        whole_curve: bool,
+    ) -> float:
+        """Return the most that rows can cost as a share of what is left; at most 1 fits.
+
+        Without `whole_curve` the mechanism may compute the gate orders alone, which is quicker
+        and not always to the last digit what a release will be charged.
+        """
+        times = 1 if mechanism.rows == "parallel" else n_queries
+        curves: dict[float | None, Costs] = {}
+        worst = 0.0
+        for gate, spent in self._gates_and_spent(totals):
+            order = None if whole_curve else gate.order
+            if order not in curves:
+                curves[order] = mechanism.max_cost(n_columns, order=order)
+                self.check_most(curves[order])
+            worst = max(worst, gate.load(spent, curves[order], times))
+        return worst
+
+
+def together(costs: Mapping[str, RenyiCost]) -> dict[str, RenyiCost]:
+    """Return rows of disjoint people as the one row that they cost."""
+    return {group: each.max() if each.shape else each for group, each in costs.items()}

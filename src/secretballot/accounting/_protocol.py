@@ -1,0 +1,97 @@
+"""What the accountant asks of a mechanism, and the names of those whom a release charges."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.accounting._cost import RenyiCost
+
+#: The group of a cost that every level of a budget pays alike.
+EVERYONE = "*"
+
+#: Between a level and one of its members in the name of a group.
+MEMBER_SEPARATOR = "/"
+
+Costs = dict[str, RenyiCost]
+
+
+class ReleaseMechanism(Protocol):
+    """How counts become a private answer, and what that costs.
+
+    Costs are keyed by group: `EVERYONE`, a level of the budget, or ``"level/member"`` for a part
+    of a level that is charged on its own. A level has spent what was charged to everyone and to
+    itself, plus the largest charge of its members.
+    """
+
+    relations: ClassVar[frozenset[str]]
+    rows: ClassVar[str]
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
+        """Return the counts as an array with one row per query, or raise ValueError."""
+
+    def sample(self, counts: Any, rng: np.random.Generator) -> NDArray[Any]:
+        """Draw the outcome, one row per row of `counts`."""
+
+    def max_cost(
+        self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None
+    ) -> Costs:
+        """Return the most that one row can cost; per row if `counts` are given.
+
+        With `order`, the other orders of the curve may be left infinite.
+        """
+
+    def cost(self, outcome: Any, counts: Any = None, *, n_columns: int | None = None) -> Costs:
+        """Return what each row of `outcome` did cost, never more than `max_cost`."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the public parameters, for the ledger."""
+
+
+_MEMBERS = ("relations", "rows", "check_counts", "sample", "max_cost", "cost", "describe")
+
+
+def check_mechanism(mechanism: object, relation: str) -> None:
+    """Refuse what is no mechanism, or one that is not proven for `relation`."""
+    missing = [name for name in _MEMBERS if not hasattr(mechanism, name)]
+    if missing or isinstance(mechanism, type):
+        raise TypeError(
+            f"mechanism={mechanism!r} is not a mechanism"
+            + (f" (it has no {missing[0]!r})" if missing else " but a class")
+            + "; pass an instance such as GNMax(sigma=40)."
+        )
+    rows, relations = getattr(mechanism, "rows"), getattr(mechanism, "relations")  # noqa: B009
+    if rows not in ("sequential", "parallel"):
+        raise ValueError(f"mechanism.rows={rows!r} must be 'sequential' or 'parallel'.")
+    if relation not in relations:
+        raise ValueError(
+            f"mechanism={mechanism!r} is proven for the relation(s) "
+            f"{', '.join(sorted(relations))}, but this budget protects under "
+            f"relation={relation!r}; use a mechanism proven for it, or another accountant."
+        )
+
+
+def split_group(group: str) -> tuple[str, str]:
+    """Return the level of a group and its member, ``""`` for the level itself."""
+    level, _, member = group.partition(MEMBER_SEPARATOR)
+    return level, member
+
+
+def check_groups(groups: Iterable[str], levels: Collection[str], source: str) -> None:
+    """Refuse costs of levels that the budget doesn't have, or that forget one it has."""
+    charged = {split_group(group)[0] for group in groups}
+    unknown = sorted(charged - {EVERYONE, *levels})
+    if unknown:
+        raise ValueError(
+            f"{source} charges the level {unknown[0]!r}, which this budget does not have; its "
+            f"levels are {', '.join(map(repr, levels))}."
+        )
+    left_out = [level for level in levels if level not in charged]
+    if left_out and EVERYONE not in charged:
+        raise ValueError(
+            f"{source} charges nothing to the level {left_out[0]!r} of this budget; a mechanism "
+            f"has to say what every level pays ({EVERYONE!r} stands for all alike)."
+        )

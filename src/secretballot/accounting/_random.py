@@ -1,0 +1,60 @@
+"""Where the noise comes from."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from secretballot.accounting._errors import PrivacyLeakWarning
+
+_warned = False
+
+
+def is_seeded(random_state: Any) -> bool:
+    """Whether the noise would be reproducible; ValueError if it is no source of noise."""
+    if random_state is None:
+        return False
+    is_int = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if (is_int and random_state >= 0) or isinstance(
+        random_state, np.random.SeedSequence | np.random.Generator
+    ):
+        return True
+    raise ValueError(
+        f"random_state={random_state!r} is not a source of noise; use None (a cryptographic "
+        "generator), or for tests a non-negative int, numpy.random.SeedSequence or "
+        "numpy.random.Generator."
+    )
+
+
+def noise_generator(random_state: Any = None) -> np.random.Generator:
+    """Return the generator of one release.
+
+    None is a fresh stream of ChaCha with 20 rounds, keyed by the operating system: it can't be
+    continued or run backwards from what was released, and a forked child never repeats it.
+    """
+    if random_state is not None:
+        return np.random.default_rng(random_state)
+    import randomgen
+
+    # A key, not a seed: seeds are stretched by a generator that is not cryptographic.
+    key = int.from_bytes(os.urandom(32), "little")
+    return np.random.Generator(randomgen.ChaCha(key=key, rounds=20))
+
+
+def warn_seeded() -> None:
+    """Say once per process that reproducible noise protects nobody."""
+    global _warned
+    if _warned:
+        return
+    warnings.warn(
+        "Noise drawn with random_state is reproducible and protects nobody: whoever knows the "
+        "seed can subtract it. It is for tests and examples; leave random_state=None to protect.",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )
+    # Not before: where warnings are errors, every seeded release has to fail alike.
+    _warned = True

@@ -1,0 +1,158 @@
+"""How much of a budget is spent and left, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+from secretballot.accounting._budget import Budget, LevelBudget
+from secretballot.accounting._cost import RenyiCost
+from secretballot.accounting._gate import level_cost
+from secretballot.accounting._ledger_entry import Totals
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySpent:
+    """What has been spent on the people of one level.
+
+    Attributes
+    ----------
+    level : str
+        The level, ``"everyone"`` for a budget without levels.
+    epsilon : float
+        What the cost so far converts to. A reading, not a guarantee: which costs occur depends on
+        what was released, and only the budget was fixed before.
+    delta : float
+        The delta of the reading, the budget's.
+    share : float
+        Share of the budget that is used up, between 0 and 1.
+    order : float
+        The Renyi order at which the budget gates.
+    renyi : float
+        What was spent at that order.
+    n_releases : int
+        Releases recorded.
+    n_rows : int
+        Rows answered or begun in them.
+    cost : RenyiCost
+        The whole curve.
+    """
+
+    level: str
+    epsilon: float
+    delta: float
+    share: float
+    order: float
+    renyi: float
+    n_releases: int
+    n_rows: int
+    cost: RenyiCost
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyRemaining:
+    """What is left for the people of one level.
+
+    Attributes
+    ----------
+    level : str
+        The level, ``"everyone"`` for a budget without levels.
+    share : float
+        Share of the budget that is left, between 0 and 1.
+    renyi : float
+        What may still be spent at the gate order.
+    order : float
+        The Renyi order at which the budget gates.
+    delta : float
+        What is left of the delta set aside for approximations.
+    """
+
+    level: str
+    share: float
+    renyi: float
+    order: float
+    delta: float
+
+
+def spent_on(level: LevelBudget, totals: Totals) -> PrivacySpent:
+    """Sum up one level of a ledger."""
+    cost = level_cost(totals.charges, level.name)
+    renyi, approximate = float(cost.at(level.order)), float(cost.delta)
+    shares = [renyi / level.renyi]
+    if approximate:
+        shares.append(approximate / level.approximation_delta)
+    return PrivacySpent(
+        level=level.name,
+        epsilon=float(cost.epsilon(level.delta)),
+        delta=level.delta,
+        share=min(max(shares), 1.0),
+        order=level.order,
+        renyi=renyi,
+        n_releases=totals.sequence,
+        n_rows=totals.n_rows,
+        cost=cost,
+    )
+
+
+def remaining_for(level: LevelBudget, totals: Totals) -> PrivacyRemaining:
+    """Say what is left of one level of a ledger."""
+    spent = spent_on(level, totals)
+    return PrivacyRemaining(
+        level=level.name,
+        share=1 - spent.share,
+        renyi=max(level.renyi - spent.renyi, 0.0),
+        order=level.order,
+        delta=max(level.approximation_delta - float(spent.cost.delta), 0.0),
+    )
+
+
+def as_text(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
+    """Describe a budget in one line; `spent` is None if its ledger can't be read."""
+    return f"<PrivacyAccountant: {_promise(budget)}, {_progress(budget, spent)}>"
+
+
+def as_html(budget: Budget, spent: Mapping[str, PrivacySpent] | None, ledger: str) -> str:
+    """Return a small table, escaped."""
+    rows = "".join(
+        "<tr>"
+        + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(level, spent or {}))
+        + "</tr>"
+        for level in budget.levels
+    )
+    headings = ("level", "epsilon", "delta", "share spent", "rows")
+    return (
+        f"<table><caption>{escape(f'PrivacyAccountant: {_promise(budget)}')}<br>"
+        f"{escape(f'ledger: {ledger}')}</caption><thead><tr>"
+        + "".join(f"<th>{heading}</th>" for heading in headings)
+        + f"</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _promise(budget: Budget) -> str:
+    epsilon = budget.epsilon
+    amounts = (
+        "{" + ", ".join(f"{name!r}: {amount:g}" for name, amount in epsilon.items()) + "}"
+        if isinstance(epsilon, dict)
+        else f"{epsilon:g}"
+    )
+    return f"epsilon={amounts}, delta={budget.delta:g} per {budget.unit} ({budget.relation})"
+
+
+def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
+    if spent is None:
+        return "its ledger can't be read"
+    shares = ", ".join(
+        f"{one.share:.1%} spent" + (f" of {name!r}" if len(spent) > 1 else "")
+        for name, one in spent.items()
+    )
+    if budget.accounting == "data_dependent":
+        shares += " (data dependent: itself sensitive)"
+    return shares
+
+
+def _cells(level: LevelBudget, spent: Mapping[str, PrivacySpent]) -> list[str]:
+    fixed = [level.name, f"{level.epsilon:g}", f"{level.delta:g}"]
+    if level.name not in spent:
+        return [*fixed, "?", "?"]
+    return [*fixed, f"{spent[level.name].share:.1%}", str(spent[level.name].n_rows)]

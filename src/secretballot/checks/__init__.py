@@ -1,0 +1,19 @@
+"""The family's contract: checks that every mechanism and every ensemble has to pass.
+
+Register an example of your own mechanism and run `check_mechanism` on it; in pytest, parametrize
+over ``mechanism_checks()``.
+"""
+
+from secretballot.checks._ensemble import check_ensemble, ensemble_checks
+from secretballot.checks._mechanism import check_mechanism, mechanism_checks
+from secretballot.checks._registry import MechanismExample, register, registered
+
+__all__ = [
+    "MechanismExample",
+    "check_ensemble",
+    "check_mechanism",
+    "ensemble_checks",
+    "mechanism_checks",
+    "register",
+    "registered",
+]

@@ -1,0 +1,56 @@
+"""The classes that are voted on, and labels as their positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def declared_classes(classes: Any) -> NDArray[Any]:
+    """Sorted classes of the parameter ``classes``."""
+    given = np.asarray(classes)
+    if given.ndim != 1:
+        raise ValueError(f"classes has shape {given.shape}; give a list of labels.")
+    return _checked(given, "classes")
+
+
+def learned_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """Sorted classes that occur in ``y``."""
+    return _checked(y, "y")
+
+
+def _checked(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    try:
+        found = np.unique(labels)
+    except TypeError:
+        raise ValueError(
+            f"{name} mixes labels that can't be sorted; give all as strings or all as numbers."
+        ) from None
+    if len(found) < 2:
+        raise ValueError(
+            f"{name} holds {len(found)} class(es), {found.tolist()!r}; a vote needs at least two."
+        )
+    if name == "classes" and len(found) != len(labels):
+        raise ValueError(f"classes={labels.tolist()!r} names a class twice.")
+    return found
+
+
+def encode(labels: Any, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
+    """Position of each label in ``classes``; `ValueError` for labels that are not there."""
+    given = np.asarray(labels)
+    try:
+        codes = np.searchsorted(classes, given)
+        codes[codes == len(classes)] = 0
+        known = np.asarray(classes[codes] == given, dtype=bool)
+    except TypeError:
+        # Text and numbers have no order among each other.
+        known = np.zeros(len(given), dtype=bool)
+    if known.shape != given.shape or not known.all():
+        strange = given if known.shape != given.shape else given[~known]
+        raise ValueError(
+            f"{name} holds labels that are not among the classes {classes.tolist()!r}, such as "
+            f"{strange[:1].tolist()!r}; name all of them in classes."
+        )
+    return codes

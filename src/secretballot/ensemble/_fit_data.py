@@ -1,0 +1,160 @@
+"""What a fit works on: private rows or parties, their classes, and the public rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from secretballot._sklearn_compat import _num_samples, drop_callbacks
+from secretballot.ensemble._classes import declared_classes, encode, learned_classes
+from secretballot.ensemble._parties import check_parties, parties_classes, shared_attribute
+from secretballot.ensemble._partition import partition_owners, partition_rows, shards
+from secretballot.ensemble._public_data import public_rows
+from secretballot.ensemble._randomness import Randomness
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Checked input of one fit; lives as long as the fit."""
+
+    classes: NDArray[Any]
+    classes_learned: bool
+    n_teachers: int
+    X_public: Any
+    X: Any = None
+    y: Any = None
+    owners: Any = None
+    parties: list[Any] | None = None
+
+    @property
+    def split_by(self) -> str:
+        """What goes to one teacher undivided: a "row", all of an "owner", or a "party"."""
+        if self.parties is not None:
+            return "party"
+        return "row" if self.owners is None else "owner"
+
+    def shards(self, randomness: Randomness) -> list[NDArray[np.intp]]:
+        """Positions of the rows of each teacher."""
+        n_rows, stream = _num_samples(self.X), randomness.partition()
+        if self.owners is None:
+            assignment = partition_rows(n_rows, self.n_teachers, stream)
+        else:
+            assignment = partition_owners(self.owners, n_rows, self.n_teachers, stream)
+        return shards(assignment, self.n_teachers)
+
+
+def prepared_data(ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any) -> FitData:
+    """Check private data to be split among teachers."""
+    if X is None or y is None:
+        raise ValueError(
+            f"{type(ensemble).__name__} requires y to be passed, but the target y is None."
+            if y is None
+            else "X is None; give the private rows."
+        )
+    X = _as_rows(X, "X")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    if _num_samples(X) < ensemble.n_teachers:
+        # Also where owners split the rows: there are no more owners than rows.
+        partition_rows(_num_samples(X), ensemble.n_teachers, np.random.SeedSequence(0))
+    validate_data(ensemble, X, reset=True, skip_check_array=True)
+    learned = ensemble.classes is None
+    classes = learned_classes(y) if learned else declared_classes(ensemble.classes)
+    encode(y, classes, "y")
+    return FitData(
+        classes=classes,
+        classes_learned=learned,
+        n_teachers=int(ensemble.n_teachers),
+        X_public=_pool(ensemble, X_public, _num_samples(X)),
+        X=X,
+        y=y,
+        owners=owners,
+    )
+
+
+def prepared_parties(ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any) -> FitData:
+    """Check parties that are fitted already."""
+    for name, value in (("X", X), ("y", y), ("owners", owners)):
+        if value is not None:
+            raise ValueError(
+                f"{name} was given, but estimator is a list of parties that are fitted already; "
+                "call fit(None, None, X_public=...)."
+            )
+    parties = check_parties(ensemble.estimator)
+    for attribute in ("n_features_in_", "feature_names_in_"):
+        value = shared_attribute(parties, attribute)
+        if value is not None:
+            setattr(ensemble, attribute, value)
+    learned = ensemble.classes is None
+    return FitData(
+        classes=(
+            learned_classes(parties_classes(parties))
+            if learned
+            else declared_classes(ensemble.classes)
+        ),
+        classes_learned=learned,
+        n_teachers=len(parties),
+        X_public=_pool(ensemble, X_public, None),
+        parties=parties,
+    )
+
+
+def _pool(ensemble: Any, X_public: Any, n_private: int | None) -> Any:
+    if X_public is None:
+        return None
+    return check_queries(ensemble, public_rows(X_public, n_private), "X_public")
+
+
+def check_queries(ensemble: Any, X: Any, name: str) -> Any:
+    """Rows with the columns that the teachers were fitted on."""
+    X = _as_rows(X, name)
+    try:
+        validate_data(ensemble, X, reset=False, skip_check_array=True)
+    except ValueError as error:
+        if name == "X":
+            raise
+        raise ValueError(f"{name} must have the columns of X: {error}") from error
+    return X
+
+
+def _as_rows(X: Any, name: str) -> Any:
+    """Rows that can be indexed; anything the estimator may take, so little else is checked."""
+    (X,) = indexable(X)
+    shape = getattr(X, "shape", ())
+    if len(shape) == 1 and getattr(X, "dtype", np.dtype(object)).kind in "biufc":
+        raise ValueError(
+            f"{name}: expected 2D array, got 1D array instead, of shape {shape}. Reshape your "
+            "data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample."
+        )
+    if len(shape) == 2 and shape[1] == 0:
+        raise ValueError(
+            f"{name}: found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 "
+            "is required."
+        )
+    return X
+
+
+def training_template(estimator: Any) -> Any:
+    """Clone that teachers are cloned from. Callbacks stay behind: they would see shards."""
+    template = clone(estimator)
+    dropped = drop_callbacks(template)
+    if dropped:
+        warnings.warn(
+            f"callbacks set on estimator are dropped ({', '.join(sorted(set(dropped)))}): they "
+            "would be shown private rows. Set them on the PrivateTeacherEnsemble instead, which "
+            "tells them counts only.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return template

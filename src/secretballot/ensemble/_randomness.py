@@ -1,0 +1,66 @@
+"""Randomness keyed by what it is for, so that no use moves another."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_PARTITION, _TEACHER, _STUDENT, _NOISE = range(4)
+
+
+@dataclass(frozen=True)
+class Randomness:
+    """Streams of one fit: partition, teachers, student and noise.
+
+    Each stream is keyed by its use and index, never drawn from one that others advance: a
+    teacher's stream would otherwise depend on the shards before it, and one replaced row could
+    move many ballots.
+    """
+
+    entropy: int
+    seeded: bool
+
+    @classmethod
+    def of(cls, random_state: Any) -> Randomness:
+        """Streams of a scikit-learn ``random_state``, fresh ones if it is None."""
+        if random_state is None:
+            return cls(secrets.randbits(128), seeded=False)
+        if isinstance(random_state, np.random.RandomState):
+            return cls(int(random_state.randint(2**31 - 1)), seeded=True)
+        return cls(int(random_state), seeded=True)
+
+    def _stream(self, *key: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.entropy, spawn_key=key)
+
+    def partition(self) -> np.random.SeedSequence:
+        """What splits the private data."""
+        return self._stream(_PARTITION)
+
+    def teacher(self, index: int) -> np.random.SeedSequence:
+        """What one teacher trains with."""
+        return self._stream(_TEACHER, index)
+
+    def student(self) -> np.random.SeedSequence:
+        """What the student trains with."""
+        return self._stream(_STUDENT)
+
+    def noise(self, count: int) -> np.random.SeedSequence | None:
+        """What the ``count``-th release draws from; None is the cryptographic generator."""
+        return self._stream(_NOISE, count) if self.seeded else None
+
+
+def seed_estimator(estimator: Any, stream: np.random.SeedSequence, *, keep: bool = False) -> None:
+    """Set every ``random_state`` of an estimator, nested ones too; ``keep`` those that are set."""
+    parameters = estimator.get_params(deep=True)
+    names = sorted(
+        name
+        for name, value in parameters.items()
+        if name.rpartition("__")[2] == "random_state" and not (keep and value is not None)
+    )
+    if names:
+        # scikit-learn takes seeds below 2**32.
+        states = stream.generate_state(len(names)).tolist()
+        estimator.set_params(**dict(zip(names, states, strict=True)))

@@ -1,0 +1,204 @@
+"""The public part: a model trained on private labels only."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from secretballot._sklearn_compat import _safe_indexing
+from secretballot.ensemble._classes import encode
+from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._randomness import Randomness, seed_estimator
+
+
+def fit_student(
+    student: Any,
+    X_public: Any,
+    released: PrivateLabels,
+    classes: NDArray[Any],
+    unanswered: str,
+    randomness: Randomness,
+) -> Any:
+    """Train a student on class positions; ``unanswered="mark"`` adds the other rows as -1."""
+    answered = np.flatnonzero(released.answered)
+    n_rows = len(released.answered)
+    if len(answered) == 0:
+        raise ValueError(
+            f"not one of the {n_rows} rows of X_public was answered, so there is nothing to train "
+            "the student on; lower the mechanism's threshold, or give more public rows."
+        )
+    codes = np.full(n_rows, -1, dtype=np.int64)
+    codes[answered] = encode(released.labels[answered].astype(classes.dtype), classes, "labels")
+    known = np.unique(codes[answered])
+    if unanswered == "drop":
+        X_public, codes = _safe_indexing(X_public, answered), codes[answered]
+    fitted = clone(student)
+    if randomness.seeded:
+        seed_estimator(fitted, randomness.student(), keep=True)
+    try:
+        return fitted.fit(X_public, codes)
+    except ValueError as error:
+        if len(known) > 1:
+            raise ValueError(
+                f"student={student!r} could not be fitted on the {len(answered)} answered rows. "
+                "Their labels are paid for and kept in pool_labels_; fit another student on "
+                f"them. The student said: {error}"
+            ) from error
+        told = str(error)
+    # As a teacher does that saw one class: labels that are paid for should not end in an error.
+    warnings.warn(
+        f"all {len(answered)} answered rows have the label {classes[known].tolist()[0]!r} and the "
+        f"student can't learn from one class; a constant one replaces it. It said: {told}",
+        UserWarning,
+        stacklevel=5,
+    )
+    constant = DummyClassifier(strategy="constant", constant=known[0])
+    return constant.fit(X_public, np.full(len(codes), known[0]))
+
+
+def _has(method: str) -> Any:
+    return lambda student: hasattr(student.estimator, method)
+
+
+class PublicStudent(ClassifierMixin, BaseEstimator):
+    """A fitted student and what its labels cost, without anything private.
+
+    What `PrivateTeacherEnsemble.to_student` returns. It is already fitted: `fit` does nothing, and
+    `clone` returns the object itself.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted student. It predicts positions in ``classes``.
+    classes : ndarray of shape (n_classes,)
+        The class labels.
+    privacy : dict
+        The privacy guarantee of the labels it was trained on, as plain values: the budget's unit,
+        neighbouring relation, epsilon and delta, and the share of it that was spent when the
+        labels had been released (left out if it is sensitive itself: data-dependent accounting);
+        how the data was split, and whether classes or noise were outside the guarantee.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of features seen in fit, if the student says it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the student says them.
+
+    See Also
+    --------
+    PrivateTeacherEnsemble : Trains such a student.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from secretballot.ensemble import PublicStudent
+    >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    >>> student = PublicStudent(tree, np.array(["no", "yes"]), {"unit": "row"})
+    >>> student.predict([[0.9], [0.2]]).tolist()
+    ['yes', 'no']
+    """
+
+    def __init__(self, estimator: Any, classes: Any, privacy: dict[str, Any]) -> None:
+        self.estimator = estimator
+        self.classes = classes
+        self.privacy = privacy
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The class labels."""
+        return np.asarray(self.classes)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen in fit."""
+        return self.estimator.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features seen in fit."""
+        return self.estimator.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> PublicStudent:
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def fit(self, X: Any = None, y: Any = None) -> PublicStudent:
+        """Do nothing: the student is fitted.
+
+        Parameters
+        ----------
+        X : object
+            Ignored.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        self : PublicStudent
+            The student itself.
+        """
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        codes = np.asarray(self.estimator.predict(X))
+        unlabelled = codes < 0
+        if unlabelled.any():
+            # Semi-supervised students know -1 as a label; it is no class.
+            raise ValueError(
+                f"the student predicts no class for {int(unlabelled.sum())} rows; it should "
+                "treat -1 as unlabelled, or be given unanswered='drop'."
+            )
+        return self.classes_[codes]
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probability of each class in the order of ``classes_``; 0 for classes that no label
+            of the student's training data named.
+        """
+        given = np.asarray(self.estimator.predict_proba(X))
+        known = np.asarray(self.estimator.classes_)
+        if len(known) == len(self.classes_):
+            return given
+        widened = np.zeros((len(given), len(self.classes_)), dtype=given.dtype)
+        widened[:, known[known >= 0]] = given[:, known >= 0]
+        return widened

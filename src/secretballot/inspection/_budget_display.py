@@ -1,0 +1,145 @@
+"""A picture of a budget being spent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from secretballot.accounting._ledger_entry import Totals
+from secretballot.accounting._report import spent_on
+
+
+class BudgetDisplay:
+    """How much of a budget was used after how many rows, and what the labels were good for.
+
+    Use `from_accountant` to make one from what the ledger recorded.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n_releases + 1,)
+        Number of rows begun after each release, 0 before the first.
+    shares : dict of str to array-like of shape (n_releases + 1,)
+        For each level of the budget, the share of it that was used after each release, at the
+        order on which the budget gates.
+    accuracy : dict of str to (n_labels, accuracy), default=None
+        Curves (or, where ``n_labels`` is None, one number, a horizontal line) to draw beside the
+        budget, such as the accuracy of a student trained on the first ``n_labels`` labels. The
+        display only draws them: computed on public data they cost nothing; computed on private
+        data they are a release of their own.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the budget.
+    accuracy_ax_ : matplotlib Axes or None
+        Axes with the accuracy.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+    lines_ : list of matplotlib Line2D
+        One line for each level, then one for each accuracy.
+
+    Examples
+    --------
+    >>> from secretballot.inspection import BudgetDisplay
+    >>> display = BudgetDisplay(
+    ...     rows=[0, 100, 200],
+    ...     shares={"everyone": [0, 0.4, 0.8]},
+    ...     accuracy={"student": ([50, 100, 200], [0.7, 0.78, 0.8]), "teacher": (None, 0.76)},
+    ... ).plot()
+    >>> display.ax_.get_ylabel()
+    'share of the budget spent'
+    """
+
+    def __init__(self, *, rows, shares, accuracy=None):
+        self.rows = rows
+        self.shares = shares
+        self.accuracy = accuracy
+
+    @classmethod
+    def from_accountant(cls, accountant, *, accuracy=None, axes=None):
+        """Draw what an accountant has released so far.
+
+        Reads the ledger only; nothing is spent.
+
+        Parameters
+        ----------
+        accountant : PrivacyAccountant
+            The budget to look at.
+        accuracy : dict of str to (n_labels, accuracy), default=None
+            What to draw beside it; see the class.
+        axes : sequence of matplotlib Axes, default=None
+            Where to draw; see `plot`.
+
+        Returns
+        -------
+        display : BudgetDisplay
+            The display, drawn.
+        """
+        rows, shares = _history(accountant)
+        return cls(rows=rows, shares=shares, accuracy=accuracy).plot(axes)
+
+    def plot(self, axes=None):
+        """Draw the display.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, default=None
+            The axes for the budget and, if there is an accuracy, a second one for it. A new
+            figure with one above the other if None.
+
+        Returns
+        -------
+        display : BudgetDisplay
+            The display itself.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "BudgetDisplay draws with matplotlib; install secretballot[plot]."
+            ) from error
+
+        n_axes = 2 if self.accuracy else 1
+        if axes is None:
+            size = (6.4, 3.2 * n_axes)
+            _, axes = plt.subplots(n_axes, sharex=True, layout="constrained", figsize=size)
+        axes = np.ravel(np.asarray(axes, dtype=object))
+        if len(axes) != n_axes:
+            raise ValueError(f"axes has {len(axes)} entries; this display draws on {n_axes}.")
+        # The accuracy goes on top: it is what the budget below it bought.
+        self.ax_ = axes[-1]
+        self.accuracy_ax_ = axes[0] if self.accuracy else None
+        self.figure_ = self.ax_.figure
+        self.lines_ = []
+        for level, share in self.shares.items():
+            name = "budget" if len(self.shares) == 1 else level
+            self.lines_ += self.ax_.plot(self.rows, share, marker="o", markersize=4, label=name)
+        self.ax_.axhline(1, color="black", linewidth=0.8, linestyle="--")
+        self.ax_.set(ylim=(0, 1.05), xlabel="rows begun", ylabel="share of the budget spent")
+        if len(self.shares) > 1:
+            self.ax_.legend()
+        if self.accuracy:
+            for name, (n_labels, score) in self.accuracy.items():
+                if n_labels is None:
+                    style = {"linestyle": ":", "color": f"C{len(self.lines_)}", "label": name}
+                    self.lines_.append(self.accuracy_ax_.axhline(score, **style))
+                else:
+                    style = {"marker": "o", "markersize": 4, "color": f"C{len(self.lines_)}"}
+                    self.lines_ += self.accuracy_ax_.plot(n_labels, score, label=name, **style)
+            self.accuracy_ax_.set(ylabel="accuracy")
+            self.accuracy_ax_.legend(fontsize="small")
+        return self
+
+
+def _history(accountant):
+    """Rows begun, and share of each level's budget used, after each entry of the ledger."""
+    ledger = accountant._ledger
+    levels = ledger.budget.levels
+    rows, shares = [0], {level.name: [0.0] for level in levels}
+    totals = None
+    for entry in ledger.entries():
+        totals = totals or Totals(digest=entry.previous)
+        totals.add(entry)
+        rows.append(totals.n_rows)
+        for level in levels:
+            shares[level.name].append(spent_on(level, totals).share)
+    return rows, shares

@@ -1,0 +1,147 @@
+"""What all mechanisms share: an immutable description from which costs follow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.accounting import EVERYONE, RenyiCost
+from secretballot.accounting._law import Law, most, spent
+
+
+class Mechanism(ABC):
+    """How votes or counts become a private answer.
+
+    A frozen dataclass with keyword-only fields; stateless; works on whole batches; knows nothing of
+    estimators, budgets or storage. A subclass states its `law` once and says how an outcome tells
+    which steps of it were begun; costs are computed from that.
+
+    Attributes
+    ----------
+    relations : frozenset of str
+        Neighbouring relations for which the costs are proven: ``"replace"``, ``"add_remove"``.
+    rows : str
+        ``"sequential"`` where rows are queries to the same people, ``"parallel"`` where they are
+        disjoint people.
+    """
+
+    relations: ClassVar[frozenset[str]] = frozenset({"replace"})
+    rows: ClassVar[str] = "sequential"
+
+    @abstractmethod
+    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
+        """Return the law of one row for each privacy group.
+
+        Parameters
+        ----------
+        n_columns : int, default=None
+            Columns of the counts; the law for any number if None.
+        """
+
+    @abstractmethod
+    def sample(self, counts: Any, rng: np.random.Generator) -> NDArray[Any]:
+        """Draw the outcome. Only the accountant calls this: elsewhere it would be unpaid."""
+
+    @abstractmethod
+    def begun(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return how often each step of the law was begun in each row of `outcome`."""
+
+    @abstractmethod
+    def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return what the exact cost of each step depends on, per row."""
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return votes as an array of shape (n_rows, n_columns), or raise `ValueError`."""
+        votes = np.asarray(counts)
+        if votes.ndim != 2 or votes.shape[1] == 0:
+            raise ValueError(
+                f"counts has shape {votes.shape}; pass one row per query and one column per class."
+            )
+        if votes.dtype.kind not in "biuf":
+            raise ValueError(f"counts has dtype {votes.dtype}; pass numbers.")
+        votes = votes.astype(np.float64)
+        if not np.isfinite(votes).all() or (votes < 0).any():
+            raise ValueError("counts must be finite and non-negative numbers of votes.")
+        return votes
+
+    def max_cost(
+        self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None
+    ) -> dict[str, RenyiCost]:
+        """Return the most one row can cost, per privacy group.
+
+        Parameters
+        ----------
+        n_columns : int, default=None
+            Columns of the counts (classes, labels); a bound for any number if None.
+        counts : array-like of shape (n_rows, n_columns), default=None
+            Known votes, for data-dependent costs: the most each row can cost then.
+        order : float, default=None
+            Compute this Renyi order only; the others are infinite in what is returned.
+
+        Returns
+        -------
+        dict of str to RenyiCost
+            Shape () without `counts`, else (n_rows,).
+        """
+        if counts is None:
+            return {group: most(law, order) for group, law in self.laws(n_columns).items()}
+        votes = self.check_counts(counts)
+        state = self.state(votes)
+        laws = self.laws(votes.shape[1])
+        return {
+            group: spent(law, {step.name: np.full(len(votes), step.times) for step in law}, state)
+            for group, law in laws.items()
+        }
+
+    def cost(
+        self, outcome: ArrayLike, counts: Any = None, *, n_columns: int | None = None
+    ) -> dict[str, RenyiCost]:
+        """Return what each row of an outcome did cost, per privacy group.
+
+        Parameters
+        ----------
+        outcome : array-like of shape (n_rows, ...)
+            What `sample` returned.
+        counts : array-like of shape (n_rows, n_columns), default=None
+            Known votes, for data-dependent costs. Without them the worst case is charged.
+        n_columns : int, default=None
+            Columns of the counts, for the worst case; a bound for any number if None.
+
+        Returns
+        -------
+        dict of str to RenyiCost
+            Shape (n_rows,).
+        """
+        begun = self.begun(np.asarray(outcome))
+        votes = None if counts is None else self.check_counts(counts)
+        state = None if votes is None else self.state(votes)
+        laws = self.laws(n_columns if votes is None else votes.shape[1])
+        return {group: spent(law, begun, state) for group, law in laws.items()}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the public parameters, for the ledger and for people."""
+        parameters: dict[str, Any] = {"mechanism": type(self).__name__}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            parameters[field.name] = dict(value) if isinstance(value, Mapping) else value
+        return parameters
+
+
+def by_group(value: float | Mapping[str, float]) -> dict[str, float]:
+    """Return a parameter per privacy group; a plain number is everyone's."""
+    return dict(value) if isinstance(value, Mapping) else {EVERYONE: value}
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse a parameter, or a level's part of it, that is not a positive finite number."""
+    for group, number in by_group(value).items():
+        where = "" if group == EVERYONE else f" for level {group!r}"
+        if isinstance(number, bool) or not isinstance(number, (int, float, np.number)):
+            raise ValueError(f"{name}={number!r}{where} must be a number.")
+        if not (np.isfinite(number) and number > 0):
+            raise ValueError(f"{name}={number!r}{where} must be positive and finite.")

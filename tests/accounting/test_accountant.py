@@ -1,0 +1,474 @@
+"""The one door: what gets through, what it is charged, and what is refused."""
+
+import math
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pytest
+from tests.accounting._fakes import (
+    Gaussian,
+    Grouped,
+    Known,
+    Noisy,
+    Parallel,
+    Pure,
+    TakingTurns,
+    Thresholded,
+    votes,
+)
+
+from secretballot.accounting import (
+    EVERYONE,
+    ORDERS,
+    BudgetExceededError,
+    LedgerError,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    RenyiCost,
+    Scope,
+)
+from secretballot.accounting import _random as random
+
+
+@pytest.fixture
+def accountant():
+    return PrivacyAccountant(1.0, 1e-5)
+
+
+def room(accountant):
+    return accountant.remaining().renyi
+
+
+def refused(accountant, *args, **kwargs):
+    """Check that a release is refused and leaves no trace."""
+    before = accountant.entries(), accountant.spent()
+    with pytest.raises(BudgetExceededError) as caught:
+        accountant.release(*args, **kwargs)
+    assert [e.digest for e in accountant.entries()] == [e.digest for e in before[0]]
+    after = accountant.spent()
+    assert repr(after) == repr(before[1])
+    return str(caught.value)
+
+
+# The prefix rule
+
+
+def test_a_run_ends_before_the_first_row_that_might_not_fit(accountant):
+    # Ten rows and a half fit.
+    rate = room(accountant) / accountant.spent().order / 10.5
+    outcome = accountant.release(Gaussian(sigma=rate**-0.5), votes(25))
+    assert len(outcome) == 10
+    assert accountant.spent().n_rows == 10
+    assert accountant.spent().share == pytest.approx(10 / 10.5)
+    assert "does not fit what is left" in refused(accountant, Gaussian(sigma=rate**-0.5), votes(1))
+
+
+def test_budget_left_for_a_bit_but_not_for_a_vote(accountant):
+    """The run ends before such a row, whether or not it would have passed."""
+    unit = room(accountant) / accountant.spent().order / 100
+    mechanism = Thresholded(bit=unit, vote=9 * unit)
+    # 9 answered rows and one more bit: 91 of 100, so a further bit would fit, a row would not.
+    for last in (3.0, 0.0):
+        fresh = PrivacyAccountant(1.0, 1e-5)
+        counts = np.vstack([votes(9), [[0.0, 1.0]], [[last, 1.0]], [[0.0, 1.0]]])
+        outcome = fresh.release(mechanism, counts)
+        assert outcome.tolist() == [0] * 9 + [-1]
+        assert fresh.spent().share == pytest.approx(0.91)
+        # Nor can it be had by asking again.
+        refused(fresh, mechanism, counts[10:])
+        refused(fresh, mechanism, [[0.0, 1.0]])
+        # What can cost no more than the bit still fits.
+        assert len(fresh.release(Thresholded(bit=unit, vote=0.0), [[0.0, 1.0]])) == 1
+
+
+def test_rows_are_charged_what_happened(accountant):
+    """Unanswered rows pay for their bit alone, so more rows are begun."""
+    unit = room(accountant) / accountant.spent().order / 100
+    mechanism = Thresholded(bit=unit, vote=9 * unit)
+    counts = np.zeros((200, 2))
+    # Each row may cost 10 and does cost 1: 90 + 10 fit before row 91, whose most does not.
+    assert len(accountant.release(mechanism, counts)) == 91
+    assert accountant.spent().share == pytest.approx(0.91)
+
+
+def test_what_the_run_ends_with_depends_on_earlier_rows_only():
+    """Rows from the end on may be anything: neither the answer nor the charge changes."""
+    mechanism = Thresholded(bit=0.002, vote=0.01)
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 2, size=(60, 2)).astype(float)
+    first = PrivacyAccountant(1.0, 1e-5)
+    outcome = first.release(mechanism, base)
+    begun = len(outcome)
+    assert 0 < begun < 60
+    for _ in range(5):
+        other = base.copy()
+        other[begun:] = rng.integers(0, 2, size=(60 - begun, 2))
+        again = PrivacyAccountant(1.0, 1e-5)
+        np.testing.assert_array_equal(again.release(mechanism, other), outcome)
+        assert again.spent().renyi == first.spent().renyi
+
+
+def test_rows_that_were_not_begun_can_not_be_reached(accountant):
+    outcome = accountant.release(Gaussian(sigma=20), votes(10_000))
+    assert len(outcome) < 10_000
+    assert outcome.base is None
+    assert outcome.flags.owndata
+
+
+def test_parallel_rows_are_all_or_nothing():
+    accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
+    counts = np.array([[0.25], [0.5], [0.125]])
+    # The dearest row is charged; its most, 1, had to fit.
+    assert len(accountant.release(Parallel(epsilon=1.0), counts)) == 3
+    assert accountant.spent().renyi == 0.5
+    assert accountant.spent().n_rows == 3
+    refused(accountant, Parallel(epsilon=1.0), counts)
+    assert len(accountant.release(Parallel(epsilon=0.5), counts)) == 3
+    assert accountant.spent().renyi == 0.75
+
+
+def test_basic_composition_adds_pure_costs_and_deltas():
+    accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
+    outcome = accountant.release(Pure(epsilon=0.25, delta=4e-6), votes(4))
+    assert len(outcome) == 2  # epsilon would allow four, delta two
+    assert accountant.spent().share == pytest.approx(0.8)
+    assert accountant.remaining().delta == pytest.approx(2e-6)
+    refused(accountant, Pure(epsilon=0.25, delta=4e-6), votes(1))
+    assert len(accountant.release(Pure(epsilon=0.25), votes(9))) == 2
+    assert accountant.spent().renyi == 1.0
+
+
+def test_tenths_use_up_a_whole():
+    accountant = PrivacyAccountant(1.0, 0.0, order=math.inf)
+    assert len(accountant.release(Pure(epsilon=0.1), votes(20))) == 10
+
+
+def test_a_delta_of_its_own_needs_a_share_set_aside(accountant):
+    with pytest.raises(ValueError, match="approximation_delta="):
+        accountant.release(Pure(epsilon=0.01, delta=1e-9), votes(1))
+    with pytest.raises(ValueError, match="approximation_delta="):
+        accountant.calibrate(lambda s: Pure(epsilon=1 / s, delta=1e-9), 1)
+    sharing = PrivacyAccountant(1.0, 1e-5, approximation_delta=1e-6)
+    assert len(sharing.release(Pure(epsilon=1e-3, delta=3e-7), votes(9))) == 3
+    assert sharing.spent().share == pytest.approx(0.9)
+
+
+def test_a_release_without_rows_is_not_recorded(accountant):
+    assert len(accountant.release(Gaussian(sigma=40), np.empty((0, 2)))) == 0
+    assert accountant.entries() == []
+
+
+def test_many_rows_take_little_time(accountant):
+    mechanism, counts = Gaussian(sigma=1e4), votes(10_000)
+    accountant.release(mechanism, counts)
+    start = time.perf_counter()
+    accountant.release(mechanism, counts)
+    # A few milliseconds; a loop over rows would take a hundred times that.
+    assert time.perf_counter() - start < 0.2
+
+
+# Levels and members
+
+
+def test_every_level_has_to_have_room():
+    accountant = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5, order=20)
+    strict, generous = (accountant.remaining()[level].renyi / 20 for level in accountant.epsilon)
+    # The strict level would allow 8 rows, the generous one 5.
+    outcome = accountant.release(
+        Grouped(rates={"strict": strict / 8.5, "generous": generous / 5.5}), votes(20)
+    )
+    assert len(outcome) == 5
+    shares = {level: spent.share for level, spent in accountant.spent().items()}
+    assert shares == pytest.approx({"strict": 5 / 8.5, "generous": 5 / 5.5})
+    # Everyone's charges come on top of a level's own.
+    accountant.release(Grouped(rates={EVERYONE: strict / 10}), votes(1))
+    assert accountant.spent()["strict"].share == pytest.approx(5 / 8.5 + 0.1)
+    assert "level 'generous'" in refused(
+        accountant, Grouped(rates={"strict": 0.0, "generous": generous}), votes(1)
+    )
+
+
+def test_members_that_take_turns_share_a_level_and_not_a_charge():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    rate = room(accountant) / accountant.spent().order / 5.5
+    outcome = accountant.release(TakingTurns(level="everyone", rate=rate), votes(30))
+    # Nine rows: five for one member, four for the other. Whose turn is next is not in the most
+    # that a row can cost, so the first member's sixth has to fit already.
+    assert len(outcome) == 9
+    assert accountant.spent().share == pytest.approx(5 / 5.5)
+    assert set(accountant.entries()[0].charges) == {"everyone/0", "everyone/1"}
+    refused(accountant, TakingTurns(level="everyone", rate=rate), votes(1))
+
+
+def test_groups_have_to_be_the_budgets(accountant):
+    with pytest.raises(ValueError, match="'strict', which this budget does not have"):
+        accountant.release(Grouped(rates={"strict": 0.1, EVERYONE: 0.1}), votes(1))
+    levels = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5)
+    with pytest.raises(ValueError, match="nothing to the level 'generous'"):
+        levels.release(Grouped(rates={"strict": 0.01}), votes(1))
+    assert levels.entries() == []
+
+
+# Scopes
+
+
+def test_a_scope_is_capped_on_its_own(accountant):
+    scope, other = accountant.scope(0.5), accountant.scope(0.5)
+    mechanism = Gaussian(sigma=100)
+    counts = votes(10_000)
+    in_scope = len(accountant.release(mechanism, counts, scope=scope))
+    capped = PrivacyAccountant(0.5, 1e-5)
+    assert in_scope == len(capped.release(mechanism, counts))
+    assert "of this scope" in refused(accountant, mechanism, counts, scope=scope)
+    # Another scope, or none, has what the budget has left, and the budget caps them all.
+    assert len(accountant.release(mechanism, counts, scope=other)) == in_scope
+    rest = len(accountant.release(mechanism, counts))
+    whole = len(PrivacyAccountant(1.0, 1e-5).release(mechanism, counts))
+    assert abs(2 * in_scope + rest - whole) <= 1
+    assert "of the budget" in refused(accountant, mechanism, counts, scope=accountant.scope(0.5))
+
+
+def test_scopes_without_a_cap_and_larger_than_the_budget():
+    whole = len(PrivacyAccountant(1.0, 1e-5).release(Gaussian(sigma=100), votes(10_000)))
+    for epsilon in (None, 1.0, 50.0):
+        accountant = PrivacyAccountant(1.0, 1e-5)
+        scope = accountant.scope(epsilon)
+        outcome = accountant.release(Gaussian(sigma=100), votes(10_000), scope=scope)
+        assert len(outcome) == whole
+        assert accountant.entries()[0].scope_id == scope.id
+
+
+def test_a_scope_of_basic_composition_is_capped_at_infinity():
+    accountant = PrivacyAccountant(4.0, 1e-5, order=math.inf)
+    scope = accountant.scope(1.0)
+    assert len(accountant.release(Pure(epsilon=0.25), votes(9), scope=scope)) == 4
+    refused(accountant, Pure(epsilon=0.25), votes(9), scope=scope)
+
+
+def test_a_scope_is_remembered_by_the_ledger(accountant):
+    """Another handle, which never saw the first release, keeps to the cap."""
+    scope = accountant.scope(0.5)
+    begun = len(accountant.release(Gaussian(sigma=100), votes(10_000), scope=scope))
+    other = pickle.loads(pickle.dumps(accountant))
+    assert begun
+    refused(other, Gaussian(sigma=100), votes(1), scope=pickle.loads(pickle.dumps(scope)))
+    with pytest.raises(ValueError, match=r"is in the ledger with epsilon=0\.5"):
+        other.release(Gaussian(sigma=100), votes(1), scope=Scope(scope.id, 0.9))
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "1"])
+def test_bad_scopes(accountant, epsilon):
+    with pytest.raises(ValueError, match="epsilon=.*must be None or a finite number"):
+        accountant.scope(epsilon)
+    with pytest.raises(ValueError, match="can't be certified"):
+        accountant.scope(1e-6)
+    with pytest.raises(TypeError, match=r"accountant\.scope\(\)"):
+        accountant.release(Gaussian(sigma=100), votes(1), scope=0.5)
+
+
+# Data-dependent accounting
+
+
+def test_data_dependent_accounting_charges_the_votes_that_occurred():
+    with pytest.warns(PrivacyLeakWarning, match="data_dependent"):
+        accountant = PrivacyAccountant(1.0, 1e-5, accounting="data_dependent")
+    unit = room(accountant) / accountant.spent().order / 10.5
+    counts = np.column_stack([np.ones(40), np.tile([unit, unit / 10], 20)])
+    outcome = accountant.release(Known(most=unit), counts)
+    # Pairs cost 1.1 units: after 9 of them (9.9) a cheap row would fit, but its turn is later.
+    assert len(outcome) == 18
+    assert accountant.spent().share == pytest.approx(9.9 / 10.5)
+    assert "itself sensitive" in repr(accountant)
+    worst = PrivacyAccountant(1.0, 1e-5)
+    assert len(worst.release(Known(most=unit), counts)) == 10
+
+
+def test_opening_a_data_dependent_ledger_warns_again(tmp_path):
+    path = tmp_path / "budget.ledger"
+    with pytest.warns(PrivacyLeakWarning):
+        PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", ledger=path)
+    with pytest.warns(PrivacyLeakWarning):
+        assert PrivacyAccountant.open(path).accounting == "data_dependent"
+
+
+# Mechanisms that are none, or wrong
+
+
+class Negligent(Gaussian):
+    """Charges more than its most."""
+
+    def cost(self, outcome, counts=None, *, n_columns=None):
+        return {EVERYONE: 2 * super().cost(outcome)[EVERYONE]}
+
+
+class Lavish(Gaussian):
+    """Answers more than it was asked."""
+
+    def sample(self, counts, rng):
+        return np.zeros(len(counts) + 1)
+
+
+class OneCost(Gaussian):
+    """Forgets that costs are per row."""
+
+    def cost(self, outcome, counts=None, *, n_columns=None):
+        return self.max_cost()
+
+
+class Secretive(Gaussian):
+    """Describes itself with something that is no plain value."""
+
+    def describe(self):
+        return {"mechanism": object()}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "error", "message"),
+    [
+        (Negligent(sigma=40), RuntimeError, "more to '\\*' than its max_cost"),
+        (Lavish(sigma=40), RuntimeError, "answered 3 rows instead of 2"),
+        (OneCost(sigma=40), RuntimeError, "one cost per row"),
+        (Secretive(sigma=40), ValueError, "describe"),
+        (Gaussian, TypeError, "a class; pass an instance"),
+        (object(), TypeError, "is not a mechanism"),
+    ],
+)
+def test_faulty_mechanisms_release_nothing(accountant, mechanism, error, message):
+    with pytest.raises(error, match=message):
+        accountant.release(mechanism, votes(2))
+    assert accountant.entries() == []
+
+
+def test_a_mechanism_that_is_not_proven_for_the_relation():
+    accountant = PrivacyAccountant(1.0, 1e-5, relation="add_remove")
+    with pytest.raises(ValueError, match=r"proven for the relation\(s\) replace.*add_remove"):
+        accountant.release(Gaussian(sigma=40), votes(1))
+    with pytest.raises(ValueError, match="add_remove"):
+        accountant.calibrate(Gaussian, 1)
+
+
+def test_bad_counts_and_notes_release_nothing(accountant):
+    with pytest.raises(ValueError, match="counts has shape"):
+        accountant.release(Gaussian(sigma=40), [1.0])
+    with pytest.raises(ValueError, match="note must hold"):
+        accountant.release(Gaussian(sigma=40), votes(1), note={"x": object()})
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("unit", "user"), ("relation", "swap"), ("accounting", "expected"), ("allow_seeded", "yes")],
+)
+def test_unknown_words(name, value):
+    with pytest.raises(ValueError, match=f"{name}='{value}' is unknown; use one of"):
+        PrivacyAccountant(1.0, 1e-5, **{name: value})
+
+
+# Where the noise comes from
+
+
+@pytest.fixture
+def unwarned(monkeypatch):
+    monkeypatch.setattr(random, "_warned", False)
+
+
+def draw(accountant, **kwargs):
+    return accountant.release(Noisy(sigma=500), votes(3), **kwargs)
+
+
+def test_every_release_has_noise_of_its_own(accountant):
+    first, second = draw(accountant), draw(accountant)
+    assert not np.isin(first, second).any()
+    assert not any(entry.seeded for entry in accountant.entries())
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_seeded_noise_repeats_itself_warns_once_and_is_marked(accountant):
+    with pytest.warns(PrivacyLeakWarning, match="protects nobody"):
+        first = draw(accountant, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in (0, np.int64(0), np.random.SeedSequence(0), np.random.default_rng(0)):
+            np.testing.assert_array_equal(draw(accountant, random_state=seed), first)
+    assert all(entry.seeded for entry in accountant.entries())
+    assert len(accountant.entries()) == 5
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_seeded_noise_is_refused_on_a_named_ledger(tmp_path):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "real.ledger")
+    with pytest.raises(ValueError, match="allow_seeded=True"):
+        draw(accountant, random_state=0)
+    assert accountant.entries() == []
+    draw(accountant)
+    trial = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "trial.ledger", allow_seeded=True)
+    with pytest.warns(PrivacyLeakWarning):
+        draw(trial, random_state=0)
+    assert PrivacyAccountant.open(trial.ledger).allow_seeded
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_where_warnings_are_errors_seeded_noise_releases_nothing(accountant):
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(PrivacyLeakWarning):
+                draw(accountant, random_state=0)
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, True, "seed", np.random.RandomState(0), [1, 2]])
+def test_what_is_no_source_of_noise(accountant, seed):
+    with pytest.raises(ValueError, match="random_state=.*not a source of noise"):
+        draw(accountant, random_state=seed)
+    assert accountant.entries() == []
+
+
+def test_the_generator_is_chacha20_with_a_key_of_the_operating_system(monkeypatch):
+    monkeypatch.setattr(random.os, "urandom", bytes)
+    stream = random.noise_generator().bit_generator.random_raw(2)
+    # The first sixteen bytes for the key zero and the counter zero (RFC 7539, appendix A.1).
+    assert stream.astype("<u8").tobytes().hex() == "76b8e0ada0f13d90405d6ae55386bd28"
+
+
+# Reports
+
+
+def test_spent_and_remaining(accountant):
+    assert accountant.spent().epsilon == 0
+    assert accountant.spent().share == 0
+    assert accountant.remaining().share == 1
+    accountant.release(Gaussian(sigma=40), votes(7))
+    spent, remaining = accountant.spent(), accountant.remaining()
+    expected = RenyiCost(ORDERS) * (7 / 40**2)
+    assert spent.epsilon == pytest.approx(float(expected.epsilon(1e-5)), rel=1e-12)
+    assert spent.renyi == pytest.approx(7 / 40**2 * spent.order, rel=1e-12)
+    assert (spent.level, spent.n_releases, spent.n_rows) == ("everyone", 1, 7)
+    assert spent.share + remaining.share == pytest.approx(1)
+    assert spent.renyi + remaining.renyi == pytest.approx(accountant.levels[0].renyi)
+
+
+def test_the_reading_never_passes_the_budget():
+    for epsilon in (0.3, 1.0, 4.0):
+        accountant = PrivacyAccountant(epsilon, 1e-5)
+        accountant.release(Gaussian(sigma=300), votes(100_000))
+        assert epsilon * 0.99 < accountant.spent().epsilon <= epsilon
+
+
+def test_repr_and_html():
+    accountant = PrivacyAccountant({"<b>": 1.0, "plain": 3.0}, 1e-5, unit="owner")
+    accountant.release(Gaussian(sigma=40), votes(7))
+    text = repr(accountant)
+    assert "epsilon={'<b>': 1, 'plain': 3}, delta=1e-05 per owner (replace)" in text
+    assert "% spent of 'plain'" in text
+    html = accountant._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html
+    assert "ledger: temporary" in html
+
+
+def test_errors_and_classes_name_the_path_users_import_from():
+    for public in (PrivacyAccountant, LedgerError, RenyiCost, Scope):
+        assert public.__module__ == "secretballot.accounting"

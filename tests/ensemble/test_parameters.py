@@ -1,0 +1,146 @@
+"""Bad input: an error that names parameter, value and remedy; nothing trained, nothing spent."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.mechanisms import GNMax
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_teachers": 0}, "n_teachers=0 must be an integer of at least 1"),
+        ({"n_teachers": 2.5}, "n_teachers=2.5"),
+        ({"n_teachers": True}, "n_teachers=True"),
+        ({"n_teachers": 201}, "n_teachers=201 needs at least as many rows, .* n_samples=200"),
+        ({"unanswered": "guess"}, "unanswered='guess' must be 'drop' or 'mark'"),
+        ({"individualization": "weights"}, "individualization='weights' is not available"),
+        ({"n_jobs": 0}, "n_jobs=0 must be None or an integer other than 0"),
+        ({"verbose": -1}, "verbose=-1"),
+        ({"random_state": -3}, "random_state=-3 must be None, an integer"),
+        ({"random_state": "x"}, "random_state='x'"),
+        ({"mechanism": GNMax}, "mechanism=GNMax is a class; give an instance"),
+        ({"mechanism": "gnmax"}, "mechanism='gnmax' has no method max_cost"),
+        ({"mechanism": GNMax(sigma=10, weight=0.5)}, "weight below 1"),
+        ({"student": LogisticRegression}, "student=LogisticRegression is a class"),
+        ({"student": 3}, "student=3 has no method fit"),
+        ({"estimator": None}, "estimator=None has no method fit"),
+        ({"estimator": LogisticRegression}, "estimator=LogisticRegression is a class"),
+        ({"estimator": FrozenEstimator(LogisticRegression())}, "list of FrozenEstimators"),
+        ({"accountant": 1.0}, r"accountant=1.0 must be a PrivacyAccountant: .*\(epsilon, delta\)"),
+        ({"accountant": None}, r"accountant=None: .*PrivacyAccountant\(epsilon, delta\)"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"classes": [0]}, "classes holds 1 class"),
+        ({"classes": [0, 2]}, r"y holds labels that are not among the classes \[0, 2\], .* \[1\]"),
+        ({"classes": ["0", "1"]}, "y holds labels that are not among the classes"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_bad_parameters(ensemble, private, public, parameters, message):
+    accountant = ensemble.accountant
+    ensemble.set_params(**parameters)
+    # Nothing is checked before fit.
+    clone(ensemble)
+    repr(ensemble)
+    with pytest.raises((ValueError, TypeError), match=message):
+        ensemble.fit(*private, X_public=public[0])
+    assert accountant.spent().n_releases == 0
+    assert not hasattr(ensemble, "_teachers")
+
+
+X = np.zeros((200, 2))
+POOL = np.zeros((30, 2))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"X_public": np.zeros((30, 3))}, "X_public must have the columns of X: X has 3 features"),
+        ({"X_public": np.zeros((200, 2))}, r"X_public has as many rows as X \(200\).*PublicData"),
+        ({"X_public": PublicData(np.zeros((0, 2)))}, "X_public has 0 rows"),
+        ({"X_public": np.zeros(30)}, "X_public: expected 2D array"),
+        ({"budgets": ["strict"] * 200}, "budgets is not available in this version"),
+        ({"owners": np.arange(200)}, "owners was given, .* unit='row'.*unit='owner'"),
+        ({"X": None}, "X is None"),
+        ({"y": None}, "requires y to be passed, but the target y is None"),
+        ({"X": np.zeros(200)}, "X: expected 2D array, got 1D array instead"),
+        ({"X": np.zeros((199, 2))}, "inconsistent numbers of samples"),
+        ({"y": np.zeros((200, 2), dtype=int)}, "y should be a 1d array"),
+        ({"y": np.linspace(0, 1, 200)}, "Unknown label type: continuous"),
+        ({"y": np.where(np.arange(200) == 7, np.nan, 1.0)}, "y contains NaN"),
+        ({"X": np.where(np.arange(400).reshape(200, 2) == 7, np.nan, 0.0)}, "X contains NaN"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_bad_data(ensemble, private, data, message):
+    given = {"X": private[0], "y": private[1], "X_public": POOL, **data}
+    with pytest.raises(ValueError, match=message):
+        ensemble.fit(**given)
+    assert ensemble.accountant.spent().n_releases == 0
+
+
+def test_a_pool_with_missing_values_is_refused_before_anything_is_spent(ensemble, private):
+    with pytest.raises(ValueError, match="NaN"):
+        ensemble.fit(*private, X_public=np.full((30, 2), np.nan))
+    assert ensemble.accountant.spent().n_releases == 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "relation", "message"),
+    [
+        ("owner", "replace", "unit='owner'.*Pass owners= to fit"),
+        ("voter", "replace", "unit='voter'.*FrozenEstimators"),
+        ("row", "add_remove", "relation='add_remove'.*relation='replace'"),
+    ],
+)
+def test_a_budget_for_something_else(ensemble, private, public, unit, relation, message):
+    other = PrivacyAccountant(5.0, 1e-5, unit=unit, relation=relation)
+    ensemble.set_params(accountant=other)
+    with pytest.raises(ValueError, match=message):
+        ensemble.fit(*private, X_public=public[0])
+    # The same where the budget comes after the training.
+    ensemble.set_params(accountant=None).fit(*private).set_params(accountant=other)
+    with pytest.raises(ValueError, match=message):
+        ensemble.predict_private(public[0])
+    assert other.spent().n_releases == 0
+
+
+def test_owners_need_a_budget_for_owners(ensemble, private, public):
+    ensemble.set_params(accountant=PrivacyAccountant(5.0, 1e-5, unit="owner"))
+    owners = [f"owner {number % 40}" for number in range(200)]
+    ensemble.fit(*private, X_public=public[0], owners=owners)
+    assert ensemble.to_student().privacy["split_by"] == "owner"
+    with pytest.raises(ValueError, match="n_teachers=10 .* owners has 9 different ones"):
+        ensemble.fit(*private, owners=np.arange(200) % 9)
+
+
+def test_unfitted(ensemble, public):
+    with pytest.raises(NotFittedError, match="no teachers yet: call fit with private data"):
+        ensemble.predict_private(public[0])
+    with pytest.raises(NotFittedError):
+        ensemble.predict(public[0])
+
+
+def test_queries_with_other_columns(ensemble, private):
+    ensemble.fit(*private)
+    with pytest.raises(ValueError, match="X has 3 features, but PrivateTeacherEnsemble is"):
+        ensemble.predict_private(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="expected 2D array"):
+        ensemble.predict_private(np.zeros(2))
+    assert ensemble.accountant.spent().n_releases == 0
+
+
+def test_a_teacher_without_probabilities_will_do(private, public, accountant):
+    ensemble = PrivateTeacherEnsemble(
+        LinearSVC(), 5, student=LinearSVC(), classes=[0, 1], accountant=accountant
+    ).fit(*private, X_public=public[0])
+    assert ensemble.score(*public) > 0.8
+    assert not hasattr(ensemble, "predict_proba")

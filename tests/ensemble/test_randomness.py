@@ -1,0 +1,56 @@
+"""Streams that are keyed by their use."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from secretballot.ensemble._randomness import Randomness, seed_estimator
+
+
+def draw(stream):
+    return tuple(stream.generate_state(4).tolist())
+
+
+def test_every_use_has_a_stream_of_its_own():
+    randomness = Randomness.of(0)
+    streams = [randomness.partition(), randomness.student()]
+    streams += [randomness.teacher(index) for index in range(5)]
+    streams += [randomness.noise(count) for count in range(5)]
+    assert len({draw(stream) for stream in streams}) == len(streams)
+    assert draw(Randomness.of(0).teacher(3)) == draw(randomness.teacher(3))
+
+
+def test_without_a_seed_the_noise_is_cryptographic():
+    randomness = Randomness.of(None)
+    assert randomness.noise(0) is None
+    assert randomness.entropy != Randomness.of(None).entropy
+
+
+def test_a_random_state_advances():
+    state = np.random.RandomState(0)
+    assert Randomness.of(state).entropy != Randomness.of(state).entropy
+    assert Randomness.of(np.int64(5)) == Randomness.of(5)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeClassifier(random_state=7),
+        make_pipeline(BaggingClassifier(DecisionTreeClassifier())),
+    ],
+)
+def test_nested_seeds_are_set(estimator):
+    seed_estimator(estimator, Randomness.of(0).teacher(0))
+    parameters = estimator.get_params(deep=True)
+    seeds = [value for name, value in parameters.items() if name.endswith("random_state")]
+    assert all(isinstance(seed, int) and 0 <= seed < 2**32 for seed in seeds)
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_seeds_that_are_set_can_be_kept():
+    kept = make_pipeline(LogisticRegression(random_state=7))
+    seed_estimator(kept, Randomness.of(0).student(), keep=True)
+    assert kept[0].random_state == 7

@@ -1,0 +1,158 @@
+"""The student: free, public, and trained on what was released."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._student import fit_student
+from secretballot.mechanisms import GNMax
+
+CLASSES = np.array(["no", "yes"])
+X = np.array([[0.0], [1.0], [2.0], [3.0]])
+
+
+def released(*labels):
+    return PrivateLabels(
+        np.array(labels, dtype=object), np.array([label is not None for label in labels])
+    )
+
+
+def test_without_a_student_there_is_no_prediction():
+    ensemble = PrivateTeacherEnsemble(LogisticRegression())
+    assert not is_classifier(ensemble)
+    for method in ("predict", "predict_proba", "score"):
+        assert not hasattr(ensemble, method)
+    with pytest.raises(AttributeError, match="predict"):
+        ensemble.predict(X)
+    ensemble.set_params(student=LogisticRegression())
+    assert is_classifier(ensemble)
+    with pytest.raises(NotFittedError):
+        ensemble.predict(X)
+
+
+def test_predictions_cost_nothing(ensemble, private, public):
+    ensemble.fit(*private, X_public=public[0])
+    before = ensemble.accountant.spent()
+    ensemble.predict(private[0])
+    ensemble.predict_proba(private[0])
+    ensemble.score(*private)
+    after = ensemble.accountant.spent()
+    assert (after.share, after.n_releases) == (before.share, before.n_releases)
+
+
+def test_unanswered_rows_are_dropped_or_marked():
+    labels = released("no", None, "yes", "yes")
+    tree = RandomForestClassifier(n_estimators=2)
+    dropped = fit_student(tree, X, labels, CLASSES, "drop", Randomness.of(0))
+    assert dropped.classes_.tolist() == [0, 1]
+    marked = fit_student(tree, X, labels, CLASSES, "mark", Randomness.of(0))
+    assert marked.classes_.tolist() == [-1, 0, 1]
+    # A student that doesn't know -1 gives it no probability, and is told if it predicts it.
+    student = PublicStudent(marked, CLASSES, {})
+    assert student.predict_proba(X).shape == (4, 2)
+    constant = DummyClassifier(strategy="constant", constant=-1).fit(X, [-1, 0, 1, 1])
+    with pytest.raises(ValueError, match="no class for 4 rows.*unanswered='drop'"):
+        PublicStudent(constant, CLASSES, {}).predict(X)
+
+
+def test_a_semi_supervised_student(ensemble, private, public):
+    student = SelfTrainingClassifier(LogisticRegression())
+    mechanism = ensemble.accountant.calibrate(GNMax, n_queries=20, n_columns=2)
+    ensemble.set_params(student=student, unanswered="mark", mechanism=mechanism)
+    with pytest.warns(UserWarning, match="the budget ended after 20 of 30 rows"):
+        ensemble.fit(*private, X_public=public[0])
+    assert ensemble.n_answered_ == 20
+    assert ensemble.score(*public) > 0.8
+
+
+def test_one_class_makes_a_constant_student():
+    labels = released("yes", None, "yes", "yes")
+    with pytest.warns(UserWarning, match="all 3 answered rows have the label 'yes'"):
+        fitted = fit_student(LogisticRegression(), X, labels, CLASSES, "drop", Randomness.of(0))
+    student = PublicStudent(fitted, CLASSES, {})
+    assert student.predict(X).tolist() == ["yes"] * 4
+    assert student.predict_proba(X).tolist() == [[0, 1]] * 4
+
+
+def test_nothing_answered():
+    with pytest.raises(ValueError, match="not one of the 2 rows of X_public was answered"):
+        fit_student(
+            LogisticRegression(), X[:2], released(None, None), CLASSES, "drop", Randomness.of(0)
+        )
+
+
+def test_labels_outlive_a_student_that_fails(ensemble, private, public):
+    class Failing(LogisticRegression):
+        def fit(self, X, y):
+            raise ValueError("I don't feel like it")
+
+    ensemble.set_params(student=Failing())
+    with pytest.raises(ValueError, match="kept in pool_labels_.*I don't feel like it"):
+        ensemble.fit(*private, X_public=public[0])
+    assert ensemble.pool_labels_.answered.sum() == 30
+    assert len(ensemble._teachers) == 10
+
+
+def test_a_student_keeps_the_seed_it_has():
+    labels = released("no", "no", "yes", "yes")
+    forest = RandomForestClassifier(n_estimators=2, random_state=3)
+    assert fit_student(forest, X, labels, CLASSES, "drop", Randomness.of(0)).random_state == 3
+    forest.set_params(random_state=None)
+    seeds = [
+        fit_student(forest, X, labels, CLASSES, "drop", Randomness.of(seed)).random_state
+        for seed in (0, 0, 1, None)
+    ]
+    assert seeds[0] == seeds[1] != seeds[2]
+    assert seeds[3] is None
+
+
+def test_to_student_is_the_public_part_alone(ensemble, private, public):
+    scaled = make_pipeline(StandardScaler(), LogisticRegression())
+    X_, y = private
+    names = np.array(["no", "yes"])
+    ensemble.set_params(estimator=scaled, student=scaled, classes=names)
+    ensemble.fit(X_, names[y], X_public=public[0])
+    student = ensemble.to_student()
+    stored = pickle.dumps(student)
+    for private_part in (b"TeacherEnsemble", b"Accountant", b"ConstantTeacher", b"ledger"):
+        assert private_part not in stored
+    loaded = pickle.loads(stored)
+    assert (loaded.predict(X_) == ensemble.predict(X_)).all()
+    assert (loaded.predict_proba(X_) == ensemble.predict_proba(X_)).all()
+    assert loaded.score(X_, names[y]) == ensemble.score(X_, names[y])
+    assert (loaded.classes_ == names).all()
+    assert loaded.n_features_in_ == 2
+    assert {"unit": "row", "epsilon": 100.0, "delta": 1e-5}.items() <= loaded.privacy.items()
+    assert 0.99 < loaded.privacy["share_spent"] <= 1
+    assert loaded.privacy["n_teachers"] == 10
+    assert loaded.privacy["seeded"] is False
+
+
+def test_a_public_student_is_fitted_for_good():
+    fitted = LogisticRegression().fit(X, [0, 0, 1, 1])
+    student = PublicStudent(fitted, CLASSES, {"unit": "row"})
+    assert is_classifier(student)
+    assert student.fit(X[:0], []) is student
+    assert clone(student) is student
+    assert make_pipeline(student).fit(X, CLASSES[[0, 0, 1, 1]]).predict(X)[3] == "yes"
+    with pytest.raises(AttributeError):
+        student.feature_names_in_  # noqa: B018
+
+
+def test_before_a_pool_is_labelled(ensemble, private):
+    with pytest.raises(NotFittedError, match="no teachers yet"):
+        ensemble.to_student()
+    ensemble.fit(*private)
+    with pytest.raises(NotFittedError, match="no student yet: call fit with X_public"):
+        ensemble.to_student()

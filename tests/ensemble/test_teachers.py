@@ -1,0 +1,135 @@
+"""Teachers: what they see, how they are seeded, and that all of them vote."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._tasks import batches
+from secretballot.ensemble._teachers import ConstantTeacher, Shard, train_teacher
+from secretballot.ensemble._votes import ballots, collect_votes
+
+CLASSES = np.array([0, 1])
+
+
+def votes_of(ensemble, X):
+    """Votes, as no user gets to see them."""
+    return collect_votes(ensemble._teachers, X, ensemble.classes_, ensemble.n_jobs)
+
+
+def train(X, y, estimator=None, index=0):
+    stream = Randomness.of(0).teacher(index)
+    shard = Shard(index, np.asarray(X), np.asarray(y), stream)
+    return train_teacher(estimator or LogisticRegression(), shard, CLASSES)
+
+
+def test_a_shard_with_one_class_votes_for_it():
+    teacher = train([[0.0], [1.0]], [1, 1])
+    assert teacher.predict(np.zeros((3, 1))).tolist() == [1, 1, 1]
+
+
+def test_an_empty_shard_votes_by_its_number():
+    for index, label in enumerate([0, 1, 0]):
+        teacher = train(np.empty((0, 1)), np.empty(0, dtype=int), index=index)
+        assert teacher.predict(np.zeros((2, 1))).tolist() == [label, label]
+
+
+def test_a_shard_with_one_class_does_not_hide_values_the_estimator_refuses():
+    X = [[np.nan], [1.0]]
+    with pytest.raises(ValueError, match="NaN"):
+        train(X, [1, 1])
+    imputed = make_pipeline(SimpleImputer(), LogisticRegression())
+    assert isinstance(train(X, [1, 1], imputed), ConstantTeacher)
+
+
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_votes_do_not_depend_on_jobs_or_backend(private, public, backend):
+    forest = RandomForestClassifier(n_estimators=3)
+    make = lambda n_jobs: PrivateTeacherEnsemble(  # noqa: E731
+        forest, n_teachers=40, random_state=0, n_jobs=n_jobs
+    )
+    expected = votes_of(make(None).fit(*private), public[0])
+    with parallel_config(backend):
+        ensemble = make(2).fit(*private)
+        votes = votes_of(ensemble, public[0])
+    assert (votes == expected).all()
+    assert (votes.sum(axis=1) == 40).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 7])
+@pytest.mark.parametrize("n_teachers", [1, 3, 250])
+def test_batches_cover_all_teachers_once(n_teachers, n_jobs):
+    assert [index for batch in batches(n_teachers, n_jobs) for index in batch] == list(
+        range(n_teachers)
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_memory_is_that_of_the_counts(n_jobs):
+    teachers = [ConstantTeacher(CLASSES[:1]) for _ in range(200)]
+    X = np.zeros((20_000, 1))
+    tracemalloc.start()
+    try:
+        votes = collect_votes(teachers, X, CLASSES, n_jobs)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (votes == [200, 0]).all()
+    # One byte for each query and teacher would be four million.
+    assert peak < 4_000_000
+
+
+class Witness(ClassifierMixin, BaseEstimator):
+    """Remembers what it was shown."""
+
+    def fit(self, X, y):
+        self.X_, self.y_, self.classes_ = X, y, np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+def test_teachers_see_their_shard_with_its_columns_and_labels():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"age": range(20), "job": ["a", "b"] * 10})
+    y = np.array(["no", "yes"] * 10)
+    ensemble = PrivateTeacherEnsemble(Witness(), n_teachers=3).fit(X, pandas.Series(y))
+    seen = [teacher for teacher in ensemble._teachers if isinstance(teacher, Witness)]
+    assert seen
+    for teacher in seen:
+        assert list(teacher.X_.columns) == ["age", "job"]
+        assert (teacher.y_ == y[teacher.X_["age"]]).all()
+    assert ensemble.feature_names_in_.tolist() == ["age", "job"]
+
+
+class Odd(Witness):
+    """Votes for what it likes."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, X):
+        return np.array([self.answer] * len(X))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (2, r"labels that are not among the classes \[0, 1\], such as \[2\]"),
+        ("yes", "labels that are not among the classes"),
+        ([0.5, 0.5], r"estimator.predict gave an array of shape \(3, 2\) for 3 rows"),
+    ],
+)
+def test_ballots_for_nobody(answer, message):
+    with pytest.raises(ValueError, match=message):
+        ballots(Odd(answer), np.zeros((3, 1)), CLASSES)

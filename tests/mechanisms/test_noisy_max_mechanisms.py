@@ -1,0 +1,210 @@
+"""GNMax and Confident GNMax: what they draw is what they charge for."""
+
+import itertools
+import json
+import pickle
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from scipy.stats import chi2
+
+from secretballot.accounting import EVERYONE, ORDERS
+from secretballot.accounting._exact_max import max_log_probabilities
+from secretballot.mechanisms import ConfidentGNMax, GNMax
+
+FINITE = ORDERS[:-1]
+
+
+def probabilities(mechanism, row):
+    """Outcome probabilities of one row: unanswered first, then each class."""
+    row = np.asarray(row, dtype=float)
+    win = np.exp(max_log_probabilities(row[None], mechanism.sigma)[0])
+    if isinstance(mechanism, GNMax):
+        return np.concatenate([[0.0], win])
+    passes = ndtr((row.max() - mechanism.threshold) / mechanism.sigma_threshold)
+    return np.concatenate([[1 - passes], passes * win])
+
+
+def neighbours(row):
+    for i, j in itertools.permutations(range(len(row)), 2):
+        if row[i] >= 1:
+            other = list(row)
+            other[i] -= 1
+            other[j] += 1
+            yield other
+
+
+MECHANISMS = [
+    GNMax(sigma=3.0),
+    ConfidentGNMax(sigma=3.0, sigma_threshold=4.0, threshold=7.0),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("row", [[9, 4], [6, 5, 3], [10, 0, 0, 2]])
+def test_draws_have_the_stated_law(mechanism, row):
+    n = 200_000
+    outcome = mechanism.sample(np.tile(np.array(row, float), (n, 1)), np.random.default_rng(0))
+    seen = np.bincount(outcome + 1, minlength=len(row) + 1)
+    expected = n * probabilities(mechanism, row)
+    used = expected > 0
+    assert seen[~used].sum() == 0
+    statistic = ((seen[used] - expected[used]) ** 2 / expected[used]).sum()
+    assert statistic < chi2.isf(1e-6, used.sum() - 1)
+
+
+def test_half_the_noise_would_be_noticed():
+    # The test above catches a planted error: the same statistic with sigma / 2.
+    n, row = 200_000, [9, 4]
+    wrong = GNMax(sigma=1.5).sample(np.tile([9.0, 4.0], (n, 1)), np.random.default_rng(0))
+    seen = np.bincount(wrong + 1, minlength=3)[1:]
+    expected = n * probabilities(GNMax(sigma=3.0), row)[1:]
+    assert ((seen - expected) ** 2 / expected).sum() > 100 * chi2.isf(1e-6, 1)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@given(st.lists(st.integers(0, 8), min_size=2, max_size=4).filter(lambda v: sum(v) > 0), st.data())
+@settings(max_examples=30, deadline=None)
+def test_charged_outcomes_satisfy_the_filter_at_every_order(mechanism, row, data):
+    # Charging by outcome is sound at one fixed order if E_Q[(P/Q)^a e^{-(a-1) cost}] <= 1
+    # (Feldman and Zrnic): enumerate the outcomes, for any neighbour and both directions.
+    other = data.draw(st.sampled_from(list(neighbours(row))))
+    n_classes = len(row)
+    outcomes = np.arange(-1, n_classes)
+    p, q = probabilities(mechanism, row), probabilities(mechanism, other)
+    worst = mechanism.cost(outcomes, n_columns=n_classes)[EVERYONE]
+    counts = np.tile(np.array(row, float), (len(outcomes), 1))
+    exact = mechanism.cost(outcomes, counts)[EVERYONE]
+    possible = (p > 0) & (q > 0)
+    p, q = p[possible, None], q[possible, None]
+    for cost in (worst, exact):
+        curve = cost.curve[possible][:, :-1]
+        for one, two in ((p, q), (q, p)):
+            with np.errstate(over="ignore"):
+                logs = np.log(one) * FINITE + np.log(two) * (1 - FINITE) - (FINITE - 1) * curve
+                moment = np.exp(logs).sum(axis=0)
+            assert np.all(moment <= 1 + 1e-9)
+
+
+def test_dropping_the_threshold_charge_breaks_the_filter():
+    mechanism = MECHANISMS[1]
+    row, other = [8, 4], [7, 5]
+    p, q = probabilities(mechanism, row), probabilities(mechanism, other)
+    vote_only = np.stack([np.zeros(len(FINITE)), *[
+        GNMax(sigma=3.0).max_cost(2)[EVERYONE].curve[:-1] for _ in range(2)
+    ]])  # fmt: skip
+    logs = (
+        np.log(p)[:, None] * FINITE + np.log(q)[:, None] * (1 - FINITE) - (FINITE - 1) * vote_only
+    )
+    assert np.any(np.exp(logs[:, :60]).sum(axis=0) > 1 + 1e-6)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("bound", ["exact", "papernot"])
+def test_nothing_costs_more_than_its_most(mechanism, bound):
+    mechanism = type(mechanism)(**{**asdict(mechanism), "bound": bound})
+    rng = np.random.default_rng(0)
+    for n_columns in (2, 4):
+        counts = rng.multinomial(12, np.ones(n_columns) / n_columns, size=40).astype(float)
+        outcome = mechanism.sample(counts, rng)
+        most = mechanism.max_cost(n_columns)[EVERYONE]
+        known_most = mechanism.max_cost(n_columns, counts)[EVERYONE]
+        did = mechanism.cost(outcome, n_columns=n_columns)[EVERYONE]
+        did_known = mechanism.cost(outcome, counts)[EVERYONE]
+        assert did.shape == did_known.shape == known_most.shape == (40,)
+        slack = 1 + 1e-9
+        assert np.all(did.curve <= most.curve * slack)
+        assert np.all(did_known.curve <= known_most.curve * slack)
+        assert np.all(known_most.curve[:, :-1] <= most.curve[:-1] * slack)
+        assert np.all(most.curve <= mechanism.max_cost()[EVERYONE].curve * slack)
+
+
+def test_an_unanswered_row_pays_for_its_threshold_only():
+    mechanism = MECHANISMS[1]
+    cost = mechanism.cost(np.array([-1, 0, 1]), n_columns=3)[EVERYONE]
+    vote = GNMax(sigma=3.0).max_cost(3)[EVERYONE].curve[:-1]
+    bit = cost.curve[0, :-1]
+    assert np.all(bit > 0)
+    np.testing.assert_allclose(cost.curve[1, :-1] - bit, vote, rtol=1e-9)
+
+
+def test_published_bound_is_the_published_charge():
+    mechanism = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300, bound="papernot")
+    most = mechanism.max_cost(2)[EVERYONE].curve[:-1]
+    np.testing.assert_allclose(most, FINITE / 40**2 + FINITE / (2 * 200**2), rtol=1e-12)
+
+
+def test_weights_are_charged_per_level():
+    mechanism = GNMax(sigma=20.0, weight={"strict": 0.5, "generous": 2.0})
+    most = mechanism.max_cost(3)
+    assert set(most) == {"strict", "generous"}
+    for level, weight in mechanism.weight.items():
+        alone = GNMax(sigma=20.0, weight=weight).max_cost(3)[EVERYONE]
+        np.testing.assert_array_equal(most[level].curve, alone.curve)
+    assert json.loads(json.dumps(mechanism.describe()))["weight"]["generous"] == 2.0
+
+
+def test_one_order_alone_agrees_with_the_whole_curve():
+    for n_columns in (2, 5):
+        whole = GNMax(sigma=25.0).max_cost(n_columns)[EVERYONE]
+        alone = GNMax(sigma=25.0).max_cost(n_columns, order=12.0)[EVERYONE]
+        # Squares are shared between orders, so the last digits of the bound may differ.
+        assert alone.at(12.0) == pytest.approx(float(whole.at(12.0)), rel=6e-4)
+        assert np.isinf(alone.at(13.0))
+
+
+def test_a_single_class_reveals_nothing():
+    assert np.all(GNMax(sigma=1.0).max_cost(1)[EVERYONE].curve == 0)
+    known = GNMax(sigma=1.0).cost(np.zeros(2, int), [[3.0], [4.0]])[EVERYONE]
+    assert np.all(known.curve == 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GNMax(sigma=0), "sigma=0 must be positive and finite"),
+        (lambda: GNMax(sigma=float("nan")), "sigma=nan must be positive"),
+        (lambda: GNMax(sigma="40"), "sigma='40' must be a number"),
+        (lambda: GNMax(sigma=1, weight={"a": -1}), "weight=-1 for level 'a' must be positive"),
+        (lambda: GNMax(sigma=1, bound="pate"), "bound='pate' is unknown; use one of exact"),
+        (
+            lambda: ConfidentGNMax(sigma=1, sigma_threshold=-2, threshold=3),
+            "sigma_threshold=-2 must be positive",
+        ),
+        (
+            lambda: ConfidentGNMax(sigma=1, sigma_threshold=2, threshold=float("inf")),
+            "threshold=inf must be a finite number of votes",
+        ),
+    ],
+)
+def test_bad_parameters(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([1, 2], "counts has shape"),
+        ([["a", "b"]], "counts has dtype"),
+        ([[1.0, float("nan")]], "finite and non-negative"),
+        ([[-1, 3]], "finite and non-negative"),
+        (np.zeros((3, 0)), "counts has shape"),
+    ],
+)
+def test_bad_counts(counts, message):
+    with pytest.raises(ValueError, match=message):
+        GNMax(sigma=1).check_counts(counts)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_immutable_descriptions(mechanism):
+    with pytest.raises(AttributeError):
+        mechanism.sigma = 1.0
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    with pytest.raises(TypeError):
+        type(mechanism)(3.0)
