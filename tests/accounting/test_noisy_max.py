@@ -170,9 +170,9 @@ def test_worst_case_lies_between_two_classes_and_the_gaussian(ratio):
 def test_small_cost_supremum_is_half_a_per_cent_above_two_classes():
     ratio = 1e-3
     worst = worst_max(ratio, (2.0, 10.0))
-    np.testing.assert_allclose(worst / (np.array([2.0, 10.0]) * ratio**2), 0.640, atol=5e-4)
+    np.testing.assert_allclose(worst / (np.array([2.0, 10.0]) * ratio**2), 0.640, atol=1e-3)
     pair = worst_bit(SQRT2 * ratio, (2.0, 10.0))
-    assert np.all((worst / pair > 1.0050) & (worst / pair < 1.0053 + 6e-4))
+    assert np.all((worst / pair > 1.0050) & (worst / pair < 1.0053 + 1.1e-3))
 
 
 def test_worst_case_is_attained_by_votes():

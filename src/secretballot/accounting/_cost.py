@@ -70,7 +70,7 @@ class RenyiCost:
     >>> from secretballot.accounting import ORDERS, RenyiCost
     >>> gaussian = RenyiCost(ORDERS / (2 * 40**2))
     >>> round(float((100 * gaussian).epsilon(delta=1e-5)), 3)
-    1.105
+    1.012
     """
 
     __slots__ = ("curve", "delta")

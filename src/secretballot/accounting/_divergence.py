@@ -38,44 +38,35 @@ def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
     out = np.empty((*gap.shape[:-1], len(orders)))
     if n_finite < len(orders):
         out[..., -1] = np.maximum(gap.max(axis=-1), 0.0)
-    largest = gap.max() if gap.size else 0.0
-    fits = n_finite
-    if largest * orders[:n_finite].max(initial=0.0) > LARGEST_EXPONENT:
-        fits = int(np.searchsorted(orders[:n_finite], LARGEST_EXPONENT / largest, side="right"))
-    if fits:
-        np.log1p(moment_excess(gap, log_q, orders[:fits]), out=out[..., :fits])
-    if fits < n_finite:
-        rest = log_moments(log_p[..., None, :], log_q[..., None, :], orders[fits:n_finite])
-        out[..., fits:n_finite] = np.maximum(rest, 0.0)
-    out[..., :n_finite] /= orders[:n_finite] - 1
+    finite = orders[:n_finite]
+    moments = log_moments(log_p[..., None, :], log_q[..., None, :], finite)
+    np.divide(moments, finite - 1, out=out[..., :n_finite])
     out *= ROUND_UP
     return out
 
 
-def moment_excess(gap: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Return sum q (p/q)^a - 1 at finite orders, at least 0; exponents must not overflow."""
-    q = np.exp(log_q)
-    linear = (q * np.expm1(gap)).sum(axis=-1)
-    excess = linear[..., None] * -orders
-    for outcome in range(gap.shape[-1]):  # a handful of outcomes, never rows
-        term = gap[..., outcome, None] * orders
-        np.expm1(term, out=term)
-        term *= q[..., outcome, None]
-        excess += term
-    np.maximum(excess, 0.0, out=excess)
-    return excess
-
-
 def log_moments(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Return (a - 1) D = log sum q (p/q)^a; outcomes on the last axis, `orders` broadcast."""
+    """Return (a - 1) D = log sum q (p/q)^a, at least 0.
+
+    Outcomes are on the last axis; what is before it broadcasts against `orders`, which are finite.
+    """
     gap = log_p - log_q
     q = np.exp(log_q)
     with np.errstate(over="ignore", invalid="ignore"):
-        powers = np.expm1(orders[..., None] * gap)
-        linear = np.einsum("...k,...k->...", q, np.expm1(gap))
-        excess = np.einsum("...k,...k->...", powers, q) - orders * linear
-    if gap.max(initial=0.0) * orders.max(initial=0.0) <= LARGEST_EXPONENT:
-        return np.asarray(np.log1p(np.maximum(excess, 0.0)))
-    fits = orders * gap.max(axis=-1) <= LARGEST_EXPONENT
-    large = np.logaddexp.reduce(log_q + orders[..., None] * gap, axis=-1)
-    return np.where(fits, np.log1p(np.where(fits, np.maximum(excess, 0.0), 0.0)), large)
+        excess = -orders * (q * np.expm1(gap)).sum(axis=-1)
+        for outcome in range(gap.shape[-1]):  # a handful of outcomes, never rows
+            term = orders * gap[..., outcome]
+            np.expm1(term, out=term)
+            term *= q[..., outcome]
+            excess += term
+        np.maximum(excess, 0.0, out=excess)
+        moments = np.log1p(excess, out=excess)
+    if gap.max(initial=0.0) * orders.max(initial=0.0) > LARGEST_EXPONENT:
+        large = orders * gap.max(axis=-1) > LARGEST_EXPONENT
+        full = (*moments.shape, gap.shape[-1])
+        exponents = np.broadcast_to(log_q, full)[large] + (
+            np.broadcast_to(orders, moments.shape)[large][:, None]
+            * np.broadcast_to(gap, full)[large]
+        )
+        moments[large] = np.maximum(np.logaddexp.reduce(exponents, axis=-1), 0.0)
+    return np.asarray(moments)

@@ -16,9 +16,9 @@ from secretballot.accounting._supremum import cell_bound
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _LOG_PRECISION = 36.0  # integrands are followed down to exp(-36) of their peak
 _TAIL = 9.0
-# Orders of similar tilt (a - 1) w/sigma have suprema near each other and are searched
-# together: least and largest tilt, relative precision. Beyond, the Gaussian bound is within a per cent.
-_GROUPS = ((0.0, 1.0, 5e-4), (1.0, 4.0, 5e-3), (4.0, 20.0, 5e-3))
+# Orders of similar tilt (a - 1) w/sigma have suprema near each other and are searched together:
+# least and largest tilt, relative precision. Beyond, the Gaussian bound is within a per cent.
+_GROUPS = ((0.0, 1.0, 1e-3), (1.0, 4.0, 1e-2), (4.0, 20.0, 4e-2))
 _MOST_CELLS = 60_000
 
 
@@ -46,7 +46,7 @@ def worst_max(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
     theta = (u, v) = ((n_i - z)/sigma, (n_j - z)/sigma) for the three outcomes i, j and neither,
     with the neighbour at (u - r, v + r). The plane is cut into squares, each with a certified upper
     bound (`_supremum`). Squares that can't reach the best value found are dropped, the others cut
-    finer, down to a relative 5e-4 (5e-3 at orders far above sigma/w).
+    finer, down to a relative 1e-3 (less at orders above sigma/w).
 
     Where the plane is not searched one outcome is negligible (R = 9, t = (a - 1) r). If
     v + r <= -R or u + t <= -R, one of the two never beats z, and if u + v >= 2R, one of the two
@@ -151,7 +151,7 @@ def _log_win(u: Floats, v: Floats) -> Floats:
             - np.where(np.sign(u) * np.sign(u - v) < 0, 0.5, 0.0)
         )
         out = np.log(win)
-    rest = ~(win > 1e-4) | (np.abs(u) < 1e-6) | (np.abs(u - v) < 1e-6)
+    rest = ~(win > 1e-7) | (np.abs(u) < 1e-6) | (np.abs(u - v) < 1e-6)
     out[rest] = _log_win_by_quadrature(u[rest], v[rest])
     return np.asarray(out)
 

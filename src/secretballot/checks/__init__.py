@@ -17,3 +17,6 @@ __all__ = [
     "register",
     "registered",
 ]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__
