@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples
 
 try:
@@ -49,6 +51,10 @@ def drop_callbacks(estimator: Any) -> list[str]:
 
 __all__ = [
     "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "_fit_context",
     "_num_samples",
     "_safe_indexing",
     "drop_callbacks",

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._sklearn_compat import CallbackSupportMixin, _num_samples, with_callbacks
+from secretballot._sklearn_compat import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    _num_samples,
+    with_callbacks,
+)
+from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble._fit_data import (
     FitData,
     check_queries,
@@ -19,33 +26,27 @@ from secretballot.ensemble._fit_data import (
     prepared_parties,
     training_template,
 )
-from secretballot.ensemble._labelling import label_votes, privacy_of, warn_classes_learned
-from secretballot.ensemble._parameters import check_parameters, check_unit
+from secretballot.ensemble._parameters import check_parts, check_unit
 from secretballot.ensemble._parties import is_parties
-from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._private_labels import (
+    PrivateLabels,
+    label_votes,
+    privacy_of,
+    warn_classes_learned,
+)
 from secretballot.ensemble._progress import Progress
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._student import PublicStudent, fit_student
+from secretballot.ensemble._student import fit_student
+from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
 from secretballot.ensemble._tags import combine_tags
 from secretballot.ensemble._teachers import train_teachers
 from secretballot.ensemble._votes import Votes, collect_votes, no_votes
 from secretballot.mechanisms import GNMax
 
 
-def _student_has(method: str) -> Any:
-    def check(ensemble: PrivateTeacherEnsemble) -> bool:
-        if ensemble.student is None:
-            raise AttributeError(
-                f"{method} is the student's: give student=, an estimator to train on the labels "
-                "of X_public. Private labels of single rows cost budget: predict_private."
-            )
-        getattr(ensemble.student, method)
-        return True
-
-    return check
-
-
-class PrivateTeacherEnsemble(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class PrivateTeacherEnsemble(
+    StudentMethods, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Differentially private labels, and a student, from any classifier.
 
     The private data is split among teachers; each votes on public rows; the accountant releases
@@ -146,6 +147,21 @@ class PrivateTeacherEnsemble(CallbackSupportMixin, MetaEstimatorMixin, BaseEstim
     (170,)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict", "get_params"]), list, tuple],
+        "n_teachers": [Interval(Integral, 1, None, closed="left")],
+        "mechanism": [HasMethods(["max_cost", "cost"]), None],
+        "student": [HasMethods(["fit", "predict", "get_params"]), None],
+        "unanswered": [StrOptions({"drop", "mark"})],
+        "individualization": [None],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
+        "classes": ["array-like", None],
+        "accountant": [PrivacyAccountant, None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -178,6 +194,7 @@ class PrivateTeacherEnsemble(CallbackSupportMixin, MetaEstimatorMixin, BaseEstim
     def __sklearn_tags__(self) -> Any:
         return combine_tags(super().__sklearn_tags__(), self.estimator, self.student)
 
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
         X: Any,
@@ -214,7 +231,7 @@ class PrivateTeacherEnsemble(CallbackSupportMixin, MetaEstimatorMixin, BaseEstim
         """
         for name in [name for name in vars(self) if name in _FITTED]:
             delattr(self, name)
-        check_parameters(self)
+        check_parts(self)
         if budgets is not None:
             raise ValueError(
                 "budgets is not available in this version; leave it out: one budget for everyone."
@@ -369,8 +386,9 @@ class PrivateTeacherEnsemble(CallbackSupportMixin, MetaEstimatorMixin, BaseEstim
         BudgetExceededError
             If not one row fits the budget; nothing is spent.
         """
-        check_is_fitted(self, "_teachers", msg=_UNFITTED)
-        check_parameters(self)
+        check_is_fitted(self, "_teachers", msg=UNFITTED)
+        self._validate_params()
+        check_parts(self)
         self._check_door(stacklevel=4)
         X = check_queries(self, X, "X")
         if not hasattr(self, "_scope"):
@@ -378,76 +396,6 @@ class PrivateTeacherEnsemble(CallbackSupportMixin, MetaEstimatorMixin, BaseEstim
         # Before the vote: without budget nobody needs to be asked.
         mechanism = self._mechanism_for(_num_samples(X))
         return self._answer(mechanism, collect_votes(self._teachers, X, self.classes_, self.n_jobs))
-
-    def to_student(self) -> PublicStudent:
-        """Return the public part alone, for deployment: the student and its privacy guarantee.
-
-        Returns
-        -------
-        student : PublicStudent
-            A fitted classifier that holds no teacher, vote, partition or accountant.
-        """
-        self._check_student()
-        # Copied: what is handed out must not change this ensemble, nor be changed by it.
-        return PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
-
-    def _check_student(self) -> None:
-        check_is_fitted(self, "_teachers", msg=_UNFITTED)
-        check_is_fitted(self, "student_", msg=_NO_STUDENT)
-
-    @available_if(_student_has("predict"))
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict with the student. Free: it learned from released labels only.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        self._check_student()
-        return self.to_student().predict(check_queries(self, X, "X"))
-
-    @available_if(_student_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict class probabilities with the student. Free.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Probability of each class in the order of ``classes_``.
-        """
-        self._check_student()
-        return self.to_student().predict_proba(check_queries(self, X, "X"))
-
-    @available_if(_student_has("predict"))
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of the student. On private rows the number itself is not private.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        score : float
-            Mean accuracy.
-        """
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
 
 # What a fit leaves behind, and the next one begins by forgetting.
@@ -457,8 +405,3 @@ _FITTED = {
     *("_classes_learned", "_classes_told"),
     *("_randomness", "_n_releases", "_scope", "_privacy"),
 }
-_UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
-_NO_STUDENT = (
-    "This %(name)s has no student yet: call fit with X_public, public rows for the teachers to "
-    "label."
-)

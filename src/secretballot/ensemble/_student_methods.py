@@ -1,0 +1,112 @@
+"""What the student does for the ensemble, free of charge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from secretballot.ensemble._fit_data import check_queries
+from secretballot.ensemble._student import PublicStudent
+
+UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
+NO_STUDENT = (
+    "This %(name)s has no student yet: call fit with X_public, public rows for the teachers to "
+    "label."
+)
+
+
+def _student_has(method: str) -> Any:
+    def check(ensemble: StudentMethods) -> bool:
+        if ensemble.student is None:
+            raise AttributeError(
+                f"{method} is the student's: give student=, an estimator to train on the labels "
+                "of X_public. Private labels of single rows cost budget: predict_private."
+            )
+        getattr(ensemble.student, method)
+        return True
+
+    return check
+
+
+class StudentMethods:
+    """Prediction by the fitted student: it learned from released labels only."""
+
+    student: Any
+    student_: Any
+    classes_: NDArray[Any]
+    _privacy: dict[str, Any]
+
+    def to_student(self) -> PublicStudent:
+        """Return the public part alone, for deployment: the student and its privacy guarantee.
+
+        Returns
+        -------
+        student : PublicStudent
+            A fitted classifier that holds no teacher, vote, partition or accountant.
+        """
+        self._check_student()
+        # Copied: what is handed out must not change this ensemble, nor be changed by it.
+        return PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
+
+    def _check_student(self) -> None:
+        check_is_fitted(self, "_teachers", msg=UNFITTED)
+        check_is_fitted(self, "student_", msg=NO_STUDENT)
+
+    @available_if(_student_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict with the student. Free: it learned from released labels only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted class labels.
+        """
+        self._check_student()
+        return self.to_student().predict(check_queries(self, X, "X"))
+
+    @available_if(_student_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict class probabilities with the student. Free.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probability of each class in the order of ``classes_``.
+        """
+        self._check_student()
+        return self.to_student().predict_proba(check_queries(self, X, "X"))
+
+    @available_if(_student_has("predict"))
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the student. On private rows the number itself is not private.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Mean accuracy.
+        """
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
