@@ -80,6 +80,15 @@ def test_divergence_against_forty_digits(g, other, k):
     assert got >= expected - 1e-13  # rounded up
 
 
+@given(st.floats(-7, 7), st.floats(-7, -2), orders)
+@settings(max_examples=60, deadline=None)
+def test_small_shifts_are_rounded_up_by_their_float_error(g, log_ratio, k):
+    ratio = 10**log_ratio
+    got = bit_divergence(g, g + ratio, FINITE[[k]])[0]
+    expected = reference(g, g + ratio, FINITE[k])
+    assert expected <= got <= expected * (1 + 2e-10 + 3e-13 / ratio)
+
+
 @given(gaps, ratios)
 @settings(max_examples=100, deadline=None)
 def test_exact_is_the_largest_of_all_four(g, ratio):

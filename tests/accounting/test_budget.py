@@ -8,10 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.accounting._fakes import gaussian
 
-from secretballot.accounting import EVERYONE, ORDERS, RenyiCost
+from secretballot.accounting import (
+    EVERYONE,
+    ORDERS,
+    BudgetExceededError,
+    PrivacyAccountant,
+    RenyiCost,
+)
 from secretballot.accounting._budget import best_order, budget_levels
 from secretballot.accounting._conversion import renyi_budget
 from secretballot.accounting._gate import Gate, level_cost
+from secretballot.mechanisms import GNMax
 
 
 @pytest.mark.parametrize(
@@ -159,3 +166,9 @@ def test_an_infinite_cost_never_fits():
     curves = np.zeros((3, len(ORDERS)))
     curves[1] = math.inf
     assert gate.rows({}, {"all": free}, {"all": RenyiCost(curves)}, 3) == 1
+
+
+def test_noise_can_not_repair_an_infinite_cost():
+    accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
+    with pytest.raises(BudgetExceededError, match="No amount of noise .* leave order=None"):
+        accountant.release(GNMax(sigma=40.0), [[20, 10]])

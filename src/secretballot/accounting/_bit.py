@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from secretballot.accounting._cost import ORDERS, Floats
-from secretballot.accounting._divergence import ROUND_UP, log_moments, renyi_divergence
+from secretballot.accounting._divergence import log_moments, renyi_divergence, round_up
 from secretballot.accounting._supremum import cell_bound
 
 _BLOCK = 128  # rows evaluated together, so that temporaries stay in cache
@@ -33,7 +33,8 @@ def bit_divergence(x: ArrayLike, y: ArrayLike, orders: Floats = ORDERS) -> Float
         D(x, y), the data first, rounded up.
     """
     at, other = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
-    return renyi_divergence(_bit_logs(at), _bit_logs(other), orders)
+    divergence = renyi_divergence(_bit_logs(at), _bit_logs(other), orders)
+    return divergence * round_up(np.abs(at - other))[..., None]
 
 
 def exact_bit(
@@ -114,7 +115,7 @@ def worst_bit(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
     with a certified upper bound (`_supremum`); cells whose bound can't reach the best value found
     are dropped, and what remains is cut finer. What is returned is the largest bound of a cell.
 
-    Outside [-(a-1) r - 10, r + 10] one term is at most 1 and the other at most
+    Outside [-(a-1) r - 10, r + 10] one term is at most Phi(10)^(1-a) and the other at most
     e^{a (a-1) r^2/2} Phi(-10): p_k^a q_k^(1-a) is at most the mass of outcome k under the tilted
     Gaussian N(x + (a-1) r, 1) times e^{a (a-1) r^2/2} (joint convexity).
     """
@@ -156,8 +157,8 @@ def _search(ratio: float, orders: Floats) -> Floats:
         last = _CELLS - alive[:, ::-1].argmax(axis=-1)
         low, high = low + first * step, low + last * step
     moment = orders * (orders - 1) * ratio**2 / 2
-    tail = np.logaddexp(0.0, moment + log_ndtr(-_TAIL))
-    bound = np.maximum(upper, tail) * ROUND_UP / (orders - 1)
+    tail = np.logaddexp(-(orders - 1) * log_ndtr(_TAIL), moment + log_ndtr(-_TAIL))
+    bound = np.maximum(upper, tail) * round_up(ratio) / (orders - 1)
     return np.asarray(np.minimum(bound, gaussian_bound(ratio, orders)))
 
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
 # Beyond this exponent sums are taken in log space.
 LARGEST_EXPONENT = 600.0
-# Float error of the formulas below, relative; costs are rounded up by it.
-ROUND_UP = 1.0 + 1e-11
+
+
+def round_up(ratio: ArrayLike) -> Floats:
+    """Factor by which a divergence is rounded up, to be above its float error.
+
+    Probabilities of neighbours a shift `ratio` (in units of the noise) apart have log ratios of
+    that size, which are differences of logarithms: their relative error grows as it shrinks.
+    """
+    return 1 + 1e-11 + 1e-13 / np.maximum(ratio, 1e-12)
 
 
 def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Renyi divergence D(P || Q) over the last axis of `log_p` and `log_q`, rounded up.
+    """Renyi divergence D(P || Q) over the last axis of `log_p` and `log_q`.
 
     Parameters
     ----------
@@ -41,7 +48,6 @@ def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
     finite = orders[:n_finite]
     moments = log_moments(log_p[..., None, :], log_q[..., None, :], finite)
     np.divide(moments, finite - 1, out=out[..., :n_finite])
-    out *= ROUND_UP
     return out
 
 

@@ -8,7 +8,7 @@ from scipy.special import log_ndtr
 
 from secretballot.accounting._bit import exact_bit, gaussian_bound
 from secretballot.accounting._cost import ORDERS, Floats
-from secretballot.accounting._divergence import ROUND_UP
+from secretballot.accounting._divergence import round_up
 from secretballot.accounting._envelope import largest_log_moment
 from secretballot.accounting._worst_max import worst_max
 
@@ -103,7 +103,7 @@ def _exact_block(scaled: Floats, ratio: float, orders: Floats) -> Floats:
     finite = orders[:n_finite]
     out[:, :n_finite] = largest_log_moment(log_p, log_q, finite) / (finite - 1)
     out[:, n_finite:] = np.maximum((log_p - log_q).max(axis=(1, 2)), 0.0)[:, None]
-    return out * ROUND_UP
+    return out * round_up(ratio)
 
 
 class _Quadrature:

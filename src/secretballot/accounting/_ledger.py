@@ -21,6 +21,7 @@ from secretballot.accounting._ledger_file import (
     temporary_file,
 )
 from secretballot.accounting._ledger_format import (
+    Header,
     insert_entry,
     meaning,
     read_entries,

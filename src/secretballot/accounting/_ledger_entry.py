@@ -67,6 +67,8 @@ def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> st
 class LedgerEntry:
     """One release: what, when, how many rows, at what cost, for whom; never votes.
 
+    (Or a move of the ledger, which has no rows and costs nothing.)
+
     Attributes
     ----------
     sequence : int
@@ -101,6 +103,24 @@ class LedgerEntry:
     previous: str = ""
     digest: str = ""
 
+    @property
+    def is_release(self) -> bool:
+        """Whether anything was released: a row at least, or it is not recorded."""
+        return self.n_rows > 0
+
+    @classmethod
+    def move(cls, place: str) -> LedgerEntry:
+        """Return the entry for a ledger that goes on in another place."""
+        event = to_json({"event": "moved", "place": place}, "a move")
+        return cls(
+            mechanism=event,
+            n_rows=0,
+            scope_id=None,
+            scope_epsilon=None,
+            seeded=False,
+            charges={},
+        )
+
     def chained(self, sequence: int, time: str, previous: str) -> LedgerEntry:
         """Return the entry in its place after the one with the digest `previous`."""
         placed = replace(self, sequence=sequence, time=time, previous=previous)
@@ -133,7 +153,9 @@ class Totals:
 
     digest: str
     sequence: int = 0
+    n_releases: int = 0
     n_rows: int = 0
+    place: str | None = None
     charges: dict[str, RenyiCost] = field(default_factory=dict)
     scopes: dict[str, dict[str, RenyiCost]] = field(default_factory=dict)
     scope_epsilon: dict[str, float | None] = field(default_factory=dict)
@@ -155,6 +177,10 @@ class Totals:
             self.scope_epsilon.setdefault(entry.scope_id, entry.scope_epsilon)
         self.sequence, self.digest = entry.sequence, entry.digest
         self.n_rows += entry.n_rows
+        if entry.is_release:
+            self.n_releases += 1
+        else:
+            self.place = json.loads(entry.mechanism)["place"]
 
     def snapshot(self) -> Totals:
         """Return a copy that further entries leave alone."""

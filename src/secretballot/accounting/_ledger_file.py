@@ -15,7 +15,7 @@ from secretballot.accounting._errors import LedgerError
 
 #: In the header of the file; it tells a ledger from any other SQLite database ("SBLG").
 APPLICATION_ID = 0x53424C47
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 #: How long to wait for another process that is spending, in seconds.
 BUSY_TIMEOUT = 60.0
@@ -24,6 +24,7 @@ SCHEMA = """
 CREATE TABLE header (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     ledger_id TEXT NOT NULL, created TEXT NOT NULL, library_version TEXT NOT NULL,
+    place TEXT NOT NULL,
     unit TEXT NOT NULL, relation TEXT NOT NULL, accounting TEXT NOT NULL,
     allow_seeded INTEGER NOT NULL, orders BLOB NOT NULL, digest TEXT NOT NULL
 );

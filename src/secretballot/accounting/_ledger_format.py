@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +22,23 @@ from secretballot.accounting._ledger_file import (
     SCHEMA,
     connection,
 )
+from secretballot.accounting._ledger_place import place_of
 from secretballot.accounting._protocol import MEMBER_SEPARATOR, split_group
 
 _ENTRY_COLUMNS = (
     "sequence, time, mechanism, n_rows, scope_id, scope_epsilon, seeded, note, previous, digest"
 )
+
+
+class Header(NamedTuple):
+    """What a ledger fixes, and which ledger it is."""
+
+    budget: Budget
+    digest: str
+    ledger_id: str
+    created: str
+    library_version: str
+    place: str
 
 
 @contextmanager
@@ -51,13 +64,14 @@ def write_new(path: str, budget: Budget) -> str:
         uuid.uuid4().hex,
         datetime.now(UTC).isoformat(timespec="microseconds"),
         __version__,
+        place_of(path),
     ]
     genesis = genesis_digest(identity, budget, orders)
     with connection(path, begin="IMMEDIATE") as opened:
         for statement in _statements(SCHEMA):
             opened.execute(statement)
         opened.execute(
-            "INSERT INTO header VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO header VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *identity,
                 budget.unit,
@@ -98,8 +112,8 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def read_header(opened: sqlite3.Connection) -> tuple[Budget, str]:
-    """Return what the ledger fixes, and its digest; LedgerError if it is not our ledger."""
+def read_header(opened: sqlite3.Connection) -> Header:
+    """Return what the ledger fixes; LedgerError if it is not our ledger."""
     if opened.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise LedgerError(
             "it is not a ledger of secretballot (an empty file is one whose creation was "
@@ -112,8 +126,8 @@ def read_header(opened: sqlite3.Connection) -> tuple[Budget, str]:
             f"{FORMAT_VERSION}; use the version that wrote it"
         )
     header = opened.execute(
-        "SELECT ledger_id, created, library_version, unit, relation, accounting, allow_seeded, "
-        "orders, digest FROM header"
+        "SELECT ledger_id, created, library_version, place, unit, relation, accounting, "
+        "allow_seeded, orders, digest FROM header"
     ).fetchone()
     if header is None:
         raise LedgerError("its header is missing; restore it from a copy")
@@ -143,7 +157,7 @@ def read_header(opened: sqlite3.Connection) -> tuple[Budget, str]:
         raise LedgerError("its budget was altered; restore it from a copy")
     if orders != ORDERS.astype("<f8").tobytes():
         raise LedgerError("it uses other Renyi orders; use the version that wrote it")
-    return budget, digest
+    return Header(budget, digest, *identity)
 
 
 def read_entries(opened: sqlite3.Connection, *, after: int) -> Iterator[LedgerEntry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from secretballot.accounting._budget import Budget, Scope
@@ -87,10 +88,15 @@ class Limits:
 
     def _refuse(self, gate: Gate, spent: Costs, most: Costs) -> None:
         one = {group: each[0] if each.shape else each for group, each in most.items()}
+        remedy = "Use more noise, or accept that this budget is used up."
+        if any(math.isinf(float(each.at(gate.order))) for each in one.values()):
+            remedy = (
+                "No amount of noise makes that finite: leave order=None when the budget is opened, "
+                "or use a mechanism that is (epsilon, delta)-DP."
+            )
         raise BudgetExceededError(
             f"The first row does not fit what is left {self._of(gate)}: it can cost "
-            f"{gate.shortfall(spent, one)}. Nothing was released or recorded. Use more noise, or "
-            "accept that this budget is used up."
+            f"{gate.shortfall(spent, one)}. Nothing was released or recorded. {remedy}"
         )
 
     def check_room(self, totals: Totals) -> None:

@@ -89,7 +89,7 @@ def spent_on(level: LevelBudget, totals: Totals) -> PrivacySpent:
         share=min(max(shares), 1.0),
         order=level.order,
         renyi=renyi,
-        n_releases=totals.sequence,
+        n_releases=totals.n_releases,
         n_rows=totals.n_rows,
         cost=cost,
     )
