@@ -95,7 +95,7 @@ class PrivateTeacherEnsemble(
         The class labels.
     n_features_in_ : int
         Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen in fit, if they are all strings.
     n_teachers_ : int
         Number of teachers that vote.

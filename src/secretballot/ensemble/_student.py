@@ -91,7 +91,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         The class labels.
     n_features_in_ : int
         Number of features seen in fit, if the student says it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the student says them.
 
     See Also
