@@ -72,7 +72,7 @@ class PrivateTeacherEnsemble(
         semi-supervised students take it.
     individualization : None
         Individual budgets; reserved.
-    epsilon : float or dict, default=None
+    epsilon : float, default=None
         The most that one fit may spend, with its `predict_private` calls. None: all that remains
         of the budget. In a grid search each candidate and fold is a fit.
     classes : array-like of shape (n_classes,), default=None
@@ -154,7 +154,7 @@ class PrivateTeacherEnsemble(
         "student": [HasMethods(["fit", "predict", "get_params"]), None],
         "unanswered": [StrOptions({"drop", "mark"})],
         "individualization": [None],
-        "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "classes": ["array-like", None],
         "accountant": [PrivacyAccountant, None],
         "n_jobs": [Integral, None],
@@ -171,7 +171,7 @@ class PrivateTeacherEnsemble(
         student: Any = None,
         unanswered: str = "drop",
         individualization: Any = None,
-        epsilon: float | dict[str, float] | None = None,
+        epsilon: float | None = None,
         classes: ArrayLike | None = None,
         accountant: Any = None,
         n_jobs: int | None = None,
