@@ -29,12 +29,12 @@ def probabilities(mechanism, row):
     return np.concatenate([[1 - passes], passes * win])
 
 
-def neighbours(row):
+def neighbours(row, weight=1):
     for i, j in itertools.permutations(range(len(row)), 2):
-        if row[i] >= 1:
+        if row[i] >= weight:
             other = list(row)
-            other[i] -= 1
-            other[j] += 1
+            other[i] -= weight
+            other[j] += weight
             yield other
 
 
@@ -66,13 +66,19 @@ def test_half_the_noise_would_be_noticed():
     assert ((seen - expected) ** 2 / expected).sum() > 100 * chi2.isf(1e-6, 1)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@given(st.lists(st.integers(0, 8), min_size=2, max_size=4).filter(lambda v: sum(v) > 0), st.data())
+HEAVY = [
+    GNMax(sigma=3.0, weight=2.0),
+    ConfidentGNMax(sigma=3.0, sigma_threshold=4.0, threshold=7.0, weight=2.0),
+]
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, *HEAVY])
+@given(st.lists(st.integers(0, 8), min_size=2, max_size=4).filter(lambda v: max(v) > 1), st.data())
 @settings(max_examples=30, deadline=None)
 def test_charged_outcomes_satisfy_the_filter_at_every_order(mechanism, row, data):
     # Charging by outcome is sound at one fixed order if E_Q[(P/Q)^a e^{-(a-1) cost}] <= 1
     # (Feldman and Zrnic): enumerate the outcomes, for any neighbour and both directions.
-    other = data.draw(st.sampled_from(list(neighbours(row))))
+    other = data.draw(st.sampled_from(list(neighbours(row, mechanism.weight))))
     n_classes = len(row)
     outcomes = np.arange(-1, n_classes)
     p, q = probabilities(mechanism, row), probabilities(mechanism, other)
