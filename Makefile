@@ -17,7 +17,7 @@ help:
 	@echo "make format  let ruff rewrite the layout"
 	@echo "make docs    the documentation, in docs/_build/html"
 	@echo "make bench   labels per budget, and speed"
-	@echo "make audit   the long statistical tests"
+	@echo "make audit   the long statistical tests, and the table of audits in docs/"
 
 # Written last, so that an interrupted installation is taken up again.
 $(INSTALLED): pyproject.toml
@@ -53,3 +53,4 @@ bench: $(INSTALLED)
 
 audit: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(BIN)/python -m secretballot.checks docs/audit-table.md

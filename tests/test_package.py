@@ -13,7 +13,16 @@ import secretballot
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-SUBPACKAGES = ["accounting", "audit", "checks", "datasets", "ensemble", "inspection", "mechanisms"]
+SUBPACKAGES = [
+    "accounting",
+    "audit",
+    "checks",
+    "datasets",
+    "ensemble",
+    "inspection",
+    "mechanisms",
+    "quantification",
+]
 
 
 @pytest.mark.parametrize("name", secretballot.__all__)

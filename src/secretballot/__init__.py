@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ensemble,
         inspection,
         mechanisms,
+        quantification,
     )
     from secretballot.accounting import (
         BudgetExceededError,
@@ -26,12 +27,21 @@ if TYPE_CHECKING:
         PrivacyLeakWarning,
         PrivacyRemaining,
         PrivacySpent,
+        PrivacyStatement,
         RenyiCost,
         calibrate,
     )
     from secretballot.datasets import load_adult
     from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicData
-    from secretballot.mechanisms import ConfidentGNMax, GNMax
+    from secretballot.mechanisms import (
+        ConfidentGNMax,
+        DirichletProportions,
+        GaussianProportions,
+        GNMax,
+        LaplacePriorProportions,
+        LaplaceProportions,
+    )
+    from secretballot.quantification import publish_proportions
 
 __version__ = "0.1.0"
 
@@ -43,12 +53,14 @@ __all__ = [
     "ensemble",
     "inspection",
     "mechanisms",
+    "quantification",
     "BudgetExceededError",
     "LedgerError",
     "PrivacyAccountant",
     "PrivacyLeakWarning",
     "PrivacyRemaining",
     "PrivacySpent",
+    "PrivacyStatement",
     "RenyiCost",
     "calibrate",
     "load_adult",
@@ -57,6 +69,11 @@ __all__ = [
     "PublicData",
     "ConfidentGNMax",
     "GNMax",
+    "DirichletProportions",
+    "GaussianProportions",
+    "LaplacePriorProportions",
+    "LaplaceProportions",
+    "publish_proportions",
     "__version__",
 ]
 
@@ -67,6 +84,7 @@ _HOME = {
     "PrivacyLeakWarning": "accounting",
     "PrivacyRemaining": "accounting",
     "PrivacySpent": "accounting",
+    "PrivacyStatement": "accounting",
     "RenyiCost": "accounting",
     "calibrate": "accounting",
     "load_adult": "datasets",
@@ -75,6 +93,11 @@ _HOME = {
     "PublicData": "ensemble",
     "ConfidentGNMax": "mechanisms",
     "GNMax": "mechanisms",
+    "DirichletProportions": "mechanisms",
+    "GaussianProportions": "mechanisms",
+    "LaplacePriorProportions": "mechanisms",
+    "LaplaceProportions": "mechanisms",
+    "publish_proportions": "quantification",
 }
 
 

@@ -213,3 +213,21 @@ def test_without_its_temporary_ledger_an_ensemble_still_predicts():
     for use in (ensemble.predict_private, lambda X: ensemble.fit(X * 10, [0, 1] * 10, X_public=X)):
         with pytest.raises(LedgerError, match="ledger="):
             use([[2.0], [36.0]])
+
+
+def test_a_second_budget_for_the_same_teachers_is_refused(ensemble, private, public):
+    ensemble.fit(*private)
+    second = PrivacyAccountant(epsilon=100.0, delta=1e-5)
+    ensemble.set_params(accountant=second)
+    with pytest.raises(ValueError, match="Two budgets for one data set add up"):
+        ensemble.predict_private(public[0])
+    assert second.spent().n_releases == 0
+
+
+def test_the_ensemble_states_what_its_budget_guarantees(ensemble, accountant, private, public):
+    ensemble.fit(*private, X_public=public[0])
+    told = ensemble.to_student().statement()
+    assert told == ensemble.statement() == accountant.statement()
+    assert told.released[0]["note"]["n_teachers"] == 10
+    with pytest.raises(ValueError, match="accountant=None.*nothing is guaranteed"):
+        ensemble.set_params(accountant=None).statement()

@@ -7,11 +7,13 @@ from secretballot.accounting._cost import ORDERS, RenyiCost
 from secretballot.accounting._errors import BudgetExceededError, LedgerError, PrivacyLeakWarning
 from secretballot.accounting._protocol import EVERYONE
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
+from secretballot.accounting._statement import PrivacyStatement
 
 __all__ = [
     "PrivacyAccountant",
     "PrivacySpent",
     "PrivacyRemaining",
+    "PrivacyStatement",
     "Scope",
     "RenyiCost",
     "ORDERS",

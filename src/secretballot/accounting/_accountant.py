@@ -100,6 +100,7 @@ class PrivacyAccountant(BudgetHandle):
         delta: float | None = None,
         unit: str | None = None,
         relation: str | None = None,
+        moved: bool = False,
     ) -> PrivacyAccountant:
         """Continue the budget of an existing ledger, after checking all of its entries.
 
@@ -109,6 +110,10 @@ class PrivacyAccountant(BudgetHandle):
             The ledger; never created.
         epsilon, delta, unit, relation : default=None
             What the budget is expected to be; None takes what the ledger says.
+        moved : bool, default=False
+            A copy is refused: it and the original could spend the budget twice. True continues
+            with it all the same, and records that, where the ledger was moved from another disk
+            or restored, and *the original is gone with nothing spent that is not in this file*.
 
         Returns
         -------
@@ -118,7 +123,7 @@ class PrivacyAccountant(BudgetHandle):
         Raises
         ------
         LedgerError
-            If it is missing, no ledger, altered, or of another budget.
+            If it is missing, no ledger, altered, a copy, or of another budget.
         """
         ledger = Ledger.open(path)
         budget = ledger.budget
@@ -131,6 +136,7 @@ class PrivacyAccountant(BudgetHandle):
                     f"{name}={value!r}. A budget is fixed for good: leave {name} out to continue "
                     "it as it is."
                 )
+        ledger.settle(moved=moved)
         _warn_data_dependent(budget)
         accountant = cls.__new__(cls)
         accountant._ledger = ledger
@@ -244,7 +250,7 @@ class PrivacyAccountant(BudgetHandle):
         Scope
             To be passed to `release` and `calibrate`.
         """
-        scope = Scope.create(epsilon)
+        scope = Scope.create(epsilon, self._ledger.genesis)
         self._limits(scope)  # An epsilon too small to be certified is refused here.
         return scope
 
@@ -294,6 +300,12 @@ class PrivacyAccountant(BudgetHandle):
     def _limits(self, scope: Scope | None) -> Limits:
         if scope is not None and not isinstance(scope, Scope):
             raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
+        if scope is not None and scope.ledger not in ("", self._ledger.genesis):
+            raise ValueError(
+                f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
+                "for one data set add up: go on with the accountant that made the scope (the one "
+                "that the ensemble was fitted with)."
+            )
         return Limits(self._ledger.budget, scope)
 
     def _check_random_state(self, random_state: Any) -> bool:

@@ -6,7 +6,7 @@ import math
 import numbers
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -206,17 +206,20 @@ class Scope:
         What the ledger calls it.
     epsilon : float or None
         The most that all its releases together may spend; None leaves it to the budget.
+    ledger : str
+        Digest of what its ledger fixes; no other ledger takes it.
     """
 
     id: str
     epsilon: float | None
+    ledger: str = field(default="", repr=False)
 
     @classmethod
-    def create(cls, epsilon: float | None) -> Scope:
+    def create(cls, epsilon: float | None, ledger: str = "") -> Scope:
         """Check `epsilon` and make a scope that is nobody else's."""
         if epsilon is None:
-            return cls(uuid.uuid4().hex, None)
+            return cls(uuid.uuid4().hex, None, ledger)
         amount = real(epsilon)
         if not 0 < amount < math.inf:
             raise ValueError(f"epsilon={epsilon!r} must be None or a finite number above 0.")
-        return cls(uuid.uuid4().hex, amount)
+        return cls(uuid.uuid4().hex, amount, ledger)

@@ -8,6 +8,7 @@ from secretballot.accounting._budget import ONLY_LEVEL, LevelBudget
 from secretballot.accounting._errors import LedgerError
 from secretballot.accounting._ledger import Ledger
 from secretballot.accounting._ledger_entry import LedgerEntry
+from secretballot.accounting._replay import history
 from secretballot.accounting._report import (
     PrivacyRemaining,
     PrivacySpent,
@@ -16,6 +17,7 @@ from secretballot.accounting._report import (
     remaining_for,
     spent_on,
 )
+from secretballot.accounting._statement import PrivacyStatement
 
 
 class BudgetHandle:
@@ -39,6 +41,14 @@ class BudgetHandle:
     def entries(self) -> list[LedgerEntry]:
         """Return what the ledger holds, its hash chain checked: one entry per release."""
         return self._ledger.entries()
+
+    def history(self) -> list[dict[str, PrivacySpent]]:
+        """Return what had been spent before the first release and after each, by level."""
+        return history(self._ledger.budget, self._ledger.entries())
+
+    def statement(self) -> PrivacyStatement:
+        """Return what a data owner signs, with all entries of the ledger checked."""
+        return PrivacyStatement.of(self._ledger)
 
     @property
     def epsilon(self) -> float | dict[str, float]:

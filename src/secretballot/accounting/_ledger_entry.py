@@ -180,7 +180,7 @@ class Totals:
         if entry.is_release:
             self.n_releases += 1
         else:
-            self.place = json.loads(entry.mechanism)["place"]
+            self.place = json.loads(entry.mechanism).get("place")
 
     def snapshot(self) -> Totals:
         """Return a copy that further entries leave alone."""

@@ -88,10 +88,10 @@ def _delete(path: str, owner: int) -> None:
             Path(name).unlink(missing_ok=True)
 
 
-def create_exclusively(path: str) -> None:
+def create_exclusively(path: str, mode: int = 0o666) -> None:
     """Make an empty file, or LedgerError if there is one already."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode))
     except FileExistsError:
         raise LedgerError(
             f"ledger={path!r} exists already; PrivacyAccountant.open({path!r}) continues its "

@@ -48,7 +48,7 @@ def meaning(path: str) -> Iterator[None]:
         yield
     except LedgerError as error:
         raise LedgerError(f"The ledger {path!r} can't be used: {error}.") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise LedgerError(
             f"The ledger {path!r} can't be used: it holds values that secretballot never wrote "
             f"({error}); restore it from a copy."

@@ -10,6 +10,7 @@ from secretballot.accounting._budget import Budget, LevelBudget
 from secretballot.accounting._cost import RenyiCost
 from secretballot.accounting._gate import level_cost
 from secretballot.accounting._ledger_entry import Totals
+from secretballot.accounting._tables import html_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,18 +115,12 @@ def as_text(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
 
 def as_html(budget: Budget, spent: Mapping[str, PrivacySpent] | None, ledger: str) -> str:
     """Return a small table, escaped."""
-    rows = "".join(
-        "<tr>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(level, spent or {}))
-        + "</tr>"
-        for level in budget.levels
-    )
     headings = ("level", "epsilon", "delta", "share spent", "rows")
-    return (
-        f"<table><caption>{escape(f'PrivacyAccountant: {_promise(budget)}')}<br>"
-        f"{escape(f'ledger: {ledger}')}</caption><thead><tr>"
-        + "".join(f"<th>{heading}</th>" for heading in headings)
-        + f"</tr></thead><tbody>{rows}</tbody></table>"
+    caption = f"PrivacyAccountant: {_promise(budget)}"
+    return html_table(
+        headings,
+        [_cells(level, spent or {}) for level in budget.levels],
+        f"{escape(caption)}<br>{escape(f'ledger: {ledger}')}",
     )
 
 

@@ -4,12 +4,14 @@ Register an example of your own mechanism and run `check_mechanism` on it; in py
 over ``mechanism_checks()``.
 """
 
+from secretballot.checks._audit_table import audit_table
 from secretballot.checks._ensemble import check_ensemble, ensemble_checks
 from secretballot.checks._mechanism import check_mechanism, mechanism_checks
 from secretballot.checks._registry import MechanismExample, register, registered
 
 __all__ = [
     "MechanismExample",
+    "audit_table",
     "check_ensemble",
     "check_mechanism",
     "ensemble_checks",

@@ -9,19 +9,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting import BudgetExceededError
+from secretballot.checks._ensemble_examples import (
+    ESTIMATORS,
+    Make,
+    fit,
+    make_ensemble,
+    some_budget,
+    some_data,
+    votes_of,
+)
+from secretballot.checks._ensemble_neighbours import (
+    check_every_row_is_seen_once,
+    check_one_owner_moves_one_ballot,
+    check_one_record_moves_one_ballot,
+    check_one_record_reaches_one_teacher,
+    check_private_labels_survive_the_audit,
+)
 from secretballot.checks._expect import quietly, refused
-from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
-
-Make = Callable[[PrivacyAccountant | None], Any]
-_SIX = 6
 
 
 def check_ensemble(make: Make) -> None:
@@ -56,34 +64,23 @@ def check_ensemble(make: Make) -> None:
 
 def ensemble_checks() -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield a name and a check to call, for every kind of ensemble and promise."""
-    for name, estimator in _ESTIMATORS.items():
-        make = partial(_make, estimator)
+    for name, estimator in ESTIMATORS.items():
+        make = partial(make_ensemble, estimator)
         for check in _CHECKS:
             yield f"{name}-{check.__name__.removeprefix('check_')}", partial(check, make)
 
 
-def check_one_record_moves_one_ballot(make: Make) -> None:
-    X, y, pool = _data()
-    votes = _votes(make, X, y, pool)
-    rng = np.random.default_rng(1)
-    for row in rng.choice(len(X), size=12, replace=False):
-        other, labels = X.copy(), y.copy()
-        other[row], labels[row] = rng.normal(size=X.shape[1]) * 50, 1 - y[row]
-        moved = np.abs(_votes(make, other, labels, pool) - votes).sum(axis=1)
-        assert moved.max() <= 2, "one replaced row moves at most one ballot of a query"
-
-
 def check_clone_shares_the_budget(make: Make) -> None:
-    accountant, (X, y, pool) = _accountant(), _data()
-    for fit in range(3):
-        _fit(clone(_thrifty(make(accountant))), X, y, pool)
-        assert len(accountant.entries()) == fit + 1, "a clone's fit spends from the same budget"
+    accountant, (X, y, pool) = some_budget(), some_data()
+    for count in range(3):
+        fit(clone(_thrifty(make(accountant))), X, y, pool)
+        assert len(accountant.entries()) == count + 1, "a clone's fit spends from the same budget"
 
 
 def check_refusal_returns_nothing_and_changes_nothing(make: Make) -> None:
-    X, y, pool = _data()
-    accountant = _accountant()
-    ensemble = _fit(make(accountant), X, y, pool)
+    X, y, pool = some_data()
+    accountant = some_budget()
+    ensemble = fit(make(accountant), X, y, pool)
     ensemble.set_params(epsilon=None)
     while True:  # spend what is left, whatever the ensemble's own cap
         try:
@@ -96,8 +93,19 @@ def check_refusal_returns_nothing_and_changes_nothing(make: Make) -> None:
     assert [entry.digest for entry in accountant.entries()] == before, "a refusal records nothing"
 
 
+def check_batches_draw_afresh(make: Make) -> None:
+    X, y, pool = some_data()
+    for seed in (0, None):
+        ensemble = _drowned(make(some_budget())).set_params(random_state=seed)
+        fit(ensemble, X, y, np.concatenate([pool] * 5))
+        batches = [quietly(ensemble.predict_private, pool).labels for _ in range(2)]
+        promise = "no batch of labels repeats the noise of another"
+        assert np.any(batches[0] != batches[1]), promise
+        assert np.any(batches[0] != ensemble.pool_labels_.labels[: len(pool)]), promise
+
+
 def check_no_budget_no_release(make: Make) -> None:
-    X, y, pool = _data()
+    X, y, pool = some_data()
     ensemble = make(None)
     message = refused(ValueError, "no label without a budget", ensemble.fit, X, y, X_public=pool)
     assert "accountant" in message, "the error names the remedy"
@@ -105,8 +113,8 @@ def check_no_budget_no_release(make: Make) -> None:
 
 
 def check_free_methods_are_free(make: Make) -> None:
-    accountant, (X, y, pool) = _accountant(), _data()
-    ensemble = _fit(_thrifty(make(accountant)), X, y, pool)
+    accountant, (X, y, pool) = some_budget(), some_data()
+    ensemble = fit(_thrifty(make(accountant)), X, y, pool)
     spent = len(accountant.entries())
     ensemble.predict(X)
     ensemble.predict_proba(X)
@@ -123,9 +131,9 @@ def check_free_methods_are_free(make: Make) -> None:
 def check_public_attributes_are_public(make: Make) -> None:
     # Private labels permuted: what the votes were changes, what was released does not (the noise
     # drowns the votes), so a public attribute that changes would be private.
-    X, y, pool = _data()
-    first, second = (_fit(_drowned(make(_accountant())), X, labels, pool) for labels in (y, 1 - y))
-    votes = [collect_votes(e._teachers, pool, e.classes_, None) for e in (first, second)]
+    X, y, pool = some_data()
+    first, second = (fit(_drowned(make(some_budget())), X, labels, pool) for labels in (y, 1 - y))
+    votes = [votes_of(e, pool) for e in (first, second)]
     assert np.any(votes[0] != votes[1]), "the check needs votes that differ"
     for name in sorted(name for name in vars(first) if not name.startswith("_")):
         if name == "accountant":
@@ -135,59 +143,12 @@ def check_public_attributes_are_public(make: Make) -> None:
 
 
 def check_student_carries_no_private_state(make: Make) -> None:
-    X, y, pool = _data()
-    ensemble = _fit(make(_accountant()), X, y, pool)
+    X, y, pool = some_data()
+    ensemble = fit(make(some_budget()), X, y, pool)
     deployed = pickle.dumps(ensemble.to_student())
     for word in (rb"(?<!n)_teachers", b"PrivacyAccountant", b"_partition", b"TeacherEnsemble"):
         assert not re.search(word, deployed), f"the deployed student carries {word.decode()}"
     np.testing.assert_array_equal(pickle.loads(deployed).predict(X), ensemble.predict(X))
-
-
-_CHECKS = (
-    check_one_record_moves_one_ballot,
-    check_clone_shares_the_budget,
-    check_refusal_returns_nothing_and_changes_nothing,
-    check_no_budget_no_release,
-    check_free_methods_are_free,
-    check_public_attributes_are_public,
-    check_student_carries_no_private_state,
-)
-
-_ESTIMATORS = {
-    "logistic regression": LogisticRegression(),
-    "tree": DecisionTreeClassifier(max_depth=3),
-}
-
-
-def _make(estimator: Any, accountant: PrivacyAccountant | None) -> PrivateTeacherEnsemble:
-    return PrivateTeacherEnsemble(
-        estimator,
-        n_teachers=_SIX,
-        student=LogisticRegression(),
-        classes=[0, 1],
-        accountant=accountant,
-        random_state=0,
-    )
-
-
-def _accountant() -> PrivacyAccountant:
-    return PrivacyAccountant(epsilon=50.0, delta=1e-5)
-
-
-def _data() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 3))
-    y = (X[:, 0] + 0.5 * rng.normal(size=90) > 0).astype(int)
-    return X, y, rng.normal(size=(20, 3))
-
-
-def _fit(ensemble: Any, X: Any, y: Any, pool: Any) -> Any:
-    return quietly(ensemble.fit, X, y, X_public=pool)
-
-
-def _votes(make: Make, X: Any, y: Any, pool: Any) -> NDArray[np.int64]:
-    ensemble = quietly(make(None).fit, X, y)
-    return collect_votes(ensemble._teachers, pool, ensemble.classes_, None)
 
 
 def _thrifty(ensemble: Any) -> Any:
@@ -202,3 +163,19 @@ def _drowned(ensemble: Any) -> Any:
 
 def _content(value: Any) -> bytes:
     return pickle.dumps(value)
+
+
+_CHECKS = (
+    check_one_record_moves_one_ballot,
+    check_one_owner_moves_one_ballot,
+    check_one_record_reaches_one_teacher,
+    check_every_row_is_seen_once,
+    check_clone_shares_the_budget,
+    check_refusal_returns_nothing_and_changes_nothing,
+    check_batches_draw_afresh,
+    check_no_budget_no_release,
+    check_free_methods_are_free,
+    check_public_attributes_are_public,
+    check_student_carries_no_private_state,
+    check_private_labels_survive_the_audit,
+)

@@ -83,7 +83,7 @@ def privacy_of(accountant: Any, note: dict[str, Any], seeded: bool) -> dict[str,
         name: getattr(accountant, name)
         for name in ("unit", "relation", "epsilon", "delta", "accounting")
     }
-    told.update(note, seeded=seeded)
+    told.update(note, seeded=seeded, statement=accountant.statement().to_dict())
     # What votes did cost is sensitive itself; what they can cost at most is not.
     if accountant.accounting == "worst_case":
         spent = accountant.spent()

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from secretballot._sklearn_compat import _safe_indexing
+from secretballot.accounting import PrivacyStatement
 from secretballot.ensemble._classes import encode
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._randomness import Randomness, seed_estimator
@@ -83,7 +84,8 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         The privacy guarantee of the labels it was trained on, as plain values: the budget's unit,
         neighbouring relation, epsilon and delta, and the share of it that was spent when the
         labels had been released (left out if it is sensitive itself: data-dependent accounting);
-        how the data was split, and whether classes or noise were outside the guarantee.
+        how the data was split, and whether classes or noise were outside the guarantee; and
+        under ``"statement"`` what `statement` returns.
 
     Attributes
     ----------
@@ -156,6 +158,21 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
             The student itself.
         """
         return self
+
+    def statement(self) -> PrivacyStatement:
+        """Return the privacy statement that was true when its labels had been released.
+
+        Returns
+        -------
+        statement : PrivacyStatement
+            The guarantee, everything released from the budget until then, and what it rests on.
+        """
+        if "statement" not in self.privacy:
+            raise ValueError(
+                "privacy has no 'statement': this student was not made by "
+                "PrivateTeacherEnsemble.to_student()."
+            )
+        return PrivacyStatement.from_dict(self.privacy["statement"])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict class labels.

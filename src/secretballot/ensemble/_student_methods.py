@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot.accounting import PrivacyStatement
 from secretballot.ensemble._fit_data import check_queries
 from secretballot.ensemble._student import PublicStudent
 
@@ -36,6 +37,7 @@ def _student_has(method: str) -> Any:
 class StudentMethods:
     """Prediction by the fitted student: it learned from released labels only."""
 
+    accountant: Any
     student: Any
     student_: Any
     classes_: NDArray[Any]
@@ -52,6 +54,21 @@ class StudentMethods:
         self._check_student()
         # Copied: what is handed out must not change this ensemble, nor be changed by it.
         return PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
+
+    def statement(self) -> PrivacyStatement:
+        """Return what a data owner signs: the accountant's privacy statement as of now.
+
+        Returns
+        -------
+        statement : PrivacyStatement
+            The guarantee, everything released from the budget so far, and what it rests on.
+        """
+        if self.accountant is None:
+            raise ValueError(
+                "accountant=None: without a budget nothing was released, and nothing is "
+                "guaranteed. Use accountant=PrivacyAccountant(epsilon, delta)."
+            )
+        return self.accountant.statement()
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)

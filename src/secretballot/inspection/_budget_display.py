@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.accounting._ledger_entry import Totals
-from secretballot.accounting._report import spent_on
-
 
 class BudgetDisplay:
     """How much of a budget was used after how many rows, and what the labels were good for.
@@ -74,7 +71,9 @@ class BudgetDisplay:
         display : BudgetDisplay
             The display, drawn.
         """
-        rows, shares = _history(accountant)
+        states = accountant.history()
+        rows = [max(spent.n_rows for spent in state.values()) for state in states]
+        shares = {level: [state[level].share for state in states] for level in states[0]}
         return cls(rows=rows, shares=shares, accuracy=accuracy).plot(axes)
 
     def plot(self, axes=None):
@@ -128,18 +127,3 @@ class BudgetDisplay:
             self.accuracy_ax_.set(ylabel="accuracy")
             self.accuracy_ax_.legend(fontsize="small")
         return self
-
-
-def _history(accountant):
-    """Rows begun, and share of each level's budget used, after each entry of the ledger."""
-    ledger = accountant._ledger
-    levels = ledger.budget.levels
-    rows, shares = [0], {level.name: [0.0] for level in levels}
-    totals = None
-    for entry in ledger.entries():
-        totals = totals or Totals(digest=entry.previous)
-        totals.add(entry)
-        rows.append(totals.n_rows)
-        for level in levels:
-            shares[level.name].append(spent_on(level, totals).share)
-    return rows, shares

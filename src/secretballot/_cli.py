@@ -1,0 +1,176 @@
+"""The command line: look at a ledger and check it, also while others spend from it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from secretballot import __version__
+from secretballot.accounting import LedgerError, PrivacyStatement
+from secretballot.accounting._ledger import Ledger
+from secretballot.accounting._ledger_export import export
+from secretballot.accounting._replay import history, replay
+from secretballot.accounting._tables import mechanism_text, percent, text_table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 if all is well, 1 if the ledger is not, 2 for a wrong command."""
+    given = _parser().parse_args(arguments)
+    try:
+        given.run(Ledger.open(given.file), given)
+        sys.stdout.flush()
+    except LedgerError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever reads has read enough; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m secretballot", description="Differentially private learning by voting."
+    )
+    parser.add_argument("--version", action="version", version=f"secretballot {__version__}")
+    subjects = parser.add_subparsers(required=True, metavar="ledger")
+    ledger = subjects.add_parser("ledger", help="look at a ledger and check it")
+    commands = ledger.add_subparsers(required=True, metavar="command")
+    for name, run, told in (
+        ("show", _show, "the budget, what each level has spent of it, and every release"),
+        ("verify", _verify, "check that no entry was altered, removed, reordered or cut off"),
+        ("replay", _replay, "add all entries up again and check that none overspent"),
+        ("export", _export, "everything the ledger holds, for other programs"),
+        ("statement", _statement, "what the data owner signs"),
+    ):
+        command = commands.add_parser(name, help=told, description=f"{name}: {told}.")
+        command.set_defaults(run=run)
+        command.add_argument("file", metavar="FILE", help="the ledger; it is only read")
+        if name == "show":
+            command.add_argument(
+                "--last", type=_count, metavar="N", help="show the last N entries only"
+            )
+        if name == "verify":
+            command.add_argument(
+                "--head",
+                metavar="DIGEST",
+                help="the head digest of a statement: the entries it stood for must be there",
+            )
+        if name in ("export", "statement"):
+            form = command.add_mutually_exclusive_group(required=name == "export")
+            form.add_argument("--json", action="store_true", help="as JSON")
+            if name == "statement":
+                form.add_argument("--html", action="store_true", help="as a fragment of HTML")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def _warn_of_copy(ledger: Ledger) -> None:
+    try:
+        ledger.settle(moved=False)
+    except LedgerError as error:
+        # Reading it is all right; spending from it would be refused.
+        print(f"note: {error}", file=sys.stderr)
+
+
+def _show(ledger: Ledger, given: argparse.Namespace) -> None:
+    _warn_of_copy(ledger)
+    header, (head, entries) = ledger.header(), ledger.walk()
+    budget = header.budget
+    states = history(budget, entries)
+    print(f"{ledger.path}\n{header.ledger_id}, opened {header.created[:19]} UTC")
+    print(f"protects one {budget.unit} ({budget.relation}); charges {budget.accounting}")
+    if budget.accounting == "data_dependent":
+        print("These figures depend on the private data: they are sensitive themselves.")
+    spent = states[-1]
+    print()
+    print(
+        text_table(
+            ("level", "epsilon", "delta", "order", "spent", "epsilon so far"),
+            [
+                (
+                    level.name,
+                    f"{level.epsilon:g}",
+                    f"{level.delta:g}",
+                    f"{level.order:.4g}",
+                    percent(spent[level.name].share),
+                    f"{spent[level.name].epsilon:.4g}",
+                )
+                for level in budget.levels
+            ],
+        )
+    )
+    print()
+    after = iter(states[1:])
+    rows = []
+    for entry in entries:
+        state = next(after) if entry.is_release else None
+        rows.append(
+            (
+                str(entry.sequence),
+                entry.time[:19],
+                mechanism_text(json.loads(entry.mechanism)),
+                str(entry.n_rows),
+                "SEEDED" if entry.seeded else "",
+                *(percent(state[name].share) if state else "" for name in budget.names),
+            )
+        )
+    # What the share was after the entry, level by level: the last row is the table above.
+    headings = ("entry", "time (UTC)", "what", "rows", "", *(f"{n} after" for n in budget.names))
+    shown = rows if given.last is None else rows[len(rows) - min(given.last, len(rows)) :]
+    if len(shown) < len(rows):
+        print(f"({len(rows) - len(shown)} earlier entries are not shown)")
+    print(text_table(headings, shown))
+    print(f"\n{head.n_entries} entries, head digest {head.digest}")
+
+
+def _verify(ledger: Ledger, given: argparse.Namespace) -> None:
+    _warn_of_copy(ledger)
+    genesis, (head, entries) = ledger.header().digest, ledger.walk()
+    if given.head is not None:
+        digests = [genesis, *(entry.digest for entry in entries)]
+        wanted = given.head.strip().lower()
+        if wanted not in digests:
+            raise LedgerError(
+                f"The ledger {ledger.path!r} is not, or no longer, what the statement was made "
+                f"from: none of its {head.n_entries} entries has the digest {given.head}. Its end "
+                "was cut off, or it was written anew."
+            )
+        place = digests.index(wanted)
+        print(
+            f"the statement's head is entry {place}; {head.n_entries - place} were recorded since"
+        )
+    print(f"ok: {head.n_entries} entries, head digest {head.digest}")
+
+
+def _replay(ledger: Ledger, given: argparse.Namespace) -> None:
+    for name, spent in replay(ledger).items():
+        # All digits: whoever adds up elsewhere can compare.
+        print(
+            f"{name}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, divergence "
+            f"{spent.renyi!r} at order {spent.order!r}, {spent.share:.1%} of its budget, "
+            f"{spent.n_rows} rows in {spent.n_releases} releases"
+        )
+    print("ok: no entry went over the budget or its scope's cap")
+
+
+def _export(ledger: Ledger, given: argparse.Namespace) -> None:
+    json.dump(export(ledger), sys.stdout, allow_nan=False, indent=1)
+    print()
+
+
+def _statement(ledger: Ledger, given: argparse.Namespace) -> None:
+    statement = PrivacyStatement.of(ledger)
+    if given.json:
+        print(json.dumps(statement.to_dict(), allow_nan=False, indent=1))
+    else:
+        print(statement.to_html() if given.html else statement)

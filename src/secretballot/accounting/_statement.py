@@ -1,0 +1,247 @@
+"""What a data owner signs: what is guaranteed, for whom, and on which assumptions."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
+from secretballot.accounting._ledger import Ledger
+from secretballot.accounting._ledger_entry import LedgerEntry
+from secretballot.accounting._replay import history
+from secretballot.accounting._tables import (
+    WITHHELD,
+    html_table,
+    mechanism_text,
+    percent,
+    plain_number,
+    text_table,
+)
+
+_LEVELS = ("level", "epsilon", "delta", "Renyi order", "share spent", "epsilon so far")
+_RELEASED = ("what", "rows", "releases", "first", "last", "noise")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyStatement:
+    """What a data owner signs: the guarantee, what was released under it, and what it rests on.
+
+    `PrivacyAccountant.statement` makes one. It is printed as text, shown as HTML in a notebook,
+    and `to_dict` gives plain values.
+
+    Attributes
+    ----------
+    unit, relation, accounting : str
+        What is protected, what neighbouring data sets differ in, and what is charged.
+    levels : tuple of dict
+        For each level of the budget: ``level``, ``epsilon``, ``delta``, ``approximation_delta``,
+        ``order`` (the Renyi order it gates on), ``share_spent`` and ``epsilon_spent``. The last
+        two are None if accounting is data dependent: they are sensitive themselves.
+    released : tuple of dict
+        What was released, alike releases together: ``mechanism``, ``note`` (what the caller
+        declared), ``seeded``, ``n_releases``, ``n_rows`` (None if it is sensitive), ``first`` and
+        ``last`` (times, UTC).
+    assumptions : tuple of str
+        What the guarantee rests on, in sentences.
+    ledger_id, created, library_version : str
+        Which ledger it is, when it was opened, and by which version.
+    n_entries : int
+        How many entries the ledger had.
+    head : str or None
+        The digest of the last: it stands for all of them, and ``python -m secretballot ledger
+        verify FILE --head DIGEST`` checks it. None if accounting is data dependent, where it could
+        confirm a guess.
+
+    Examples
+    --------
+    >>> from secretballot.accounting import PrivacyAccountant
+    >>> statement = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="owner").statement()
+    >>> statement
+    <PrivacyStatement: epsilon=1, delta=1e-05 per owner, 0 releases>
+    >>> print(str(statement).splitlines()[2])
+    If everything that one owner contributed is replaced by any other, no set of
+    >>> statement.to_dict()["levels"][0]["epsilon"]
+    1.0
+    """
+
+    unit: str
+    relation: str
+    accounting: str
+    levels: tuple[dict[str, Any], ...]
+    released: tuple[dict[str, Any], ...]
+    assumptions: tuple[str, ...]
+    ledger_id: str
+    created: str
+    library_version: str
+    n_entries: int
+    head: str | None
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> PrivacyStatement:
+        """Read a ledger, check it, and state what it holds."""
+        header = ledger.header()
+        head, entries = ledger.walk()
+        budget = header.budget
+        sensitive = budget.accounting == "data_dependent"
+        spent = history(budget, entries)[-1]
+        releases = [entry for entry in entries if entry.is_release]
+        return cls(
+            unit=budget.unit,
+            relation=budget.relation,
+            accounting=budget.accounting,
+            levels=tuple(
+                {
+                    "level": level.name,
+                    "epsilon": level.epsilon,
+                    "delta": level.delta,
+                    "approximation_delta": level.approximation_delta,
+                    "order": plain_number(level.order),
+                    "share_spent": None if sensitive else spent[level.name].share,
+                    "epsilon_spent": None if sensitive else plain_number(spent[level.name].epsilon),
+                }
+                for level in budget.levels
+            ),
+            released=_summarized(releases, sensitive),
+            assumptions=assumptions(budget, entries),
+            ledger_id=header.ledger_id,
+            created=header.created,
+            library_version=header.library_version,
+            n_entries=head.n_entries,
+            head=None if sensitive else head.digest,
+        )
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PrivacyStatement:
+        """Return the statement that `to_dict` gave the values of."""
+        fields_of: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        return cls(**fields_of)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as JSON takes them; an infinite number is the text ``"inf"``."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        # Through text: a copy, which shares nothing with this object, and surely plain.
+        plain: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
+        return plain
+
+    def to_html(self) -> str:
+        """Return a fragment of HTML, escaped."""
+        listed = "".join(f"<li>{escape(each)}</li>" for each in self.assumptions)
+        facts = "".join(f"<p>{escape(each)}</p>" for each in self._ledger_lines())
+        return (
+            f"<section><h2>Privacy statement</h2><p>{escape(self._promise())}</p>"
+            f"{html_table(_LEVELS, self._level_cells())}<h3>Released so far</h3>"
+            f"{html_table(_RELEASED, self._released_cells())}"
+            f"<h3>What this rests on</h3><ul>{listed}</ul><h3>Ledger</h3>{facts}"
+            f"<p>{escape(_SIGNATURE)}</p></section>"
+        )
+
+    def __str__(self) -> str:
+        parts = [
+            "PRIVACY STATEMENT",
+            _wrapped(self._promise()),
+            text_table(_LEVELS, self._level_cells()),
+            "RELEASED SO FAR",
+            text_table(_RELEASED, self._released_cells()),
+            "WHAT THIS RESTS ON",
+            "\n".join(_wrapped(each, bullet=True) for each in self.assumptions),
+            "LEDGER",
+            "\n".join(self._ledger_lines()),
+            _SIGNATURE,
+        ]
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        epsilons = ", ".join(
+            f"{each['epsilon']:g}" + (f" ({each['level']})" if len(self.levels) > 1 else "")
+            for each in self.levels
+        )
+        releases = sum(each["n_releases"] for each in self.released)
+        return (
+            f"<PrivacyStatement: epsilon={epsilons}, delta={self.levels[0]['delta']:g} per "
+            f"{self.unit}, {releases} releases>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _promise(self) -> str:
+        return (
+            f"If {UNITS[self.unit]} is {RELATIONS[self.relation]}, no set of possible answers "
+            "becomes more likely by more than the factor e^epsilon, and delta besides. That holds "
+            "for everything released from this budget together, over its whole life "
+            "((epsilon, delta)-differential privacy), with"
+        )
+
+    def _level_cells(self) -> list[list[str]]:
+        return [
+            [
+                each["level"],
+                f"{each['epsilon']:g}",
+                f"{each['delta']:g}",
+                f"{float(each['order']):.4g}",
+                percent(each["share_spent"]),
+                WITHHELD
+                if each["epsilon_spent"] is None
+                else f"{float(each['epsilon_spent']):.4g}",
+            ]
+            for each in self.levels
+        ]
+
+    def _released_cells(self) -> list[list[str]]:
+        return [
+            [
+                mechanism_text(each["mechanism"]),
+                WITHHELD if each["n_rows"] is None else str(each["n_rows"]),
+                str(each["n_releases"]),
+                each["first"][:10],
+                each["last"][:10],
+                "REPRODUCIBLE" if each["seeded"] else "cryptographic",
+            ]
+            for each in self.released
+        ] or [["nothing", "0", "0", "-", "-", "-"]]
+
+    def _ledger_lines(self) -> list[str]:
+        lines = [
+            f"{self.ledger_id}, opened {self.created[:10]} (secretballot {self.library_version})",
+            f"{self.n_entries} entries, head digest {self.head or WITHHELD}",
+        ]
+        if self.head:
+            lines.append(f"To check: python -m secretballot ledger verify FILE --head {self.head}")
+        return lines
+
+
+_SIGNATURE = "Signed (data owner): ______________________   Date: ______________"
+
+
+def _wrapped(sentence: str, *, bullet: bool = False) -> str:
+    first, rest = ("- ", "  ") if bullet else ("", "")
+    return textwrap.fill(sentence, 79, initial_indent=first, subsequent_indent=rest)
+
+
+def _summarized(entries: list[LedgerEntry], sensitive: bool) -> tuple[dict[str, Any], ...]:
+    """Put alike releases together, in the order in which they began."""
+
+    def kind(entry: LedgerEntry) -> tuple[str, str, bool]:
+        return entry.mechanism, entry.note, entry.seeded
+
+    groups = [list(group) for _, group in groupby(sorted(entries, key=kind), kind)]
+    return tuple(
+        {
+            "mechanism": json.loads(group[0].mechanism),
+            "note": json.loads(group[0].note),
+            "seeded": group[0].seeded,
+            "n_releases": len(group),
+            "n_rows": None if sensitive else sum(entry.n_rows for entry in group),
+            "first": group[0].time,
+            "last": group[-1].time,
+        }
+        for group in sorted(groups, key=lambda group: group[0].sequence)
+    )

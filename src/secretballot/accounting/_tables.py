@@ -1,0 +1,59 @@
+"""Tables for people: as text and as HTML, from the same cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+WITHHELD = "withheld"
+
+
+def text_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return aligned columns, with a line under the headings."""
+    # What a ledger holds was written by others: no cell may move the cursor or begin a line.
+    cells = [[_one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in [headings, *cells]) for i in range(len(headings))]
+    lines = [headings, ["-" * width for width in widths], *cells]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text)
+
+
+def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    """Return a table with escaped cells; `caption` is HTML."""
+    titled = f"<caption>{caption}</caption>" if caption else ""
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table>{titled}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def percent(share: float | None) -> str:
+    """Return a share for a table, or that it is withheld."""
+    return WITHHELD if share is None else f"{share:.1%}"
+
+
+def plain_number(value: float) -> float | str:
+    """Return a number that every reader of JSON knows; ``float`` turns it back."""
+    return value if math.isfinite(value) else str(value)
+
+
+def mechanism_text(description: Any) -> str:
+    """Return the public parameters of a mechanism on one line."""
+    if not isinstance(description, dict):
+        return str(description)
+    parameters = dict(description)
+    name = parameters.pop("mechanism", None) or parameters.pop("event", "?")
+    inner = ", ".join(
+        f"{key}={value:g}" if isinstance(value, float) else f"{key}={value!r}"
+        for key, value in parameters.items()
+    )
+    return f"{name}({inner})"

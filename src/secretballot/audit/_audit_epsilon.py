@@ -1,0 +1,178 @@
+"""The audit: draws for a family of neighbours, held against what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.accounting import RenyiCost
+from secretballot.audit._draws import Draw, mechanism_draws
+from secretballot.audit._events import Statistics
+from secretballot.audit._exact import composed, exact_divergence, exact_epsilon
+from secretballot.audit._lower_bound import check_probabilities, epsilon_lower_bound
+from secretballot.audit._neighbours import Neighbours, as_neighbours, claimed_cost
+from secretballot.audit._outcome_law import OutcomeLaw, outcome_law
+from secretballot.audit._report import Audit, PairAudit
+
+Law = Callable[[Any], OutcomeLaw | None]
+
+
+def audit_epsilon(
+    mechanism: Any,
+    neighbours: Iterable[Any],
+    delta: float,
+    *,
+    claim: float | Mapping[str, float] | None = None,
+    draw: Draw | None = None,
+    law: Law | None = None,
+    n_draws: int = 100_000,
+    confidence: float = 0.999,
+    events: Statistics | None = None,
+    random_state: Any = None,
+) -> Audit:
+    """Hold a claimed epsilon against outcomes drawn on neighbouring data sets.
+
+    For each pair of neighbours the outcomes are drawn, and an event that tells the two apart is
+    searched on one half of the draws and measured on the other. Where all outcomes of a mechanism
+    can be enumerated, its exact epsilon and its exact Renyi curve are held against the claim too.
+
+    Parameters
+    ----------
+    mechanism : mechanism or None
+        What is audited, and what claims an epsilon. None if `draw` and `claim` say all.
+    neighbours : iterable of Neighbours or of pairs (data, neighbour)
+        Neighbouring data sets, as telling as possible.
+    delta : float
+        The delta of the claim.
+    claim : float or dict of str to float, default=None
+        Claimed epsilon, for all or by group. None: what the mechanism charges at most, converted
+        at `delta`.
+    draw : callable, default=None
+        ``draw(data, n_draws, rng)`` returns independent outcomes on `data`, shape (n_draws, ...).
+        None: the mechanism's own `sample`.
+    law : callable, default=None
+        ``law(data)`` returns the `OutcomeLaw` of the data's rows, or None. By default
+        `outcome_law` of the mechanism.
+    n_draws : int, default=100_000
+        Draws on each data set.
+    confidence : float, default=0.999
+        Probability with which not one of all the bounds is above the true epsilon.
+    events : callable, default=None
+        Statistics of outcomes whose level sets are the events, as in `epsilon_lower_bound`.
+    random_state : int, SeedSequence or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    Audit
+        Its `check` raises if the claim is refuted.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw from, nothing claimed or no neighbours.
+
+    Notes
+    -----
+    Each of k pairs is audited at confidence 1 - (1 - confidence)/k. An audit can refute a claim; it
+    can't prove one: it knows only the neighbours and the events that it was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secretballot.audit import audit_epsilon
+    >>> from secretballot.mechanisms import GNMax
+    >>> one_ballot_moved = [
+    ...     (np.array([[3.0, 7.0]]), np.array([[2.0, 8.0]])),
+    ...     (np.array([[5.0, 5.0]]), np.array([[4.0, 6.0]])),
+    ... ]
+    >>> audit = audit_epsilon(GNMax(sigma=1.5), one_ballot_moved, delta=1e-2, random_state=0)
+    >>> audit.holds, audit.share > 0.7
+    (True, True)
+
+    The same claim for a mechanism with half the noise:
+
+    >>> def half_the_noise(data, n_draws, rng):
+    ...     noise = rng.normal(scale=0.75, size=(n_draws, 2))
+    ...     return (data + noise).argmax(axis=1)
+    >>> audit_epsilon(
+    ...     None, one_ballot_moved, delta=1e-2, claim=2.16, draw=half_the_noise, random_state=0
+    ... ).holds
+    False
+    """
+    check_probabilities(delta, confidence)
+    if mechanism is None and (draw is None or claim is None):
+        raise ValueError("mechanism=None leaves nothing to audit; give draw= and claim=.")
+    pairs = [as_neighbours(pair) for pair in neighbours]
+    if not pairs:
+        raise ValueError("neighbours is empty; give at least one pair of neighbouring data sets.")
+    draws = mechanism_draws(mechanism) if draw is None else draw
+    if law is None and mechanism is not None and draw is None:
+        law = _law_of(mechanism)
+    found = []
+    seeds = np.random.SeedSequence(_entropy(random_state)).spawn(len(pairs))
+    for pair, seed in zip(pairs, seeds, strict=True):
+        curve, epsilon = _claim(mechanism, pair, delta, claim)
+        rngs = map(np.random.default_rng, seed.spawn(2))
+        one, two = (
+            np.asarray(draws(data, n_draws, rng)) for data, rng in zip(pair[:2], rngs, strict=True)
+        )
+        exact, share = _exact(law, pair, delta, curve)
+        found.append(
+            PairAudit(
+                neighbours=pair,
+                claim=epsilon,
+                lower_bound=epsilon_lower_bound(
+                    one, two, delta, confidence=1 - (1 - confidence) / len(pairs), events=events
+                ),
+                exact=exact,
+                renyi_share=share,
+            )
+        )
+    return Audit(pairs=tuple(found), delta=delta, confidence=confidence, n_draws=n_draws)
+
+
+def _entropy(random_state: Any) -> Any:
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state.generate_state(4).tolist()
+    return random_state
+
+
+def _claim(
+    mechanism: Any, pair: Neighbours, delta: float, claim: float | Mapping[str, float] | None
+) -> tuple[RenyiCost | None, float]:
+    """Return the claimed curve, if a mechanism claims one, and the claimed epsilon."""
+    if claim is not None:
+        return None, float(claim[pair.group] if isinstance(claim, Mapping) else claim)
+    counts = np.asarray(pair.data)
+    n_columns = counts.shape[1] if counts.ndim > 1 else None
+    curve = claimed_cost(mechanism, n_rows=len(counts), n_columns=n_columns, group=pair.group)
+    return curve, float(curve.epsilon(delta))
+
+
+def _law_of(mechanism: Any) -> Law:
+    return lambda counts: outcome_law(mechanism, counts)
+
+
+def _exact(
+    law: Law | None, pair: Neighbours, delta: float, curve: RenyiCost | None
+) -> tuple[float | None, float | None]:
+    """Return the exact epsilon of a pair and its exact share of the claimed curve."""
+    laws = [law(data) if law else None for data in pair[:2]]
+    if laws[0] is None or laws[1] is None:
+        return None, None
+    joint = [composed(each.log_probabilities) for each in laws if each is not None]
+    if joint[0] is None or joint[1] is None:
+        return None, None
+    share = None
+    if curve is not None and not curve.delta.any():
+        share = _largest_share(exact_divergence(joint[0], joint[1]).curve, curve.curve)
+    return exact_epsilon(joint[0], joint[1], delta), share
+
+
+def _largest_share(exact: NDArray[np.float64], claimed: NDArray[np.float64]) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.where(exact > 0, exact / claimed, 0.0)[np.isfinite(claimed)].max(initial=0))

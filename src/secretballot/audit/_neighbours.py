@@ -1,0 +1,94 @@
+"""Pairs of neighbouring data sets, and what a mechanism claims of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from secretballot.accounting import EVERYONE, RenyiCost
+from secretballot.accounting._protocol import split_group
+
+
+class Neighbours(NamedTuple):
+    """Two data sets that differ in one unit.
+
+    Attributes
+    ----------
+    data, neighbour : object
+        As the mechanism, or the function that draws, takes them. For a mechanism: counts of shape
+        (n_rows, ...); several rows are audited together, as one release.
+    group : str, default="*"
+        Whose unit is replaced: the level, or ``"level/member"``, to which the mechanism charges
+        it. The default is for mechanisms that charge everyone alike.
+    """
+
+    data: Any
+    neighbour: Any
+    group: str = EVERYONE
+
+
+def claimed_cost(
+    mechanism: Any, *, n_rows: int = 1, n_columns: int | None = None, group: str = EVERYONE
+) -> RenyiCost:
+    """Return the most that a mechanism charges one group for a release fixed in advance.
+
+    Parameters
+    ----------
+    mechanism : mechanism
+    n_rows : int, default=1
+        Rows of the release.
+    n_columns : int, default=None
+        Columns of the counts; a bound for any number if None.
+    group : str, default="*"
+        A level of the budget, or ``"level/member"``.
+
+    Returns
+    -------
+    RenyiCost
+
+    Examples
+    --------
+    >>> from secretballot.audit import claimed_cost
+    >>> from secretballot.mechanisms import GNMax
+    >>> cost = claimed_cost(GNMax(sigma=40), n_rows=10, n_columns=2)
+    >>> round(float(cost.epsilon(delta=1e-5)), 3)
+    0.34
+    """
+    charged = mechanism.max_cost(n_columns)
+    total = RenyiCost.zero()
+    for name in charged_to(group, charged):
+        total = total + charged[name]
+    return total if mechanism.rows == "parallel" else n_rows * total
+
+
+def charged_to(group: str, charged: Collection[str]) -> list[str]:
+    """Return which of the groups that a mechanism charges one group pays for."""
+    mine = [name for name in charged if name in {EVERYONE, split_group(group)[0], group}]
+    if not mine:
+        raise ValueError(
+            f"group={group!r} is charged nothing by the mechanism, which names "
+            f"{', '.join(map(repr, charged))}; say whose unit is replaced: "
+            "Neighbours(data, neighbour, group=...)."
+        )
+    return mine
+
+
+def as_neighbours(pair: Any) -> Neighbours:
+    """Return a pair that may have been given as a plain sequence of two."""
+    if isinstance(pair, Neighbours):
+        return pair
+    try:
+        data, neighbour = pair
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"neighbours holds {pair!r}; give pairs (data, neighbour), or "
+            "Neighbours(data, neighbour, group)."
+        ) from None
+    if isinstance(data, np.ndarray) and data.shape != getattr(neighbour, "shape", None):
+        raise ValueError(
+            f"neighbours holds a pair of shapes {data.shape} and {np.shape(neighbour)}; "
+            "neighbouring data sets have the same shape."
+        )
+    return Neighbours(data, neighbour)

@@ -1,0 +1,75 @@
+"""The exact law of a mechanism's outcome, for mechanisms that offer it."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
+
+from secretballot.accounting._exact_max import max_log_probabilities
+from secretballot.mechanisms import ConfidentGNMax, GNMax
+
+
+class OutcomeLaw(NamedTuple):
+    """What rows can release, and with which probability.
+
+    Attributes
+    ----------
+    outcomes : ndarray of shape (n_outcomes, ...)
+        Everything that a row can release, in the form in which `sample` returns it.
+    log_probabilities : ndarray of shape (n_rows, n_outcomes)
+        Logarithms of their probabilities.
+    """
+
+    outcomes: NDArray[Any]
+    log_probabilities: NDArray[np.float64]
+
+
+def outcome_law(mechanism: Any, counts: ArrayLike) -> OutcomeLaw | None:
+    """Return the exact law of each row's outcome; None if it can't be enumerated.
+
+    A mechanism offers its law by a method ``outcome_law(counts)`` that returns an `OutcomeLaw`.
+
+    Parameters
+    ----------
+    mechanism : mechanism
+    counts : array-like of shape (n_rows, ...)
+        As the mechanism takes them.
+
+    Returns
+    -------
+    OutcomeLaw or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secretballot.audit import outcome_law
+    >>> from secretballot.mechanisms import GNMax
+    >>> law = outcome_law(GNMax(sigma=4.0), np.array([[7.0, 3.0]]))
+    >>> law.outcomes, np.exp(law.log_probabilities).round(3)
+    (array([0, 1]), array([[0.76, 0.24]]))
+    """
+    return _law_of(mechanism, np.asarray(counts))
+
+
+@singledispatch
+def _law_of(mechanism: Any, counts: NDArray[Any]) -> OutcomeLaw | None:
+    own = getattr(mechanism, "outcome_law", None)
+    return None if own is None else OutcomeLaw(*own(counts))
+
+
+@_law_of.register
+def _(mechanism: GNMax, counts: NDArray[Any]) -> OutcomeLaw:
+    votes = mechanism.check_counts(counts)
+    return OutcomeLaw(np.arange(votes.shape[1]), max_log_probabilities(votes, mechanism.sigma))
+
+
+@_law_of.register
+def _(mechanism: ConfidentGNMax, counts: NDArray[Any]) -> OutcomeLaw:
+    votes = mechanism.check_counts(counts)
+    gap = (votes.max(axis=1) - mechanism.threshold)[:, None] / mechanism.sigma_threshold
+    winners = log_ndtr(gap) + max_log_probabilities(votes, mechanism.sigma)
+    return OutcomeLaw(np.arange(-1, votes.shape[1]), np.hstack([log_ndtr(-gap), winners]))

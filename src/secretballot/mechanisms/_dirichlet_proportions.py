@@ -1,0 +1,215 @@
+"""Label proportions as a draw from a Dirichlet law around them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc
+
+from secretballot.accounting import PrivacyLeakWarning
+from secretballot.accounting._cost import Floats
+from secretballot.accounting._dirichlet import dirichlet_tail
+from secretballot.accounting._least_distortion import check_pair, sharpest
+from secretballot.mechanisms._base import check_positive
+from secretballot.mechanisms._proportion_moves import DirichletMove
+from secretballot.mechanisms._proportions import (
+    Proportions,
+    check_count,
+    check_not_negative,
+    public_cases,
+)
+
+Calibration = Literal["exact", "paper"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirichletProportions(Proportions):
+    """Label proportions: a draw from Dir(concentration * counts + pseudo_count).
+
+    The noise can't be negative or leave the simplex, but rare classes give themselves away, so
+    there must be a public floor under every parameter: pseudo-counts, which bias towards even
+    proportions, or a promise that every class has so many labels in every bag. The guarantee then
+    covers neighbours that both keep the promise. A bag that breaks it is refused, and that refusal
+    is itself outside the guarantee.
+
+    Parameters
+    ----------
+    concentration : float
+        What one label adds to a parameter: the larger, the less noise.
+    pseudo_count : float, default=0.0
+        What every parameter has anyway.
+    min_count : int, default=0
+        Labels that each class is promised to have in every bag.
+    epsilon : float, default=None
+        Charge the pair of this epsilon and the least delta at it, for budgets at order infinity.
+        None: charge the Renyi curve, which is infinite from order
+        ``1 + min_count + pseudo_count / concentration`` on.
+    resolution : int, default=2**20
+        Proportions are multiples of ``1 / resolution``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or there is neither a pseudo-count nor a promise.
+
+    References
+    ----------
+    Iyer, Nath and Sarawagi, "Privacy-preserving Class Ratio Estimation" (KDD 2016), Section 3.
+
+    Examples
+    --------
+    >>> from secretballot import DirichletProportions, PrivacyAccountant
+    >>> mechanism = DirichletProportions.calibrated(epsilon=1, delta=1e-5, min_count=50)
+    >>> round(mechanism.concentration, 2)
+    1.78
+    >>> accountant = PrivacyAccountant(1, 1e-5, unit="label", order=float("inf"))
+    >>> accountant.release(mechanism, [[500, 300, 200], [60, 70, 80]]).shape
+    (2, 3)
+    """
+
+    concentration: float
+    pseudo_count: float = field(default=0.0)
+    min_count: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("concentration", self.concentration)
+        check_not_negative("pseudo_count", self.pseudo_count)
+        check_count("min_count", self.min_count)
+        if not self.pseudo_count and not self.min_count:
+            raise ValueError(
+                "pseudo_count=0 and min_count=0: a class without labels would be given away. Use "
+                "a positive pseudo_count, or promise a min_count."
+            )
+
+    @classmethod
+    def calibrated(
+        cls,
+        epsilon: float,
+        delta: float,
+        *,
+        pseudo_count: float = 0.0,
+        min_count: int = 0,
+        calibration: Calibration = "exact",
+        counts: ArrayLike | None = None,
+        resolution: int = 2**20,
+    ) -> DirichletProportions:
+        """Return the mechanism with the least noise that is (epsilon, delta)-private.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The privacy of one label; delta above 0.
+        pseudo_count : float, default=0.0
+            What every parameter has anyway.
+        min_count : int, default=0
+            Labels that each class is promised to have in every bag.
+        calibration : {"exact", "paper"}, default="exact"
+            The least delta over all counts that meet the public condition; or the published rule,
+            a looser bound on the private `counts` themselves. The noise then depends on them,
+            which no guarantee covers: it warns, and is there for comparison only.
+        counts : array-like of shape (n_bags, n_classes), default=None
+            For ``calibration="paper"``, which takes no `min_count`.
+        resolution : int, default=2**20
+            Proportions are multiples of ``1 / resolution``.
+        """
+        check_pair(epsilon, delta, pure=False)
+        if calibration not in ("exact", "paper"):
+            raise ValueError(f"calibration={calibration!r} is unknown; use 'exact' or 'paper'.")
+        if (calibration == "paper") != (counts is not None):
+            raise ValueError(
+                f"calibration={calibration!r} with counts={'None' if counts is None else '...'}: "
+                "the private counts are for calibration='paper', and for nothing else."
+            )
+        floor = min_count
+        if counts is not None:
+            warnings.warn(
+                "calibration='paper' tunes the noise to the private counts, so that its amount "
+                "tells them; it is for comparison with published figures only.",
+                PrivacyLeakWarning,
+                stacklevel=2,
+            )
+            # The neighbours that the rule looks at have one label less.
+            floor = max(int(np.min(counts)) - 1, 0)
+        made = cls(
+            concentration=1.0,
+            pseudo_count=pseudo_count,
+            min_count=floor,
+            epsilon=epsilon,
+            resolution=resolution,
+        )
+        known = None if counts is None else made.check_counts(counts)
+
+        def delta_of(concentration: float) -> float:
+            at = replace(made, concentration=concentration)
+            return at.move().delta(epsilon) if known is None else at._paper_delta(known, epsilon)
+
+        return replace(made, concentration=sharpest(delta_of, delta))
+
+    def _paper_delta(self, counts: Floats, epsilon: float) -> float:
+        """Largest tail of the privacy loss over ordered pairs of classes, from the data only."""
+        rows = np.unique(counts, axis=0)
+        parameters = self.concentration * rows + self.pseudo_count
+        return max(
+            float(
+                dirichlet_tail(
+                    parameters[has, i], parameters[has, j], self.concentration, epsilon
+                ).max()
+            )
+            for i, j in permutations(range(rows.shape[1]), 2)
+            if (has := rows[:, i] > self.min_count).any()
+        )
+
+    def move(self, n_columns: int | None = None) -> DirichletMove:
+        """Return the noisy move of one bag."""
+        return DirichletMove(
+            concentration=self.concentration,
+            pseudo_count=self.pseudo_count,
+            min_count=self.min_count,
+        )
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return label counts that keep the promise, or raise `ValueError`."""
+        checked = super().check_counts(counts)
+        broken = np.flatnonzero((checked < self.min_count).any(axis=1))
+        if broken.size:
+            raise ValueError(
+                f"min_count={self.min_count} is promised, but bag {broken[0]} has a class with "
+                "fewer labels. Promise less, use pseudo_count instead, or merge bags. That this "
+                "was refused is itself outside the guarantee: nobody but the publisher may learn "
+                "it."
+            )
+        return checked
+
+    def draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
+        """Return proportions before they are put on the grid."""
+        parameters = self.concentration * counts + self.pseudo_count
+        # G(a) = G(a + 1) U^(1/a): logarithms, because gammas of small parameters underflow.
+        logs = np.log(rng.standard_gamma(parameters + 1))
+        logs += np.log1p(-rng.random(parameters.shape)) / parameters
+        draws = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(draws / draws.sum(axis=1, keepdims=True))
+
+    def expected_distortion(self, size: int, n_classes: int, *, min_count: int = 0) -> float:
+        """Expected L1 distance from the true proportions, in closed form: see the base class."""
+        worst = 0.0
+        for case in public_cases(size, n_classes, min_count):
+            a = self.concentration * case + self.pseudo_count
+            b = a.sum() - a
+            truth, mean = case / size, a / a.sum()
+            # The mean absolute distance of a Beta variable from a point.
+            below, weighted = betainc(a, b, truth), betainc(a + 1, b, truth)
+            worst = max(worst, float((truth * (2 * below - 1) + mean * (1 - 2 * weighted)).sum()))
+        return worst
+
+    def covariance(self, proportions: ArrayLike, sizes: ArrayLike) -> Floats:
+        """Return each bag's noise covariance: see the base class."""
+        q = np.asarray(proportions, dtype=np.float64)
+        total = self.concentration * np.asarray(sizes, float) + q.shape[1] * self.pseudo_count
+        spread = q[:, :, None] * (np.eye(q.shape[1]) - q[:, None, :])
+        return np.asarray(spread / (total + 1)[:, None, None])

@@ -1,0 +1,213 @@
+"""What the publishers of label proportions share: bags in parallel, a public grid."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.accounting import EVERYONE, RenyiCost
+from secretballot.accounting._cost import Floats
+from secretballot.accounting._law import Law, Step
+from secretballot.mechanisms._base import Mechanism, check_positive
+from secretballot.mechanisms._proportion_moves import ProportionMove
+
+_DRAWS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proportions(Mechanism):
+    """Base class: label counts of bags, shape (n_bags, n_classes), become noisy proportions.
+
+    One label of one bag is protected; who is in which bag, and so every bag's size, is public.
+    Bags are disjoint people: a release costs as much as its dearest bag.
+
+    Parameters
+    ----------
+    epsilon : float, default=None
+        Charge the pair of this epsilon and the least delta at it, for budgets at order infinity.
+        None: charge the Renyi curve.
+    resolution : int, default=2**20
+        Proportions are multiples of ``1 / resolution``, so that no trace of the counts is left in
+        the last digits of a float.
+    """
+
+    rows: ClassVar[str] = "parallel"
+
+    epsilon: float | None = field(default=None)
+    resolution: int = field(default=2**20)
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None:
+            check_positive("epsilon", self.epsilon)
+        whole = isinstance(self.resolution, int | np.integer)
+        if not whole or isinstance(self.resolution, bool) or not 1 <= self.resolution <= 2**40:
+            raise ValueError(
+                f"resolution={self.resolution!r} must be an integer from 1 to 2**40, the number "
+                "of steps between 0 and 1."
+            )
+
+    @abstractmethod
+    def move(self, n_columns: int | None = None) -> ProportionMove:
+        """Return the noisy move that one bag makes."""
+
+    @abstractmethod
+    def draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
+        """Return proportions before they are put on the grid."""
+
+    @abstractmethod
+    def covariance(self, proportions: ArrayLike, sizes: ArrayLike) -> Floats:
+        """Return each bag's noise covariance, estimated at its released proportions.
+
+        Parameters
+        ----------
+        proportions : array-like of shape (n_bags, n_classes)
+        sizes : array-like of shape (n_bags,)
+
+        Returns
+        -------
+        ndarray of shape (n_bags, n_classes, n_classes)
+            Singular: proportions sum to 1. What keeping them from being negative changes is left
+            out.
+        """
+
+    def expected_distortion(self, size: int, n_classes: int, *, min_count: int = 0) -> float:
+        """Expected L1 distance between the released and the true proportions of a bag.
+
+        The larger of two public cases: all classes alike, and all but one at `min_count`. It
+        looks at no data.
+
+        Parameters
+        ----------
+        size : int
+            Labels in the bag.
+        n_classes : int
+        min_count : int, default=0
+            Least number of labels that each class is taken to have.
+        """
+        rng = np.random.default_rng(0)
+        return max(
+            float(np.abs(self.draw(np.tile(case, (_DRAWS, 1)), rng) - case / size).sum(1).mean())
+            for case in public_cases(size, n_classes, min_count)
+        )
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return label counts as an array of shape (n_bags, n_classes), or raise `ValueError`."""
+        checked = super().check_counts(counts)
+        if checked.shape[1] < 2:
+            raise ValueError(f"counts has shape {checked.shape}; proportions need two classes.")
+        if (checked != np.floor(checked)).any():
+            raise ValueError("counts must be whole numbers of labels.")
+        empty = np.flatnonzero(checked.sum(axis=1) == 0)
+        if empty.size:
+            raise ValueError(f"bag {empty[0]} is empty; leave it out, it has no proportions.")
+        return checked
+
+    def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> Floats:
+        """Draw the proportions of each bag, shape (n_bags, n_classes); rows sum to 1."""
+        return on_grid(self.draw(counts, rng), self.resolution)
+
+    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
+        """Return the one move of a bag; whose label it is makes no difference."""
+        return {EVERYONE: (Step("proportions", self.move(n_columns)),)}
+
+    def begun(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Every bag is drawn once."""
+        return {"proportions": np.ones(len(outcome))}
+
+    def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return the counts, on which the exact cost depends."""
+        return {"proportions": counts}
+
+    def max_cost(
+        self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None
+    ) -> dict[str, RenyiCost]:
+        """Return the most a bag can cost: see `Mechanism.max_cost`."""
+        if self.epsilon is None:
+            return super().max_cost(n_columns, counts, order=order)
+        if counts is None:
+            return {EVERYONE: self._pair(self.move(n_columns).delta(self.epsilon))}
+        return self.cost(np.asarray(counts), counts)
+
+    def cost(
+        self, outcome: ArrayLike, counts: Any = None, *, n_columns: int | None = None
+    ) -> dict[str, RenyiCost]:
+        """Return what each bag did cost: see `Mechanism.cost`."""
+        if self.epsilon is None:
+            return super().cost(outcome, counts, n_columns=n_columns)
+        if counts is None:
+            delta = np.full(len(np.asarray(outcome)), self.move(n_columns).delta(self.epsilon))
+        else:
+            known = self.check_counts(counts)
+            delta = self.move(known.shape[1]).known_delta(known, self.epsilon)
+        return {EVERYONE: self._pair(delta)}
+
+    def _pair(self, delta: float | Floats) -> RenyiCost:
+        assert self.epsilon is not None
+        pure = RenyiCost.from_epsilon_delta(self.epsilon).curve
+        return RenyiCost(np.broadcast_to(pure, (*np.shape(delta), len(pure))), delta)
+
+
+def public_cases(size: int, n_classes: int, min_count: int) -> list[Floats]:
+    """Return counts that say what a mechanism does to a bag: even ones, and skewed ones."""
+    if n_classes * min_count > size:
+        raise ValueError(
+            f"min_count={min_count!r} for each of {n_classes} classes can't hold in a bag of "
+            f"{size} labels; use at most {size // n_classes}."
+        )
+    skewed = np.full(n_classes, float(min_count))
+    skewed[-1] = size - (n_classes - 1) * min_count
+    return [np.full(n_classes, size / n_classes), skewed]
+
+
+def on_simplex(values: Floats) -> Floats:
+    """Return the nearest rows (least squares) that are non-negative and sum to 1."""
+    ordered = -np.sort(-values, axis=1)
+    excess = np.cumsum(ordered, axis=1) - 1
+    ranks = np.arange(1, values.shape[1] + 1)
+    kept = (ordered - excess / ranks > 0).sum(axis=1)
+    lift = np.take_along_axis(excess, kept[:, None] - 1, axis=1) / kept[:, None]
+    return np.asarray(np.maximum(values - lift, 0.0))
+
+
+def on_grid(proportions: Floats, resolution: int) -> Floats:
+    """Round rows to multiples of 1/resolution that sum to 1: largest remainders go up."""
+    steps = proportions * resolution
+    floor = np.floor(steps)
+    missing = np.rint(resolution - floor.sum(axis=1))
+    ranks = np.argsort(np.argsort(floor - steps, axis=1, kind="stable"), axis=1)
+    return np.asarray((floor + (ranks < missing[:, None])) / resolution)
+
+
+def centred(sizes: ArrayLike, n_classes: int, variance: float) -> Floats:
+    """Covariance of independent noise on each count after the sum was put right."""
+    within: Floats = np.eye(n_classes) - 1 / n_classes
+    # Two classes share one draw, which the second has with the opposite sign.
+    factor = 2.0 if n_classes == 2 else 1.0
+    per_bag = factor * variance / np.asarray(sizes, dtype=np.float64) ** 2
+    return np.asarray(per_bag[:, None, None] * within)
+
+
+def noisy_counts(counts: Floats, noise: Floats) -> Floats:
+    """Add noise to each count; of two, to the first alone: the bag's size is public."""
+    if counts.shape[1] == 2:
+        noise = np.concatenate([noise[:, :1], -noise[:, :1]], axis=1)
+    return np.asarray(counts + noise)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no number of labels."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 0:
+        raise ValueError(f"{name}={value!r} must be an integer of at least 0.")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a finite number of at least 0."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")

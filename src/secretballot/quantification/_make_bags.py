@@ -1,0 +1,112 @@
+"""Bags with chosen proportions, to simulate."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.quantification._bags import Bags
+
+
+def make_bags(
+    X: Any,
+    y: ArrayLike,
+    n_bags: int | None = None,
+    *,
+    rho: float = 0.05,
+    size: int | None = None,
+    random_state: Any = None,
+) -> Bags:
+    """Sample bags with chosen proportions, for simulations only.
+
+    Each class in turn has most of a bag, ``1 - (n_classes - 1) * rho`` of it, and the others
+    `rho` each. No instance is in two bags. Which bag an instance is in depends on its label, so
+    publishing anything about such bags protects nobody, and warns.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), sparse matrix, data frame or None
+    y : array-like of shape (n_samples,)
+    n_bags : int, default=None
+        One bag for each class if None; twice as many leave a second set for choosing parameters.
+    rho : float, default=0.05
+        Proportion of each of the rarer classes in a bag.
+    size : int, default=None
+        Instances in a bag; as many as there are enough of if None.
+    random_state : int, Generator or None, default=None
+
+    Returns
+    -------
+    Bags
+
+    Raises
+    ------
+    ValueError
+        If there are not enough instances of a class, or `rho` is out of range.
+
+    References
+    ----------
+    Iyer, Nath and Sarawagi, "Privacy-preserving Class Ratio Estimation" (KDD 2016), Section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secretballot.quantification import make_bags
+    >>> y = np.repeat([0, 1], 100)
+    >>> bags = make_bags(None, y, rho=0.1, size=50, random_state=0)
+    >>> [np.bincount(labels).tolist() for labels in bags.y]
+    [[45, 5], [5, 45]]
+    """
+    labels = np.asarray(y)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError("y has one class only; bags differ in their proportions of several.")
+    if not 0 <= rho <= 1 / (len(classes) - 1):
+        most = 1 / (len(classes) - 1)
+        raise ValueError(f"rho={rho!r} must be from 0 to {most:.4g}, for {len(classes)} classes.")
+    number = len(classes) if n_bags is None else _positive("n_bags", n_bags)
+    rows = [np.flatnonzero(codes == k) for k in range(len(classes))]
+    available = np.array([len(each) for each in rows])
+    if size is None:
+        shares = _counts(len(classes), number, rho, 1.0).sum(axis=0)
+        size = int((available / np.maximum(shares, 1e-300)).min())
+        while size > 1 and (_whole(len(classes), number, rho, size).sum(0) > available).any():
+            size -= 1
+    counts = _whole(len(classes), number, rho, _positive("size", size))
+    wanted = counts.sum(axis=0)
+    if (wanted > available).any():
+        short = int(np.argmax(wanted > available))
+        raise ValueError(
+            f"size={size!r}: {number} bags take {wanted[short]} instances of the class "
+            f"{classes[short]!r}, and there are {available[short]}; use smaller bags, or fewer."
+        )
+    rng = np.random.default_rng(random_state)
+    parts = [
+        np.split(rng.permutation(each), np.cumsum(counts[:, k]))[:-1] for k, each in enumerate(rows)
+    ]
+    bags = [rng.permutation(np.concatenate(bag)) for bag in zip(*parts, strict=True)]
+    return Bags.from_indices(X, labels, bags, formed_by="label")
+
+
+def _counts(n_classes: int, n_bags: int, rho: float, size: float) -> NDArray[np.float64]:
+    counts = np.full((n_bags, n_classes), rho * size)
+    bags = np.arange(n_bags)
+    counts[bags, bags % n_classes] = size - (n_classes - 1) * rho * size
+    return counts
+
+
+def _whole(n_classes: int, n_bags: int, rho: float, size: int) -> NDArray[np.int64]:
+    counts = np.floor(_counts(n_classes, n_bags, rho, size) + 1e-9).astype(np.int64)
+    bags = np.arange(n_bags)
+    counts[bags, bags % n_classes] += size - counts.sum(axis=1)
+    return counts
+
+
+def _positive(name: str, value: Any) -> int:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise ValueError(f"{name}={value!r} must be an integer of at least 1.")
+    return int(value)

@@ -1,0 +1,193 @@
+"""The privacy statement: what it says, what it withholds, and what it can be checked against."""
+
+import json
+import math
+import warnings
+
+import pytest
+from tests.accounting._fakes import Gaussian, Known, Pure, basic_budget, spend, votes
+
+from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement
+
+
+def quietly(function, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return function(*args, **kwargs)
+
+
+def flat(statement):
+    """The text without its line breaks."""
+    return " ".join(str(statement).split())
+
+
+@pytest.fixture
+def accountant(tmp_path):
+    accountant = PrivacyAccountant(
+        {"strict": 1.0, "lax": 3.0}, 1e-5, unit="owner", ledger=tmp_path / "budget.ledger"
+    )
+    named = {"classes_learned": False, "split_by": "owner"}
+    for n_rows in (2, 3):
+        accountant.release(Gaussian(sigma=40), votes(n_rows), note=named)
+    accountant.release(Gaussian(sigma=50), votes(4))
+    return accountant
+
+
+def test_the_guarantee_per_level(accountant):
+    statement = accountant.statement()
+    spent = accountant.spent()
+    assert (statement.unit, statement.relation) == ("owner", "replace")
+    for level in statement.levels:
+        name = level["level"]
+        assert level["epsilon"] == {"strict": 1.0, "lax": 3.0}[name]
+        assert (level["delta"], level["approximation_delta"]) == (1e-5, 0.0)
+        assert level["order"] == spent[name].order
+        assert level["share_spent"] == spent[name].share
+        assert level["epsilon_spent"] == spent[name].epsilon
+    text = flat(statement)
+    assert "If everything that one owner contributed is replaced by any other" in text
+    for name in ("strict", "lax"):
+        assert f"{spent[name].share:.1%}" in text
+
+
+def test_what_was_released_alike_releases_together(accountant):
+    first, second = accountant.statement().released
+    assert first["mechanism"] == {"mechanism": "Gaussian", "sigma": 40}
+    assert first["note"] == {"classes_learned": False, "split_by": "owner"}
+    assert (first["n_releases"], first["n_rows"], first["seeded"]) == (2, 5, False)
+    assert first["first"] < first["last"] < second["first"] == second["last"]
+    assert (second["n_releases"], second["n_rows"]) == (1, 4)
+
+
+def test_the_head_stands_for_the_ledger_as_it_was(accountant):
+    statement = accountant.statement()
+    head = accountant._ledger.verify()
+    assert (statement.head, statement.n_entries) == (head.digest, head.n_entries) == (head[1], 3)
+    assert statement.ledger_id == accountant._ledger.header().ledger_id
+    assert f"verify FILE --head {head.digest}" in str(statement)
+    accountant.release(Gaussian(sigma=50), votes(1))
+    assert accountant.statement().head != statement.head
+
+
+def test_nothing_released_yet():
+    statement = PrivacyAccountant(1.0, 1e-5).statement()
+    assert statement.released == ()
+    assert statement.levels[0]["share_spent"] == 0
+    assert "nothing" in str(statement)
+    assert len(statement.head) == 64
+    assert "noise" not in " ".join(statement.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("unit", "promise", "assumption"),
+    [
+        ("row", "one row of the private data", "One row is protected at a time"),
+        ("owner", "everything that one owner contributed", "owner ids are right"),
+        ("label", "the private label of one instance", "Only the labels are private"),
+        ("voter", "the whole ballot of one voter", "Each voter cast one ballot"),
+    ],
+)
+@pytest.mark.parametrize("relation", ["replace", "add_remove"])
+def test_units_and_relations(unit, promise, assumption, relation):
+    accountant = PrivacyAccountant(1.0, 1e-5, unit=unit, relation=relation)
+    text = flat(accountant.statement())
+    moved = "replaced by any other" if relation == "replace" else "added or removed"
+    assert f"If {promise} is {moved}, no set" in text
+    assert assumption in text
+
+
+@pytest.mark.parametrize(
+    ("notes", "said", "unsaid"),
+    [
+        ([{"classes_learned": True}], "In the one release the set of classes was learned", "named"),
+        ([{"classes_learned": False}] * 2, "In all releases the set of classes was named", "learn"),
+        ([{"classes_learned": True}, {}], "In 1 of 2 releases the set of classes was lea", "named"),
+        ([{"split_by": "party"}], "nobody's data is with two of them", "by their position"),
+        ([{"split_by": "row"}], "by their position", "parties"),
+        ([{"split_by": "owner"}], "a keyed hash of the owner's id", "parties"),
+    ],
+)
+def test_assumptions_that_releases_declared(notes, said, unsaid):
+    accountant = basic_budget()
+    for note in notes:
+        accountant.release(Pure(epsilon=0.25), votes(1), note=note)
+    text = flat(accountant.statement())
+    assert said in text
+    assert unsaid not in text
+
+
+def test_seeded_noise():
+    accountant = basic_budget()
+    spend(accountant)
+    assert "All noise came from a cryptographic generator" in flat(accountant.statement())
+    quietly(accountant.release, Pure(epsilon=0.25), votes(1), random_state=0)
+    statement = accountant.statement()
+    assert [each["seeded"] for each in statement.released] == [False, True]
+    assert "IN 1 OF 2 RELEASES THE NOISE WAS REPRODUCIBLE" in flat(statement)
+    assert "All noise" not in flat(statement)
+
+
+def test_order_infinity_is_basic_composition():
+    assert "basic composition" in flat(basic_budget().statement())
+    assert "Epsilon so far is a reading" not in flat(basic_budget().statement())
+    finite = PrivacyAccountant(1.0, 1e-5).statement()
+    assert "basic composition" not in flat(finite)
+    assert "Epsilon so far is a reading" in flat(finite)
+
+
+def test_figures_that_are_sensitive_themselves_are_withheld():
+    accountant = quietly(PrivacyAccountant, 1.0, 1e-5, accounting="data_dependent")
+    accountant.release(Known(most=1.0), [[5.0, 1e-4], [4.0, 2e-4]])
+    figures = {repr(value) for value in (accountant.spent().share, accountant.spent().epsilon)}
+    digest = accountant.entries()[-1].digest
+    statement = accountant.statement()
+    for form in (json.dumps(statement.to_dict()), str(statement), statement.to_html()):
+        assert not any(figure in form for figure in figures)
+        assert digest not in form
+        assert f"{accountant.spent().share:.1%}" not in form
+    assert statement.released[0]["n_rows"] is None
+    assert "withheld" in str(statement)
+    assert "sensitive themselves" in flat(statement)
+    # In the worst case none of them is.
+    worst = basic_budget()
+    spend(worst)
+    assert worst.entries()[-1].digest in json.dumps(worst.statement().to_dict())
+    assert "withheld" not in str(worst.statement())
+
+
+def test_as_a_dict(accountant):
+    for statement in (accountant.statement(), basic_budget().statement()):
+        values = statement.to_dict()
+        text = json.dumps(values, allow_nan=False)
+        assert PrivacyStatement.from_dict(json.loads(text)) == statement
+        assert str(PrivacyStatement.from_dict(values)) == str(statement)
+        # A copy: what is done to it is not done to the statement.
+        values["levels"][0]["epsilon"] = -1
+        assert statement.levels[0]["epsilon"] > 0
+    assert basic_budget().statement().to_dict()["levels"][0]["order"] == "inf"
+    assert float(basic_budget().statement().levels[0]["order"]) == math.inf
+
+
+def test_as_html_escaped():
+    accountant = PrivacyAccountant({"<b>strict": 1.0}, 1e-5)
+    accountant.release(Gaussian(sigma=40), votes(1))
+    page = accountant.statement().to_html()
+    assert accountant.statement()._repr_html_() == page
+    assert "&lt;b&gt;strict" in page
+    assert "<b>" not in page
+    assert "Gaussian(sigma=40)" in page
+    for assumption in accountant.statement().assumptions:
+        assert assumption[:30] in page
+
+
+def test_a_name_can_not_pretend_to_be_a_line():
+    accountant = PrivacyAccountant({"x\nepsilon 0.001\x1b[2J": 1.0}, 1e-5)
+    text = str(accountant.statement())
+    assert "\x1b" not in text
+    assert "x?epsilon 0.001?[2J" in text
+
+
+def test_as_one_line(accountant):
+    assert repr(accountant.statement()) == (
+        "<PrivacyStatement: epsilon=1 (strict), 3 (lax), delta=1e-05 per owner, 3 releases>"
+    )

@@ -1,0 +1,63 @@
+"""The audits of `make audit`: every registered mechanism at full size."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from secretballot.checks import _audit_table as table_module
+from secretballot.checks import audit_table, registered
+from secretballot.checks._mechanism_noise import audit_example
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit-table.md"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", registered(), ids=lambda kind: kind.__name__)
+def test_a_million_draws(mechanism):
+    example = registered()[mechanism]
+    audit = audit_example(example, n_draws=1_000_000, random_state=7)
+    audit.check()
+    assert audit.share >= example.tightness
+
+
+def lines_of(page):
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_table_has_every_mechanism_and_the_ensembles():
+    lines = lines_of(PAGE.read_text(encoding="utf-8"))
+    named = {re.match(r"`(\w+)\(", line[0])[1] for line in lines if line[0].startswith("`")}
+    missing = {kind.__name__ for kind in registered()} - named
+    assert not missing, f"run `make audit` and commit {PAGE.name}: it has no {sorted(missing)}"
+    assert sum("PrivateTeacherEnsemble" in line[0] for line in lines) == 4
+    for what, _, claim, bound, exact, ratio in lines:
+        assert float(bound) <= float(claim), what
+        assert not exact or float(bound) <= float(exact) <= float(claim), what
+        assert float(ratio) == pytest.approx(float(bound) / float(claim), abs=0.01)
+
+
+def test_the_table_says_what_is_claimed_today():
+    # Claims don't depend on draws; which pair tells most may.
+    def claims(page):
+        lines = lines_of(page)
+        return {line[0] for line in lines}, {tuple(line[:2]): line[2] for line in lines}
+
+    (now, claimed), (then, printed) = map(claims, (audit_table(2000), PAGE.read_text("utf-8")))
+    assert now == then, f"run `make audit` and commit {PAGE.name}"
+    same = claimed.keys() & printed.keys()
+    assert len(same) >= 4
+    assert {key: claimed[key] for key in same} == {key: printed[key] for key in same}
+
+
+def test_a_refuted_claim_makes_no_table(monkeypatch):
+    def refuted(*args, **kwargs):
+        found = audit_example(*args, **kwargs)
+        pair = found.pairs[0]
+        object.__setattr__(pair, "claim", pair.lower_bound / 2)
+        return found
+
+    monkeypatch.setattr(table_module, "audit_example", refuted)
+    with pytest.raises(AssertionError, match="is claimed at delta"):
+        audit_table(20_000)

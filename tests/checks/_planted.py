@@ -1,0 +1,157 @@
+"""Errors that are patched in, each a mistake that somebody has made, or could."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from secretballot.accounting import PrivacyAccountant, RenyiCost, _accountant, _gate
+from secretballot.ensemble import _fit_data
+from secretballot.ensemble._randomness import Randomness
+from secretballot.mechanisms import ConfidentGNMax, GNMax
+
+
+def half_the_noise(patch):
+    sample = GNMax.sample
+    patch(GNMax, "sample", lambda self, counts, rng: sample(_less_noisy(self), counts, rng))
+
+
+def _less_noisy(mechanism):
+    return replace(mechanism, sigma=mechanism.sigma / 2)
+
+
+def noise_on_one_count_only(patch):
+    def sample(self, counts, rng):
+        noisy = counts.copy()
+        noisy[:, 0] += rng.normal(scale=self.sigma, size=len(counts))
+        return noisy.argmax(axis=1)
+
+    patch(GNMax, "sample", sample)
+
+
+def dropped_threshold_charge(patch):
+    laws = ConfidentGNMax.laws
+
+    def without(self, n_columns=None):
+        return {
+            group: tuple(step for step in law if step.name != "threshold")
+            for group, law in laws(self, n_columns).items()
+        }
+
+    patch(ConfidentGNMax, "laws", without)
+
+
+def threshold_charged_only_if_it_passes(patch):
+    begun = ConfidentGNMax.begun
+
+    def answered(self, outcome):
+        steps = begun(self, outcome)
+        return {**steps, "threshold": steps["vote"]}
+
+    patch(ConfidentGNMax, "begun", answered)
+
+
+def anothers_weight(patch):
+    laws = GNMax.laws
+
+    def swapped(self, n_columns=None):
+        found = laws(self, n_columns)
+        return dict(zip(found, reversed(found.values()), strict=True))
+
+    patch(GNMax, "laws", swapped)
+
+
+def a_row_seen_by_two_teachers(patch):
+    shards = _fit_data.shards
+
+    def overlapping(assignment, n_teachers):
+        parts = shards(assignment, n_teachers)
+        return [np.append(part, parts[at - 1]) for at, part in enumerate(parts)]
+
+    patch(_fit_data, "shards", overlapping)
+
+
+def a_row_seen_twice_by_its_teacher(patch):
+    shards = _fit_data.shards
+
+    def repeated(assignment, n_teachers):
+        return [np.append(part, part[:1]) for part in shards(assignment, n_teachers)]
+
+    patch(_fit_data, "shards", repeated)
+
+
+def partition_by_a_sort_of_the_features(patch):
+    def sorted_shards(self, randomness):
+        return np.array_split(np.argsort(np.asarray(self.X)[:, 0]), self.n_teachers)
+
+    patch(_fit_data.FitData, "shards", sorted_shards)
+
+
+def spend_recorded_after_return(patch):
+    release = PrivacyAccountant.release
+    waiting = []
+
+    def eager(self, mechanism, counts, **options):
+        for late in waiting:
+            late()
+        waiting[:] = [lambda: release(self, mechanism, counts, **options)]
+        votes = mechanism.check_counts(counts)
+        return mechanism.sample(votes, np.random.default_rng(0))
+
+    patch(PrivacyAccountant, "release", eager)
+
+
+def clone_with_a_copied_budget(patch):
+    def copied(self):
+        return PrivacyAccountant(self.epsilon, self.delta, unit=self.unit, relation=self.relation)
+
+    patch(PrivacyAccountant, "__sklearn_clone__", copied)
+
+
+def generator_reseeded_per_release(patch):
+    patch(_accountant, "noise_generator", lambda random_state: np.random.default_rng(0))
+
+
+def generator_reseeded_per_block(patch):
+    sample = GNMax.sample
+
+    def blockwise(self, counts, rng):
+        seed = int(rng.integers(2**32))
+        blocks = [counts[start : start + 100] for start in range(0, len(counts), 100)]
+        return np.concatenate(
+            [sample(self, block, np.random.default_rng(seed)) for block in blocks]
+        )
+
+    patch(GNMax, "sample", blockwise)
+
+
+def generator_reseeded_per_batch_of_labels(patch):
+    noise = Randomness.noise
+    patch(Randomness, "noise", lambda self, count: noise(self, 0))
+
+
+def a_prefix_that_ends_because_of_an_unpaid_bit(patch):
+    prefix = _gate._prefix
+    # The run goes on while what rows *did* cost fits: that it ended tells how the next row fell.
+    patch(
+        _gate,
+        "_prefix",
+        lambda base, cost, most, limit, n_rows: prefix(base, cost, cost, limit, n_rows),
+    )
+
+
+def a_batch_charged_as_one_row(patch):
+    def begun(self, outcome):
+        return {"vote": (np.arange(len(outcome)) == 0).astype(float)}
+
+    patch(GNMax, "begun", begun)
+
+
+def cost_of_a_row_for_the_whole_release(patch):
+    patch(RenyiCost, "sum", lambda self: self[0])
+
+
+def cost_scaled_by_the_root_of_the_count(patch):
+    times = RenyiCost.__mul__
+    patch(RenyiCost, "__rmul__", lambda self, count: times(self, np.sqrt(count)))

@@ -1,0 +1,194 @@
+"""Each error is patched in, and the check that guards against it has to fail.
+
+Without the patch every one of these checks passes: `test_common` runs them all, and the examples
+that are made here are checked here.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from tests.checks import _planted as planted
+
+from secretballot.audit import Neighbours
+from secretballot.checks import MechanismExample, registered
+from secretballot.checks import _ensemble as ensemble
+from secretballot.checks import _ensemble_neighbours as neighbours
+from secretballot.checks import _mechanism_costs as costs
+from secretballot.checks import _mechanism_door as door
+from secretballot.checks import _mechanism_noise as noise
+from secretballot.checks._ensemble_examples import ESTIMATORS, make_ensemble
+from secretballot.mechanisms import ConfidentGNMax, GNMax
+
+PLAIN, CONFIDENT = registered()[GNMax], registered()[ConfidentGNMax]
+
+
+def votes(one, two, group="*", n_rows=1):
+    return Neighbours(*(np.tile(np.array(v, float), (n_rows, 1)) for v in (one, two)), group)
+
+
+# Where the threshold is what costs.
+THRESHOLD = replace(
+    CONFIDENT,
+    mechanism=ConfidentGNMax(sigma=4.0, sigma_threshold=1.5, threshold=10.0),
+    neighbours=(votes([8, 6, 0], [7, 7, 0]),),
+)
+WEIGHTED = replace(
+    PLAIN,
+    mechanism=GNMax(sigma=1.5, weight={"light": 1.0, "heavy": 2.0}),
+    neighbours=(
+        votes([8, 12, 0], [7, 13, 0], "light"),
+        votes([8, 12, 0], [6, 14, 0], "heavy"),
+    ),
+)
+# Four tied queries in one release.
+REPEATED = replace(PLAIN, neighbours=(votes([5, 5, 0], [6, 4, 0], n_rows=4),))
+LOGISTIC = partial(make_ensemble, ESTIMATORS["logistic regression"])
+
+PROVEN = "outcomes prove epsilon"
+COVERED = "what outcomes are charged, each its own, covers"
+ONCE = "every row is seen by one teacher, and once"
+
+CASES = [
+    (planted.half_the_noise, noise.check_claim_survives_the_audit, PLAIN, PROVEN),
+    (planted.half_the_noise, noise.check_claim_survives_the_audit, CONFIDENT, PROVEN),
+    (planted.half_the_noise, noise.check_draws_follow_the_stated_law, PLAIN, "the stated law"),
+    (planted.half_the_noise, neighbours.check_private_labels_survive_the_audit, LOGISTIC, PROVEN),
+    (planted.noise_on_one_count_only, noise.check_claim_survives_the_audit, PLAIN, PROVEN),
+    (
+        planted.noise_on_one_count_only,
+        noise.check_draws_follow_the_stated_law,
+        PLAIN,
+        "the stated law",
+    ),
+    (planted.dropped_threshold_charge, noise.check_claim_survives_the_audit, THRESHOLD, PROVEN),
+    (planted.dropped_threshold_charge, noise.check_charges_pass_the_filter, CONFIDENT, COVERED),
+    (
+        planted.threshold_charged_only_if_it_passes,
+        noise.check_charges_pass_the_filter,
+        CONFIDENT,
+        COVERED,
+    ),
+    (planted.anothers_weight, noise.check_claim_survives_the_audit, WEIGHTED, PROVEN),
+    (planted.anothers_weight, noise.check_charges_pass_the_filter, WEIGHTED, COVERED),
+    (planted.a_row_seen_by_two_teachers, neighbours.check_every_row_is_seen_once, LOGISTIC, ONCE),
+    (
+        planted.a_row_seen_by_two_teachers,
+        neighbours.check_one_record_moves_one_ballot,
+        LOGISTIC,
+        "moves at most one ballot",
+    ),
+    (
+        planted.a_row_seen_by_two_teachers,
+        neighbours.check_one_owner_moves_one_ballot,
+        LOGISTIC,
+        "moves at most one ballot",
+    ),
+    (
+        planted.a_row_seen_twice_by_its_teacher,
+        neighbours.check_every_row_is_seen_once,
+        LOGISTIC,
+        ONCE,
+    ),
+    (
+        planted.partition_by_a_sort_of_the_features,
+        neighbours.check_one_record_reaches_one_teacher,
+        LOGISTIC,
+        "reaches one teacher, and no other",
+    ),
+    (
+        planted.a_row_seen_by_two_teachers,
+        neighbours.check_one_record_reaches_one_teacher,
+        LOGISTIC,
+        "reaches one teacher, and no other",
+    ),
+    (
+        planted.spend_recorded_after_return,
+        door.check_returned_means_recorded,
+        PLAIN,
+        "in the ledger already",
+    ),
+    (
+        planted.clone_with_a_copied_budget,
+        door.check_copies_share_one_budget,
+        PLAIN,
+        "spends from the same budget",
+    ),
+    (
+        planted.clone_with_a_copied_budget,
+        ensemble.check_clone_shares_the_budget,
+        LOGISTIC,
+        "spends from the same budget",
+    ),
+    (
+        planted.generator_reseeded_per_release,
+        noise.check_every_release_draws_afresh,
+        PLAIN,
+        "no release repeats the noise",
+    ),
+    (
+        planted.generator_reseeded_per_block,
+        noise.check_draws_are_independent,
+        PLAIN,
+        "independent of every other row's",
+    ),
+    (
+        planted.generator_reseeded_per_batch_of_labels,
+        ensemble.check_batches_draw_afresh,
+        LOGISTIC,
+        "no batch of labels repeats",
+    ),
+    (
+        planted.a_prefix_that_ends_because_of_an_unpaid_bit,
+        door.check_runs_end_predictably,
+        CONFIDENT,
+        "begun only if the most it can cost fits",
+    ),
+    (
+        planted.a_batch_charged_as_one_row,
+        costs.check_every_row_is_charged_alone,
+        PLAIN,
+        "a row costs the same in any batch",
+    ),
+    (
+        planted.cost_of_a_row_for_the_whole_release,
+        costs.check_cost_is_linear_in_the_count,
+        PLAIN,
+        "costs add up",
+    ),
+    (
+        planted.cost_scaled_by_the_root_of_the_count,
+        noise.check_claim_survives_the_audit,
+        REPEATED,
+        "a Renyi divergence is",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("plant", "check", "subject", "promise"),
+    [
+        pytest.param(*case, id=f"{case[0].__name__}-{case[1].__name__}-{number}")
+        for number, case in enumerate(CASES)
+    ],
+)
+def test_the_guard_fails(plant, check, subject, promise, monkeypatch):
+    plant(monkeypatch.setattr)
+    with pytest.raises(AssertionError, match=promise):
+        check(subject)
+
+
+@pytest.mark.parametrize("example", [THRESHOLD, WEIGHTED, REPEATED], ids=str)
+def test_the_guards_pass_without_a_planted_error(example: MechanismExample):
+    noise.check_claim_survives_the_audit(example)
+    noise.check_charges_pass_the_filter(example)
+
+
+def test_every_planted_error_is_guarded():
+    errors = {
+        value
+        for name, value in vars(planted).items()
+        if callable(value) and value.__module__ == planted.__name__ and not name.startswith("_")
+    }
+    assert {case[0] for case in CASES} == errors

@@ -1,0 +1,101 @@
+"""Bags: from a public grouping, by hand, and for simulations."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from secretballot.quantification import Bags, group_bags, make_bags
+
+
+def test_one_bag_for_each_group():
+    X, y = np.arange(10).reshape(5, 2), np.array(["a", "b", "b", "a", "b"])
+    for kind in (np.asarray, sparse.csr_array, pd.DataFrame, np.ndarray.tolist):
+        bags = group_bags(kind(X), y, groups=["s", "n", "s", "s", "n"])
+        assert bags.names == ("n", "s")
+        assert bags.sizes.tolist() == [2, 3]
+        assert bags.formed_by == "group"
+        assert [labels.tolist() for labels in bags.y] == [["b", "b"], ["a", "b", "a"]]
+        first = bags.X[0]
+        dense = first.toarray() if sparse.issparse(first) else np.asarray(first)
+        np.testing.assert_array_equal(dense, X[[1, 4]])
+    assert "'b'" not in repr(bags)
+    assert len(bags) == 2
+    assert group_bags(None, y, groups=[1, 1, 1, 1, 1]).X is None
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [
+        ([[0, 1], [1, 2]], "bags overlap: row 1 is in the bag 0 and again in the bag 1"),
+        ([[0, 0]], "bags overlap: row 0 is in the bag 0 and again in the bag 0"),
+        ([[0], []], "bag 1 is empty"),
+        ([[0, 5]], "integers from 0 to 4"),
+        ([[-1]], "integers from 0 to 4"),
+        ([[0.5]], "integers from 0 to 4"),
+        ([], "no bag"),
+    ],
+)
+def test_bad_indices(indices, message):
+    with pytest.raises(ValueError, match=message):
+        Bags.from_indices(None, np.zeros(5), indices)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "groups", "message"),
+    [
+        (None, [0, 1], [1], r"groups has shape \(1,\)"),
+        (np.zeros((3, 2)), [0, 1], [1, 1], "X has 3 instances and y 2 labels"),
+        (None, [[0], [1]], [1, 1], "one label for each instance"),
+    ],
+)
+def test_bad_groups(X, y, groups, message):
+    with pytest.raises(ValueError, match=message):
+        group_bags(X, y, groups)
+
+
+@given(st.integers(2, 4), st.sampled_from([0.0, 0.05, 0.1]), st.integers(1, 2), st.integers(20, 60))
+@settings(max_examples=25, deadline=None)
+def test_simulated_bags_have_their_proportions_and_share_nothing(n_classes, rho, times, size):
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(np.arange(n_classes), 3 * size))
+    bags = make_bags(
+        np.arange(len(y))[:, None], y, times * n_classes, rho=rho, size=size, random_state=0
+    )
+    assert bags.formed_by == "label"
+    assert len(bags) == times * n_classes
+    rows = np.concatenate([X.ravel() for X in bags.X])
+    assert len(np.unique(rows)) == len(rows) == len(bags) * size
+    for number, labels in enumerate(bags.y):
+        counts = np.bincount(labels, minlength=n_classes)
+        rare = np.delete(counts, number % n_classes)
+        assert np.all(np.abs(rare - rho * size) < 1)
+        np.testing.assert_array_equal(y[bags.X[number].ravel()], labels)
+
+
+def test_simulated_bags_are_as_large_as_they_can_be():
+    y = np.repeat([0, 1, 2], [100, 150, 80])
+    bags = make_bags(None, y, rho=0.1, random_state=0)
+    used = np.bincount(np.concatenate(bags.y), minlength=3)
+    assert 76 <= used[2] <= 80  # the scarcest class is used up
+    assert make_bags(None, y, rho=0.1, random_state=0).y[0].tolist() == bags.y[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rho": 0.6}, "rho=0.6 must be from 0 to 0.5"),
+        ({"rho": -0.1}, "rho=-0.1 must be"),
+        ({"size": 90}, "take 90 instances of the class"),
+        ({"size": 0}, "size=0 must be an integer"),
+        ({"n_bags": 1.5}, "n_bags=1.5 must be an integer"),
+    ],
+)
+def test_bad_simulations(options, message):
+    y = np.repeat([0, 1, 2], 30)
+    with pytest.raises(ValueError, match=message):
+        make_bags(None, y, **({"n_bags": 3, "size": 30, "rho": 0.05} | options))
+    with pytest.raises(ValueError, match="one class only"):
+        make_bags(None, np.zeros(9))

@@ -1,0 +1,360 @@
+"""The command line: a ledger shown, checked, added up and handed on."""
+
+import hashlib
+import json
+import math
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from tests.accounting._fakes import (
+    Gaussian,
+    Grouped,
+    Known,
+    Pure,
+    basic_budget,
+    spend,
+    tamper,
+    votes,
+)
+
+from secretballot import __version__
+from secretballot._cli import main
+from secretballot.accounting import (
+    ORDERS,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    PrivacyStatement,
+    RenyiCost,
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.ledger"
+
+
+@pytest.fixture
+def accountant(path):
+    accountant = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5, unit="owner", ledger=path)
+    accountant.release(Gaussian(sigma=40), votes(5))
+    accountant.release(Grouped(rates={"strict": 1e-4, "lax": 3e-4}), votes(2))
+    return accountant
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; return its exit status, output and errors."""
+
+    def command(*arguments):
+        capsys.readouterr()
+        try:
+            status = main(["ledger", *map(str, arguments)])
+        except SystemExit as exit:
+            status = exit.code
+        return status, *capsys.readouterr()
+
+    return command
+
+
+def cells(output, first):
+    """The cells of the line of a table that begins with a word."""
+    lines = [line.split() for line in output.splitlines() if "head digest" not in line]
+    (found,) = [line for line in lines if line[:1] == [first]]
+    return found
+
+
+def test_show(run, accountant, path):
+    status, output, errors = run("show", path)
+    assert (status, errors) == (0, "")
+    spent = accountant.spent()
+    for level, epsilon in (("strict", "1"), ("lax", "3")):
+        share, reading = f"{spent[level].share:.1%}", f"{spent[level].epsilon:.4g}"
+        order = f"{spent[level].order:g}"
+        assert cells(output, level) == [level, epsilon, "1e-05", order, share, reading]
+    # Each entry, with the share of each level's budget after it.
+    for number, state in enumerate(accountant.history()[1:], start=1):
+        line = cells(output, str(number))
+        assert line[-2:] == [f"{state[level].share:.1%}" for level in ("strict", "lax")]
+    assert "Gaussian(sigma=40)" in output
+    assert "protects one owner (replace)" in output
+    assert f"2 entries, head digest {accountant._ledger.verify().digest}" in output
+
+
+def test_show_the_last_entries(run, path):
+    spend(basic_budget(path), 4)
+    _, whole, _ = run("show", path)
+    _, some, _ = run("show", path, "--last", 1)
+    assert "3 earlier entries are not shown" in some
+    assert cells(some, "4") == cells(whole, "4")
+    assert "Pure" in whole
+    assert [whole.count("Pure"), some.count("Pure")] == [4, 1]
+    assert run("show", path, "--last", 0)[1].count("Pure") == 0
+    assert run("show", path, "--last", 9)[1] == whole
+    assert run("show", path, "--last", -1)[0] == 2
+
+
+def test_show_marks_seeds_moves_and_sensitive_figures(run, path, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        accountant = PrivacyAccountant(
+            1.0, 1e-5, ledger=path, allow_seeded=True, accounting="data_dependent"
+        )
+        accountant.release(Known(most=1.0), [[5.0, 1e-4]], random_state=0)
+        copy = tmp_path / "copy.ledger"
+        shutil.copy(path, copy)
+        path.unlink()
+        PrivacyAccountant.open(copy, moved=True)
+    _, output, _ = run("show", copy)
+    assert "SEEDED" in output
+    assert "sensitive themselves" in output
+    assert "moved(place=" in output
+
+
+def test_verify(run, accountant, path):
+    head = accountant._ledger.verify()
+    assert run("verify", path) == (0, f"ok: 2 entries, head digest {head.digest}\n", "")
+
+
+def test_verify_a_statement(run, accountant, path):
+    statement = accountant.statement()
+    status, output, _ = run("verify", path, "--head", statement.head)
+    assert status == 0
+    assert "is entry 2; 0 were recorded since" in output
+    # More was released since: the statement is still of this ledger.
+    accountant.release(Gaussian(sigma=40), votes(5))
+    status, output, _ = run("verify", path, "--head", statement.head.upper())
+    assert status == 0
+    assert "is entry 2; 1 were recorded since" in output
+    empty = basic_budget(path.with_name("empty.ledger")).statement()
+    status, output, _ = run("verify", path.with_name("empty.ledger"), "--head", empty.head)
+    assert "is entry 0; 0 were recorded since" in output
+
+
+def test_a_cut_off_tail_is_detected_by_the_head(run, accountant, path):
+    head = accountant.statement().head
+    tamper(path, "DELETE FROM charge WHERE sequence = 2", "DELETE FROM entry WHERE sequence = 2")
+    # The chain alone can't know.
+    assert run("verify", path)[0] == 0
+    status, output, errors = run("verify", path, "--head", head)
+    assert (status, output) == (1, "")
+    assert "Its end was cut off, or it was written anew" in errors
+
+
+def test_a_chain_written_anew_is_detected_by_the_head(run, accountant, path):
+    """Every digest fits, and the cheaper history is not the one that was signed."""
+    head = accountant.statement().head
+    first, _ = accountant.entries()
+    cheaper = Gaussian(sigma=4000)
+    second = PrivacyAccountant.open(path).entries()[1]
+    tamper(path, "DELETE FROM charge WHERE sequence > 0", "DELETE FROM entry WHERE sequence > 0")
+    forger = PrivacyAccountant.open(path)
+    for n_rows in (first.n_rows, second.n_rows):
+        forger.release(cheaper, votes(n_rows))
+    assert run("verify", path)[0] == 0
+    assert run("replay", path)[0] == 0
+    assert run("verify", path, "--head", head)[0] == 1
+    assert run("verify", path, "--head", forger.statement().head)[0] == 0
+
+
+def test_an_altered_ledger(run, accountant, path):
+    tamper(path, "UPDATE charge SET curve = zeroblob(1200) WHERE sequence = 2")
+    for command in ("show", "verify", "replay", "statement"):
+        status, output, errors = run(command, path)
+        assert (status, output) == (1, "")
+        assert errors.startswith("error: The ledger")
+        assert "entry 2 does not follow" in errors
+    assert run("export", path, "--json")[0] == 1
+
+
+def test_replay_prints_every_digit(run, accountant, path):
+    status, output, _ = run("replay", path)
+    assert status == 0
+    for level, spent in accountant.spent().items():
+        assert f"{level}: epsilon {spent.epsilon!r} at delta 1e-05, " in output
+        assert f"divergence {spent.renyi!r} at order {spent.order!r}" in output
+    assert "7 rows in 2 releases" in output
+
+
+def digest(content):
+    return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+
+
+def test_an_export_can_be_checked_without_this_library(run, accountant, path):
+    accountant.release(Pure(epsilon=0.01), votes(1), scope=accountant.scope(0.5), note={"a": 1})
+    status, output, _ = run("export", path, "--json")
+    assert status == 0
+    exported = json.loads(output, parse_constant=pytest.fail)
+    previous = exported["genesis"]
+    for place, entry in enumerate(exported["entries"], start=1):
+        scope_epsilon = entry["scope_epsilon"]
+        charges = [
+            [
+                charge["group"],
+                charge["delta"].hex(),
+                np.array([float(v) for v in charge["curve"]], "<f8").tobytes().hex(),
+            ]
+            for charge in entry["charges"]
+        ]
+        assert entry["digest"] == digest(
+            [
+                place,
+                entry["time"],
+                json.dumps(entry["mechanism"], sort_keys=True),
+                entry["n_rows"],
+                entry["scope_id"],
+                None if scope_epsilon is None else scope_epsilon.hex(),
+                int(entry["seeded"]),
+                json.dumps(entry["note"], sort_keys=True),
+                previous,
+                charges,
+            ]
+        )
+        previous = entry["digest"]
+    assert (exported["head"], exported["n_entries"]) == (previous, 3)
+    assert [float(order) for order in exported["orders"]] == ORDERS.tolist()
+    # And its curves give the epsilon that the accountant reports.
+    costs = [
+        RenyiCost(np.array([float(v) for v in charge["curve"]]), charge["delta"])
+        for entry in exported["entries"]
+        for charge in entry["charges"]
+        if charge["group"] in ("*", "strict")
+    ]
+    groups = [c["group"] for e in exported["entries"] for c in e["charges"]]
+    assert groups == ["*", "lax", "strict", "*"]
+    everyone, own = costs[0] + costs[2], costs[1]
+    assert float((everyone + own).epsilon(1e-5)) == accountant.spent()["strict"].epsilon
+    (strict, lax) = exported["levels"]
+    assert (strict["epsilon"], lax["epsilon"], strict["delta"]) == (1.0, 3.0, 1e-5)
+
+
+def test_export_of_infinite_numbers(run, path):
+    spend(basic_budget(path))
+    exported = json.loads(run("export", path, "--json")[1], parse_constant=pytest.fail)
+    assert exported["levels"][0]["order"] == "inf"
+    assert float(exported["orders"][-1]) == math.inf
+
+
+def test_statement(run, accountant, path):
+    statement = accountant.statement()
+    assert run("statement", path) == (0, f"{statement}\n", "")
+    assert run("statement", path, "--html")[1] == f"{statement.to_html()}\n"
+    printed = json.loads(run("statement", path, "--json")[1])
+    assert PrivacyStatement.from_dict(printed) == statement
+    assert run("statement", path, "--json", "--html")[0] == 2
+
+
+def test_a_copy_may_be_looked_at(run, accountant, path, tmp_path):
+    copy = tmp_path / "copy.ledger"
+    shutil.copy(path, copy)
+    for command in ("show", "verify"):
+        status, output, errors = run(command, copy)
+        assert status == 0
+        assert accountant._ledger.verify().digest in output
+        assert "note:" in errors
+        assert "it is a copy" in errors
+        assert run(command, path)[2] == ""
+    assert run("replay", copy)[0] == 0
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "replay", "statement"])
+def test_looking_changes_nothing(run, accountant, path, command):
+    content = path.read_bytes()
+    assert run(command, path)[0] == 0
+    assert path.read_bytes() == content
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_no_ledger(run, path):
+    status, output, errors = run("show", path)
+    assert (status, output) == (1, "")
+    assert "does not exist" in errors
+    assert not path.exists()
+    path.write_text("something else")
+    assert "is not a ledger of secretballot" in run("verify", path)[2]
+
+
+@pytest.mark.parametrize("wrong", [[], ["show"], ["export", "x"], ["nonsense", "x"]])
+def test_a_wrong_command(run, wrong):
+    status, _, errors = run(*wrong)
+    assert status == 2
+    assert "usage: python -m secretballot" in errors
+
+
+WITHOUT = (
+    "import sys, runpy; sys.modules['sklearn'] = sys.modules['matplotlib'] = None; "
+    "runpy.run_module('secretballot', run_name='__main__', alter_sys=True)"
+)
+
+
+def test_as_a_module_without_scikit_learn(accountant, path):
+    for how in (["-c", WITHOUT], ["-m", "secretballot"]):
+        done = subprocess.run(
+            [sys.executable, *how, "ledger", "verify", str(path)], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("ok: 2 entries")
+    version = [sys.executable, "-m", "secretballot", "--version"]
+    said = subprocess.run(version, capture_output=True, text=True).stdout
+    assert said == f"secretballot {__version__}\n"
+    missing = [sys.executable, "-m", "secretballot", "ledger", "show", "nowhere.ledger"]
+    assert subprocess.run(missing, capture_output=True).returncode == 1
+
+
+def test_a_reader_that_has_read_enough(path):
+    spend(basic_budget(path, epsilon=100.0), 300)
+    script = f"{sys.executable} -m secretballot ledger export --json {path}"
+    done = subprocess.run(
+        ["sh", "-c", f"{script} | head -c 10"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.startswith("{")
+    assert done.stderr == ""
+
+
+SPENDING = """
+import sys, time
+from tests.accounting._fakes import basic_budget, spend
+accountant = basic_budget(sys.argv[1], epsilon=10_000.0)
+spend(accountant)
+print("spending", flush=True)
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    spend(accountant)
+    time.sleep(0.003)
+"""
+
+
+def test_while_another_process_spends(run, path, tmp_path):
+    script = tmp_path / "spending.py"
+    script.write_text(SPENDING)
+    spender = subprocess.Popen(
+        [sys.executable, str(script), str(path)],
+        stdout=subprocess.PIPE,
+        env={"PYTHONPATH": "."},
+    )
+    # It ends by itself; this is in case the test fails before.
+    guard = threading.Timer(60, spender.kill)
+    guard.start()
+    try:
+        assert spender.stdout.readline() == b"spending\n"
+        counts = []
+        for command in ("show", "verify", "replay", "export --json", "statement"):
+            status, output, errors = run(*command.split(), path)
+            assert (status, errors) == (0, "")
+            assert output
+            counts.append(int(run("verify", path)[1].split()[1]))
+        assert spender.poll() is None
+        # It went on spending all the while.
+        assert counts == sorted(counts)
+        assert counts[-1] > counts[0]
+    finally:
+        spender.kill()
+        spender.wait()
+        spender.stdout.close()
+        guard.cancel()
+    assert run("verify", path)[0] == 0

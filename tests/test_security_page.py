@@ -1,0 +1,32 @@
+"""The security page: each claim names a test that exists, and its commands are commands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from secretballot._cli import _parser
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"(?:tests|benchmarks)/[\w/]+\.py", PAGE)))
+COMMANDS = re.findall(r"^    python -m secretballot (.*?)(?:  +#.*)?$", PAGE, flags=re.M)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_files_that_are_named_exist(name):
+    assert (ROOT / name).is_file()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_are_commands(command):
+    given = _parser().parse_args(command.split("#")[0].split())
+    assert given.file == "FILE"
+    assert callable(given.run)
+
+
+def test_every_claim_on_the_ledger_names_its_test():
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) > 10
+    assert all(re.search(r"`tests/[\w/]+\.py` \|$", row) for row in rows)
+    assert len(COMMANDS) == 6
