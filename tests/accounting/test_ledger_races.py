@@ -16,8 +16,8 @@ def check_race(tmp_path, runs):
 def check_kills(tmp_path, kills):
     result = run_processes("kill", tmp_path, kills)
     assert result["kills"] == kills
-    # They did get something, and were not all killed before they began.
-    assert result["returned"] > kills / 4
+    # Every other process returned something before it was killed.
+    assert result["returned"] > kills / 2
     return result
 
 

@@ -105,10 +105,15 @@ def test_units_and_relations(unit, promise, assumption, relation):
         ([{"split_by": "party"}], "nobody's data is with two of them", "by their position"),
         ([{"split_by": "row"}], "by their position", "parties"),
         ([{"split_by": "owner"}], "a keyed hash of the owner's id", "parties"),
+        ([{"bags_formed_by": "label"}, {}], "IN 1 OF 2 RELEASES THE BAGS WERE FORMED", "promised"),
+        ([{"bags_formed_by": "group"}], "which bag each belongs to", "FORMED BY LABEL"),
+        ([{"min_count_promised": 5}], "at least 5 of each class", "FORMED BY LABEL"),
+        ([{"min_count_promised": 0}], "which bag each belongs to", "promised"),
     ],
 )
 def test_assumptions_that_releases_declared(notes, said, unsaid):
-    accountant = basic_budget()
+    unit = "label" if "bag" in said else "row"
+    accountant = PrivacyAccountant(4.0, 1e-5, unit=unit, order=math.inf)
     for note in notes:
         accountant.release(Pure(epsilon=0.25), votes(1), note=note)
     text = flat(accountant.statement())

@@ -61,14 +61,14 @@ def test_projection_and_rounding(values, resolution):
 
 def test_dirichlet_draws_have_the_stated_law():
     counts = np.tile([7.0, 2.0, 0.0], (20_000, 1))
-    out = DIRICHLET.draw(counts, np.random.default_rng(0))
+    out = DIRICHLET._draw(counts, np.random.default_rng(0))
     a = 0.8 * counts[0] + 0.6
     for column in range(3):
         law = beta(a[column], a.sum() - a[column])
         assert kstest(out[:, column], law.cdf).pvalue > 1e-4
     pair = out[:, 0] / (out[:, 0] + out[:, 1])
     assert kstest(pair, beta(a[0], a[1]).cdf).pvalue > 1e-4
-    twice = replace(DIRICHLET, concentration=1.6).draw(counts, np.random.default_rng(0))
+    twice = replace(DIRICHLET, concentration=1.6)._draw(counts, np.random.default_rng(0))
     assert kstest(twice[:, 0], beta(a[0], a.sum() - a[0]).cdf).pvalue < 1e-6  # would be noticed
 
 
@@ -332,7 +332,7 @@ def test_bad_counts_are_refused_and_nothing_is_spent(counts, message):
 
 
 def test_chi_square_of_gaussian_noise():
-    out = GaussianProportions(sigma=3.0).draw(
+    out = GaussianProportions(sigma=3.0)._draw(
         np.tile([4000.0, 3000.0, 3000.0], (5000, 1)), np.random.default_rng(3)
     )
     # Projected on the plane of sum one: two degrees of freedom are left.

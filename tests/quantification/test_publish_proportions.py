@@ -240,7 +240,7 @@ def test_the_learning_bound_holds_in_a_simulation():
             signs = rng.choice([-0.6, 0.6], size=len(labels))
             bags[b] = means[labels].mean(axis=0)
             bags[b, 3] += signs.mean()
-        released = mechanism.draw(counts, rng)
+        released = mechanism._draw(counts, rng)
         distortions.append(np.abs(released - P).sum(axis=1))
         errors.append(np.linalg.norm(np.linalg.pinv(released) @ bags - means))
     bound = advise_publisher(P, [m] * 4, np.mean(distortions, axis=0)).learning_bound

@@ -95,6 +95,7 @@ def _declared(entries: Sequence[LedgerEntry]) -> Iterator[str]:
     for split, sentence in _ABOUT_SPLITS.items():
         if _saying(notes, "split_by", split):
             yield sentence
+    yield from _declared_of_bags(notes, entries)
     seeded = sum(entry.seeded for entry in entries)
     if seeded:
         yield (
@@ -103,6 +104,22 @@ def _declared(entries: Sequence[LedgerEntry]) -> Iterator[str]:
         )
     else:
         yield "All noise came from a cryptographic generator, and none of it was kept."
+
+
+def _declared_of_bags(notes: list[dict[str, Any]], entries: Sequence[LedgerEntry]) -> Iterator[str]:
+    by_label = _saying(notes, "bags_formed_by", "label")
+    if by_label:
+        yield (
+            f"IN {_of(by_label, entries).upper()} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES "
+            "THE LABELS AWAY. The guarantee covers the published proportions only."
+        )
+    for least in sorted({note.get("min_count_promised", 0) for note in notes} - {0}):
+        promised = _saying(notes, "min_count_promised", least)
+        yield (
+            f"In {_of(promised, entries)} every bag was promised to hold at least {least} of each "
+            "class. The guarantee is between data that keep the promise, and a bag that was "
+            "refused for breaking it is known to have broken it."
+        )
 
 
 def _saying(notes: list[dict[str, Any]], key: str, value: object) -> int:

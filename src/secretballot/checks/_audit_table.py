@@ -26,8 +26,8 @@ _PREFACE = """# What the audits found
 
 Written by `make audit`; don't edit. Epsilon at delta = {delta:g}, {n_draws:,} draws on each data
 set, on the pair of neighbours that tells most. The claim is the most that is charged. The lower
-bound of a line holds with probability 0.999. The exact figure is that pair's own, where outcomes
-can be enumerated.
+bound of a line holds with probability 0.999 at least. The exact figure is that pair's own, where
+outcomes can be enumerated.
 """
 
 

@@ -186,7 +186,7 @@ class DirichletProportions(Proportions):
             )
         return checked
 
-    def draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
+    def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
         """Return proportions before they are put on the grid."""
         parameters = self.concentration * counts + self.pseudo_count
         # G(a) = G(a + 1) U^(1/a): logarithms, because gammas of small parameters underflow.

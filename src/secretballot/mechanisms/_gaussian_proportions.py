@@ -85,7 +85,7 @@ class GaussianProportions(Proportions):
         """Return the noisy move of one bag."""
         return GaussianMove(noise=self.sigma, n_classes=n_columns)
 
-    def draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
+    def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
         """Return proportions before they are put on the grid."""
         noise = rng.normal(scale=self.sigma, size=counts.shape)
         return on_simplex(noisy_counts(counts, noise) / counts.sum(axis=1, keepdims=True))

@@ -85,7 +85,7 @@ class LaplaceProportions(Proportions):
         """Return the noisy move of one bag."""
         return LaplaceMove(noise=self.scale, n_classes=n_columns)
 
-    def draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
+    def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
         """Return proportions before they are put on the grid."""
         noise = rng.laplace(scale=self.scale, size=counts.shape)
         return self._estimate(noisy_counts(counts, noise), counts.sum(axis=1, keepdims=True))

@@ -56,7 +56,7 @@ class Proportions(Mechanism):
         """Return the noisy move that one bag makes."""
 
     @abstractmethod
-    def draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
+    def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
         """Return proportions before they are put on the grid."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class Proportions(Mechanism):
         """
         rng = np.random.default_rng(0)
         return max(
-            float(np.abs(self.draw(np.tile(case, (_DRAWS, 1)), rng) - case / size).sum(1).mean())
+            float(np.abs(self._draw(np.tile(case, (_DRAWS, 1)), rng) - case / size).sum(1).mean())
             for case in public_cases(size, n_classes, min_count)
         )
 
@@ -109,7 +109,7 @@ class Proportions(Mechanism):
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> Floats:
         """Draw the proportions of each bag, shape (n_bags, n_classes); rows sum to 1."""
-        return on_grid(self.draw(counts, rng), self.resolution)
+        return on_grid(self._draw(counts, rng), self.resolution)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the one move of a bag; whose label it is makes no difference."""
