@@ -79,8 +79,8 @@ def advise_publisher(
     -----
     With proportions P, class means M and bag means B = P M + E, the means learned from the
     published P' are P'^+ B, and their error is P'^+ ((P - P') M + E). With features of length at
-    most 1 it is expected to be at most (|d| + |1/sqrt(sizes)|) / contrast, where d holds the
-    distortions: what the noise costs, and what the size of the bags costs.
+    most 1 it is expected to be at most (norm(d) + norm(1 / sqrt(sizes))) / contrast, where d
+    holds the distortions: what the noise costs, and what the size of the bags costs.
     """
     P, m = np.asarray(proportions, dtype=float), np.asarray(sizes)
     noise = np.broadcast_to(np.asarray(distortion, dtype=float), m.shape)
