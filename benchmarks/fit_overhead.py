@@ -87,9 +87,10 @@ def main() -> None:
     arguments = parser.parse_args()
     X, y = load_adult(return_X_y=True, complete_only=True)
     X, y = X[: arguments.rows], y[: arguments.rows]
-    for name, teacher in (
-        ("random forest of 100 trees", RandomForestClassifier(n_estimators=100)),
-        ("decision tree", DecisionTreeClassifier(max_depth=6)),
+    for name, teacher, goal in (
+        ("random forest of 100 trees", RandomForestClassifier(n_estimators=100), " (goal 1.1)"),
+        # Half a millisecond a fit: what is left is our own bookkeeping, and no goal.
+        ("decision tree", DecisionTreeClassifier(max_depth=6), ""),
     ):
         bare_loop(teacher, X[:1000], y[:1000], 4)  # workers started
         pairs = [
@@ -102,7 +103,7 @@ def main() -> None:
         fit, bare = (min(column) for column in zip(*pairs, strict=True))
         print(
             f"{name}, {arguments.teachers} teachers, {len(y):,} rows, n_jobs={JOBS}: fit "
-            f"{fit:.2f} s, bare joblib loop {bare:.2f} s, ratio {fit / bare:.2f} (goal 1.1)",
+            f"{fit:.2f} s, bare joblib loop {bare:.2f} s, ratio {fit / bare:.2f}{goal}",
             flush=True,
         )
     if Path("/proc/self/status").exists():
