@@ -44,7 +44,8 @@ def audit_epsilon(
     mechanism : mechanism or None
         What is audited, and what claims an epsilon. None if `draw` and `claim` say all.
     neighbours : iterable of Neighbours or of pairs (data, neighbour)
-        Neighbouring data sets, as telling as possible.
+        Neighbouring data sets, as telling as possible, and made up: an audit draws from the
+        mechanism without paying, and what it reports would give private data away.
     delta : float
         The delta of the claim.
     claim : float or dict of str to float, default=None

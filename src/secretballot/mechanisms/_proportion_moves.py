@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
@@ -85,7 +86,7 @@ class DirichletMove:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdditiveMove:
+class AdditiveMove(ABC):
     """Releases counts with independent noise; alike whatever the counts are.
 
     The state is the counts. With two classes one count says all; otherwise two change.
@@ -99,13 +100,13 @@ class AdditiveMove:
         """Counts that a changed label changes and that are released."""
         return 1 if self.n_classes == 2 else 2
 
+    @abstractmethod
     def worst_case(self, orders: _Orders = None) -> Floats:
         """Return the cost at `orders`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def delta(self, epsilon: float) -> float:
         """Return the least delta."""
-        raise NotImplementedError
 
     def exact(self, state: Floats) -> Floats:
         """Return the worst case, once for each row."""
