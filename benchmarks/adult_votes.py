@@ -32,7 +32,7 @@ def adult_votes(n_teachers: int = 250, seed: int = 0) -> NDArray[np.int64]:
     teacher = make_pipeline(MinMaxScaler(), RandomForestClassifier(n_estimators=100))
     ensemble = PrivateTeacherEnsemble(teacher, n_teachers, n_jobs=2, random_state=seed)
     ensemble.fit(X[private], y[private])
-    votes = collect_votes(ensemble._teachers, X[public], ensemble.classes_, n_jobs=2)
+    votes = collect_votes(ensemble._teachers, X[public], ensemble.classes_, n_jobs=2)["*"]
     path.parent.mkdir(exist_ok=True)
     np.savez_compressed(path, votes=votes, truth=y[public])
     return votes

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
         calibrate,
     )
     from secretballot.datasets import load_adult
-    from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicData
+    from secretballot.ensemble import (
+        PrivateLabels,
+        PrivateTeacherEnsemble,
+        PublicData,
+        Upsampling,
+        Vanishing,
+        Weighting,
+    )
     from secretballot.mechanisms import (
         ConfidentGNMax,
         DirichletProportions,
@@ -67,6 +74,9 @@ __all__ = [
     "PrivateLabels",
     "PrivateTeacherEnsemble",
     "PublicData",
+    "Upsampling",
+    "Vanishing",
+    "Weighting",
     "ConfidentGNMax",
     "GNMax",
     "DirichletProportions",
@@ -91,6 +101,9 @@ _HOME = {
     "PrivateLabels": "ensemble",
     "PrivateTeacherEnsemble": "ensemble",
     "PublicData": "ensemble",
+    "Upsampling": "ensemble",
+    "Vanishing": "ensemble",
+    "Weighting": "ensemble",
     "ConfidentGNMax": "mechanisms",
     "GNMax": "mechanisms",
     "DirichletProportions": "mechanisms",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant, RenyiCost, _accountant, _gate
-from secretballot.ensemble import _fit_data
+from secretballot.ensemble import _fit_data, _partition
 from secretballot.ensemble._randomness import Randomness
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
@@ -63,27 +63,27 @@ def anothers_weight(patch):
 
 
 def a_row_seen_by_two_teachers(patch):
-    shards = _fit_data.shards
+    shards = _partition.shards
 
     def overlapping(assignment, n_teachers):
         parts = shards(assignment, n_teachers)
         return [np.append(part, parts[at - 1]) for at, part in enumerate(parts)]
 
-    patch(_fit_data, "shards", overlapping)
+    patch(_partition, "shards", overlapping)
 
 
 def a_row_seen_twice_by_its_teacher(patch):
-    shards = _fit_data.shards
+    shards = _partition.shards
 
     def repeated(assignment, n_teachers):
         return [np.append(part, part[:1]) for part in shards(assignment, n_teachers)]
 
-    patch(_fit_data, "shards", repeated)
+    patch(_partition, "shards", repeated)
 
 
 def partition_by_a_sort_of_the_features(patch):
     def sorted_shards(self, randomness):
-        return np.array_split(np.argsort(np.asarray(self.X)[:, 0]), self.n_teachers)
+        return np.array_split(np.argsort(np.asarray(self.X)[:, 0]), self.plan.n_teachers)
 
     patch(_fit_data.FitData, "shards", sorted_shards)
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicData, Upsampling
 from secretballot.mechanisms import GNMax
 
 
@@ -20,7 +20,8 @@ from secretballot.mechanisms import GNMax
         ({"n_teachers": 2.5}, "'n_teachers' .* Got 2.5"),
         ({"n_teachers": 201}, "n_teachers=201 needs at least as many rows, .* n_samples=200"),
         ({"unanswered": "guess"}, "'unanswered' .* 'guess'"),
-        ({"individualization": "weights"}, "'individualization' .* must be None. Got 'weights'"),
+        ({"individualization": "weights"}, "'individualization' .*Upsampling'.* Got 'weights'"),
+        ({"individualization": Upsampling()}, "individualization=Upsampling.* needs budgets"),
         ({"n_jobs": 1.5}, "'n_jobs' .* Got 1.5"),
         ({"verbose": -1}, "'verbose' .* Got -1"),
         ({"random_state": -3}, "'random_state' .* Got -3"),
@@ -66,7 +67,7 @@ POOL = np.zeros((30, 2))
         ({"X_public": np.zeros((200, 2))}, r"X_public has as many rows as X \(200\).*PublicData"),
         ({"X_public": PublicData(np.zeros((0, 2)))}, "X_public has 0 rows"),
         ({"X_public": np.zeros(30)}, "X_public: expected 2D array"),
-        ({"budgets": ["strict"] * 200}, "budgets is not available in this version"),
+        ({"budgets": ["strict"] * 200}, "the accountant has one budget for everyone"),
         ({"owners": np.arange(200)}, "owners was given, .* unit='row'.*unit='owner'"),
         ({"X": None}, "X is None"),
         ({"y": None}, "requires y to be passed, but the target y is None"),

@@ -36,7 +36,7 @@ def test_parties_vote(parties, public, unit):
     assert ensemble.score(*public) > 0.8
     assert ensemble.to_student().privacy["split_by"] == "party"
     ensemble = pickle.loads(pickle.dumps(ensemble))
-    votes = collect_votes(ensemble._teachers, public[0], ensemble.classes_, 2)
+    votes = collect_votes(ensemble._teachers, public[0], ensemble.classes_, 2)["*"]
     expected = sum(np.eye(2, dtype=int)[each.predict(public[0])] for each in parties)
     assert (votes == expected).all()
 

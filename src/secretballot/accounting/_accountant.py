@@ -198,8 +198,10 @@ class PrivacyAccountant(BudgetHandle):
         known = votes if budget.accounting == "data_dependent" else None
         parallel = mechanism.rows == "parallel"
         n_columns = votes.shape[1] if votes.ndim > 1 else None
-        most = mechanism.max_cost(n_columns, known)
+        most = dict(mechanism.max_cost(n_columns, known))
         limits.check_most(most)
+        for group, there in mechanism.takes_part(n_rows).items():
+            most[group] = most[group] * there
         gated = together(most) if parallel else most
         # Refusing before anything is drawn is only a courtesy; what counts is checked below.
         limits.admit_first(self._ledger.totals(), gated)

@@ -95,6 +95,7 @@ def _declared(entries: Sequence[LedgerEntry]) -> Iterator[str]:
     for split, sentence in _ABOUT_SPLITS.items():
         if _saying(notes, "split_by", split):
             yield sentence
+    yield from _declared_of_levels(notes)
     yield from _declared_of_bags(notes, entries)
     seeded = sum(entry.seeded for entry in entries)
     if seeded:
@@ -104,6 +105,48 @@ def _declared(entries: Sequence[LedgerEntry]) -> Iterator[str]:
         )
     else:
         yield "All noise came from a cryptographic generator, and none of it was kept."
+
+
+_SHARES_OF_LEVELS = {
+    "upsampling": (
+        "copies",
+        "Rows were with as many teachers as their level earned ({each} teachers), and noise and "
+        "threshold grew with their number.",
+    ),
+    "weighting": (
+        "teachers",
+        "Each teacher had rows of one level, or of a level and looser ones that were too small for "
+        "a teacher ({each} teachers), and its ballot the weight of that level.",
+    ),
+    "vanishing": (
+        "turns",
+        "Each teacher had rows of one level, or of a level and looser ones that were too small for "
+        "a teacher, and voted in turns decided beforehand ({each} of the votes).",
+    ),
+}
+
+
+def _declared_of_levels(notes: list[dict[str, Any]]) -> Iterator[str]:
+    told = [(note["people"], note["individualization"]) for note in notes if "people" in note]
+    if not told:
+        return
+    yield (
+        "Each person's level of privacy was chosen by that person, or by a rule, and not by "
+        "looking at private data: who is of which level is public. Each is guaranteed the epsilon "
+        "of their own level."
+    )
+    sentences = []
+    for people, plan in told:
+        counted = ", ".join(f"{count} of {level!r}" for level, count in people.items())
+        sentence = f"Votes were cast for {counted}. "
+        if plan:
+            name, explained = _SHARES_OF_LEVELS[plan["variant"]]
+            each = ", ".join(f"{level!r}: {share}" for level, share in plan[name].items())
+            sentence += explained.format(each=each)
+        else:
+            sentence += "All contributed alike, whatever their level."
+        sentences.append(sentence)
+    yield from dict.fromkeys(sentences)
 
 
 def _declared_of_bags(notes: list[dict[str, Any]], entries: Sequence[LedgerEntry]) -> Iterator[str]:

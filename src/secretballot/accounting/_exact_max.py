@@ -10,6 +10,7 @@ from secretballot.accounting._bit import exact_bit, gaussian_bound
 from secretballot.accounting._cost import ORDERS, Floats
 from secretballot.accounting._divergence import round_up
 from secretballot.accounting._envelope import largest_log_moment
+from secretballot.accounting._several_ballots import several_ballots
 from secretballot.accounting._worst_max import worst_max
 
 _REACH = 9.5  # standard deviations around each peak; beyond lies less than 1e-20 of it
@@ -36,7 +37,13 @@ def max_log_probabilities(counts: Floats, sigma: float) -> Floats:
     return _Quadrature(scaled, 0.0).unchanged()
 
 
-def exact_max(counts: Floats, sigma: float, weight: float = 1.0, orders: Floats = ORDERS) -> Floats:
+def exact_max(
+    counts: Floats,
+    sigma: float,
+    weight: float = 1.0,
+    ballots: int = 1,
+    orders: Floats = ORDERS,
+) -> Floats:
     """Cost of a noisy maximum on known votes: every neighbour, both directions.
 
     Parameters
@@ -45,8 +52,11 @@ def exact_max(counts: Floats, sigma: float, weight: float = 1.0, orders: Floats 
     sigma : float
         Standard deviation of the noise on each count.
     weight : float, default=1.0
-        Weight of the ballot that a neighbour moves from a class with at least as many votes to
+        Weight of a ballot that a neighbour moves from a class with at least as many votes to
         any other.
+    ballots : int, default=1
+        How many such ballots. With three or more classes this is then a bound: see
+        `several_ballots`.
     orders : ndarray of shape (n_orders,)
 
     Returns
@@ -62,11 +72,13 @@ def exact_max(counts: Floats, sigma: float, weight: float = 1.0, orders: Floats 
     would be longer than 8,192 nodes (votes hundreds of sigma apart) are charged the worst case.
     """
     votes = np.asarray(counts, dtype=np.float64)
-    ratio = weight / sigma
     if votes.shape[1] == 2:
         gap = (votes[:, 0] - votes[:, 1]) / (np.sqrt(2) * sigma)
-        can_widen = votes.min(axis=1) >= weight
-        return exact_bit(gap, np.sqrt(2) * ratio, orders, can_widen=can_widen)
+        can_widen = votes.min(axis=1) >= weight  # with one of the ballots, if not with all
+        shift = np.sqrt(2) * ballots * weight / sigma
+        return exact_bit(gap, shift, orders, can_widen=can_widen)
+    ratio = ballots * weight / sigma
+    cap = gaussian_bound(np.sqrt(2) * ratio, orders)
     # The cost doesn't depend on the classes' names, and equal rows need one evaluation.
     rows, inverse = np.unique(-np.sort(-votes, axis=1), axis=0, return_inverse=True)
     scaled = rows / sigma
@@ -74,13 +86,17 @@ def exact_max(counts: Floats, sigma: float, weight: float = 1.0, orders: Floats 
     nodes = _Quadrature.nodes(scaled, ratio)
     wide = (nodes > _MOST_NODES) | (ratio * nodes > 40 * _MOST_NODES)
     if wide.any():
-        out[wide] = worst_max(ratio, tuple(orders))
+        out[wide] = worst_max(ratio, tuple(orders)) if ballots == 1 else cap
     by_size = np.flatnonzero(~wide)[np.argsort(nodes[~wide], kind="stable")]
     while len(by_size):
         size = max(1, int(_BLOCK_VALUES / (nodes[by_size[-1]] * votes.shape[1] ** 2)))
         block, by_size = by_size[-size:], by_size[:-size]
-        out[block] = _exact_block(scaled[block], ratio, orders)
-    np.minimum(out, gaussian_bound(np.sqrt(2) * ratio, orders), out=out)
+        if ballots == 1:
+            out[block] = _exact_block(scaled[block], ratio, orders)
+        else:
+            logs = _Quadrature(scaled[block], 0.0).unchanged()
+            out[block] = several_ballots(logs, ratio, orders)
+    np.minimum(out, cap, out=out)
     return np.asarray(out[inverse.ravel()])
 
 

@@ -119,15 +119,15 @@ class Gate:
         used = float(level_cost(spent, self.level).at(self.order))
         return used >= self.renyi * (1 - WORTH_SPENDING)
 
-    def load(self, spent: Costs, most: Costs, times: int) -> float:
-        """Return `times` times `most` as a share of the room that is left; infinite if none is."""
+    def load(self, spent: Costs, wanted: Costs) -> float:
+        """Return `wanted` as a share of the room that is left; infinite if there is none."""
         worst = 0.0
         for _, value, limit in self._limits():
-            for base, (one,) in self._lines(value, spent, most):
-                wanted = times * float(np.max(one))
+            for base, (cost,) in self._lines(value, spent, wanted):
+                asked = float(cost)
                 room = (limit - base) * (1 - CALIBRATION_MARGIN) - 4e-16 * limit
-                if wanted > 0:
-                    worst = max(worst, wanted / room if room > 0 else math.inf)
+                if asked > 0:
+                    worst = max(worst, asked / room if room > 0 else math.inf)
         return worst
 
 

@@ -66,34 +66,47 @@ class NoisyBit:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyMax:
-    """Releases which count is largest after N(0, sigma^2) on each; a ballot of `weight` moves.
+    """Releases which count is largest after N(0, sigma^2) on each; ballots of `weight` move.
 
     The state is the counts, shape (n_rows, n_classes). Without `n_classes` the worst case holds
-    for any number of classes.
+    for any number of classes. Of two classes, moving several `ballots` is moving one that weighs as
+    much. Of more, they may go from and to different classes: the worst case is then that of the
+    noisy counts.
     """
 
     sigma: float
     weight: float
+    ballots: int = 1
     n_classes: int | None = None
     bound: Bound = "exact"
 
+    @property
+    def ratio(self) -> float:
+        """What a neighbour moves at most, in units of the noise on a count."""
+        return self.weight * self.ballots / self.sigma
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether the worst case is that of the noisy counts themselves."""
+        return self.bound == "papernot" or (self.ballots > 1 and self.n_classes != 2)
+
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
         """Return the supremum over all counts."""
-        ratio = self.weight / self.sigma
         if self.n_classes == 1:
             return np.zeros(len(_orders(orders)))
-        if self.bound == "papernot":
-            return gaussian_bound(float(np.sqrt(2)) * ratio, _orders(orders))
+        if self.is_gaussian:
+            return gaussian_bound(float(np.sqrt(2)) * self.ratio, _orders(orders))
         if self.n_classes == 2:
-            return worst_bit(float(np.sqrt(2)) * ratio, orders)
-        return worst_max(ratio, orders)
+            return worst_bit(float(np.sqrt(2)) * self.ratio, orders)
+        return worst_max(self.ratio, orders)
 
     def exact(self, state: Floats) -> Floats:
         """Return the cost on known counts."""
         if state.shape[1] == 1:
             return np.zeros((len(state), len(ORDERS)))
-        known = papernot_bound if self.bound == "papernot" else exact_max
-        return known(state, self.sigma, self.weight)
+        if self.bound == "papernot":
+            return papernot_bound(state, self.sigma, self.weight * self.ballots)
+        return exact_max(state, self.sigma, self.weight, self.ballots)
 
 
 @dataclass(frozen=True)

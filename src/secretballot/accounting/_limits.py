@@ -122,15 +122,19 @@ class Limits:
         Without `whole_curve` the mechanism may compute the gate orders alone, which is quicker
         and not always to the last digit what a release will be charged.
         """
-        times = 1 if mechanism.rows == "parallel" else n_queries
+        n_times = 1 if mechanism.rows == "parallel" else n_queries
+        turns = {group: int(row.sum()) for group, row in mechanism.takes_part(n_times).items()}
         curves: dict[float | None, Costs] = {}
         worst = 0.0
         for gate, spent in self._gates_and_spent(totals):
             order = None if whole_curve else gate.order
             if order not in curves:
-                curves[order] = mechanism.max_cost(n_columns, order=order)
-                self.check_most(curves[order])
-            worst = max(worst, gate.load(spent, curves[order], times))
+                most = mechanism.max_cost(n_columns, order=order)
+                self.check_most(most)
+                curves[order] = {
+                    group: turns.get(group, n_times) * each for group, each in most.items()
+                }
+            worst = max(worst, gate.load(spent, curves[order]))
         return worst
 
 

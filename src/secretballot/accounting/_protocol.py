@@ -39,10 +39,13 @@ class ReleaseMechanism(Protocol):
     def max_cost(
         self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None
     ) -> Costs:
-        """Return the most that one row can cost; per row if `counts` are given.
+        """Return the most that a row can cost whoever takes part in it; per row with `counts`.
 
         With `order`, the other orders of the curve may be left infinite.
         """
+
+    def takes_part(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+        """Return in which rows of a batch a group takes part; who is not named is in all."""
 
     def cost(self, outcome: Any, counts: Any = None, *, n_columns: int | None = None) -> Costs:
         """Return what each row of `outcome` did cost, never more than `max_cost`."""
@@ -51,7 +54,10 @@ class ReleaseMechanism(Protocol):
         """Return the public parameters, for the ledger."""
 
 
-_MEMBERS = ("relations", "rows", "check_counts", "sample", "max_cost", "cost", "describe")
+_MEMBERS = (
+    *("relations", "rows", "check_counts", "sample"),
+    *("max_cost", "takes_part", "cost", "describe"),
+)
 
 
 def check_mechanism(mechanism: object, relation: str) -> None:

@@ -52,8 +52,14 @@ def mechanism_text(description: Any) -> str:
         return str(description)
     parameters = dict(description)
     name = parameters.pop("mechanism", None) or parameters.pop("event", "?")
-    inner = ", ".join(
-        f"{key}={value:g}" if isinstance(value, float) else f"{key}={value!r}"
-        for key, value in parameters.items()
-    )
-    return f"{name}({inner})"
+    return f"{name}({', '.join(f'{key}={_short(value)}' for key, value in parameters.items())})"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        if "mechanism" in value:
+            return mechanism_text(value)
+        return f"{{{', '.join(f'{key}: {_short(each)}' for key, each in value.items())}}}"
+    return repr(value)

@@ -57,10 +57,12 @@ def claimed_cost(
     0.34
     """
     charged = mechanism.max_cost(n_columns)
+    times = 1 if mechanism.rows == "parallel" else n_rows
+    there = mechanism.takes_part(times)
     total = RenyiCost.zero()
     for name in charged_to(group, charged):
-        total = total + charged[name]
-    return total if mechanism.rows == "parallel" else n_rows * total
+        total = total + (there[name].sum() if name in there else times) * charged[name]
+    return total
 
 
 def charged_to(group: str, charged: Collection[str]) -> list[str]:

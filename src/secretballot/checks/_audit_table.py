@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from secretballot.accounting._tables import mechanism_text
 from secretballot.audit import Audit, Neighbours, exact_epsilon, outcome_law
 from secretballot.audit._exact import composed
 from secretballot.checks._budgets import own_delta
@@ -94,18 +95,19 @@ def _composed_example(example: MechanismExample) -> MechanismExample | None:
 def _described(example: MechanismExample) -> str:
     told = dict(example.mechanism.describe())
     name = told.pop("mechanism")
-    parameters = ", ".join(
-        f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
+    shown = {
+        key: value
         for key, value in told.items()
         if value is not None
         and key not in ("bound", "resolution")
         and value != _default(example, key)
-    )
-    return f"`{name}({parameters})`"
+    }
+    return f"`{mechanism_text({'mechanism': name, **shown})}`"
 
 
 def _default(example: MechanismExample, name: str) -> Any:
-    return type(example.mechanism).__dataclass_fields__[name].default
+    field = type(example.mechanism).__dataclass_fields__.get(name)
+    return None if field is None else field.default
 
 
 def _row(what: str, audit: Audit) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def fit(ensemble: Any, X: Any, y: Any, pool: Any) -> Any:
 
 def votes_of(ensemble: Any, X: Any) -> NDArray[Any]:
     """Return the votes of a fitted ensemble's teachers."""
-    return collect_votes(ensemble._teachers, X, ensemble.classes_, None)
+    return collect_votes(ensemble._teachers, X, ensemble.classes_, None)["*"]
 
 
 def votes_after(make: Make, X: Any, y: Any, pool: Any, **data: Any) -> NDArray[Any]:

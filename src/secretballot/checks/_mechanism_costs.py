@@ -41,10 +41,14 @@ def check_every_row_is_charged_alone(example: MechanismExample) -> None:
     columns = n_columns(counts)
     outcome = pay(budget_of(example), example, np.concatenate([counts] * 2))
     together = mechanism.cost(outcome, n_columns=columns)
+    there, first = mechanism.takes_part(len(outcome)), mechanism.takes_part(1)
     for row in range(len(outcome)):
         for group, alone in mechanism.cost(outcome[row : row + 1], n_columns=columns).items():
-            promise = "a row costs the same in any batch, wherever it stands"
-            check_same_cost(together[group][row : row + 1], alone, promise)
+            if group in there and not there[group][row]:
+                assert not together[group][row].curve.any(), "who sits a row out pays nothing"
+            elif group not in first or first[group][0]:
+                promise = "a row costs the same in any batch, wherever it stands"
+                check_same_cost(together[group][row : row + 1], alone, promise)
 
 
 def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:

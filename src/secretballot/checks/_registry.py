@@ -17,6 +17,7 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
     Mechanism,
+    TakingTurns,
 )
 
 
@@ -78,6 +79,21 @@ register(
         mechanism=ConfidentGNMax(sigma=1.5, sigma_threshold=3.0, threshold=6.0),
         counts=_VOTES,
         neighbours=_MOVED_BALLOTS,
+    )
+)
+
+# Turns: a part that is there pays like the mechanism itself, one that sits out pays nothing.
+register(
+    MechanismExample(
+        mechanism=TakingTurns(
+            mechanism=GNMax(sigma=1.5), turns={"strict": (1, 2), "generous": (1, 1)}
+        ),
+        counts=_VOTES,
+        neighbours=tuple(
+            Neighbours(*pair, group)
+            for pair in _MOVED_BALLOTS
+            for group in ("strict/0", "generous")
+        ),
     )
 )
 

@@ -15,8 +15,10 @@ from sklearn.utils.validation import validate_data
 
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._classes import declared_classes, encode, learned_classes
+from secretballot.ensemble._levels import Levels, check_levels
 from secretballot.ensemble._parties import check_parties, parties_classes, shared_attribute
-from secretballot.ensemble._partition import partition_owners, partition_rows, shards
+from secretballot.ensemble._partition import PrivateRows, Shards, partition_rows
+from secretballot.ensemble._plan import Plan
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
 
@@ -27,11 +29,12 @@ class FitData:
 
     classes: NDArray[Any]
     classes_learned: bool
-    n_teachers: int
+    plan: Plan
     X_public: Any
     X: Any = None
     y: Any = None
     owners: Any = None
+    levels: Levels | None = None
     parties: list[Any] | None = None
 
     @property
@@ -41,17 +44,14 @@ class FitData:
             return "party"
         return "row" if self.owners is None else "owner"
 
-    def shards(self, randomness: Randomness) -> list[NDArray[np.intp]]:
+    def shards(self, randomness: Randomness) -> Shards:
         """Positions of the rows of each teacher."""
-        n_rows, stream = _num_samples(self.X), randomness.partition()
-        if self.owners is None:
-            assignment = partition_rows(n_rows, self.n_teachers, stream)
-        else:
-            assignment = partition_owners(self.owners, n_rows, self.n_teachers, stream)
-        return shards(assignment, self.n_teachers)
+        return self.plan.assign(PrivateRows(_num_samples(self.X), self.owners), randomness)
 
 
-def prepared_data(ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any) -> FitData:
+def prepared_data(
+    ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
+) -> FitData:
     """Check private data to be split among teachers."""
     if X is None or y is None:
         raise ValueError(
@@ -72,25 +72,45 @@ def prepared_data(ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any) -> 
     learned = ensemble.classes is None
     classes = learned_classes(y) if learned else declared_classes(ensemble.classes)
     encode(y, classes, "y")
+    n_teachers, levels = int(ensemble.n_teachers), None
+    if budgets is not None:
+        levels = check_levels(budgets, _num_samples(X), owners, ensemble.accountant)
+    if ensemble.individualization is None:
+        plan = Plan(n_teachers)
+    elif levels is None:
+        raise ValueError(
+            f"individualization={ensemble.individualization!r} needs budgets: pass fit(..., "
+            "budgets=) the level of each row, one of the accountant's."
+        )
+    else:
+        plan = ensemble.individualization.plan(levels, n_teachers)
     return FitData(
         classes=classes,
         classes_learned=learned,
-        n_teachers=int(ensemble.n_teachers),
+        plan=plan,
         X_public=_pool(ensemble, X_public, _num_samples(X)),
         X=X,
         y=y,
         owners=owners,
+        levels=levels,
     )
 
 
-def prepared_parties(ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any) -> FitData:
+def prepared_parties(
+    ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
+) -> FitData:
     """Check parties that are fitted already."""
-    for name, value in (("X", X), ("y", y), ("owners", owners)):
+    for name, value in (("X", X), ("y", y), ("owners", owners), ("budgets", budgets)):
         if value is not None:
             raise ValueError(
                 f"{name} was given, but estimator is a list of parties that are fitted already; "
                 "call fit(None, None, X_public=...)."
             )
+    if ensemble.individualization is not None:
+        raise ValueError(
+            f"individualization={ensemble.individualization!r} decides which rows a teacher is "
+            "trained on, but estimator is a list of parties that are fitted already; leave it out."
+        )
     parties = check_parties(ensemble.estimator)
     for attribute in ("n_features_in_", "feature_names_in_"):
         value = shared_attribute(parties, attribute)
@@ -104,7 +124,7 @@ def prepared_parties(ensemble: Any, X: Any, y: Any, X_public: Any, owners: Any) 
             else declared_classes(ensemble.classes)
         ),
         classes_learned=learned,
-        n_teachers=len(parties),
+        plan=Plan(len(parties)),
         X_public=_pool(ensemble, X_public, None),
         parties=parties,
     )

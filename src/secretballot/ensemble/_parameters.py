@@ -23,13 +23,28 @@ def check_parts(ensemble: Any) -> None:
             "estimator is one FrozenEstimator, so all teachers would be the same model. Give "
             "a list of FrozenEstimators, one for each party, or an estimator to be trained."
         )
-    weight = getattr(ensemble.mechanism, "weight", 1.0)
-    weights = weight.values() if isinstance(weight, Mapping) else [weight]
-    if min(weights) < 1:
-        # It would be charged for less than a ballot moves.
+    if ensemble.mechanism is not None:
+        _check_ballots(ensemble.mechanism, ensemble.individualization)
+
+
+def _check_ballots(mechanism: Any, individualization: Any) -> None:
+    """Refuse what would charge for less than a ballot moves."""
+    weight, ballots = getattr(mechanism, "weight", 1.0), getattr(mechanism, "ballots", 1)
+    if individualization is not None:
+        if not hasattr(mechanism, "scaled"):
+            raise ValueError(
+                f"mechanism={mechanism!r} does not take individual budgets "
+                f"(individualization={individualization!r}); use GNMax or ConfidentGNMax."
+            )
+        if weight != 1 or ballots != 1:
+            raise ValueError(
+                f"mechanism={mechanism!r} has a weight or ballots of its own, which "
+                f"individualization={individualization!r} is to choose; leave them out."
+            )
+    if min(weight.values() if isinstance(weight, Mapping) else [weight]) < 1:
         raise ValueError(
-            f"mechanism={ensemble.mechanism!r} has a weight below 1, but every teacher's "
-            "ballot counts 1; use weight=1."
+            f"mechanism={mechanism!r} has a weight below 1, but every teacher's ballot counts 1; "
+            "use weight=1."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral, Real
 from typing import Any
@@ -9,9 +10,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._sklearn_compat import _num_samples
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
 
 Assignment = NDArray[np.intp]
+Shards = list[NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class PrivateRows:
+    """Private rows and, where they are split by owner, whose each is."""
+
+    n_rows: int
+    owners: Any = None
+
+    def split(
+        self, n_teachers: int, stream: np.random.SeedSequence, rows: NDArray[np.intp] | None = None
+    ) -> Shards:
+        """Return the rows of each teacher: each row, or each of `rows`, is with one."""
+        chosen = np.arange(self.n_rows) if rows is None else rows
+        if self.owners is None:
+            assignment = partition_rows(len(chosen), n_teachers, stream)
+        else:
+            owners = self.owners if rows is None else _safe_indexing(self.owners, rows)
+            assignment = partition_owners(owners, len(chosen), n_teachers, stream)
+        return [chosen[shard] for shard in shards(assignment, n_teachers)]
+
+    def spread(
+        self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+    ) -> Shards:
+        """Return the rows of each teacher where each row is with as many as it has `copies`."""
+        if self.owners is None:
+            rows, teachers = spread_rows(copies, n_teachers, stream)
+        else:
+            rows, teachers = spread_owners(self.owners, copies, n_teachers, stream)
+        order = np.lexsort((rows, teachers))
+        ends = np.cumsum(np.bincount(teachers, minlength=n_teachers))
+        return np.split(rows[order], ends[:-1])
 
 
 def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence) -> Assignment:
@@ -43,29 +77,78 @@ def partition_owners(
     ids = np.asarray(owners)
     if ids.ndim != 1:
         raise ValueError(f"owners has shape {ids.shape}; give one owner id per row.")
+    teachers = _teachers_of(owners, np.ones(n_rows, dtype=np.intp), n_teachers, stream)
+    if len(teachers) < n_teachers:
+        raise ValueError(
+            f"n_teachers={n_teachers} needs at least as many owners, but owners has "
+            f"{len(teachers)} different ones (n_samples={n_rows}); lower n_teachers."
+        )
+    return np.array([teachers[owner][0] for owner in _listed(owners)], dtype=np.intp)
+
+
+def spread_rows(
+    copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+) -> tuple[NDArray[np.intp], Assignment]:
+    """Row and teacher of every copy, by position: no row is twice with one teacher.
+
+    Rows with as many copies are shuffled and dealt round after round, one row a teacher. The first
+    copies of a round, the second ones and so on are dealt from different teachers on; and from
+    others in the next round, so that no two teachers come to share most of their rows.
+    """
+    rng = np.random.default_rng(stream)
+    rows, teachers = [], []
+    dealt = 0
+    for times in np.unique(copies):
+        these = rng.permutation(np.flatnonzero(copies == times))
+        seat = dealt + np.arange(len(these))
+        n_rounds = int(seat[-1] // n_teachers) + 1
+        first = np.argsort(rng.random((n_rounds, n_teachers)), axis=1)[:, :times]
+        rows.append(np.repeat(these, times))
+        teachers.append(((seat[:, None] + first[seat // n_teachers]) % n_teachers).ravel())
+        dealt = int(seat[-1] + 1) % n_teachers
+    return np.concatenate(rows), np.concatenate(teachers)
+
+
+def spread_owners(
+    owners: Any, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+) -> tuple[NDArray[np.intp], Assignment]:
+    """Row and teacher of every copy, by keyed hashes of the owner's id."""
+    teachers = _teachers_of(owners, copies, n_teachers, stream)
+    found = [teachers[owner] for owner in _listed(owners)]
+    rows = np.repeat(np.arange(len(found)), copies)
+    return rows, np.array([each for several in found for each in several], dtype=np.intp)
+
+
+def _listed(owners: Any) -> list[Any]:
     # Through object: a list that mixes types would else be made strings by NumPy.
-    listed = ids.tolist() if hasattr(owners, "dtype") else list(owners)
+    return np.asarray(owners).tolist() if hasattr(owners, "dtype") else list(owners)
+
+
+def _teachers_of(
+    owners: Any, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+) -> dict[Any, list[int]]:
+    """Different teachers of each owner, as many as the owner's rows have copies."""
     key = stream.generate_state(4).tobytes()
-    teacher_of: dict[Any, int] = {}
+    teachers_of: dict[Any, list[int]] = {}
     kinds = set()
-    for position, owner in enumerate(listed):
-        if owner in teacher_of:
+    for position, owner in enumerate(_listed(owners)):
+        if owner in teachers_of:
             continue
         kind, encoded = _canonical(owner, position)
         kinds.add(kind)
-        digest = blake2b(encoded, digest_size=8, key=key).digest()
-        teacher_of[owner] = int.from_bytes(digest, "big") % n_teachers
+        chosen: dict[int, None] = {}  # in the order found
+        attempt = 0
+        while len(chosen) < copies[position]:
+            digest = blake2b(encoded, digest_size=8, key=key, salt=attempt.to_bytes(16)).digest()
+            chosen[int.from_bytes(digest, "big") % n_teachers] = None
+            attempt += 1
+        teachers_of[owner] = list(chosen)
     if len(kinds) > 1:
         raise ValueError(
             f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "
             "Give all ids as strings, or all as integers."
         )
-    if len(teacher_of) < n_teachers:
-        raise ValueError(
-            f"n_teachers={n_teachers} needs at least as many owners, but owners has "
-            f"{len(teacher_of)} different ones (n_samples={n_rows}); lower n_teachers."
-        )
-    return np.array([teacher_of[owner] for owner in listed], dtype=np.intp)
+    return teachers_of
 
 
 def _canonical(owner: Any, position: int) -> tuple[str, bytes]:

@@ -62,8 +62,11 @@ def label_votes(
     random_state: np.random.SeedSequence | None,
     scope: Any,
     note: dict[str, Any],
-) -> PrivateLabels:
-    """Answer rows in order while the budget lasts; warn if it ended before the last one."""
+) -> tuple[PrivateLabels, int]:
+    """Answer rows in order while the budget lasts; warn if it ended before the last one.
+
+    Returns the labels, and how many rows were begun.
+    """
     outcome = accountant.release(
         mechanism, votes, random_state=random_state, scope=scope, note=note
     )
@@ -74,7 +77,7 @@ def label_votes(
             UserWarning,
             stacklevel=4,
         )
-    return private_labels(outcome, len(votes), classes)
+    return private_labels(outcome, len(votes), classes), len(outcome)
 
 
 def privacy_of(accountant: Any, note: dict[str, Any], seeded: bool) -> dict[str, Any]:

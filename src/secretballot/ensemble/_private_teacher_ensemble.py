@@ -40,7 +40,10 @@ from secretballot.ensemble._student import fit_student
 from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
 from secretballot.ensemble._tags import combine_tags
 from secretballot.ensemble._teachers import train_teachers
-from secretballot.ensemble._votes import Votes, collect_votes, no_votes
+from secretballot.ensemble._upsampling import Upsampling
+from secretballot.ensemble._vanishing import Vanishing
+from secretballot.ensemble._votes import GroupVotes, Tally, collect_votes
+from secretballot.ensemble._weighting import Weighting
 from secretballot.mechanisms import GNMax
 
 
@@ -70,8 +73,10 @@ class PrivateTeacherEnsemble(
     unanswered : {"drop", "mark"}, default="drop"
         What the student sees of rows that got no label: nothing, or the row labelled -1, as
         semi-supervised students take it.
-    individualization : None
-        Individual budgets; reserved.
+    individualization : Upsampling, Weighting or Vanishing, default=None
+        How people with larger budgets contribute more: see each. The mechanism is what it would be
+        for ``n_teachers`` equal ballots; its noise and threshold are adapted. None: all contribute
+        alike, whatever their level.
     epsilon : float, default=None
         The most that one fit may spend, with its `predict_private` calls. None: all that remains
         of the budget. In a grid search each candidate and fold is a fit.
@@ -150,10 +155,10 @@ class PrivateTeacherEnsemble(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict", "get_params"]), list, tuple],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
-        "mechanism": [HasMethods(["max_cost", "cost"]), None],
+        "mechanism": [HasMethods(["max_cost", "takes_part", "cost"]), None],
         "student": [HasMethods(["fit", "predict", "get_params"]), None],
         "unanswered": [StrOptions({"drop", "mark"})],
-        "individualization": [None],
+        "individualization": [Upsampling, Weighting, Vanishing, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "classes": ["array-like", None],
         "accountant": [PrivacyAccountant, None],
@@ -216,8 +221,9 @@ class PrivateTeacherEnsemble(
         owners : array-like of shape (n_samples,), default=None
             Owner id of each row: all rows of an owner go to one teacher, and the accountant's
             unit must be ``"owner"``.
-        budgets : None
-            Budget level of each row; reserved.
+        budgets : array-like of shape (n_samples,), default=None
+            Level of each row, one of the accountant's: whose budget is whose. The same for all
+            rows of an owner. Public, like the number of rows.
 
         Returns
         -------
@@ -232,13 +238,9 @@ class PrivateTeacherEnsemble(
         for name in [name for name in vars(self) if name in _FITTED]:
             delattr(self, name)
         check_parts(self)
-        if budgets is not None:
-            raise ValueError(
-                "budgets is not available in this version; leave it out: one budget for everyone."
-            )
         teachers: list[Any] = []
         try:
-            self._fit(X, y, X_public, owners, teachers)
+            self._fit(X, y, X_public, owners, budgets, teachers)
         finally:
             # Last, so that callbacks never meet an estimator that holds teachers; and also if
             # the labelling failed, so that no training is lost.
@@ -247,21 +249,22 @@ class PrivateTeacherEnsemble(
         return self
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, X_public: Any, owners: Any, teachers: list[Any]) -> None:
+    def _fit(
+        self, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any, teachers: list[Any]
+    ) -> None:
         if X_public is not None and self.accountant is None:
             raise ValueError(
                 "X_public was given but accountant=None: labels are not released without a "
                 "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
             )
-        data = (
-            prepared_parties(self, X, y, X_public, owners)
-            if is_parties(self.estimator)
-            else prepared_data(self, X, y, X_public, owners)
-        )
-        self.classes_, self.n_teachers_ = data.classes, data.n_teachers
+        prepare = prepared_parties if is_parties(self.estimator) else prepared_data
+        data = prepare(self, X, y, X_public, owners, budgets)
+        self.classes_, self.n_teachers_ = data.classes, data.plan.n_teachers
+        self._plan, self._levels = data.plan, data.levels
         self._split_by, self._classes_learned = data.split_by, data.classes_learned
         self._classes_told = False
-        self._randomness, self._n_releases = Randomness.of(self.random_state), 0
+        self._randomness = Randomness.of(self.random_state)
+        self._n_releases, self._n_begun = 0, 0
         mechanism = None
         if self.accountant is not None:
             self._check_door(stacklevel=5, silent=X_public is None)
@@ -276,23 +279,23 @@ class PrivateTeacherEnsemble(
             self._label(data.X_public, votes, mechanism, progress)
         progress.end()
 
-    def _train(self, data: FitData, teachers: list[Any], progress: Progress) -> Votes | None:
+    def _train(self, data: FitData, teachers: list[Any], progress: Progress) -> GroupVotes:
         """Train teachers or ask the parties; their votes on the public rows, if there are any."""
-        with progress.task("train teachers", data.n_teachers) as task:
+        with progress.task("train teachers", self.n_teachers_) as task:
             if data.parties is not None:
                 teachers.extend(data.parties)
-                task.advance("teacher", data.n_teachers)
+                task.advance("teacher", self.n_teachers_)
                 if data.X_public is None:
-                    return None
+                    return {}
                 return collect_votes(teachers, data.X_public, self.classes_, self.n_jobs)
-            shards = data.shards(self._randomness)
-            trained: list[Any] = [None] * data.n_teachers
-            votes = None if data.X_public is None else no_votes(data.X_public, self.classes_)
+            trained: list[Any] = [None] * self.n_teachers_
+            tally = Tally()
             for batch in train_teachers(
                 training_template(self.estimator),
                 data.X,
                 data.y,
-                shards,
+                data.shards(self._randomness),
+                self._plan.groups,
                 self.classes_,
                 self._randomness,
                 data.X_public,
@@ -300,20 +303,20 @@ class PrivateTeacherEnsemble(
             ):
                 for index, teacher in batch.teachers.items():
                     trained[index] = teacher
-                if votes is not None:
-                    votes += batch.votes
+                tally.add(batch.votes)
                 task.advance("teacher", len(batch.teachers))
         teachers.extend(trained)
-        return votes
+        return tally.votes
 
-    def _label(self, X_public: Any, votes: Any, mechanism: Any, progress: Progress) -> None:
+    def _label(self, X_public: Any, votes: GroupVotes, mechanism: Any, progress: Progress) -> None:
         """Release the labels of the public rows and train the student on them."""
         self.mechanism_ = mechanism
         with progress.task("label public rows") as task:
             self.pool_labels_ = self._answer(mechanism, votes)
+            n_rows = len(self.pool_labels_.answered)
             self.n_answered_ = int(self.pool_labels_.answered.sum())
-            task.counts = {"n_done": self.n_answered_, "n_total": len(votes)}
-            progress.say(f"rows labelled: {self.n_answered_} of {len(votes)}")
+            task.counts = {"n_done": self.n_answered_, "n_total": n_rows}
+            progress.say(f"rows labelled: {self.n_answered_} of {n_rows}")
         self._privacy = privacy_of(self.accountant, self._note(), self._randomness.seeded)
         if self.student is not None:
             with progress.task("fit student"):
@@ -340,31 +343,44 @@ class PrivateTeacherEnsemble(
             self._classes_told = True
 
     def _mechanism_for(self, n_queries: int) -> Any:
+        """Return the mechanism as the plan needs it; calibrated to the pool if none was given."""
+
+        def planned(mechanism: Any) -> Any:
+            return self._plan.individualize(mechanism, len(self.classes_), self._n_begun)
+
         if self.mechanism is not None:
-            return self.mechanism
+            return planned(self.mechanism)
         return self.accountant.calibrate(
-            GNMax, n_queries=n_queries, n_columns=len(self.classes_), scope=self._scope
+            lambda sigma: planned(GNMax(sigma=sigma)),
+            n_queries=n_queries,
+            n_columns=len(self.classes_),
+            scope=self._scope,
         )
 
     def _note(self) -> dict[str, Any]:
         """Public facts that the guarantee rests on, for the ledger and for who gets the student."""
-        return {
+        note = {
             "n_teachers": self.n_teachers_,
             "split_by": self._split_by,
             "classes_learned": self._classes_learned,
         }
+        if self._levels is not None:
+            note.update(self._levels.note, individualization=self._plan.note)
+        return note
 
-    def _answer(self, mechanism: Any, votes: Votes) -> PrivateLabels:
+    def _answer(self, mechanism: Any, votes: GroupVotes) -> PrivateLabels:
         count, self._n_releases = self._n_releases, self._n_releases + 1
-        return label_votes(
+        labels, n_begun = label_votes(
             self.accountant,
             mechanism,
-            votes,
+            self._plan.add_up(votes, mechanism),
             self.classes_,
             random_state=self._randomness.noise(count),
             scope=self._scope,
             note=self._note(),
         )
+        self._n_begun += n_begun
+        return labels
 
     def predict_private(self, X: Any) -> PrivateLabels:
         """Label rows by a private vote of the teachers. **This spends budget.**
@@ -395,7 +411,10 @@ class PrivateTeacherEnsemble(
             self._scope = self.accountant.scope(self.epsilon)
         # Before the vote: without budget nobody needs to be asked.
         mechanism = self._mechanism_for(_num_samples(X))
-        return self._answer(mechanism, collect_votes(self._teachers, X, self.classes_, self.n_jobs))
+        votes = collect_votes(
+            self._teachers, X, self.classes_, self.n_jobs, groups=self._plan.groups
+        )
+        return self._answer(mechanism, votes)
 
 
 # What a fit leaves behind, and the next one begins by forgetting.
@@ -403,5 +422,5 @@ _FITTED = {
     *("classes_", "n_features_in_", "feature_names_in_", "n_teachers_", "pool_labels_"),
     *("n_answered_", "mechanism_", "student_", "_teachers", "_split_by"),
     *("_classes_learned", "_classes_told"),
-    *("_randomness", "_n_releases", "_scope", "_privacy"),
+    *("_plan", "_levels", "_randomness", "_n_releases", "_n_begun", "_scope", "_privacy"),
 }

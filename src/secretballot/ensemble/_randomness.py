@@ -35,9 +35,9 @@ class Randomness:
     def _stream(self, *key: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.entropy, spawn_key=key)
 
-    def partition(self) -> np.random.SeedSequence:
-        """What splits the private data."""
-        return self._stream(_PARTITION)
+    def partition(self, part: int = 0) -> np.random.SeedSequence:
+        """What splits the private data, or a part of it."""
+        return self._stream(_PARTITION, part) if part else self._stream(_PARTITION)
 
     def teacher(self, index: int) -> np.random.SeedSequence:
         """What one teacher trains with."""

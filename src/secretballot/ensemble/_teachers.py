@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.ensemble._partition import Shards
 from secretballot.ensemble._randomness import Randomness, seed_estimator
 from secretballot.ensemble._tasks import batches, run_tasks
-from secretballot.ensemble._votes import Votes, count_votes
+from secretballot.ensemble._votes import GroupVotes, count_by_group
 
 
 class ConstantTeacher:
@@ -31,6 +32,7 @@ class Shard(NamedTuple):
     """The private rows of one teacher and the randomness it trains with."""
 
     index: int
+    group: str
     X: Any
     y: NDArray[Any]
     stream: np.random.SeedSequence
@@ -40,7 +42,7 @@ class Trained(NamedTuple):
     """Some teachers by index, and their votes on the public rows if there were any."""
 
     teachers: dict[int, Any]
-    votes: Votes | None
+    votes: GroupVotes
 
 
 def train_teacher(estimator: Any, shard: Shard, classes: NDArray[Any]) -> Any:
@@ -76,15 +78,18 @@ def train_batch(
 ) -> Trained:
     """Train some teachers and let them vote while they are where they were trained."""
     teachers = {shard.index: train_teacher(estimator, shard, classes) for shard in batch}
-    votes = None if X_public is None else count_votes(list(teachers.values()), X_public, classes)
-    return Trained(teachers, votes)
+    if X_public is None:
+        return Trained(teachers, {})
+    groups = [shard.group for shard in batch]
+    return Trained(teachers, count_by_group(list(teachers.values()), groups, X_public, classes))
 
 
 def train_teachers(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
-    shards: list[NDArray[np.intp]],
+    shards: Shards,
+    groups: Sequence[str],
     classes: NDArray[Any],
     randomness: Randomness,
     X_public: Any,
@@ -97,6 +102,7 @@ def train_teachers(
             [
                 Shard(
                     index,
+                    groups[index],
                     _safe_indexing(X, shards[index]),
                     y[shards[index]],
                     randomness.teacher(index),

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._sklearn_compat import _num_samples
+from secretballot.accounting import EVERYONE
 from secretballot.ensemble._classes import encode
 from secretballot.ensemble._tasks import batches, run_tasks
 
 Votes = NDArray[np.integer[Any]]
+GroupVotes = dict[str, Votes]
 
 
 def ballots(teacher: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
@@ -37,21 +39,53 @@ def count_votes(teachers: Sequence[Any], X: Any, classes: NDArray[Any]) -> Votes
     return votes
 
 
-def no_votes(X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Counts to add votes to."""
-    return np.zeros((_num_samples(X), len(classes)), dtype=np.int64)
+def count_by_group(
+    teachers: Sequence[Any], groups: Sequence[str], X: Any, classes: NDArray[Any]
+) -> GroupVotes:
+    """Votes of some teachers, counted for each group of them."""
+    return {
+        group: count_votes(
+            [teacher for teacher, of in zip(teachers, groups, strict=True) if of == group],
+            X,
+            classes,
+        )
+        for group in dict.fromkeys(groups)
+    }
+
+
+class Tally:
+    """Votes by group of teachers, added up as they arrive.
+
+    Whole numbers until all are in: weights come last, so that the order doesn't matter.
+    """
+
+    def __init__(self) -> None:
+        self.votes: GroupVotes = {}
+
+    def add(self, counted: GroupVotes) -> None:
+        """Add the votes of some teachers."""
+        for group, votes in counted.items():
+            if group in self.votes:
+                self.votes[group] += votes
+            else:
+                self.votes[group] = votes.astype(np.int64)
 
 
 def collect_votes(
-    teachers: Sequence[Any], X: Any, classes: NDArray[Any], n_jobs: int | None
-) -> Votes:
-    """Votes of all teachers, counted in parallel."""
+    teachers: Sequence[Any],
+    X: Any,
+    classes: NDArray[Any],
+    n_jobs: int | None,
+    groups: Sequence[str] | None = None,
+) -> GroupVotes:
+    """Votes of all teachers by group, counted in parallel; all are of one group if None."""
+    of = [EVERYONE] * len(teachers) if groups is None else groups
     tasks = (
-        ([teachers[index] for index in batch], X, classes)
+        ([teachers[index] for index in batch], [of[index] for index in batch], X, classes)
         for batch in batches(len(teachers), n_jobs)
     )
-    votes = no_votes(X, classes)
+    tally = Tally()
     # Threads: sending fitted teachers to other processes costs more than asking them.
-    for counted in run_tasks(count_votes, tasks, n_jobs=n_jobs, prefer="threads"):
-        votes += counted
-    return votes
+    for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs, prefer="threads"):
+        tally.add(counted)
+    return tally.votes

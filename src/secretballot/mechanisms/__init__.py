@@ -6,6 +6,7 @@ from secretballot.mechanisms._gaussian_proportions import GaussianProportions
 from secretballot.mechanisms._laplace_prior_proportions import LaplacePriorProportions
 from secretballot.mechanisms._laplace_proportions import LaplaceProportions
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
+from secretballot.mechanisms._taking_turns import TakingTurns
 
 __all__ = [
     "UNANSWERED",
@@ -16,6 +17,7 @@ __all__ = [
     "LaplacePriorProportions",
     "LaplaceProportions",
     "Mechanism",
+    "TakingTurns",
 ]
 
 for _name in __all__:

@@ -55,6 +55,14 @@ class Mechanism(ABC):
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return what the exact cost of each step depends on, per row."""
 
+    def takes_part(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+        """Return in which of `n_rows` rows each privacy group takes part.
+
+        Groups that are not named take part in all. Must not depend on data.
+        """
+        del n_rows
+        return {}
+
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as an array of shape (n_rows, n_columns), or raise `ValueError`."""
         votes = np.asarray(counts)
@@ -93,10 +101,8 @@ class Mechanism(ABC):
         votes = self.check_counts(counts)
         state = self.state(votes)
         laws = self.laws(votes.shape[1])
-        return {
-            group: spent(law, {step.name: np.full(len(votes), step.times) for step in law}, state)
-            for group, law in laws.items()
-        }
+        every = {step.name: np.full(len(votes), step.times) for step in next(iter(laws.values()))}
+        return self._spent(laws, every, state)
 
     def cost(
         self, outcome: ArrayLike, counts: Any = None, *, n_columns: int | None = None
@@ -121,7 +127,25 @@ class Mechanism(ABC):
         votes = None if counts is None else self.check_counts(counts)
         state = None if votes is None else self.state(votes)
         laws = self.laws(n_columns if votes is None else votes.shape[1])
-        return {group: spent(law, begun, state) for group, law in laws.items()}
+        return self._spent(laws, begun, state)
+
+    def _spent(
+        self,
+        laws: Mapping[str, Law],
+        begun: Mapping[str, NDArray[Any]],
+        state: Mapping[str, NDArray[Any]] | None,
+    ) -> dict[str, RenyiCost]:
+        """Charge each group for the steps of the rows that it takes part in."""
+        there = self.takes_part(len(next(iter(begun.values()))))
+        # Parts of a level have one law, and on the rows of their turns the same costs.
+        costs: dict[Law, RenyiCost] = {}
+        for law in laws.values():
+            if law not in costs:
+                costs[law] = spent(law, begun, state)
+        return {
+            group: costs[law] * there[group] if group in there else costs[law]
+            for group, law in laws.items()
+        }
 
     def describe(self) -> dict[str, Any]:
         """Return the public parameters, for the ledger and for people."""
@@ -135,6 +159,30 @@ class Mechanism(ABC):
 def by_group(value: float | Mapping[str, float]) -> dict[str, float]:
     """Return a parameter per privacy group; a plain number is everyone's."""
     return dict(value) if isinstance(value, Mapping) else {EVERYONE: value}
+
+
+def paired(
+    first: float | Mapping[str, float], second: int | Mapping[str, int]
+) -> dict[str, tuple[float, int]]:
+    """Return two parameters together per privacy group; a plain number goes with every group."""
+    if not isinstance(first, Mapping) and not isinstance(second, Mapping):
+        return {EVERYONE: (first, second)}
+    one = first if isinstance(first, Mapping) else dict.fromkeys(by_group(second), first)
+    two = second if isinstance(second, Mapping) else dict.fromkeys(one, second)
+    if set(one) != set(two):
+        raise ValueError(
+            f"weight={dict(one)!r} and ballots={dict(two)!r} must name the same levels."
+        )
+    return {group: (one[group], two[group]) for group in one}
+
+
+def check_whole(name: str, value: Any) -> None:
+    """Refuse a parameter, or a level's part of it, that is not a positive integer."""
+    for group, number in by_group(value).items():
+        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if not whole or number < 1:
+            where = "" if group == EVERYONE else f" for level {group!r}"
+            raise ValueError(f"{name}={number!r}{where} must be an integer of at least 1.")
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._law import Bound, Law, NoisyBit, NoisyMax, Step, check_bound
-from secretballot.mechanisms._base import Mechanism, by_group, check_positive
+from secretballot.mechanisms._base import Mechanism, check_positive, check_whole, paired
 
 #: Outcome of a row that was not answered.
 UNANSWERED = -1
@@ -28,6 +28,9 @@ class GNMax(Mechanism):
         Standard deviation of the noise on each count, in votes.
     weight : float or dict of str to float, default=1.0
         Weight of one ballot in the counts; per privacy level where ballots differ.
+    ballots : int or dict of str to int, default=1
+        How many ballots one row (or owner) can move: in how many teachers it is. Per privacy level
+        where that differs.
     bound : {"exact", "papernot"}, default="exact"
         What a row is charged: the exact divergence of its outcome, or what published tables
         charge (Papernot et al., 2018). The latter is never less than the exact cost in the worst
@@ -54,11 +57,14 @@ class GNMax(Mechanism):
 
     sigma: float
     weight: float | Mapping[str, float] = field(default=1.0)
+    ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
 
     def __post_init__(self) -> None:
         check_positive("sigma", self.sigma)
         check_positive("weight", self.weight)
+        check_whole("ballots", self.ballots)
+        paired(self.weight, self.ballots)
         check_bound(self.bound)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
@@ -68,12 +74,20 @@ class GNMax(Mechanism):
                 Step(
                     "vote",
                     NoisyMax(
-                        sigma=self.sigma, weight=weight, n_classes=n_columns, bound=self.bound
+                        sigma=self.sigma,
+                        weight=weight,
+                        ballots=ballots,
+                        n_classes=n_columns,
+                        bound=self.bound,
                     ),
                 ),
             )
-            for group, weight in by_group(self.weight).items()
+            for group, (weight, ballots) in paired(self.weight, self.ballots).items()
         }
+
+    def scaled(self, factor: float) -> Self:
+        """Return the same mechanism for `factor` times as many votes."""
+        return replace(self, sigma=float(self.sigma * factor))
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the winning class of each row, shape (n_rows,)."""
@@ -106,6 +120,9 @@ class ConfidentGNMax(Mechanism):
         Noisy number of votes from which on a row is answered.
     weight : float or dict of str to float, default=1.0
         Weight of one ballot in the counts; per privacy level where ballots differ.
+    ballots : int or dict of str to int, default=1
+        How many ballots one row (or owner) can move: in how many teachers it is. Per privacy level
+        where that differs.
     bound : {"exact", "papernot"}, default="exact"
         What is charged, as in `GNMax`.
 
@@ -133,29 +150,42 @@ class ConfidentGNMax(Mechanism):
     sigma_threshold: float
     threshold: float
     weight: float | Mapping[str, float] = field(default=1.0)
+    ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
 
     def __post_init__(self) -> None:
         check_positive("sigma", self.sigma)
         check_positive("sigma_threshold", self.sigma_threshold)
         check_positive("weight", self.weight)
+        check_whole("ballots", self.ballots)
+        paired(self.weight, self.ballots)
         check_bound(self.bound)
         if not np.isfinite(self.threshold):
             raise ValueError(f"threshold={self.threshold!r} must be a finite number of votes.")
 
     @property
     def _vote(self) -> GNMax:
-        return GNMax(sigma=self.sigma, weight=self.weight, bound=self.bound)
+        return GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the threshold bit and, after it, GNMax's vote."""
         vote = self._vote.laws(n_columns)
         laws = {}
-        for group, weight in by_group(self.weight).items():
-            bit = NoisyBit(scale=self.sigma_threshold, shift=weight, bound=self.bound)
+        for group, (weight, ballots) in paired(self.weight, self.ballots).items():
+            shift = weight * ballots  # the largest count moves by no more than its ballots
+            bit = NoisyBit(scale=self.sigma_threshold, shift=shift, bound=self.bound)
             follow = [replace(step, after="threshold") for step in vote[group]]
             laws[group] = (Step("threshold", bit), *follow)
         return laws
+
+    def scaled(self, factor: float) -> Self:
+        """Return the same mechanism for `factor` times as many votes."""
+        return replace(
+            self,
+            sigma=float(self.sigma * factor),
+            sigma_threshold=float(self.sigma_threshold * factor),
+            threshold=float(self.threshold * factor),
+        )
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each row's winner, -1 where the threshold was not reached; shape (n_rows,)."""
