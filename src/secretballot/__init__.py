@@ -48,7 +48,12 @@ if TYPE_CHECKING:
         LaplacePriorProportions,
         LaplaceProportions,
     )
-    from secretballot.quantification import publish_proportions
+    from secretballot.quantification import (
+        MMDClassRatioEstimator,
+        PerBag,
+        SoftmaxClassRatioEstimator,
+        publish_proportions,
+    )
 
 __version__ = "0.1.0"
 
@@ -83,6 +88,9 @@ __all__ = [
     "GaussianProportions",
     "LaplacePriorProportions",
     "LaplaceProportions",
+    "MMDClassRatioEstimator",
+    "PerBag",
+    "SoftmaxClassRatioEstimator",
     "publish_proportions",
     "__version__",
 ]
@@ -110,6 +118,9 @@ _HOME = {
     "GaussianProportions": "mechanisms",
     "LaplacePriorProportions": "mechanisms",
     "LaplaceProportions": "mechanisms",
+    "MMDClassRatioEstimator": "quantification",
+    "PerBag": "quantification",
+    "SoftmaxClassRatioEstimator": "quantification",
     "publish_proportions": "quantification",
 }
 

@@ -240,6 +240,28 @@ def test_scopes_without_a_cap_and_larger_than_the_budget():
         assert accountant.entries()[0].scope_id == scope.id
 
 
+def test_a_scope_may_be_capped_per_level(tmp_path):
+    accountant = PrivacyAccountant({"a": 1.0, "b": 4.0}, 1e-5, ledger=tmp_path / "ledger")
+    wide, narrow = Grouped(rates={"a": 1e-6, "b": 1e-3}), Grouped(rates={"a": 1e-4, "b": 1e-4})
+    scope = accountant.scope({"a": 0.5, "b": 1.5})
+    begun = len(accountant.release(wide, votes(10_000), scope=scope))
+    alone = PrivacyAccountant({"a": 4.0, "b": 1.5}, 1e-5)
+    assert begun == len(alone.release(wide, votes(10_000)))
+    refused(accountant, wide, votes(1), scope=scope)
+    # What is left to level a is its own cap.
+    assert 0 < len(accountant.release(narrow, votes(10_000), scope=accountant.scope(0.5))) < 10_000
+    again = PrivacyAccountant.open(tmp_path / "ledger")
+    assert again.entries()[0].scope_epsilon == {"a": 0.5, "b": 1.5}
+    again.statement()
+    with pytest.raises(ValueError, match="must name every level of the budget: 'a', 'b'"):
+        accountant.scope({"a": 0.5})
+    with pytest.raises(ValueError, match="a finite number above 0, or one per level"):
+        accountant.scope({"a": 0.5, "b": -1.0})
+    other = Scope(scope.id, {"a": 0.5, "b": 1.6})
+    with pytest.raises(ValueError, match="fixed by its first release"):
+        again.release(wide, votes(1), scope=other)
+
+
 def test_a_scope_of_basic_composition_is_capped_at_infinity():
     accountant = PrivacyAccountant(4.0, 1e-5, order=math.inf)
     scope = accountant.scope(1.0)

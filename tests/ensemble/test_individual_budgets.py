@@ -182,6 +182,17 @@ def test_grid_search_over_individualizations(n_jobs):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+def test_a_fit_may_be_capped_per_level():
+    accountant = PrivacyAccountant({"strict": 4.0, "generous": 12.0}, 1e-5)
+    ensemble = ensemble_of(Weighting(), accountant, epsilon=LEVELS)
+    for count in (1, 2):
+        ensemble.fit(X, Y, X_public=POOL, budgets=BUDGETS)
+        assert accountant.spent()["strict"].n_rows == 50 * count
+    capped = PrivacyAccountant(LEVELS, 1e-5)
+    ensemble_of(Weighting(), capped).fit(X, Y, X_public=POOL, budgets=BUDGETS)
+    assert 1 < accountant.spent()["generous"].epsilon / capped.spent()["generous"].epsilon < 2
+
+
 def test_owners_of_several_rows():
     owners = np.repeat(np.arange(100), 4)
     budgets = np.where(owners % 2 == 0, "strict", "generous")

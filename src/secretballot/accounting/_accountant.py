@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.accounting._budget import Budget, Scope, budget_levels
+from secretballot.accounting._budget import Budget, Cap, Scope, budget_levels
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._calibrate import check_n_queries, least_noise
 from secretballot.accounting._errors import LedgerError, PrivacyLeakWarning
@@ -238,21 +238,21 @@ class PrivacyAccountant(BudgetHandle):
         # A copy: a view would still hold, in its base, the rows that were not begun.
         return outcome[:begun].copy()
 
-    def scope(self, epsilon: float | None = None) -> Scope:
+    def scope(self, epsilon: Cap = None) -> Scope:
         """Return a new part of a run that may spend at most `epsilon` on its own.
 
         Parameters
         ----------
-        epsilon : float or None, default=None
-            The most that all releases in the scope together may spend, per level. None, or more
-            than the budget, leaves it to the budget.
+        epsilon : float, dict of str to float, or None, default=None
+            The most that all releases in the scope together may spend, for each level alike or per
+            level. None, or more than the budget, leaves it to the budget.
 
         Returns
         -------
         Scope
             To be passed to `release` and `calibrate`.
         """
-        scope = Scope.create(epsilon, self._ledger.genesis)
+        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis)
         self._limits(scope)  # An epsilon too small to be certified is refused here.
         return scope
 

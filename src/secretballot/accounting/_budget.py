@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -196,6 +196,10 @@ class Budget:
         return self.levels[0].delta
 
 
+#: The most that a part of a run may spend: for all levels alike, per level, or not limited.
+Cap = float | Mapping[str, float] | None
+
+
 @dataclass(frozen=True)
 class Scope:
     """A part of a run that may spend no more than its own epsilon; from `PrivacyAccountant.scope`.
@@ -204,22 +208,36 @@ class Scope:
     ----------
     id : str
         What the ledger calls it.
-    epsilon : float or None
-        The most that all its releases together may spend; None leaves it to the budget.
+    epsilon : float, dict of str to float, or None
+        The most that all its releases together may spend, for all levels alike or per level; None
+        leaves it to the budget.
     ledger : str
         Digest of what its ledger fixes; no other ledger takes it.
     """
 
     id: str
-    epsilon: float | None
+    epsilon: Cap
     ledger: str = field(default="", repr=False)
 
     @classmethod
-    def create(cls, epsilon: float | None, ledger: str = "") -> Scope:
+    def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:
         """Check `epsilon` and make a scope that is nobody else's."""
         if epsilon is None:
             return cls(uuid.uuid4().hex, None, ledger)
-        amount = real(epsilon)
-        if not 0 < amount < math.inf:
-            raise ValueError(f"epsilon={epsilon!r} must be None or a finite number above 0.")
-        return cls(uuid.uuid4().hex, amount, ledger)
+        amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
+        if amounts is epsilon and set(amounts) != set(levels):
+            raise ValueError(
+                f"epsilon={epsilon!r} must name every level of the budget: "
+                f"{', '.join(map(repr, levels))}."
+            )
+        checked = {level: real(amount) for level, amount in amounts.items()}
+        if not all(0 < amount < math.inf for amount in checked.values()):
+            raise ValueError(
+                f"epsilon={epsilon!r} must be None or a finite number above 0, or one per level."
+            )
+        cap = checked if amounts is epsilon else checked[ONLY_LEVEL]
+        return cls(uuid.uuid4().hex, cap, ledger)
+
+    def cap(self, level: str) -> float | None:
+        """Return the most that may be spent on one level."""
+        return self.epsilon[level] if isinstance(self.epsilon, Mapping) else self.epsilon

@@ -145,15 +145,16 @@ def scope_gates(budget: Budget, scope: Scope) -> list[Gate]:
     Each gates on the order best for the scope, which is fixed by (epsilon, delta) alone and so
     before anything is released. Its deltas are capped by the budget's, of which they are a part.
     """
-    if scope.epsilon is None:
-        return []
     gates = []
     for level in budget.levels:
+        cap = scope.cap(level.name)
+        if cap is None:
+            continue
         if math.isinf(level.order):
             order, spare = level.order, level.delta
         else:
             spare = level.delta - level.approximation_delta
-            order = best_order(scope.epsilon, spare)
-        allowed = gate_budget(scope.epsilon, spare, order)
+            order = best_order(cap, spare)
+        allowed = gate_budget(cap, spare, order)
         gates.append(Gate(level.name, order, allowed, math.inf))
     return gates

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.accounting._budget import Budget
+from secretballot.accounting._budget import Budget, Cap
 from secretballot.accounting._cost import RenyiCost
 from secretballot.accounting._errors import LedgerError
 
@@ -39,6 +39,12 @@ def curve_bytes(cost: RenyiCost) -> bytes:
 def _digest(content: Any) -> str:
     # Every value is text or an integer by now: floats as hexadecimal, so that no digit is lost.
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+
+
+def _cap_digits(cap: Cap) -> Any:
+    if isinstance(cap, Mapping):
+        return [[level, float(each).hex()] for level, each in sorted(cap.items())]
+    return None if cap is None else float(cap).hex()
 
 
 def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> str:
@@ -80,7 +86,7 @@ class LedgerEntry:
     n_rows : int
         Rows begun.
     scope_id, scope_epsilon : str and float, or None
-        The scope it counts towards.
+        The scope it counts towards; its cap may be a dict of levels.
     seeded : bool
         Whether the noise was reproducible.
     note : str
@@ -96,7 +102,7 @@ class LedgerEntry:
     mechanism: str
     n_rows: int
     scope_id: str | None
-    scope_epsilon: float | None
+    scope_epsilon: Cap
     seeded: bool
     note: str = "{}"
     charges: Mapping[str, RenyiCost]
@@ -135,7 +141,7 @@ class LedgerEntry:
                 self.mechanism,
                 self.n_rows,
                 self.scope_id,
-                None if self.scope_epsilon is None else float(self.scope_epsilon).hex(),
+                _cap_digits(self.scope_epsilon),
                 int(self.seeded),
                 self.note,
                 self.previous,
@@ -158,7 +164,7 @@ class Totals:
     place: str | None = None
     charges: dict[str, RenyiCost] = field(default_factory=dict)
     scopes: dict[str, dict[str, RenyiCost]] = field(default_factory=dict)
-    scope_epsilon: dict[str, float | None] = field(default_factory=dict)
+    scope_epsilon: dict[str, Cap] = field(default_factory=dict)
 
     def add(self, entry: LedgerEntry) -> None:
         """Add the next entry; LedgerError if it is not the one that was written."""

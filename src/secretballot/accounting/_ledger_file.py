@@ -35,7 +35,7 @@ CREATE TABLE level (
 );
 CREATE TABLE entry (
     sequence INTEGER PRIMARY KEY, time TEXT NOT NULL, mechanism TEXT NOT NULL,
-    n_rows INTEGER NOT NULL, scope_id TEXT, scope_epsilon REAL, seeded INTEGER NOT NULL,
+    n_rows INTEGER NOT NULL, scope_id TEXT, scope_epsilon, seeded INTEGER NOT NULL,
     note TEXT NOT NULL, previous TEXT NOT NULL, digest TEXT NOT NULL
 );
 CREATE TABLE charge (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
@@ -15,7 +16,7 @@ import numpy as np
 from secretballot.accounting._budget import Budget, LevelBudget
 from secretballot.accounting._cost import ORDERS, RenyiCost
 from secretballot.accounting._errors import LedgerError
-from secretballot.accounting._ledger_entry import LedgerEntry, curve_bytes, genesis_digest
+from secretballot.accounting._ledger_entry import LedgerEntry, curve_bytes, genesis_digest, to_json
 from secretballot.accounting._ledger_file import (
     APPLICATION_ID,
     FORMAT_VERSION,
@@ -190,7 +191,7 @@ def read_entries(opened: sqlite3.Connection, *, after: int) -> Iterator[LedgerEn
             mechanism=row[2],
             n_rows=row[3],
             scope_id=row[4],
-            scope_epsilon=row[5],
+            scope_epsilon=json.loads(row[5]) if isinstance(row[5], str) else row[5],
             seeded=bool(row[6]),
             note=row[7],
             charges=costs,
@@ -213,7 +214,7 @@ def insert_entry(opened: sqlite3.Connection, placed: LedgerEntry) -> None:
             placed.mechanism,
             placed.n_rows,
             placed.scope_id,
-            placed.scope_epsilon,
+            to_json(cap, "scope") if isinstance(cap := placed.scope_epsilon, Mapping) else cap,
             int(placed.seeded),
             placed.note,
             placed.previous,

@@ -77,9 +77,10 @@ class PrivateTeacherEnsemble(
         How people with larger budgets contribute more: see each. The mechanism is what it would be
         for ``n_teachers`` equal ballots; its noise and threshold are adapted. None: all contribute
         alike, whatever their level.
-    epsilon : float, default=None
-        The most that one fit may spend, with its `predict_private` calls. None: all that remains
-        of the budget. In a grid search each candidate and fold is a fit.
+    epsilon : float or dict of str to float, default=None
+        The most that one fit may spend, with its `predict_private` calls; per level where the
+        accountant has levels. None: all that remains of the budget. In a grid search each
+        candidate and fold is a fit.
     classes : array-like of shape (n_classes,), default=None
         All possible labels. None learns them from private labels, which is a leak: it warns.
     accountant : PrivacyAccountant, default=None
@@ -159,7 +160,7 @@ class PrivateTeacherEnsemble(
         "student": [HasMethods(["fit", "predict", "get_params"]), None],
         "unanswered": [StrOptions({"drop", "mark"})],
         "individualization": [Upsampling, Weighting, Vanishing, None],
-        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
         "classes": ["array-like", None],
         "accountant": [PrivacyAccountant, None],
         "n_jobs": [Integral, None],
@@ -176,7 +177,7 @@ class PrivateTeacherEnsemble(
         student: Any = None,
         unanswered: str = "drop",
         individualization: Any = None,
-        epsilon: float | None = None,
+        epsilon: float | dict[str, float] | None = None,
         classes: ArrayLike | None = None,
         accountant: Any = None,
         n_jobs: int | None = None,

@@ -1,0 +1,199 @@
+"""What is taken for bags of instances and for their proportions, and how it is checked."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.quantification._bags import Bags
+from secretballot.quantification._published_proportions import PublishedProportions
+
+#: How far from one the proportions of a bag may add up to: rounding of published figures.
+SUM_TOLERANCE = 1e-3
+
+
+class KnownProportions(NamedTuple):
+    """Checked proportions: what they are of, and what is known about their noise."""
+
+    values: NDArray[np.float64]
+    classes: NDArray[Any]
+    covariance: NDArray[np.float64] | None
+
+
+def split_bags(X: Any, ids: ArrayLike) -> tuple[list[Any], NDArray[Any]]:
+    """Split stacked instances into bags.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_instances, n_features), sparse matrix or data frame
+    ids : array-like of shape (n_instances,)
+        Which bag each instance is in; bags need not be contiguous.
+
+    Returns
+    -------
+    bags : list of length n_bags
+        Of the same kind as `X`, in the order of the sorted ids.
+    names : ndarray of shape (n_bags,)
+        The id of each bag.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secretballot.quantification import split_bags
+    >>> bags, names = split_bags(np.arange(8).reshape(4, 2), ["b", "a", "b", "b"])
+    >>> names.tolist(), [len(bag) for bag in bags]
+    (['a', 'b'], [1, 3])
+    """
+    values = np.asarray(ids)
+    if values.shape != (_num_samples(X),):
+        raise ValueError(
+            f"ids has shape {values.shape}, but X has {_num_samples(X)} instances; give each one "
+            "id."
+        )
+    names, codes = np.unique(values, return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+    return [_safe_indexing(X, bag) for bag in rows], names
+
+
+def raw_bags(X: Any) -> list[Any]:
+    """Return the bags as a list, each as it came."""
+    if isinstance(X, Bags):
+        if X.X is None:
+            raise ValueError("these Bags hold labels only; give group_bags the instances too.")
+        return list(X.X)
+    kind = getattr(X, "ndim", None)
+    if sparse.issparse(X) or hasattr(X, "iloc") or (kind is not None and kind not in (1, 3)):
+        raise ValueError(
+            f"X is one table of shape {getattr(X, 'shape', None)}, but a bag is a sample: give a "
+            "list of tables, one for each bag, or a 3-d array. split_bags(X, ids) makes bags of "
+            "stacked instances."
+        )
+    if isinstance(X, str) or not hasattr(X, "__iter__"):
+        raise ValueError(f"X must be a sequence of bags, got {type(X).__name__}.")
+    bags = list(X)
+    if not bags:
+        raise ValueError("X has no bag; give at least one.")
+    return bags
+
+
+def check_bags(X: Any, *, n_features: int | None = None, at_least: int = 1) -> list[Any]:
+    """Return the bags as float arrays or CSR, all of one kind and width.
+
+    Parameters
+    ----------
+    X : sequence of array-like of shape (n_instances, n_features), 3-d array or Bags
+    n_features : int, default=None
+        What the bags of `fit` had.
+    at_least : int, default=1
+        Least number of instances in a bag.
+    """
+    raw = raw_bags(X)
+    columns, bags = None, []
+    for number, bag in enumerate(raw):
+        shape = getattr(bag, "shape", None)
+        if (shape is not None and len(shape) == 2 and shape[0] == 0) or (
+            shape is None and hasattr(bag, "__len__") and len(bag) == 0
+        ):
+            raise ValueError(f"bag {number} is empty; leave it out.")
+        named = list(bag.columns) if hasattr(bag, "columns") else None
+        if number and named != columns:
+            raise ValueError(
+                f"bag {number} has the columns {named!r}, but bag 0 has {columns!r}; give all bags "
+                "the same columns in the same order."
+            )
+        columns = named
+        try:
+            checked = check_array(
+                bag, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=1
+            )
+        except ValueError as error:
+            raise ValueError(f"bag {number}: {error}") from error
+        width = checked.shape[1]
+        expected = n_features if n_features is not None else bags[0].shape[1] if bags else width
+        if width != expected:
+            whose = "in fit" if n_features is not None else "in bag 0"
+            raise ValueError(
+                f"bag {number} has {width} features, but there were {expected} {whose}."
+            )
+        if checked.shape[0] < at_least:
+            raise ValueError(
+                f"bag {number} has one instance; bags to learn from need at least {at_least}, so "
+                "that their means can be checked. Merge it with another."
+            )
+        bags.append(checked)
+    if len({sparse.issparse(bag) for bag in bags}) > 1:
+        raise ValueError("some bags are sparse and some are not; make them all of one kind.")
+    return bags
+
+
+def check_proportions(
+    proportions: Any, n_bags: int, covariance: ArrayLike | None = None
+) -> KnownProportions:
+    """Return proportions, classes and the covariance of the noise.
+
+    Raises
+    ------
+    ValueError
+        If a bag's proportions don't add up to one, within 0.001. They are never normalised: a row
+        of counts, or a class that was left out, would go unnoticed.
+    """
+    if isinstance(proportions, PublishedProportions):
+        values, classes = proportions.proportions, np.asarray(proportions.classes)
+        covariance = proportions.covariance() if covariance is None else covariance
+    else:
+        named = getattr(proportions, "columns", None)
+        values = check_array(proportions, dtype=np.float64, input_name="proportions")
+        classes = np.arange(values.shape[1]) if named is None else np.asarray(named)
+    if values.shape[0] != n_bags:
+        raise ValueError(
+            f"there are {n_bags} bags and {values.shape[0]} rows of proportions; give each bag one."
+        )
+    if values.shape[1] < 2:
+        raise ValueError("proportions has one column; give one for each of two or more classes.")
+    total = values.sum(axis=1)
+    off = np.flatnonzero(
+        (np.abs(total - 1) > SUM_TOLERANCE) | (values < -SUM_TOLERANCE).any(axis=1)
+    )
+    if off.size:
+        raise ValueError(
+            f"proportions of bag {off[0]} are {values[off[0]].tolist()}, with sum "
+            f"{total[off[0]]:.6g}: they must not be negative and must sum to 1 (within "
+            f"{SUM_TOLERANCE:g}). Divide counts by the size of the bag; give a class that was left "
+            "out a column."
+        )
+    return KnownProportions(values, classes, _check_covariance(covariance, values.shape))
+
+
+def _check_covariance(
+    covariance: ArrayLike | None, shape: tuple[int, int]
+) -> NDArray[np.float64] | None:
+    if covariance is None:
+        return None
+    known = np.asarray(covariance, dtype=np.float64)
+    if known.shape != (*shape, shape[1]) or not np.isfinite(known).all():
+        raise ValueError(
+            f"covariance has shape {known.shape}; give one finite matrix for each bag: "
+            f"{(*shape, shape[1])}."
+        )
+    return known
+
+
+def stack(bags: list[Any]) -> Any:
+    """Return all instances under each other, CSR if they are."""
+    if len(bags) == 1:
+        return bags[0]
+    return sparse.vstack(bags, format="csr") if sparse.issparse(bags[0]) else np.concatenate(bags)
+
+
+def ratio_score(found: NDArray[np.float64], proportions: Any) -> float:
+    """Return minus the mean L1 distance of ratios from proportions."""
+    known = check_proportions(proportions, len(found))
+    if known.values.shape[1] != found.shape[1]:
+        raise ValueError(f"y has {known.values.shape[1]} classes, but fit had {found.shape[1]}.")
+    return -float(np.abs(found - known.values).sum(axis=1).mean())

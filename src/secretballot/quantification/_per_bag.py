@@ -1,0 +1,138 @@
+"""Any transformer of instances, lifted to bags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from secretballot._sklearn_compat import HasMethods, _fit_context, _num_samples, _safe_indexing
+from secretballot.quantification._bag_input import raw_bags
+
+
+class PerBag(TransformerMixin, BaseEstimator):
+    """Lift a transformer of instances to bags.
+
+    It is fitted once, on the instances of all bags together, and transforms them together. Bags
+    may be arrays, data frames, CSR matrices (never made dense) or lists of texts.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Of instances, such as a scaler or a vectorizer. It sees no proportions. Instances are
+        public where proportions are what is private; fitted on private instances it would leak.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        The fitted clone.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from secretballot.quantification import PerBag
+    >>> bags = [["buy now", "buy buy"], ["nice song"]]
+    >>> [bag.toarray().tolist() for bag in PerBag(CountVectorizer()).fit_transform(bags)]
+    [[[1, 0, 1, 0], [2, 0, 0, 0]], [[0, 1, 0, 1]]]
+    """
+
+    _parameter_constraints = {"transformer": [HasMethods(["fit", "transform"])]}
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None) -> PerBag:
+        """Fit the transformer on all instances.
+
+        Parameters
+        ----------
+        X : sequence of bags, 3-d array, or Bags
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self.transformer_ = clone(self.transformer).fit(_together(raw_bags(X)))
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit_transform(self, X: Any, y: Any = None) -> list[Any]:
+        """Fit, and transform the bags.
+
+        Parameters
+        ----------
+        X : sequence of bags, 3-d array, or Bags
+        y : ignored
+
+        Returns
+        -------
+        list of length n_bags
+        """
+        bags = raw_bags(X)
+        self.transformer_ = clone(self.transformer)
+        if hasattr(self.transformer_, "fit_transform"):
+            return _apart(self.transformer_.fit_transform(_together(bags)), bags)
+        return _apart(self.transformer_.fit(_together(bags)).transform(_together(bags)), bags)
+
+    def transform(self, X: Any) -> list[Any]:
+        """Transform the instances of each bag.
+
+        Parameters
+        ----------
+        X : sequence of bags, 3-d array, or Bags
+
+        Returns
+        -------
+        list of length n_bags
+        """
+        check_is_fitted(self)
+        bags = raw_bags(X)
+        return _apart(self.transformer_.transform(_together(bags)), bags)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = tags.input_tags.sparse = True
+        return tags
+
+
+def _together(bags: list[Any]) -> Any:
+    empty = [number for number, bag in enumerate(bags) if _num_samples(bag) == 0]
+    if empty:
+        raise ValueError(f"bag {empty[0]} is empty; leave it out.")
+    first = bags[0]
+    if all(sparse.issparse(bag) for bag in bags):
+        return sparse.vstack(bags, format="csr")
+    if hasattr(first, "iloc"):
+        from pandas import concat
+
+        columns = list(first.columns)
+        for number, bag in enumerate(bags):
+            if list(getattr(bag, "columns", ())) != columns:
+                raise ValueError(
+                    f"bag {number} has other columns than bag 0, {columns!r}; give all bags the "
+                    "same columns in the same order."
+                )
+        return concat(bags)
+    if isinstance(first, list | tuple) and isinstance(first[0], str):
+        return [text for bag in bags for text in bag]
+    arrays = [np.asarray(bag) for bag in bags]
+    widths = {array.shape[1:] for array in arrays}
+    if len(widths) > 1:
+        raise ValueError(f"bags have different widths {sorted(widths)}; give all the same columns.")
+    return np.concatenate(arrays)
+
+
+def _apart(stacked: Any, bags: list[Any]) -> list[Any]:
+    if sparse.issparse(stacked):
+        stacked = stacked.tocsr()
+    ends = np.cumsum([_num_samples(bag) for bag in bags])
+    return [
+        _safe_indexing(stacked, slice(int(end) - _num_samples(bag), int(end)))
+        for end, bag in zip(ends, bags, strict=True)
+    ]

@@ -1,0 +1,157 @@
+"""Intervals for class ratios, by drawing parts of bags and the proportions' noise again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from secretballot.quantification._bag_gram import bag_gram, unmix
+from secretballot.quantification._bag_input import KnownProportions
+from secretballot.quantification._simplex_fit import fit_on_simplex, sum_zero
+from secretballot.quantification._sub_bags import SubBags
+
+
+class RatioInterval(NamedTuple):
+    """Class ratios with an interval for each; all of shape (n_bags, n_classes)."""
+
+    ratios: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+def bootstrap(
+    *,
+    gram: NDArray[np.float64],
+    lengths: NDArray[np.float64],
+    parts: SubBags,
+    known: KnownProportions,
+    solver: str,
+    diagonal: float,
+    cross: NDArray[np.float64],
+    test_parts: SubBags,
+    confidence: float,
+    of: str,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> RatioInterval:
+    """Return class ratios and intervals.
+
+    Parameters
+    ----------
+    gram, lengths, parts
+        Kernel sums of the training bags' parts, sums of self-similarities, and the parts.
+    known, solver, diagonal
+        As in the fit.
+    cross, test_parts
+        Kernel sums of training parts with the parts of the bags to be estimated.
+    confidence : float
+    of : {"group", "population"}
+    n_resamples : int
+    rng : Generator
+
+    Notes
+    -----
+    Without sign constraints the ratios solve M M' r = M u + constant. A resample moves them, to
+    first order, by (M M')^-1 M (du - dM' r), over directions of sum zero: du and dM are what
+    redrawn parts and redrawn noise change in the group's and the classes' means. Solving again for
+    each resample would double the noise in M M', whose inverse is far from linear. The signed
+    solution is what varies about the truth; cutting the interval to [0, 1] costs no coverage,
+    as the truth is inside.
+
+    Redrawn instances also change which labels are in a bag. That is no error: a training bag's
+    proportions are those of its very instances, and so are a group's wanted ratios unless
+    ``of="population"``. Estimates are exact for class means, so this part of the moves' covariance
+    is the labels' own, (diag(p) - p p') / size, times the squared weight of the bag; it is taken
+    out by a linear map.
+    """
+    bags = bag_gram(gram, lengths, parts)
+    A = unmix(known.values, bags, known.covariance, solver)
+    weights, test_weights = parts.weights(), test_parts.weights()
+    u = weights @ cross @ test_weights.T
+    ratios = fit_on_simplex(A.T @ bags.kept(diagonal) @ A, A.T @ u)
+    means = A.T @ bags.kept(0.0) @ A  # what is kept would pull the centre to even ratios
+    inverse = _inverse(means, A, bags.spread)
+    even = np.full(A.shape[1], 1 / A.shape[1])
+    signed = even + (inverse @ (A.T @ u - (means @ even)[:, None])).T
+    # By how much a part of a training bag, and of a group, pulls at the ratios.
+    pull, test_pull = inverse @ A.T @ weights @ gram, inverse @ A.T @ weights @ cross
+    now, test_now = pull @ weights.T @ A, test_pull @ test_weights.T
+    roots = _roots(known)
+    noise_moves = np.zeros((n_resamples, *ratios.shape))
+    moves = np.empty((n_resamples, *ratios.shape))
+    for number in range(n_resamples):
+        if roots is not None:
+            noise = np.einsum("ijk,ik->ij", roots, rng.standard_normal(known.values.shape))
+            # What it moves in least squares: A' noise M.
+            noise_moves[number] = ratios @ (A.T @ noise).T
+        drawn = pull @ parts.weights(_drawn(parts, rng)).T @ A - now
+        test_drawn = test_pull @ test_parts.weights(_drawn(test_parts, rng)).T - test_now
+        moves[number] = test_drawn.T - ratios @ drawn.T
+    for number, r in enumerate(ratios):
+        labels = np.einsum("i,ijk->jk", (A @ r) ** 2, _label_covariance(known.values, parts))
+        if of == "group":
+            labels += _label_covariance(ratios, test_parts)[number]
+        moves[:, number] = _without(moves[:, number], labels)
+    moves += noise_moves
+    tail = (1 - confidence) / 2
+    # The variance was estimated from the few parts of a bag.
+    moves *= student.ppf(1 - tail, int(parts.n_parts.min()) - 1) / norm.ppf(1 - tail)
+    lower, upper = np.quantile(moves, [tail, 1 - tail], axis=0) + signed
+    lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
+    return RatioInterval(ratios, np.minimum(lower, ratios), np.maximum(upper, ratios))
+
+
+def _inverse(
+    means: NDArray[np.float64], mixture: NDArray[np.float64], spread: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the inverse over directions of sum zero, of no less than the noise in each.
+
+    A direction in which classes can't be told apart gets an interval as wide as it may be.
+    """
+    basis = sum_zero(len(means))
+    values, vectors = np.linalg.eigh(basis.T @ means @ basis)
+    directions = basis @ vectors
+    noise = spread @ (mixture @ directions) ** 2
+    floor = np.maximum(noise, max(float(values[-1]), 1e-300) * 1e-12)
+    return (directions / np.maximum(values, floor)) @ directions.T
+
+
+def _drawn(parts: SubBags, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw the parts of each bag with replacement, one fewer than there are.
+
+    The mean of n - 1 of n parts varies by what the parts' own variance, which is too small by
+    (n - 1) / n, makes it: the right variance of the bag's mean.
+    """
+    counts = [rng.multinomial(n - 1, np.full(n, 1 / n)) for n in parts.n_parts]
+    return np.concatenate(counts).astype(float)
+
+
+def _roots(known: KnownProportions) -> NDArray[np.float64] | None:
+    if known.covariance is None:
+        return None
+    values, vectors = np.linalg.eigh(known.covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+
+
+def _label_covariance(ratios: NDArray[np.float64], parts: SubBags) -> NDArray[np.float64]:
+    """Return the covariance of the class ratios of bags drawn from a population."""
+    p = np.clip(ratios, 0, 1)
+    covariance = np.einsum("ij,jk->ijk", p, np.eye(p.shape[1])) - p[:, :, None] * p[:, None]
+    return covariance / parts.bag_sizes[:, None, None]
+
+
+def _without(moves: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Map moves linearly so that their covariance is less by the one given."""
+    have = np.cov(moves.T)
+    values, vectors = np.linalg.eigh(have)
+    kept = values > 1e-12 * max(values[-1], 1e-300)
+    root = vectors[:, kept] * np.sqrt(values[kept])
+    white = vectors[:, kept] / np.sqrt(values[kept])
+    left, rotation = np.linalg.eigh(np.eye(int(kept.sum())) - white.T @ covariance @ white)
+    # A group of one class varies next to nothing beyond its labels; keep a little of it.
+    shrink = (rotation * np.sqrt(np.clip(left, 0.1, 1))) @ rotation.T
+    return moves @ white @ shrink @ root.T

@@ -1,0 +1,301 @@
+"""Class ratios by classifying and counting, and features learned from bags."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot.quantification._bag_input import (
+    KnownProportions,
+    check_bags,
+    check_proportions,
+    ratio_score,
+    stack,
+)
+from secretballot.quantification._bag_softmax import (
+    SoftmaxWeights,
+    bag_likelihood,
+    fit_softmax,
+    lift,
+)
+from secretballot.quantification._embedding import explicit_features
+from secretballot.quantification._kernel_sums import median_gamma
+
+_ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+_MULTIPLES = (2.0, 4.0, 8.0)
+
+
+class SoftmaxClassRatioEstimator(TransformerMixin, BaseEstimator):
+    """Train a softmax on bags with known proportions; classify, and count.
+
+    The baseline for `MMDClassRatioEstimator`, and what learns features for it: classifying and
+    counting carries the training bags' class ratios into its errors, and matching the means of the
+    classifier's output does away with that ::
+
+        make_pipeline(SoftmaxClassRatioEstimator(), MMDClassRatioEstimator(kernel="linear"))
+
+    Parameters
+    ----------
+    features : {"nystroem", "rff"} or None, default="nystroem"
+        Explicit features of the rbf kernel that the softmax is linear in; None for the instances'
+        own.
+    gamma : "cv", "median" or float, default="cv"
+        Of the rbf kernel. "median" is one over twice the median squared distance; "cv" tries 2, 4
+        and 8 times that.
+    n_components : int, default=300
+        How many explicit features.
+    alpha : "cv" or float, default="cv"
+        Penalty on the squared weights. "cv" chooses by the likelihood of the bags of held-out
+        instances: no label is needed.
+    sharpness : float, default=4
+        `transform` returns probabilities to this power, normalised: 1 are those of the penalised,
+        hence timid, softmax; infinity would be one class each.
+    n_folds : int, default=5
+        `fit_transform` gives each instance the output of a softmax that was trained without it, so
+        that class means aren't too good to be true.
+    max_iter : int, default=200
+        Steps of L-BFGS.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_components, n_classes)
+    intercept_ : ndarray of shape (n_classes,)
+    alpha_ : float
+        The penalty in use.
+    gamma_ : float or None
+        The bandwidth in use.
+    n_features_in_ : int
+
+    See Also
+    --------
+    MMDClassRatioEstimator : Match means, of instances or of what this one learns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from secretballot.quantification import (
+    ...     MMDClassRatioEstimator, SoftmaxClassRatioEstimator
+    ... )
+    >>> rng = np.random.default_rng(0)
+    >>> def bag(n_positive, n_negative):
+    ...     return np.r_[rng.normal(1.5, 1, (n_positive, 3)), rng.normal(0, 1, (n_negative, 3))]
+    >>> bags, proportions = [bag(120, 480), bag(420, 180)], [[0.2, 0.8], [0.7, 0.3]]
+    >>> counted = SoftmaxClassRatioEstimator(random_state=0).fit(bags, proportions)
+    >>> group = bag(475, 25)  # .95 and .05
+    >>> matched = make_pipeline(counted, MMDClassRatioEstimator(kernel="linear", random_state=0))
+    >>> np.abs(matched.fit(bags, proportions).predict([group]) - [0.95, 0.05]).sum() < 0.1
+    np.True_
+    """
+
+    _parameter_constraints = {
+        "features": [StrOptions({"nystroem", "rff"}), None],
+        "gamma": [StrOptions({"cv", "median"}), Interval(Real, 0, None, closed="neither")],
+        "n_components": [Interval(Integral, 2, None, closed="left")],
+        "alpha": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither")],
+        "sharpness": [Interval(Real, 0, None, closed="neither")],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        features: str | None = "nystroem",
+        gamma: str | float = "cv",
+        n_components: int = 300,
+        alpha: str | float = "cv",
+        *,
+        sharpness: float = 4.0,
+        n_folds: int = 5,
+        max_iter: int = 200,
+        random_state: Any = None,
+    ) -> None:
+        self.features = features
+        self.gamma = gamma
+        self.n_components = n_components
+        self.alpha = alpha
+        self.sharpness = sharpness
+        self.n_folds = n_folds
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any, *, covariance: ArrayLike | None = None
+    ) -> SoftmaxClassRatioEstimator:
+        """Learn from bags and their proportions.
+
+        Parameters
+        ----------
+        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
+        y : PublishedProportions, or array-like of shape (n_bags, n_classes)
+        covariance : array-like of shape (n_bags, n_classes, n_classes), default=None
+            Of the noise of the proportions; no proportion is taken to be much less than that.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, covariance)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(
+        self, X: Any, y: Any, *, covariance: ArrayLike | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Fit, and return each instance's output by a softmax trained without it.
+
+        Not the same as ``fit(X, y).transform(X)``, which would return what was learned by heart.
+
+        Parameters
+        ----------
+        X, y, covariance
+            As in `fit`.
+
+        Returns
+        -------
+        list of ndarray of shape (n_instances, n_classes)
+        """
+        F, bag, lifts, rng = self._fit(X, y, covariance)
+        fold = _folds(bag, self.n_folds, rng)
+        out = np.empty((len(bag), lifts.shape[1]))
+        whole = SoftmaxWeights(self.coef_, self.intercept_)
+        for number in range(self.n_folds):
+            train, rest = fold != number, fold == number
+            weights = fit_softmax(
+                F[train], bag[train], lifts, self.alpha_, whole, max_iter=self.max_iter
+            )
+            out[rest] = softmax(self.sharpness * weights.logits(F[rest]), axis=1)
+        return np.split(out, np.cumsum(np.bincount(bag))[:-1])
+
+    def _fit(self, X: Any, y: Any, covariance: ArrayLike | None) -> Any:
+        bags = check_bags(X, at_least=2)
+        known: KnownProportions = check_proportions(y, len(bags), covariance)
+        rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31 - 1)))
+        self.n_features_in_, self.classes_ = bags[0].shape[1], known.classes
+        sizes = np.array([one.shape[0] for one in bags])
+        bag, stacked = np.repeat(np.arange(len(bags)), sizes), stack(bags)
+        lifts = lift(known.values, sizes, known.covariance)
+        entropy = int(rng.integers(2**31))
+        gammas = self._candidates(stacked, rng)
+        alphas = _ALPHAS if self.alpha == "cv" else (float(self.alpha),)
+        features = explicit_features(self.features, stacked, gammas, self.n_components, entropy)
+        number, self.alpha_ = 0, alphas[0]
+        if len(gammas) > 1 or len(alphas) > 1:
+            rest = _folds(bag, self.n_folds, rng) == 0
+            tried = []
+            for which in range(len(gammas)):
+                F, weights = features(stacked, [which])[0], None
+                train, held_out = F[~rest], F[rest]
+                for alpha in alphas:  # from the largest down, each beginning at the last
+                    weights = fit_softmax(
+                        train, bag[~rest], lifts, alpha, weights, max_iter=self.max_iter
+                    )
+                    likelihood = bag_likelihood(weights.logits(held_out), bag[rest], lifts)
+                    tried.append((alpha, which, likelihood))
+            self.alpha_, number = _most_penalised(tried)
+        self._features, self._number = features, number
+        self.gamma_ = None if self.features is None else float(gammas[number])
+        F = features(stacked, [number])[0]
+        weights = fit_softmax(F, bag, lifts, self.alpha_, max_iter=self.max_iter)
+        self.coef_, self.intercept_ = weights
+        return F, bag, lifts, rng
+
+    def _candidates(self, X: Any, rng: np.random.Generator) -> NDArray[np.float64]:
+        if self.features is None:
+            return np.array([1.0])
+        if not isinstance(self.gamma, str):
+            return np.array([float(self.gamma)])
+        multiples = _MULTIPLES if self.gamma == "cv" else (1.0,)
+        return median_gamma(X, rng) * np.array(multiples)
+
+    def _logits(self, X: Any) -> list[NDArray[np.float64]]:
+        check_is_fitted(self)
+        weights = SoftmaxWeights(self.coef_, self.intercept_)
+        bags = check_bags(X, n_features=self.n_features_in_)
+        return [weights.logits(self._features(bag, [self._number])[0]) for bag in bags]
+
+    def transform(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return the sharpened class probabilities of each bag's instances.
+
+        Parameters
+        ----------
+        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
+
+        Returns
+        -------
+        list of ndarray of shape (n_instances, n_classes)
+        """
+        return [softmax(self.sharpness * logits, axis=1) for logits in self._logits(X)]
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of each bag's instances that is classified as each class.
+
+        Parameters
+        ----------
+        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
+
+        Returns
+        -------
+        ndarray of shape (n_bags, n_classes)
+        """
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else 0
+        return np.array(
+            [
+                np.bincount(logits.argmax(axis=1), minlength=n_classes) / len(logits)
+                for logits in self._logits(X)
+            ]
+        )
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return minus the mean L1 distance between predicted and given proportions.
+
+        Parameters
+        ----------
+        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
+        y : PublishedProportions, or array-like of shape (n_bags, n_classes)
+        """
+        return ratio_score(self.predict(X), y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:
+    """Return the largest penalty that is within one standard error of the best, and its gamma."""
+    best = max(tried, key=lambda one: one[2].mean())
+    loss = [best[2] - one[2] for one in tried]
+    near = [
+        one
+        for one, less in zip(tried, loss, strict=True)
+        if less.mean() <= less.std() / np.sqrt(len(less))
+    ]
+    alpha = max(one[0] for one in near)
+    found = max((one for one in near if one[0] == alpha), key=lambda one: one[2].mean())
+    return found[0], found[1]
+
+
+def _folds(bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return a fold for each instance, with as many of every bag in each as can be."""
+    fold = np.empty(len(bag), dtype=np.int64)
+    for number in range(int(bag.max()) + 1):
+        rows = np.flatnonzero(bag == number)
+        fold[rows] = rng.permutation(np.arange(len(rows)) % n_folds)
+    return fold

@@ -1,0 +1,96 @@
+"""Sub-bags: each bag in a few random parts, of which held-out sets and resamples are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class SubBags:
+    """Which part of which bag is where.
+
+    Sums over instances are kept for each part. A held-out set leaves parts out and a bootstrap
+    draws parts, so that neither needs the instances again, nor more than one pass over distances.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_parts,)
+        Instances in each part.
+    bag : ndarray of shape (n_parts,)
+        Which bag each part is of; sorted.
+    """
+
+    sizes: NDArray[np.int64]
+    bag: NDArray[np.int64]
+
+    @property
+    def n_bags(self) -> int:
+        return int(self.bag[-1]) + 1
+
+    @property
+    def bag_sizes(self) -> NDArray[np.int64]:
+        """Instances in each bag."""
+        return np.bincount(self.bag, weights=self.sizes).astype(np.int64)
+
+    @property
+    def n_parts(self) -> NDArray[np.int64]:
+        """Parts of each bag."""
+        return np.bincount(self.bag)
+
+    def weights(self, times: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Return the matrix that makes bag means of part sums, shape (n_bags, n_parts).
+
+        Parameters
+        ----------
+        times : ndarray of shape (n_parts,), default=None
+            How often each part is taken; once if None.
+        """
+        taken = np.ones(len(self.bag)) if times is None else np.asarray(times, dtype=float)
+        count = np.bincount(self.bag, weights=taken * self.sizes)
+        matrix = np.zeros((self.n_bags, len(self.bag)))
+        matrix[self.bag, np.arange(len(self.bag))] = taken / count[self.bag]
+        return matrix
+
+    def join(self, other: SubBags) -> SubBags:
+        """Return these and further bags."""
+        return SubBags(
+            np.concatenate([self.sizes, other.sizes]),
+            np.concatenate([self.bag, other.bag + self.n_bags]),
+        )
+
+
+def cut(
+    bags: Sequence[Any], n_parts: int, entropy: int, first: int = 0
+) -> tuple[SubBags, list[Any]]:
+    """Cut bags into parts at random.
+
+    Parameters
+    ----------
+    bags : sequence of array of shape (n_instances, n_features)
+    n_parts : int
+        Of each bag; fewer where it has fewer instances.
+    entropy : int
+        Seed. A bag's cut depends on it and on the bag's number, not on the bags before it.
+    first : int, default=0
+        Number of the first bag.
+
+    Returns
+    -------
+    parts : SubBags
+    bags : list
+        With rows in the order of the parts.
+    """
+    sizes, owner, ordered = [], [], []
+    for number, bag in enumerate(bags):
+        size = bag.shape[0]
+        rows = np.random.default_rng([entropy, first + number]).permutation(size)
+        pieces = [len(piece) for piece in np.array_split(rows, min(n_parts, size))]
+        sizes += pieces
+        owner += [number] * len(pieces)
+        ordered.append(bag[rows])
+    return SubBags(np.array(sizes), np.array(owner)), ordered
