@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant, RenyiCost, _accountant, _gate
+from secretballot.accounting._law import NoisyMax
 from secretballot.ensemble import _fit_data, _partition
 from secretballot.ensemble._randomness import Randomness
-from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns
 
 
 def half_the_noise(patch):
@@ -60,6 +61,19 @@ def anothers_weight(patch):
         return dict(zip(found, reversed(found.values()), strict=True))
 
     patch(GNMax, "laws", swapped)
+
+
+def one_ballot_charged_for_several(patch):
+    patch(NoisyMax, "ratio", property(lambda self: self.weight / self.sigma))
+
+
+def turns_charged_half(patch):
+    takes_part = TakingTurns.takes_part
+
+    def half(self, n_rows):
+        return {group: rows * 0.5 for group, rows in takes_part(self, n_rows).items()}
+
+    patch(TakingTurns, "takes_part", half)
 
 
 def a_row_seen_by_two_teachers(patch):

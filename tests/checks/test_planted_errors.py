@@ -19,7 +19,7 @@ from secretballot.checks import _mechanism_costs as costs
 from secretballot.checks import _mechanism_door as door
 from secretballot.checks import _mechanism_noise as noise
 from secretballot.checks._ensemble_examples import ESTIMATORS, make_ensemble
-from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns
 
 PLAIN, CONFIDENT = registered()[GNMax], registered()[ConfidentGNMax]
 
@@ -42,6 +42,13 @@ WEIGHTED = replace(
         votes([8, 12, 0], [6, 14, 0], "heavy"),
     ),
 )
+COPIED = replace(
+    PLAIN,
+    mechanism=GNMax(sigma=1.5, ballots={"once": 1, "twice": 2}),
+    counts=np.array([[9.0, 1.0], [4.0, 3.0], [0.0, 10.0]]),
+    neighbours=(votes([8, 12], [7, 13], "once"), votes([8, 12], [6, 14], "twice")),
+)
+TURNS = registered()[TakingTurns]
 # Four tied queries in one release.
 REPEATED = replace(PLAIN, neighbours=(votes([5, 5, 0], [6, 4, 0], n_rows=4),))
 LOGISTIC = partial(make_ensemble, ESTIMATORS["logistic regression"])
@@ -72,6 +79,9 @@ CASES = [
     ),
     (planted.anothers_weight, noise.check_claim_survives_the_audit, WEIGHTED, PROVEN),
     (planted.anothers_weight, noise.check_charges_pass_the_filter, WEIGHTED, COVERED),
+    (planted.one_ballot_charged_for_several, noise.check_claim_survives_the_audit, COPIED, PROVEN),
+    (planted.one_ballot_charged_for_several, noise.check_charges_pass_the_filter, COPIED, COVERED),
+    (planted.turns_charged_half, noise.check_claim_survives_the_audit, TURNS, PROVEN),
     (planted.a_row_seen_by_two_teachers, neighbours.check_every_row_is_seen_once, LOGISTIC, ONCE),
     (
         planted.a_row_seen_by_two_teachers,
@@ -179,7 +189,7 @@ def test_the_guard_fails(plant, check, subject, promise, monkeypatch):
         check(subject)
 
 
-@pytest.mark.parametrize("example", [THRESHOLD, WEIGHTED, REPEATED], ids=str)
+@pytest.mark.parametrize("example", [THRESHOLD, WEIGHTED, COPIED, REPEATED], ids=str)
 def test_the_guards_pass_without_a_planted_error(example: MechanismExample):
     noise.check_claim_survives_the_audit(example)
     noise.check_charges_pass_the_filter(example)
