@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from secretballot.accounting import EVERYONE, ORDERS
+from secretballot.accounting._bit import worst_bit
 from secretballot.accounting._exact_max import max_log_probabilities
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
@@ -214,3 +215,35 @@ def test_immutable_descriptions(mechanism):
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
     with pytest.raises(TypeError):
         type(mechanism)(3.0)
+
+
+def test_several_ballots_at_worst():
+    once, twice = GNMax(sigma=20.0), GNMax(sigma=20.0, ballots=2)
+    heavy = GNMax(sigma=20.0, weight=2.0)
+    # Of two classes it makes no difference whether two ballots move, or one that weighs as much.
+    both = twice.max_cost(2)[EVERYONE], heavy.max_cost(2)[EVERYONE]
+    np.testing.assert_array_equal(both[0].curve, both[1].curve)
+    # Of more, the ballots may touch more than two counts: only the noisy counts bound that.
+    for n_columns in (3, 10, None):
+        curve = twice.max_cost(n_columns)[EVERYONE].curve[:-1]
+        np.testing.assert_allclose(curve, ORDERS[:-1] * 4 / 20.0**2)
+        assert np.all(curve >= once.max_cost(n_columns)[EVERYONE].curve[:-1] * 4 * (1 - 1e-12))
+        assert curve[0] > once.max_cost(n_columns)[EVERYONE].curve[0] * 6
+    levels = GNMax(sigma=20.0, ballots={"a": 1, "b": 3}).max_cost(2)
+    np.testing.assert_array_equal(levels["a"].curve, once.max_cost(2)[EVERYONE].curve)
+    threshold = ConfidentGNMax(sigma=1e9, sigma_threshold=20.0, threshold=5.0, ballots=2)
+    alone = worst_bit(2 / 20.0)
+    np.testing.assert_allclose(threshold.max_cost(2)[EVERYONE].curve[:-1], alone[:-1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("ballots", [0, 1.5, True, {"a": 2, "b": 0}])
+def test_ballots_are_whole(ballots):
+    with pytest.raises(ValueError, match="ballots=.* must be an integer of at least 1"):
+        GNMax(sigma=1.0, ballots=ballots)
+
+
+def test_weight_and_ballots_name_the_same_levels():
+    with pytest.raises(ValueError, match="must name the same levels"):
+        GNMax(sigma=1.0, weight={"a": 1.0}, ballots={"b": 2})
+    laws = GNMax(sigma=1.0, weight=2.0, ballots={"a": 1, "b": 2}).laws(2)
+    assert [law[0].move.ratio for law in laws.values()] == [2.0, 4.0]
