@@ -12,6 +12,7 @@ from secretballot.accounting import ORDERS
 from secretballot.accounting._bit import gaussian_bound
 from secretballot.accounting._divergence import renyi_divergence
 from secretballot.accounting._exact_max import exact_max, max_log_probabilities
+from secretballot.accounting._law import NoisyMax
 from secretballot.accounting._papernot import papernot_bound
 from secretballot.accounting._several_ballots import _doubtful, several_ballots
 
@@ -46,6 +47,43 @@ small_rows = st.integers(2, 4).flatmap(
 def test_never_below_brute_force(row, sigma, ballots):
     bound = exact_max(np.array([row], dtype=float), sigma, 1.0, ballots)[0]
     assert np.all(brute_force(row, sigma, ballots) <= bound * (1 + 1e-9) + 1e-14)
+
+
+@given(small_rows, st.floats(0.5, 15), st.integers(2, 3))
+@settings(max_examples=30, deadline=None)
+def test_at_worst_ballots_move_together(row, sigma, ballots):
+    # The worst case of one ballot that weighs as much covers all ways to move several.
+    worst = NoisyMax(sigma=sigma, weight=1.0, ballots=ballots, n_classes=len(row)).worst_case()
+    assert np.all(brute_force(row, sigma, ballots) <= worst * (1 + 1e-9))
+
+
+moves = st.lists(st.floats(-6, 6), min_size=4, max_size=4)
+
+
+@given(st.lists(st.floats(0, 12), min_size=4, max_size=4), moves, moves, st.floats(1.05, 30))
+@settings(max_examples=60, deadline=None)
+def test_the_moment_is_convex_in_what_the_neighbour_moves(row, one, other, order):
+    row, one, other = (np.array(each) for each in (row, one, other))
+    here = max_log_probabilities(row[None], 3.0)[0]
+
+    def moment(move):
+        there = max_log_probabilities((row + move)[None], 3.0)[0]
+        return np.exp((order - 1) * renyi_divergence(here, there, np.array([order]))[0])
+
+    middle, ends = moment((one + other) / 2), (moment(one) + moment(other)) / 2
+    assert middle <= ends * (1 + 1e-9)
+
+
+def test_the_other_direction_is_not_convex():
+    # So that on known votes, where one direction starts at the neighbour, a bound is needed.
+    row, order = np.array([6.0, 5.0, 5.0]), np.array([2.0])
+
+    def moment(move):
+        logs = max_log_probabilities(np.stack([row + move, row]), 2.0)
+        return float(np.exp(renyi_divergence(logs[0], logs[1], order)[0]))
+
+    far = np.array([40.0, -20.0, -20.0])
+    assert moment(far / 2) > (moment(far) + moment(0 * far)) / 2
 
 
 def test_two_classes_are_tight_where_the_ballots_are_there():

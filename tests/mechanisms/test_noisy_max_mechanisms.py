@@ -220,15 +220,11 @@ def test_immutable_descriptions(mechanism):
 def test_several_ballots_at_worst():
     once, twice = GNMax(sigma=20.0), GNMax(sigma=20.0, ballots=2)
     heavy = GNMax(sigma=20.0, weight=2.0)
-    # Of two classes it makes no difference whether two ballots move, or one that weighs as much.
-    both = twice.max_cost(2)[EVERYONE], heavy.max_cost(2)[EVERYONE]
-    np.testing.assert_array_equal(both[0].curve, both[1].curve)
-    # Of more, the ballots may touch more than two counts: only the noisy counts bound that.
-    for n_columns in (3, 10, None):
-        curve = twice.max_cost(n_columns)[EVERYONE].curve[:-1]
-        np.testing.assert_allclose(curve, ORDERS[:-1] * 4 / 20.0**2)
-        assert np.all(curve >= once.max_cost(n_columns)[EVERYONE].curve[:-1] * 4 * (1 - 1e-12))
-        assert curve[0] > once.max_cost(n_columns)[EVERYONE].curve[0] * 6
+    # It makes no difference whether two ballots move, or one that weighs as much.
+    for n_columns in (2, 3, 10, None):
+        both = twice.max_cost(n_columns)[EVERYONE], heavy.max_cost(n_columns)[EVERYONE]
+        np.testing.assert_array_equal(both[0].curve, both[1].curve)
+        assert np.all(both[0].curve[:-1] > once.max_cost(n_columns)[EVERYONE].curve[:-1])
     levels = GNMax(sigma=20.0, ballots={"a": 1, "b": 3}).max_cost(2)
     np.testing.assert_array_equal(levels["a"].curve, once.max_cost(2)[EVERYONE].curve)
     threshold = ConfidentGNMax(sigma=1e9, sigma_threshold=20.0, threshold=5.0, ballots=2)

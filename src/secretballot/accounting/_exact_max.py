@@ -55,8 +55,8 @@ def exact_max(
         Weight of a ballot that a neighbour moves from a class with at least as many votes to
         any other.
     ballots : int, default=1
-        How many such ballots. With three or more classes this is then a bound: see
-        `several_ballots`.
+        How many such ballots, each from any class to any other. With three or more classes the
+        cost is then a bound: see `several_ballots`.
     orders : ndarray of shape (n_orders,)
 
     Returns
@@ -79,6 +79,8 @@ def exact_max(
         return exact_bit(gap, shift, orders, can_widen=can_widen)
     ratio = ballots * weight / sigma
     cap = gaussian_bound(np.sqrt(2) * ratio, orders)
+    if ballots > 1:
+        cap = worst_max(ratio, tuple(orders))
     # The cost doesn't depend on the classes' names, and equal rows need one evaluation.
     rows, inverse = np.unique(-np.sort(-votes, axis=1), axis=0, return_inverse=True)
     scaled = rows / sigma
@@ -86,7 +88,7 @@ def exact_max(
     nodes = _Quadrature.nodes(scaled, ratio)
     wide = (nodes > _MOST_NODES) | (ratio * nodes > 40 * _MOST_NODES)
     if wide.any():
-        out[wide] = worst_max(ratio, tuple(orders)) if ballots == 1 else cap
+        out[wide] = worst_max(ratio, tuple(orders))
     by_size = np.flatnonzero(~wide)[np.argsort(nodes[~wide], kind="stable")]
     while len(by_size):
         size = max(1, int(_BLOCK_VALUES / (nodes[by_size[-1]] * votes.shape[1] ** 2)))

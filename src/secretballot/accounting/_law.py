@@ -69,9 +69,14 @@ class NoisyMax:
     """Releases which count is largest after N(0, sigma^2) on each; ballots of `weight` move.
 
     The state is the counts, shape (n_rows, n_classes). Without `n_classes` the worst case holds
-    for any number of classes. Of two classes, moving several `ballots` is moving one that weighs as
-    much. Of more, they may go from and to different classes: the worst case is then that of the
-    noisy counts.
+    for any number of classes.
+
+    Several `ballots` may go from and to different classes, but at worst they move like one that
+    weighs as much. Each class wins with a probability q_k that is log-concave in the counts (it is
+    the noise's mass of a polyhedron that moves linearly with them; Prekopa). So for a > 1 every
+    q_k^(1-a) is log-convex, and with p fixed, sum_k p_k^a q_k^(1-a) is convex in what the neighbour
+    moves: it is largest at a vertex of the moves of u ballots, which takes all of them from one
+    class to one other.
     """
 
     sigma: float
@@ -85,16 +90,20 @@ class NoisyMax:
         """What a neighbour moves at most, in units of the noise on a count."""
         return self.weight * self.ballots / self.sigma
 
+
     @property
     def is_gaussian(self) -> bool:
-        """Whether the worst case is that of the noisy counts themselves."""
+        """Whether as a game it is bounded by the noisy counts: their outcome is less telling.
+
+        The vertex argument is about powers of q_k; what a position of a game is worth is no power.
+        """
         return self.bound == "papernot" or (self.ballots > 1 and self.n_classes != 2)
 
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
         """Return the supremum over all counts."""
         if self.n_classes == 1:
             return np.zeros(len(_orders(orders)))
-        if self.is_gaussian:
+        if self.bound == "papernot":
             return gaussian_bound(float(np.sqrt(2)) * self.ratio, _orders(orders))
         if self.n_classes == 2:
             return worst_bit(float(np.sqrt(2)) * self.ratio, orders)
