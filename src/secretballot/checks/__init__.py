@@ -5,6 +5,7 @@ over ``mechanism_checks()``.
 """
 
 from secretballot.checks._audit_table import audit_table
+from secretballot.checks._bag_estimator import bag_estimator_checks, check_bag_estimator
 from secretballot.checks._ensemble import check_ensemble, ensemble_checks
 from secretballot.checks._mechanism import check_mechanism, mechanism_checks
 from secretballot.checks._registry import MechanismExample, register, registered
@@ -12,6 +13,8 @@ from secretballot.checks._registry import MechanismExample, register, registered
 __all__ = [
     "MechanismExample",
     "audit_table",
+    "bag_estimator_checks",
+    "check_bag_estimator",
     "check_ensemble",
     "check_mechanism",
     "ensemble_checks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +31,13 @@ class BagGram(NamedTuple):
         return self.products - np.diag((1 - diagonal) * self.spread)
 
 
+#: Takes weights of parts, as rows of two matrices (None for the second: every part by itself), and
+#: returns the inner products of the weighted sums.
+Products = Callable[[Any, Any], NDArray[np.float64]]
+
+
 def bag_gram(
-    sums: NDArray[np.float64],
+    products: Products,
     lengths: NDArray[np.float64],
     parts: SubBags,
     times: NDArray[Any] | None = None,
@@ -40,8 +46,8 @@ def bag_gram(
 
     Parameters
     ----------
-    sums : ndarray of shape (n_parts, n_parts)
-        Kernel sums.
+    products : callable
+        Inner products of weighted sums over parts.
     lengths : ndarray of shape (n_parts,)
         Sums of each instance's similarity to itself.
     parts : SubBags
@@ -49,11 +55,11 @@ def bag_gram(
         0 leaves a part out; once each if None.
     """
     weights = parts.weights(times)
-    products = weights @ sums @ weights.T
+    gram = products(weights, weights)
     taken = np.ones(len(parts.bag)) if times is None else times
     count = np.bincount(parts.bag, weights=taken * parts.sizes)
-    spread = (weights @ lengths - np.diag(products)) / np.maximum(count - 1, 1)
-    return BagGram(products, np.maximum(spread, 0.0))
+    spread = (weights @ lengths - np.diag(gram)) / np.maximum(count - 1, 1)
+    return BagGram(gram, np.maximum(spread, 0.0))
 
 
 def unmix(

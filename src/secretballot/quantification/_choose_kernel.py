@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.quantification._bag_gram import bag_gram, unmix
+from secretballot.quantification._bag_gram import Products, bag_gram, unmix
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification._sub_bags import SubBags
 
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
 
 def choose_kernel(
-    grams: list[NDArray[np.float64]],
+    products: list[Products],
     lengths: NDArray[np.float64],
     parts: SubBags,
     proportions: NDArray[np.float64],
@@ -45,8 +45,8 @@ def choose_kernel(
 
     Parameters
     ----------
-    grams : list of ndarray of shape (n_parts, n_parts)
-        Kernel sums, for each bandwidth.
+    products : list of callable
+        Inner products of weighted sums over parts, for each bandwidth.
     lengths : ndarray of shape (n_gammas, n_parts)
         Sums of self-similarities.
     parts : SubBags
@@ -64,15 +64,15 @@ def choose_kernel(
         ``errors`` has shape (n_gammas, n_diagonals): mean L1 error.
     """
     tried = np.asarray(diagonals, dtype=float)
-    errors = np.zeros((len(grams), len(tried)))
+    errors = np.zeros((len(products), len(tried)))
     ratios = target_ratios(proportions.shape[1], rng)
     for times in _halves(parts, rng):
-        for number, sums in enumerate(grams):
-            left = bag_gram(sums, lengths[number], parts, times)
-            right = bag_gram(sums, lengths[number], parts, 1 - times)
+        for number, inner in enumerate(products):
+            left = bag_gram(inner, lengths[number], parts, times)
+            right = bag_gram(inner, lengths[number], parts, 1 - times)
             mixture = unmix(proportions, left, covariance, solver)
             other = unmix(proportions, right, covariance, solver)
-            between = parts.weights(times) @ sums @ parts.weights(1 - times).T
+            between = inner(parts.weights(times), parts.weights(1 - times))
             cross = mixture.T @ between @ other @ ratios.T
             for column, diagonal in enumerate(tried):
                 gram = mixture.T @ left.kept(diagonal) @ mixture

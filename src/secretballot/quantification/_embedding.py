@@ -42,9 +42,10 @@ class KernelEmbedding:
         self._grams = kernel_sums(self.X, parts.sizes, gammas, block=block, n_jobs=n_jobs)
         self.lengths = np.tile(parts.sizes.astype(float), (len(gammas), 1))
 
-    def gram(self, number: int) -> NDArray[np.float64]:
-        """Return kernel sums between parts at one bandwidth."""
-        return self._grams[number]
+    def products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
+        """Return inner products of weighted sums over parts, at one bandwidth."""
+        inner = left @ self._grams[number]
+        return inner if right is None else inner @ right.T
 
     def cross(self, number: int, bags: list[Any], parts: SubBags) -> NDArray[np.float64]:
         """Return kernel sums with the parts of other bags, shape (n_parts, n_other_parts)."""
@@ -89,9 +90,13 @@ class FeatureEmbedding:
         self.sums = [_under(old, new) for old, new in zip(self.sums, sums, strict=True)]
         self.lengths = np.concatenate([self.lengths, lengths], axis=1)
 
-    def gram(self, number: int) -> NDArray[np.float64]:
-        """Return inner products of the parts' sums at one bandwidth."""
-        return _inner(self.sums[number], self.sums[number])
+    def products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
+        """Return inner products of weighted sums over parts, at one bandwidth.
+
+        There may be many parts: their own Gram matrix is never made.
+        """
+        sums = self.sums[number]
+        return _inner(left @ sums, sums if right is None else right @ sums)
 
     def cross(self, number: int, bags: list[Any], parts: SubBags) -> NDArray[np.float64]:
         """Return inner products with the sums of other bags' parts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification._kernel_sums import _product, _squared_lengths
+from secretballot.quantification._kernel_sums import powers, product, squared_lengths
 
-_ROWS = 4096
+_ROWS = 1024
+#: Rows of a part and block that are enough to say how long features are.
+_LENGTHS = 256
 
 
 class LinearFeatures:
@@ -41,15 +43,34 @@ class FourierFeatures:
     def __call__(self, X: Any, which: Sequence[int]) -> list[NDArray[Any]]:
         angle = X.astype("f4", copy=False) @ self.frequencies
         half = angle.shape[1]
-        maps = []
-        for scale in self.scales[which]:
-            features = np.empty((angle.shape[0], 2 * half), dtype="f4")
-            np.multiply(angle, np.float32(scale), out=features[:, :half])
-            np.sin(features[:, :half], out=features[:, half:])
-            np.cos(features[:, :half], out=features[:, :half])
-            features /= np.float32(np.sqrt(half))
-            maps.append(features)
-        return maps
+        scales, waves = self.scales[which], []
+        for number, scale in enumerate(scales):
+            wave = np.empty((len(angle), 2 * half), dtype="f4")
+            cosine, sine = wave[:, :half], wave[:, half:]
+            # Bandwidths are doubled, so that every other one has double angles.
+            halved = np.flatnonzero(np.isclose(2 * scales[:number], scale, rtol=1e-9, atol=0))
+            if halved.size:
+                old = waves[halved[0]]
+                np.multiply(old[:, :half], old[:, half:], out=sine)
+                sine *= 2
+                np.multiply(old[:, :half], old[:, :half], out=cosine)
+                cosine *= 2
+                cosine -= 1
+            else:
+                np.multiply(angle, np.float32(scale), out=cosine)
+                np.sin(cosine, out=sine)
+                np.cos(cosine, out=cosine)
+            waves.append(wave)
+        for wave in waves:
+            wave *= np.float32(1 / np.sqrt(half))
+        return waves
+
+    def sums(
+        self, X: Any, member: NDArray[np.float64], which: Sequence[int]
+    ) -> tuple[list[NDArray[Any]], list[NDArray[np.float64]]]:
+        """Return sums of features, and of their squared lengths, over the rows' parts."""
+        waves = self(X, which)
+        return [member.astype("f4") @ wave for wave in waves], [member.sum(axis=1)] * len(waves)
 
 
 class NystroemFeatures:
@@ -60,20 +81,38 @@ class NystroemFeatures:
     ) -> None:
         rows = rng.choice(X.shape[0], min(n_components, X.shape[0]), replace=False)
         self.landmarks = X[np.sort(rows)]
-        self.norms = _squared_lengths(self.landmarks)
+        self.norms = squared_lengths(self.landmarks)
         self.gammas = gammas
         everything = range(len(gammas))
         self.roots = [_inverse_root(k) for k in self._kernels(self.landmarks, everything)]
 
-    def _kernels(self, X: Any, which: Sequence[int]) -> list[NDArray[Any]]:
-        distance = _product(X, self.landmarks)
-        distance = _squared_lengths(X)[:, None] + self.norms - 2 * distance
+    def _kernels(self, X: Any, which: Sequence[int]) -> Iterator[NDArray[Any]]:
+        distance = product(X, self.landmarks)
+        distance = squared_lengths(X)[:, None] + self.norms - 2 * distance
         np.maximum(distance, 0, out=distance)
-        return [np.exp(-self.gammas[number] * distance) for number in which]
+        # Each in place of the one before: to be used before the next is asked for.
+        return powers(distance, self.gammas[list(which)])
 
     def __call__(self, X: Any, which: Sequence[int]) -> list[NDArray[Any]]:
-        kernels = self._kernels(X, which)
-        return [kernel @ self.roots[n] for kernel, n in zip(kernels, which, strict=True)]
+        pairs = zip(self._kernels(X, which), which, strict=True)
+        return [kernel @ self.roots[number] for kernel, number in pairs]
+
+    def sums(
+        self, X: Any, member: NDArray[np.float64], which: Sequence[int]
+    ) -> tuple[list[NDArray[Any]], list[NDArray[np.float64]]]:
+        """Return sums of features, and of their squared lengths, over the rows' parts.
+
+        Kernel values are summed before they are made orthonormal. Lengths can't be; where a part
+        has many rows a few of them say how long the others are.
+        """
+        some = np.flatnonzero((member * np.cumsum(member, axis=1)).sum(axis=0) <= _LENGTHS)
+        share = member[:, some] * (member.sum(axis=1) / member[:, some].sum(axis=1))[:, None]
+        sums, lengths = [], []
+        for kernel, number in zip(self._kernels(X, which), which, strict=True):
+            few = kernel[some] @ self.roots[number]
+            sums.append((member @ kernel) @ self.roots[number])
+            lengths.append(share @ np.einsum("ij,ij->i", few, few))
+        return sums, lengths
 
 
 def _inverse_root(kernel: NDArray[Any]) -> NDArray[np.float64]:
@@ -112,7 +151,7 @@ def feature_sums(
         Sums of squared feature lengths.
     """
     if isinstance(features, LinearFeatures):
-        return [_part_sums(X, sizes)], _part_sums(_squared_lengths(X)[:, None], sizes).T
+        return [_part_sums(X, sizes)], _part_sums(squared_lengths(X)[:, None], sizes).T
     ends = np.cumsum(sizes)
     owner = np.repeat(np.arange(len(sizes)), sizes)
     blocks = [slice(i, min(i + _ROWS, int(ends[-1]))) for i in range(0, int(ends[-1]), _ROWS)]
@@ -120,12 +159,9 @@ def feature_sums(
     def work(rows: slice) -> Any:
         parts = slice(int(owner[rows.start]), int(owner[rows.stop - 1]) + 1)
         cuts = np.maximum(ends[parts] - sizes[parts] - rows.start, 0)
-        maps = features(X[rows], which)
-        sums = [np.add.reduceat(one, cuts, axis=0, dtype=np.float64) for one in maps]
-        lengths = [
-            np.add.reduceat(np.einsum("ij,ij->i", one, one), cuts, dtype=np.float64) for one in maps
-        ]
-        return parts, sums, lengths
+        # A product with 0 and 1: BLAS adds rows faster than a reduction does.
+        member = np.repeat(np.eye(len(cuts)), np.diff(np.r_[cuts, rows.stop - rows.start]), axis=1)
+        return parts, *features.sums(X[rows], member, which)
 
     total: list[Any] = []
     squared = np.empty(0)

@@ -72,7 +72,7 @@ class _Side:
 
     def __init__(self, X: Any, sizes: Any, centre: Any, block: int) -> None:
         self.X = X if centre is None else X - centre
-        self.norms = _squared_lengths(self.X)
+        self.norms = squared_lengths(self.X)
         self.n_parts = len(sizes)
         ends = np.cumsum(sizes)
         owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -91,14 +91,14 @@ def _row_of_blocks(
     total = np.zeros((len(gammas), parts.stop - parts.start, right.n_parts))
     for column in range(first, len(right.blocks)):
         columns, other, other_cuts = right.blocks[column]
-        distance = _product(left.X[rows], right.X[columns])
+        distance = product(left.X[rows], right.X[columns])
         distance *= -2
         distance += left.norms[rows, None]
         distance += right.norms[columns]
         np.maximum(distance, 0, out=distance)
         # Its own mirror image: halves, which the sum with the transpose makes whole.
         share = 0.5 if left is right and column == row else 1.0
-        for number, kernel in enumerate(_powers(distance, gammas)):
+        for number, kernel in enumerate(powers(distance, gammas)):
             by_part = np.add.reduceat(kernel, other_cuts, axis=1)
             total[number, :, other] += share * np.add.reduceat(
                 by_part.astype(np.float64, copy=False), cuts, axis=0
@@ -106,7 +106,7 @@ def _row_of_blocks(
     return parts, total
 
 
-def _powers(distance: NDArray[Any], gammas: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
+def powers(distance: NDArray[Any], gammas: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
     """Yield exp(-gamma distance) for each gamma; a gamma twice the last is its square."""
     kernel, last = np.empty_like(distance), None
     for gamma in gammas:
@@ -119,12 +119,12 @@ def _powers(distance: NDArray[Any], gammas: NDArray[np.float64]) -> Iterator[NDA
         yield kernel
 
 
-def _product(X: Any, Y: Any) -> NDArray[Any]:
+def product(X: Any, Y: Any) -> NDArray[Any]:
     product = X @ Y.T
     return product.toarray() if sparse.issparse(product) else product
 
 
-def _squared_lengths(X: Any) -> NDArray[Any]:
+def squared_lengths(X: Any) -> NDArray[Any]:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
@@ -138,8 +138,8 @@ def _centre(X: Any) -> NDArray[Any] | None:
 def median_gamma(X: Any, rng: np.random.Generator, n_instances: int = 1000) -> float:
     """Return 1 / (2 median squared distance), of a sample of the instances."""
     few = X[np.sort(rng.choice(X.shape[0], min(n_instances, X.shape[0]), replace=False))]
-    norms = _squared_lengths(few)
-    distance = norms[:, None] + norms - 2 * _product(few, few)
+    norms = squared_lengths(few)
+    distance = norms[:, None] + norms - 2 * product(few, few)
     median = float(np.median(distance[np.triu_indices(len(norms), 1)]))
     # Most instances alike: then the mean says how far the others are.
     typical = median if median > 1e-12 * max(norms.max(), 1e-300) else float(distance.mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -39,6 +40,7 @@ MULTIPLES = (1.0, 2.0, 4.0, 8.0, 16.0)
 _SAFE_MULTIPLE = 2
 _DIAGONALS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _PARTS = 20
+_MOST_PARTS = 2000
 #: More for a group than for a training bag: its variance is that of one bag alone.
 _TEST_PARTS = 200
 
@@ -71,8 +73,9 @@ class MMDClassRatioEstimator(BaseEstimator):
         How many explicit features; with "rff" rounded down to an even number.
     solver : {"class_mean", "bag_mixture"}, default="class_mean"
         How classes are made of bags: least squares, weighted by what is known of the bags' noise;
-        or the closest of all signed mixtures of bags, which differs only if there are more bags
-        than classes.
+        or the closest of all signed mixtures of bags, as was published but for the signs. They
+        differ only if there are more bags than classes, and then the first is better: the second
+        fits the bags' noise.
     diagonal : "cv" or float, default="cv"
         Share, from 0 to 1, of the instances' similarity to themselves that is kept in the Gram
         matrix of bags. It makes bags look more different than they are, so that leaving it out is
@@ -189,8 +192,7 @@ class MMDClassRatioEstimator(BaseEstimator):
         UserWarning
             If some classes can't be told apart by their means.
         """
-        self._embedding = None
-        return self._take_in(X, y, covariance)
+        return self._take_in(X, y, covariance, first=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -216,33 +218,29 @@ class MMDClassRatioEstimator(BaseEstimator):
                 "partial_fit forgets the instances, which exact kernel sums need; use "
                 "features='rff' or 'nystroem', or kernel='linear'."
             )
-        return self._take_in(X, y, covariance)
+        return self._take_in(X, y, covariance, first=not hasattr(self, "_embedding"))
 
-    def _take_in(self, X: Any, y: Any, covariance: ArrayLike | None) -> MMDClassRatioEstimator:
-        first = getattr(self, "_embedding", None) is None
+    def _take_in(
+        self, X: Any, y: Any, covariance: ArrayLike | None, first: bool
+    ) -> MMDClassRatioEstimator:
         bags = check_bags(X, n_features=None if first else self.n_features_in_, at_least=2)
         known = check_proportions(y, len(bags), covariance)
+        if not first:
+            known = _joined(self._known, known)
+        _check_separable(known)
+        # Nothing of the last fit is touched before everything has been checked.
         if first:
             # One draw, whatever random_state is: every part of the work derives its own stream.
             self._entropy = int(check_random_state(self.random_state).randint(2**31 - 1))
-        parts, bags = cut(bags, _PARTS, self._entropy, 0 if first else len(self._known.values))
+        exact = self.kernel == "rbf" and self.features is None
+        # Exact sums are kept for all pairs of parts.
+        n_parts = min(_PARTS, max(2, _MOST_PARTS // len(bags))) if exact else _PARTS
+        parts, bags = cut(bags, n_parts, self._entropy, len(known.values) - len(bags))
         if first:
             self.n_features_in_ = bags[0].shape[1]
             self._names = _feature_names(X)
             self._gammas = self._candidates(bags)
-        else:
-            known = _joined(self._known, known)
-        if known.values.shape[0] < known.values.shape[1]:
-            raise ValueError(
-                f"{known.values.shape[0]} bags can't tell {known.values.shape[1]} classes apart; "
-                "give at least as many bags as classes."
-            )
-        if np.linalg.matrix_rank(known.values) < known.values.shape[1]:
-            raise ValueError(
-                "the bags' proportions are linearly dependent, so that some class could be any "
-                "mixture of others; give bags that differ more, or merge those classes."
-            )
-        if self.kernel == "rbf" and self.features is None:
+        if exact:
             self._embedding = KernelEmbedding(
                 bags, parts, self._gammas, self.block_size, self.n_jobs
             )
@@ -272,7 +270,7 @@ class MMDClassRatioEstimator(BaseEstimator):
         number, self.diagonal_, self.validation_error_ = 0, diagonals[0], None
         if len(diagonals) > 1 or len(self._gammas) > 1:
             choice = choose_kernel(
-                [embedding.gram(n) for n in range(len(self._gammas))],
+                [partial(embedding.products, n) for n in range(len(self._gammas))],
                 embedding.lengths,
                 embedding.parts,
                 known.values,
@@ -285,11 +283,17 @@ class MMDClassRatioEstimator(BaseEstimator):
             number, self.diagonal_, self.validation_error_ = choice
         self._number = number
         self.gamma_ = None if self.kernel == "linear" else float(self._gammas[number])
-        gram = bag_gram(embedding.gram(number), embedding.lengths[number], embedding.parts)
+        products = partial(embedding.products, number)
+        gram = bag_gram(products, embedding.lengths[number], embedding.parts)
         self._mixture = unmix(known.values, gram, known.covariance, self.solver)
         self._gram = self._mixture.T @ gram.kept(self.diagonal_) @ self._mixture
-        length = float(embedding.lengths[number].sum() / embedding.parts.sizes.sum())
-        self.diagnostics_ = diagnose(known, gram, self._mixture, length)
+        self.diagnostics_ = diagnose(
+            known,
+            self._mixture,
+            products,
+            embedding.lengths[number],
+            embedding.parts,
+        )
         self.diagnostics_.warn()
 
     def _cross(self, X: Any, n_parts: int = 1) -> tuple[NDArray[np.float64], SubBags]:
@@ -354,7 +358,7 @@ class MMDClassRatioEstimator(BaseEstimator):
             alone = int(np.argmin(parts.n_parts))
             raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
         return bootstrap(
-            gram=self._embedding.gram(self._number),
+            products=partial(self._embedding.products, self._number),
             lengths=self._embedding.lengths[self._number],
             parts=self._embedding.parts,
             known=self._known,
@@ -391,6 +395,20 @@ class MMDClassRatioEstimator(BaseEstimator):
 def _feature_names(X: Any) -> list[Any] | None:
     first = raw_bags(X)[0]
     return list(first.columns) if hasattr(first, "columns") else None
+
+
+def _check_separable(known: KnownProportions) -> None:
+    n_bags, n_classes = known.values.shape
+    if n_bags < n_classes:
+        raise ValueError(
+            f"{n_bags} bags can't tell {n_classes} classes apart; give at least as many bags as "
+            "classes."
+        )
+    if np.linalg.matrix_rank(known.values) < n_classes:
+        raise ValueError(
+            "the bags' proportions are linearly dependent, so that some class could be any "
+            "mixture of others; give bags that differ more, or merge those classes."
+        )
 
 
 def _joined(old: KnownProportions, new: KnownProportions) -> KnownProportions:

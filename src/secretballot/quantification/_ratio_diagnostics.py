@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.quantification._bag_gram import BagGram
+from secretballot.quantification._bag_gram import Products, bag_gram
 from secretballot.quantification._bag_input import KnownProportions
 from secretballot.quantification._simplex_fit import sum_zero
+from secretballot.quantification._sub_bags import SubBags
+
+#: Standard errors; the direction was picked as the hardest, which makes it look harder.
+_SIGNIFICANT = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +32,8 @@ class RatioDiagnostics:
     separation : float
         Least distance between the means of two disjoint mixtures of classes, as a length: the
         least norm of M' d over d that sum to zero, with norm(d) = 1.
-    noise : float
-        Standard deviation of the class means along that direction.
+    significance : float
+        Square of the separation over its standard error (jackknife over parts of the bags).
     hardest : tuple
         The two classes that weigh most in that direction, of opposite sign.
     class_mean_error : float
@@ -41,15 +45,15 @@ class RatioDiagnostics:
     rank: int
     condition: float
     separation: float
-    noise: float
+    significance: float
     hardest: tuple[object, object]
     class_mean_error: float
     feature_length: float = field(default=1.0)
 
     @property
     def separable(self) -> bool:
-        """Whether the least separation stands out of the noise (assumption A0)."""
-        return self.separation > 2 * self.noise
+        """Whether the least separation stands out of the noise (assumption A0 of the paper)."""
+        return self.significance > _SIGNIFICANT
 
     def error_bound(self, size: int) -> float:
         """Bound on the expected L2 error for a group, where the classes' means don't shift.
@@ -76,31 +80,35 @@ class RatioDiagnostics:
         if not self.separable:
             warnings.warn(
                 f"the classes {self.hardest[0]!r} and {self.hardest[1]!r} can't be told apart by "
-                f"their means: these differ by {self.separation:.2g} in the hardest direction, and "
-                f"noise is {self.noise:.2g}. Their ratios are a guess; larger bags, bags that "
-                "differ more (condition "
+                f"their means: these differ by {self.separation:.2g} in the hardest direction, "
+                f"and the square of that is {self.significance:.1f} standard errors. Their ratios "
+                "are a guess; larger bags, bags that differ more (condition "
                 f"{self.condition:.3g}), or other features would help.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
 
 def diagnose(
-    known: KnownProportions, gram: BagGram, mixture: NDArray[np.float64], squared_length: float
+    known: KnownProportions,
+    mixture: NDArray[np.float64],
+    products: Products,
+    lengths: NDArray[np.float64],
+    parts: SubBags,
 ) -> RatioDiagnostics:
     """Return the diagnostics of a fit.
 
     Parameters
     ----------
     known : KnownProportions
-    gram : BagGram
     mixture : ndarray of shape (n_bags, n_classes)
         From `unmix`.
-    squared_length : float
-        Mean similarity of an instance to itself.
+    products, lengths, parts
+        As for `bag_gram`.
     """
     singular = np.linalg.svd(known.values, compute_uv=False)
     basis = sum_zero(known.values.shape[1])
+    gram = bag_gram(products, lengths, parts)
     means = mixture.T @ gram.kept(0.0) @ mixture
     values, vectors = np.linalg.eigh(basis.T @ means @ basis)
     direction = basis @ vectors[:, 0]
@@ -108,12 +116,30 @@ def diagnose(
     if known.covariance is not None:
         variance += np.maximum(np.einsum("ijk,kj->i", known.covariance, means), 0.0)
     ends = (int(np.argmax(direction)), int(np.argmin(direction)))
+    bags = mixture @ direction
+    error = _jackknife(bags, products, lengths, parts)
     return RatioDiagnostics(
         rank=int(np.linalg.matrix_rank(known.values)),
         condition=float(singular[0] / singular[-1]) if singular[-1] > 0 else math.inf,
         separation=math.sqrt(max(float(values[0]), 0.0)),
-        noise=math.sqrt(float(((mixture @ direction) ** 2 * variance).sum())),
+        significance=float(values[0]) / error if error > 0 else math.inf * np.sign(values[0]),
         hardest=(known.classes.tolist()[ends[0]], known.classes.tolist()[ends[1]]),
         class_mean_error=math.sqrt(float(((mixture**2).sum(axis=1) * variance).sum())),
-        feature_length=math.sqrt(squared_length),
+        feature_length=math.sqrt(float(lengths.sum() / parts.sizes.sum())),
     )
+
+
+def _jackknife(
+    bags: NDArray[np.float64],
+    products: Products,
+    lengths: NDArray[np.float64],
+    parts: SubBags,
+) -> float:
+    """Return the standard error of a signed mixture's squared length, leaving out parts."""
+    first = np.r_[0, np.cumsum(parts.n_parts)[:-1]]
+    found = []
+    for number in range(int(parts.n_parts.max())):
+        times = np.ones(len(parts.bag))
+        times[first + number % parts.n_parts] = 0.0
+        found.append(bags @ bag_gram(products, lengths, parts, times).kept(0.0) @ bags)
+    return float(np.sqrt((len(found) - 1) * np.var(found)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from secretballot.quantification._bag_gram import bag_gram, unmix
+from secretballot.quantification._bag_gram import Products, bag_gram, unmix
 from secretballot.quantification._bag_input import KnownProportions
 from secretballot.quantification._simplex_fit import fit_on_simplex, sum_zero
 from secretballot.quantification._sub_bags import SubBags
@@ -25,7 +25,7 @@ class RatioInterval(NamedTuple):
 
 def bootstrap(
     *,
-    gram: NDArray[np.float64],
+    products: Products,
     lengths: NDArray[np.float64],
     parts: SubBags,
     known: KnownProportions,
@@ -42,8 +42,8 @@ def bootstrap(
 
     Parameters
     ----------
-    gram, lengths, parts
-        Kernel sums of the training bags' parts, sums of self-similarities, and the parts.
+    products, lengths, parts
+        Inner products of sums over the training bags' parts, sums of self-similarities, the parts.
     known, solver, diagonal
         As in the fit.
     cross, test_parts
@@ -68,7 +68,7 @@ def bootstrap(
     is the labels' own, (diag(p) - p p') / size, times the squared weight of the bag; it is taken
     out by a linear map.
     """
-    bags = bag_gram(gram, lengths, parts)
+    bags = bag_gram(products, lengths, parts)
     A = unmix(known.values, bags, known.covariance, solver)
     weights, test_weights = parts.weights(), test_parts.weights()
     u = weights @ cross @ test_weights.T
@@ -78,19 +78,15 @@ def bootstrap(
     even = np.full(A.shape[1], 1 / A.shape[1])
     signed = even + (inverse @ (A.T @ u - (means @ even)[:, None])).T
     # By how much a part of a training bag, and of a group, pulls at the ratios.
-    pull, test_pull = inverse @ A.T @ weights @ gram, inverse @ A.T @ weights @ cross
-    now, test_now = pull @ weights.T @ A, test_pull @ test_weights.T
+    drawn = _moves(products(inverse @ A.T @ weights, None), parts, n_resamples, rng)
+    moves = _moves(inverse @ A.T @ weights @ cross, test_parts, n_resamples, rng)
+    moves -= np.einsum("rik,ij,tj->rtk", drawn, A, ratios)
+    noise_moves = np.zeros_like(moves)
     roots = _roots(known)
-    noise_moves = np.zeros((n_resamples, *ratios.shape))
-    moves = np.empty((n_resamples, *ratios.shape))
-    for number in range(n_resamples):
-        if roots is not None:
-            noise = np.einsum("ijk,ik->ij", roots, rng.standard_normal(known.values.shape))
-            # What it moves in least squares: A' noise M.
-            noise_moves[number] = ratios @ (A.T @ noise).T
-        drawn = pull @ parts.weights(_drawn(parts, rng)).T @ A - now
-        test_drawn = test_pull @ test_parts.weights(_drawn(test_parts, rng)).T - test_now
-        moves[number] = test_drawn.T - ratios @ drawn.T
+    if roots is not None:
+        noise = rng.standard_normal((n_resamples, *known.values.shape))
+        # What noise moves in least squares: A' noise M.
+        noise_moves = np.einsum("tj,ik,ijl,ril->rtk", ratios, A, roots, noise, optimize=True)
     for number, r in enumerate(ratios):
         labels = np.einsum("i,ijk->jk", (A @ r) ** 2, _label_covariance(known.values, parts))
         if of == "group":
@@ -98,8 +94,9 @@ def bootstrap(
         moves[:, number] = _without(moves[:, number], labels)
     moves += noise_moves
     tail = (1 - confidence) / 2
-    # The variance was estimated from the few parts of a bag.
-    moves *= student.ppf(1 - tail, int(parts.n_parts.min()) - 1) / norm.ppf(1 - tail)
+    # The variance was estimated from the parts of the bags that matter to a class, at least one.
+    free = max(int(parts.n_parts.min()) - 1, int((parts.n_parts - 1).sum()) // (2 * A.shape[1]))
+    moves *= student.ppf(1 - tail, free) / norm.ppf(1 - tail)
     lower, upper = np.quantile(moves, [tail, 1 - tail], axis=0) + signed
     lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
     return RatioInterval(ratios, np.minimum(lower, ratios), np.maximum(upper, ratios))
@@ -120,14 +117,22 @@ def _inverse(
     return (directions / np.maximum(values, floor)) @ directions.T
 
 
-def _drawn(parts: SubBags, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw the parts of each bag with replacement, one fewer than there are.
+def _moves(
+    pull: NDArray[np.float64], parts: SubBags, n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return what redrawing the parts of each bag moves, shape (n_resamples, n_bags, n_classes).
 
-    The mean of n - 1 of n parts varies by what the parts' own variance, which is too small by
-    (n - 1) / n, makes it: the right variance of the bag's mean.
+    Of n parts, n - 1 are drawn with replacement: their mean varies by what the parts' own
+    variance, which is too small by (n - 1) / n, makes it, the right variance of the bag's mean.
     """
-    counts = [rng.multinomial(n - 1, np.full(n, 1 / n)) for n in parts.n_parts]
-    return np.concatenate(counts).astype(float)
+    moves = np.empty((n_resamples, parts.n_bags, len(pull)))
+    last = np.cumsum(parts.n_parts)
+    for number, n in enumerate(parts.n_parts):
+        own = slice(int(last[number] - n), int(last[number]))
+        times = rng.multinomial(n - 1, np.full(n, 1 / n), size=n_resamples)
+        weights = times / (times @ parts.sizes[own])[:, None]
+        moves[:, number] = (weights - 1 / parts.sizes[own].sum()) @ pull[:, own].T
+    return moves
 
 
 def _roots(known: KnownProportions) -> NDArray[np.float64] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class SubBags:
         """Parts of each bag."""
         return np.bincount(self.bag)
 
-    def weights(self, times: NDArray[Any] | None = None) -> NDArray[np.float64]:
+    def weights(self, times: NDArray[Any] | None = None) -> sparse.csr_array:
         """Return the matrix that makes bag means of part sums, shape (n_bags, n_parts).
 
         Parameters
@@ -52,9 +53,9 @@ class SubBags:
         """
         taken = np.ones(len(self.bag)) if times is None else np.asarray(times, dtype=float)
         count = np.bincount(self.bag, weights=taken * self.sizes)
-        matrix = np.zeros((self.n_bags, len(self.bag)))
-        matrix[self.bag, np.arange(len(self.bag))] = taken / count[self.bag]
-        return matrix
+        shape = (self.n_bags, len(self.bag))
+        where = (self.bag, np.arange(len(self.bag)))
+        return sparse.csr_array((taken / count[self.bag], where), shape=shape)
 
     def join(self, other: SubBags) -> SubBags:
         """Return these and further bags."""

@@ -1,0 +1,191 @@
+"""What every estimator of class ratios has to satisfy: scikit-learn has no checks for bags."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from secretballot.checks._expect import quietly, refused
+from secretballot.quantification import (
+    MMDClassRatioEstimator,
+    SoftmaxClassRatioEstimator,
+    split_bags,
+)
+
+_CENTRES = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
+_PROPORTIONS = np.array(
+    [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.4, 0.4, 0.2], [0.2, 0.4, 0.4]]
+)
+_SIZE = 60
+
+#: Examples of our own.
+ESTIMATORS = {
+    "exact kernel": MMDClassRatioEstimator(random_state=0),
+    "random features": MMDClassRatioEstimator(features="rff", random_state=0),
+    "landmarks": MMDClassRatioEstimator(features="nystroem", random_state=0),
+    "linear kernel": MMDClassRatioEstimator(kernel="linear", random_state=0),
+    "bag mixtures": MMDClassRatioEstimator(solver="bag_mixture", random_state=0),
+    "softmax, counted": SoftmaxClassRatioEstimator(alpha=1e-3, random_state=0),
+    "softmax, matched": make_pipeline(
+        SoftmaxClassRatioEstimator(features=None, alpha=1e-3, random_state=0),
+        MMDClassRatioEstimator(kernel="linear", random_state=0),
+    ),
+}
+
+
+def check_bag_estimator(estimator: Any) -> None:
+    """Run all common checks on an estimator of class ratios.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted, seeded, for dense and sparse bags of 3 features.
+
+    Raises
+    ------
+    AssertionError
+        Naming the promise that is broken.
+
+    Examples
+    --------
+    >>> from secretballot import MMDClassRatioEstimator
+    >>> from secretballot.checks import check_bag_estimator
+    >>> check_bag_estimator(MMDClassRatioEstimator(gamma=0.1, random_state=0))
+    """
+    for check in _CHECKS:
+        check(estimator)
+
+
+def bag_estimator_checks() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield a name and a check to call, for every kind of estimator and promise."""
+    for name, estimator in ESTIMATORS.items():
+        for check in _CHECKS:
+            yield f"{name}-{check.__name__.removeprefix('check_')}", partial(check, estimator)
+
+
+def some_bags() -> tuple[list[Any], Any]:
+    """Return bags of 60 instances with three classes, and their proportions."""
+    rng = np.random.default_rng(0)
+    labels = [np.repeat(np.arange(3), np.rint(p * _SIZE).astype(int)) for p in _PROPORTIONS]
+    return [_CENTRES[y] + rng.normal(size=(_SIZE, 3)) for y in labels], _PROPORTIONS.copy()
+
+
+def check_ratios_are_ratios_and_right(estimator: Any) -> None:
+    bags, P = some_bags()
+    found = _fitted(estimator, bags, P).predict(bags)
+    assert found.shape == P.shape, "one row of ratios for each bag"
+    assert (found >= 0).all(), "ratios are not negative"
+    assert np.allclose(found.sum(axis=1), 1), "ratios sum to one"
+    error = np.abs(found - P).sum(axis=1).mean()
+    guess = np.abs(P - P.mean(axis=0)).sum(axis=1).mean()
+    assert error < guess, "ratios are nearer to the truth than the mean of all"
+
+
+def check_kinds_of_bags_agree(estimator: Any) -> None:
+    bags, P = some_bags()
+    first = _fitted(estimator, bags, P).predict(bags)
+    kinds = {
+        "a 3-d array": np.array(bags),
+        "a tuple": tuple(bags),
+        "CSR": [sparse.csr_array(bag) for bag in bags],
+        "split stacked instances": split_bags(np.concatenate(bags), np.arange(5).repeat(_SIZE))[0],
+    }
+    with contextlib.suppress(ImportError):  # an extra
+        from pandas import DataFrame
+
+        kinds["data frames"] = [DataFrame(bag) for bag in bags]
+    for kind, given in kinds.items():
+        found = _fitted(estimator, given, P).predict(given)
+        assert np.allclose(found, first, atol=1e-6), f"{kind} of bags give the same ratios"
+
+
+def check_bags_are_predicted_one_by_one(estimator: Any) -> None:
+    bags, P = some_bags()
+    fitted = _fitted(estimator, bags, P)
+    together = fitted.predict(bags[::-1])
+    alone = np.concatenate([fitted.predict([bag]) for bag in bags[::-1]])
+    assert np.allclose(together, alone, atol=1e-7), "a bag's ratios don't depend on other bags"
+    shuffled = [np.random.default_rng(1).permutation(bag) for bag in bags[::-1]]
+    found = fitted.predict(shuffled)
+    assert np.allclose(found, together, atol=1e-7), "nor on the order of its instances"
+
+
+def check_nothing_given_is_changed(estimator: Any) -> None:
+    bags, P = some_bags()
+    before = pickle.dumps((bags, P))
+    model = clone(estimator)
+    parameters = str(model.get_params())
+    quietly(model.fit, bags, P).predict(bags)
+    assert pickle.dumps((bags, P)) == before, "bags and proportions are left as they were"
+    assert str(model.get_params()) == parameters, "fit changes no parameter"
+
+
+def check_fit_begins_anew(estimator: Any) -> None:
+    bags, P = some_bags()
+    model = _fitted(estimator, bags, P)
+    quietly(model.fit, bags[:3], P[:3])
+    fresh = _fitted(estimator, bags[:3], P[:3])
+    same = np.array_equal(model.predict(bags), fresh.predict(bags))
+    assert same, "a second fit forgets the first, and the same seed gives the same ratios"
+
+
+def check_pickled_and_cloned(estimator: Any) -> None:
+    bags, P = some_bags()
+    fitted = _fitted(estimator, bags, P)
+    loaded = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(loaded.predict(bags), fitted.predict(bags)), "a pickle predicts the same"
+    refused(NotFittedError, "a clone is unfitted", clone(fitted).predict, bags)
+
+
+def check_scores_and_cross_validation(estimator: Any) -> None:
+    bags, P = some_bags()
+    fitted = _fitted(estimator, bags, P)
+    error = np.abs(fitted.predict(bags) - P).sum(axis=1).mean()
+    assert np.isclose(fitted.score(bags, P), -error), "the score is minus the mean L1 error"
+    scores = quietly(cross_val_score, clone(estimator), bags * 2, np.r_[P, P], cv=KFold(2))
+    assert np.isfinite(scores).all(), "cross-validation splits over bags"
+
+
+def check_bad_input_is_refused(estimator: Any) -> None:
+    bags, P = some_bags()
+    other = [*bags[:4], bags[4][:, :2]]
+    for promise, (given, proportions) in {
+        "an empty bag is refused": ([*bags[:4], bags[4][:0]], P),
+        "a bag of one instance is refused": ([*bags[:4], bags[4][:1]], P),
+        "a bag with other columns is refused": (other, P),
+        "proportions that don't sum to one are refused": (bags, 0.9 * P),
+        "counts for proportions are refused": (bags, np.rint(_SIZE * P)),
+        "fewer proportions than bags are refused": (bags, P[:4]),
+        "instances that are not in bags are refused": (bags[0], P),
+        "missing values are refused": ([*bags[:4], np.full((4, 3), np.nan)], P),
+    }.items():
+        refused(ValueError, promise, clone(estimator).fit, given, proportions)
+    fitted = _fitted(estimator, bags, P)
+    promise = "bags to predict need the columns of fit"
+    refused(ValueError, promise, fitted.predict, [bags[0][:, :2]])
+
+
+def _fitted(estimator: Any, bags: Any, P: Any) -> Any:
+    return quietly(clone(estimator).fit, bags, P)
+
+
+_CHECKS = (
+    check_ratios_are_ratios_and_right,
+    check_kinds_of_bags_agree,
+    check_bags_are_predicted_one_by_one,
+    check_nothing_given_is_changed,
+    check_fit_begins_anew,
+    check_pickled_and_cloned,
+    check_scores_and_cross_validation,
+    check_bad_input_is_refused,
+)

@@ -1,0 +1,175 @@
+"""What is taken for bags and proportions, and what is refused, by every estimator."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from secretballot.quantification import (
+    MMDClassRatioEstimator,
+    PerBag,
+    QuapyQuantifier,
+    SoftmaxClassRatioEstimator,
+    group_bags,
+    split_bags,
+)
+from secretballot.quantification._bag_input import check_bags, check_proportions
+
+P = np.array([[0.2, 0.8], [0.8, 0.2]])
+ESTIMATORS = [
+    MMDClassRatioEstimator(random_state=0),
+    MMDClassRatioEstimator(features="rff", random_state=0),
+    SoftmaxClassRatioEstimator(features=None, random_state=0),
+]
+
+
+def two_bags(width=3):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(40, width)) + 3 * (rng.random((40, 1)) < p) for p in P[:, 1]]
+
+
+def frame(bag, columns="abc"):
+    return pd.DataFrame(bag, columns=list(columns))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["exact", "rff", "softmax"])
+@pytest.mark.parametrize(
+    ("bags", "proportions", "message"),
+    [
+        ([np.ones((0, 3)), np.ones((5, 3))], P, "bag 0 is empty"),
+        ([[], np.ones((5, 3))], P, "bag 0 is empty"),
+        ([np.ones((5, 3)), np.ones((1, 3))], P, "bag 1 has one instance"),
+        ([np.ones((5, 3)), np.ones((5, 2))], P, "bag 1 has 2 features, but there were 3 in bag 0"),
+        (
+            [frame(np.ones((5, 3))), frame(np.ones((5, 3)), "bac")],
+            P,
+            r"bag 1 has the columns \['b'",
+        ),
+        ([frame(np.ones((5, 3))), np.ones((5, 3))], P, "bag 1 has the columns None"),
+        ([sparse.csr_array(np.ones((5, 3))), np.ones((5, 3))], P, "some bags are sparse"),
+        ([np.full((5, 3), np.nan), np.ones((5, 3))], P, "bag 0: Input .*contains NaN"),
+        (np.ones((5, 3)), P, "a bag is a sample"),
+        (sparse.csr_array(np.ones((5, 3))), P, "a bag is a sample"),
+        (frame(np.ones((5, 3))), P, "a bag is a sample"),
+        ([], P, "no bag"),
+        ("bags", P, "must be a sequence of bags"),
+        (two_bags(), P[:1], "2 bags and 1 rows of proportions"),
+        (two_bags(), [[0.5, 0.5], [8, 2]], "bag 1 are .8.0, 2.0., with sum 10: .* must sum to 1"),
+        (two_bags(), [[0.5, 0.4], [0.8, 0.2]], "bag 0 .* with sum 0.9"),
+        (two_bags(), [[0.5, 0.5], [1.2, -0.2]], "bag 1 .* must not be negative"),
+        (two_bags(), [[1.0], [1.0]], "one for each of two or more classes"),
+        (group_bags(None, [0, 1], [0, 1]), P, "hold labels only"),
+    ],
+)
+def test_bad_input_is_refused(estimator, bags, proportions, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(bags, proportions)
+
+
+def test_proportions_are_never_normalised():
+    rounded = [[0.333, 0.667], [0.6666, 0.333]]
+    known = check_proportions(rounded, 2)
+    np.testing.assert_array_equal(known.values, rounded)
+
+
+def test_fewer_bags_than_classes_and_bags_that_are_alike():
+    estimator = MMDClassRatioEstimator(random_state=0)
+    with pytest.raises(ValueError, match="2 bags can't tell 3 classes apart"):
+        estimator.fit(two_bags(), [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]])
+    with pytest.raises(ValueError, match="linearly dependent"):
+        estimator.fit(two_bags(), [[0.2, 0.8], [0.2, 0.8]])
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3), (3, 2, 2)])
+def test_a_covariance_of_the_wrong_shape(shape):
+    with pytest.raises(ValueError, match="one finite matrix for each bag"):
+        MMDClassRatioEstimator().fit(two_bags(), P, covariance=np.ones(shape))
+
+
+def test_bags_to_predict_may_have_one_instance_but_need_the_same_columns():
+    fitted = MMDClassRatioEstimator(random_state=0).fit([frame(b) for b in two_bags()], P)
+    assert fitted.predict([frame(np.ones((1, 3)))]).shape == (1, 2)
+    with pytest.raises(ValueError, match="those of fit had"):
+        fitted.predict([frame(np.ones((4, 3)), "cba")])
+    with pytest.raises(ValueError, match="2 features, but there were 3 in fit"):
+        fitted.predict([np.ones((4, 2))])
+    with pytest.raises(ValueError, match="bag 1 has one instance"):
+        fitted.predict_interval([frame(np.ones((4, 3))), frame(np.ones((1, 3)))])
+
+
+def test_split_bags():
+    X, ids = np.arange(12.0).reshape(6, 2), np.array(["s", "n", "s", "n", "n", "s"])
+    for kind in (np.asarray, sparse.csr_array, pd.DataFrame):
+        bags, names = split_bags(kind(X), ids)
+        assert names.tolist() == ["n", "s"]
+        for bag, rows in zip(bags, ([1, 3, 4], [0, 2, 5]), strict=True):
+            dense = bag.toarray() if sparse.issparse(bag) else np.asarray(bag)
+            np.testing.assert_array_equal(dense, X[rows])
+            assert sparse.issparse(bag) == (kind is sparse.csr_array)
+    with pytest.raises(ValueError, match="give each one id"):
+        split_bags(X, ids[:3])
+
+
+def test_bags_of_a_grouping_are_taken_as_they_are():
+    X, y = np.concatenate(two_bags()), np.arange(80) % 2
+    bags = group_bags(X, y, np.repeat(["a", "b"], 40))
+    for one, other in zip(check_bags(bags), two_bags(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_classes_are_named_by_columns():
+    names = ["ham", "spam"]
+    fitted = MMDClassRatioEstimator().fit(two_bags(), pd.DataFrame(P, columns=names))
+    assert fitted.classes_.tolist() == names
+
+
+def test_per_bag_is_fitted_on_all_instances_together():
+    from sklearn.preprocessing import StandardScaler
+
+    bags = two_bags()
+    expected = StandardScaler().fit(np.concatenate(bags))
+    for kind in (list, np.array):
+        lifted = PerBag(StandardScaler()).fit(kind(bags))
+        for found, bag in zip(lifted.transform(bags), bags, strict=True):
+            np.testing.assert_allclose(found, expected.transform(bag))
+    framed = PerBag(StandardScaler().set_output(transform="pandas"))
+    for found, bag in zip(framed.fit_transform([frame(b) for b in bags]), bags, strict=True):
+        assert list(found.columns) == ["a", "b", "c"]
+        np.testing.assert_allclose(found, expected.transform(bag))
+
+
+@pytest.mark.parametrize(
+    ("bags", "message"),
+    [
+        ([np.ones((2, 3)), np.ones((0, 3))], "bag 1 is empty"),
+        ([frame(np.ones((2, 3))), frame(np.ones((2, 3)), "abd")], "bag 1 has other columns"),
+        ([np.ones((2, 3)), np.ones((2, 2))], "different widths"),
+    ],
+)
+def test_per_bag_refuses(bags, message):
+    from sklearn.preprocessing import StandardScaler
+
+    with pytest.raises(ValueError, match=message):
+        PerBag(StandardScaler()).fit(bags)
+
+
+def test_quapy_runs_on_our_estimator(tmp_path):
+    quapy = pytest.importorskip("quapy", reason="QuaPy is an extra")
+    from quapy.data import LabelledCollection
+    from quapy.protocol import UPP
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    X = rng.normal(size=(400, 3)) + 3 * y[:, None]
+    rows = [np.r_[0:150, 350:400], np.r_[150:200, 200:350]]
+    shares = [np.bincount(y[bag]) / 200 for bag in rows]
+    model = QuapyQuantifier(MMDClassRatioEstimator(random_state=0))
+    model.fit([X[bag] for bag in rows], shares)
+    protocol = UPP(LabelledCollection(X, y), sample_size=100, repeats=20, random_state=0)
+    truth, found = quapy.evaluation.prediction(model, protocol)
+    assert truth.shape == found.shape == (20, 2)
+    assert quapy.evaluation.evaluate(model, protocol, error_metric="mae") < 0.05
+    np.testing.assert_array_equal(model.quantify(X[rows[0]]), model.predict(X[rows[0]]))
+    picture = tmp_path / "diagonal.png"
+    quapy.plot.binary_diagonal(["ours"], [truth], [found], savepath=str(picture))
+    assert picture.stat().st_size > 1000

@@ -1,0 +1,77 @@
+"""The common checks of estimators of class ratios: ours pass, and broken ones don't."""
+
+import numpy as np
+import pytest
+
+from secretballot.checks import bag_estimator_checks, check_bag_estimator
+from secretballot.quantification import MMDClassRatioEstimator
+
+
+@pytest.mark.parametrize("check", [pytest.param(c, id=name) for name, c in bag_estimator_checks()])
+def test_estimator(check):
+    check()
+
+
+class Ours(MMDClassRatioEstimator):
+    def __init__(self, random_state=0):
+        super().__init__(gamma=0.1, random_state=random_state)
+
+
+class NotRatios(Ours):
+    def predict(self, X):
+        return super().predict(X) * 1.1
+
+
+class LooksAtOtherBags(Ours):
+    def predict(self, X):
+        found = super().predict(X)
+        return (found + found.mean(axis=0)) / 2
+
+
+class LooksAtTheOrder(Ours):
+    def predict(self, X):
+        return super().predict([bag[:30] for bag in X])
+
+
+class Normalises(Ours):
+    def fit(self, X, y, covariance=None):
+        return super().fit(X, np.asarray(y) / np.sum(y, axis=1, keepdims=True))
+
+
+class Remembers(Ours):
+    def fit(self, X, y, covariance=None):
+        if not hasattr(self, "first_"):
+            super().fit(X, y)
+            self.first_ = True
+        return self
+
+
+class Scales(Ours):
+    def fit(self, X, y, covariance=None):
+        for bag in X:
+            if isinstance(bag, np.ndarray):
+                bag *= 1.0 + 1e-9
+        return super().fit(X, y)
+
+
+class ScoresUpsideDown(Ours):
+    def score(self, X, y):
+        return -super().score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("broken", "promise"),
+    [
+        (NotRatios, "ratios sum to one"),
+        (LooksAtOtherBags, "don't depend on other bags"),
+        (LooksAtTheOrder, "nor on the order"),
+        (Normalises, "sum to one are refused"),
+        (Remembers, "forgets the first"),
+        (Scales, "left as they were"),
+        (ScoresUpsideDown, "minus the mean L1 error"),
+    ],
+)
+def test_broken_estimators_are_refused(broken, promise):
+    check_bag_estimator(Ours())
+    with pytest.raises(AssertionError, match=promise):
+        check_bag_estimator(broken())

@@ -1,0 +1,104 @@
+"""Intervals cover the truth as often as they say: simulated worlds."""
+
+import numpy as np
+import pytest
+
+from secretballot.mechanisms import GaussianProportions
+from secretballot.quantification import MMDClassRatioEstimator
+
+CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, 0.0]])
+TRAINING = np.array(
+    [[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]]
+)
+WANTED = np.array([[0.3, 0.3, 0.4], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.0, 0.0, 1.0]])
+
+
+def draw(rng, counts):
+    return CENTRES[np.repeat(np.arange(3), counts)] + rng.normal(size=(counts.sum(), 2))
+
+
+def coverage(confidence, n_worlds, of="group", sigma=None, size=200, options=None):
+    """How often every ratio of every group is covered, and how wide intervals are."""
+    inside, widths = [], []
+    for seed in range(n_worlds):
+        rng = np.random.default_rng(seed)
+        counts = np.array([rng.multinomial(size, p) for p in TRAINING])
+        tests = np.array([rng.multinomial(size, p) for p in WANTED])
+        given, covariance = counts / size, None
+        if sigma is not None:
+            # Before projection on the simplex, which has no covariance; here it hardly ever acts.
+            noise = rng.normal(size=counts.shape) * sigma
+            given = np.maximum((counts + noise - noise.mean(axis=1, keepdims=True)) / size, 0)
+            given /= given.sum(axis=1, keepdims=True)
+            sizes = np.full(len(given), size)
+            covariance = GaussianProportions(sigma=sigma).covariance(given, sizes)
+        estimator = MMDClassRatioEstimator(
+            **{"gamma": 0.2, "diagonal": 0.0, "random_state": seed, **(options or {})}
+        )
+        bags = [draw(rng, c) for c in counts]
+        estimator.fit(bags, given, covariance=covariance)
+        found = estimator.predict_interval([draw(rng, c) for c in tests], confidence, of=of)
+        truth = tests / size if of == "group" else WANTED
+        inside.append((found.lower <= truth + 1e-9) & (truth <= found.upper + 1e-9))
+        widths.append(found.upper - found.lower)
+        assert (found.lower <= found.ratios).all()
+        assert (found.ratios <= found.upper).all()
+    # Ratios of exactly 0 and 1 are covered from one side; they are not what the rate is about.
+    return np.mean(np.array(inside)[:, :3]), np.mean(widths), np.mean(np.array(inside)[:, 3])
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_intervals_cover_at_their_rate(confidence):
+    rate, _, at_the_edge = coverage(confidence, 50)
+    # 450 ratios, correlated within a world: a standard error of about .03 at .5, .01 at .95.
+    assert abs(rate - confidence) < 0.03 + 0.1 * (1 - confidence)
+    assert at_the_edge > confidence - 0.05
+
+
+@pytest.mark.parametrize("options", [{"features": "rff"}, {"kernel": "linear"}], ids=str)
+def test_with_features(options):
+    rate, _, _ = coverage(0.9, 30, options=options)
+    assert abs(rate - 0.9) < 0.06
+
+
+def test_a_population_varies_more_than_a_group():
+    rate, width, _ = coverage(0.9, 40, of="population")
+    _, narrower, _ = coverage(0.9, 40)
+    assert abs(rate - 0.9) < 0.06
+    assert narrower < 0.95 * width
+
+
+def test_known_noise_is_covered():
+    """Noise that is not known of is not covered."""
+    rate, width, _ = coverage(0.9, 40, sigma=8.0)
+    assert abs(rate - 0.9) < 0.06
+    assert width > 1.1 * coverage(0.9, 10)[1]
+
+
+def test_more_confidence_is_wider_and_estimates_are_the_prediction():
+    rng = np.random.default_rng(0)
+    bags = [draw(rng, (p * 200).astype(int)) for p in TRAINING]
+    fitted = MMDClassRatioEstimator(random_state=0).fit(bags, TRAINING)
+    groups = bags[:2]
+    narrow, wide = (fitted.predict_interval(groups, c) for c in (0.5, 0.99))
+    assert (wide.upper - wide.lower > narrow.upper - narrow.lower).all()
+    np.testing.assert_allclose(narrow.ratios, fitted.predict(groups), atol=1e-9)
+    again = fitted.predict_interval(groups, 0.5)
+    for one, other in zip(narrow, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 1.0}, "between 0 and 1"),
+        ({"of": "people"}, "'group' or 'population'"),
+        ({"n_resamples": 3}, "at least 20"),
+    ],
+)
+def test_bad_requests(options, message):
+    rng = np.random.default_rng(0)
+    bags = [draw(rng, (p * 200).astype(int)) for p in TRAINING]
+    fitted = MMDClassRatioEstimator(gamma=0.2).fit(bags, TRAINING)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict_interval(bags, **options)

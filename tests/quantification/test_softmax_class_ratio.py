@@ -1,0 +1,139 @@
+"""The softmax trained on bags: its likelihood, its choices, and what matching makes of it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import check_grad
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from secretballot.quantification import MMDClassRatioEstimator, SoftmaxClassRatioEstimator
+from secretballot.quantification import _bag_softmax as module
+from secretballot.quantification._bag_softmax import fit_softmax, lift
+
+CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, -1.5]])
+TRAINING = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7], [0.4, 0.5, 0.1]])
+
+
+def draw(rng, shares, size):
+    y = rng.choice(3, size, p=shares)
+    return CENTRES[y] + rng.normal(size=(size, 2)), y
+
+
+def world(seed=0, size=300):
+    rng = np.random.default_rng(seed)
+    bags, labels = zip(*[draw(rng, p, size) for p in TRAINING], strict=True)
+    P = np.array([np.bincount(y, minlength=3) / size for y in labels])
+    groups, truth = zip(*[draw(rng, rng.dirichlet(np.full(3, 0.3)), size) for _ in range(10)],
+                        strict=True)  # fmt: skip
+    ratios = np.array([np.bincount(y, minlength=3) / size for y in truth])
+    return list(bags), P, np.concatenate(labels), list(groups), ratios
+
+
+def error(found, truth):
+    return np.abs(found - truth).sum(axis=1).mean()
+
+
+def test_the_gradient_is_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    F, bag = rng.normal(size=(30, 2)), np.repeat(np.arange(3), 10)
+    lifts = lift(TRAINING[:3], np.full(3, 10), None)
+    seen = {}
+
+    def spy(objective, begin, **kwargs):
+        seen["objective"] = objective
+        raise StopIteration
+
+    monkeypatch.setattr(module, "minimize", spy)
+    with pytest.raises(StopIteration):
+        fit_softmax(F, bag, lifts, 0.1)
+    objective = seen["objective"]
+    for _ in range(5):
+        at = rng.normal(size=9)
+        assert check_grad(lambda w: objective(w)[0], lambda w: objective(w)[1], at) < 1e-5
+
+
+def test_pure_bags_are_labels():
+    """Bags of one class each: the same as logistic regression on labels."""
+    rng = np.random.default_rng(0)
+    X, y = draw(rng, [0.3, 0.3, 0.4], 600)
+    order = np.argsort(y, kind="stable")
+    sizes = np.bincount(y)
+    lifts = np.eye(3) + 1e-12
+    found = fit_softmax(X[order], y[order], lifts, 0.01, max_iter=1000)
+    usual = LogisticRegression(C=1 / (0.01 * 600), tol=1e-8, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(found.coef.T, usual.coef_, atol=2e-2)
+    assert sizes.min() > 100
+
+
+def test_it_classifies_nearly_as_well_as_with_labels():
+    bags, P, y, _, _ = world(size=500)
+    X = np.concatenate(bags)
+    fitted = SoftmaxClassRatioEstimator(features=None, random_state=0).fit(bags, P)
+    found = np.concatenate(fitted.transform(bags)).argmax(axis=1)
+    assert np.mean(found == y) > LogisticRegression().fit(X, y).score(X, y) - 0.02
+
+
+@pytest.mark.parametrize("features", [None, "nystroem", "rff"])
+def test_matching_what_was_learned_beats_counting(features):
+    gains = []
+    for seed in range(3):
+        bags, P, _, groups, ratios = world(seed)
+        softmax = SoftmaxClassRatioEstimator(features, n_components=100, random_state=0)
+        matched = make_pipeline(softmax, MMDClassRatioEstimator(kernel="linear", random_state=0))
+        found = error(matched.fit(bags, P).predict(groups), ratios)
+        assert found < 0.14
+        gains.append(error(softmax.predict(groups), ratios) - found)
+        assert softmax.score(groups, ratios) == -error(softmax.predict(groups), ratios)
+    assert np.mean(gains) > 0.03
+
+
+def test_training_output_is_not_learned_by_heart():
+    rng = np.random.default_rng(0)
+    noise = [rng.normal(size=(60, 40)) for _ in TRAINING]  # nothing to be learned
+    softmax = SoftmaxClassRatioEstimator(features=None, alpha=1e-4, random_state=0)
+    out = softmax.fit_transform(noise, TRAINING)
+    by_heart = softmax.transform(noise)
+    means, memories = (np.array([bag.mean(axis=0) for bag in some]) for some in (out, by_heart))
+    assert error(memories, TRAINING) < 0.5  # looks as if it knew
+    assert means.std(axis=0).max() < 0.5 * memories.std(axis=0).max()
+    for bag in out:
+        np.testing.assert_allclose(bag.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"alpha": 1.0}, {"gamma": 5.0}, {"features": None}, {"n_components": 5}, {"sharpness": 1.0}],
+    ids=str,
+)
+def test_parameters_take_effect(change):
+    bags, P, _, groups, _ = world(size=80)
+    softmax = SoftmaxClassRatioEstimator(alpha=1e-3, gamma=0.1, random_state=0)
+    before = softmax.fit(bags, P).transform(groups)
+    after = softmax.set_params(**change).fit(bags, P).transform(groups)
+    assert np.abs(before[0] - after[0]).max() > 1e-3
+
+
+def test_the_penalty_is_chosen_without_labels():
+    bags, P, _, _, _ = world()
+    fitted = SoftmaxClassRatioEstimator(features=None, random_state=0).fit(bags, P)
+    assert fitted.alpha_ in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+    rng = np.random.default_rng(0)
+    useless = [np.c_[bag, rng.normal(size=(len(bag), 300))] for bag in bags]
+    wide = SoftmaxClassRatioEstimator(features=None, random_state=0).fit(useless, P)
+    assert wide.alpha_ >= fitted.alpha_
+
+
+def test_a_published_zero_rules_no_class_out():
+    sizes, P = np.array([50, 50]), np.array([[0.0, 1.0], [0.6, 0.4]])
+    assert lift(P, sizes, None).min() > 0
+    noise = np.tile(0.1**2 * np.eye(2), (2, 1, 1))
+    assert lift(P, sizes, noise)[0, 0] > 2 * lift(P, sizes, None)[0, 0]
+
+
+def test_sparse_and_dense_agree():
+    bags, P, _, groups, _ = world(size=80)
+    softmax = SoftmaxClassRatioEstimator(features=None, alpha=1e-3, random_state=0)
+    dense = softmax.fit(bags, P).predict(groups)
+    thin = softmax.fit([sparse.csr_array(b) for b in bags], P)
+    np.testing.assert_allclose(thin.predict([sparse.csr_array(g) for g in groups]), dense)
