@@ -189,11 +189,3 @@ def stack(bags: list[Any]) -> Any:
     if len(bags) == 1:
         return bags[0]
     return sparse.vstack(bags, format="csr") if sparse.issparse(bags[0]) else np.concatenate(bags)
-
-
-def ratio_score(found: NDArray[np.float64], proportions: Any) -> float:
-    """Return minus the mean L1 distance of ratios from proportions."""
-    known = check_proportions(proportions, len(found))
-    if known.values.shape[1] != found.shape[1]:
-        raise ValueError(f"y has {known.values.shape[1]} classes, but fit had {found.shape[1]}.")
-    return -float(np.abs(found - known.values).sum(axis=1).mean())

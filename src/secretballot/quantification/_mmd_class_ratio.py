@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_gram import bag_gram, unmix
 from secretballot.quantification._bag_input import (
     KnownProportions,
     check_bags,
     check_proportions,
-    ratio_score,
     raw_bags,
     stack,
 )
@@ -45,7 +45,7 @@ _MOST_PARTS = 2000
 _TEST_PARTS = 200
 
 
-class MMDClassRatioEstimator(BaseEstimator):
+class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     """Estimate the class ratios of unlabelled groups, having learned from bags.
 
     Learns from bags of instances of which only the class proportions are known, which may be
@@ -371,25 +371,6 @@ class MMDClassRatioEstimator(BaseEstimator):
             n_resamples=n_resamples,
             rng=np.random.default_rng([self._entropy, 5]),
         )
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return minus the mean L1 distance between predicted and given proportions.
-
-        Parameters
-        ----------
-        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
-        y : PublishedProportions, or array-like of shape (n_bags, n_classes)
-        """
-        return ratio_score(self.predict(X), y)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.input_tags.sparse = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 def _feature_names(X: Any) -> list[Any] | None:

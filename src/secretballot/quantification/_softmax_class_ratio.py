@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_input import (
     KnownProportions,
     check_bags,
     check_proportions,
-    ratio_score,
     stack,
 )
 from secretballot.quantification._bag_softmax import (
@@ -33,7 +33,7 @@ _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)
 
 
-class SoftmaxClassRatioEstimator(TransformerMixin, BaseEstimator):
+class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstimator):
     """Train a softmax on bags with known proportions; classify, and count.
 
     The baseline for `MMDClassRatioEstimator`, and what learns features for it: classifying and
@@ -257,25 +257,6 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BaseEstimator):
                 for logits in self._logits(X)
             ]
         )
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return minus the mean L1 distance between predicted and given proportions.
-
-        Parameters
-        ----------
-        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
-        y : PublishedProportions, or array-like of shape (n_bags, n_classes)
-        """
-        return ratio_score(self.predict(X), y)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.input_tags.sparse = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:
