@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
-from secretballot import PrivacyAccountant, PrivateTeacherEnsemble, load_adult
+from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble, calibrate, load_adult
 from secretballot.inspection import BudgetDisplay
 
 QUICK = os.environ.get("DEMO_QUICK", "") not in ("", "0")
@@ -76,6 +76,10 @@ def main():
     show("spent", f"{accountant.spent().share:.1%} of it")
     show("private data", f"{len(private[1]):,} rows, split among {N_TEACHERS} random forests")
     show("noise", f"sigma = {ensemble.mechanism_.sigma:.1f} on each class's votes")
+    plan = calibrate(
+        GNMax, epsilon=1.0, delta=1e-5, n_queries=N_PUBLIC, n_columns=2, pricing="game"
+    )
+    show("  a budget of one plan (order=inf) would need", f"sigma = {plan.sigma:.1f}")
     show("labels answered", f"{answered.sum()} of {len(answered)} public rows")
 
     # The true labels of public rows and of test rows judge; nothing was trained or tuned on them,

@@ -1,11 +1,13 @@
 """What is released, when it ends, and what stays unspent."""
 
+import math
 import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
@@ -31,6 +33,19 @@ def test_the_default_mechanism_labels_the_whole_pool(ensemble, private, public):
     with pytest.raises(BudgetExceededError):
         ensemble.predict_private(public[0])
     assert ensemble.accountant.spent().n_releases == 1
+
+
+def test_a_budget_of_pairs_labels_the_pool_as_one_plan(ensemble, private, public):
+    accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5, order=math.inf)
+    ensemble.set_params(accountant=accountant).fit(*private, X_public=public[0])
+    assert ensemble.n_answered_ == 30
+    assert 0.99 < accountant.spent().share <= 1
+    rows = PrivacyAccountant(epsilon=4.0, delta=1e-5)
+    ensemble_of_rows = clone(ensemble).set_params(accountant=rows)
+    ensemble_of_rows.fit(*private, X_public=public[0])
+    assert ensemble.mechanism_.sigma < 0.97 * ensemble_of_rows.mechanism_.sigma
+    with pytest.raises(BudgetExceededError):
+        ensemble.predict_private(public[0])
 
 
 def test_predict_private(ensemble, private, public):

@@ -5,6 +5,7 @@ from secretballot.accounting._budget import Scope
 from secretballot.accounting._calibrate import calibrate
 from secretballot.accounting._cost import ORDERS, RenyiCost
 from secretballot.accounting._errors import BudgetExceededError, LedgerError, PrivacyLeakWarning
+from secretballot.accounting._game_price import PlanPrice, plan_rows, price_plan
 from secretballot.accounting._protocol import EVERYONE
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
@@ -19,6 +20,9 @@ __all__ = [
     "ORDERS",
     "EVERYONE",
     "calibrate",
+    "price_plan",
+    "plan_rows",
+    "PlanPrice",
     "BudgetExceededError",
     "LedgerError",
     "PrivacyLeakWarning",

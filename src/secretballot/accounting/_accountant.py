@@ -12,11 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot.accounting._budget import Budget, Cap, Scope, budget_levels
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.accounting._calibrate import check_n_queries, least_noise
+from secretballot.accounting._calibrate import (
+    builder,
+    check_n_queries,
+    least_noise,
+    least_noise_of_plan,
+)
 from secretballot.accounting._errors import LedgerError, PrivacyLeakWarning
 from secretballot.accounting._ledger import Ledger
 from secretballot.accounting._ledger_entry import LedgerEntry, to_json
-from secretballot.accounting._limits import Limits, together
+from secretballot.accounting._limits import Limits
+from secretballot.accounting._pricing import is_plan, pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
 
@@ -44,7 +50,11 @@ class PrivacyAccountant(BudgetHandle):
         answers, but its epsilon and its stopping point are themselves sensitive: it warns.
     order : float, default=None
         The Renyi order at which the budget gates, fixed for good. None: the order at which a
-        Gaussian-like total that uses the budget up converts best. Infinity: basic composition.
+        Gaussian-like total that uses the budget up converts best; rows are charged one by one, as
+        they turn out, and any number of runs may share the budget. Infinity: basic composition of
+        pairs (epsilon, delta). A batch of votes is then one plan, priced by its exact worst case
+        over adaptive choices of the data: for a single pool that buys more labels than Renyi
+        accounting, but plans add up badly, and all rows of a plan are paid for.
     approximation_delta : float, default=0.0
         Part of `delta` set aside for mechanisms that have a delta of their own. At order infinity
         it is all of `delta`.
@@ -189,22 +199,17 @@ class PrivacyAccountant(BudgetHandle):
         votes = mechanism.check_counts(counts)
         n_rows = len(votes)
         description = to_json(mechanism.describe(), "mechanism.describe()")
-        remark = to_json(dict(note or {}), "note")
+        to_json(dict(note or {}), "note")  # refused before anything is drawn
         limits = self._limits(scope)
         seeded = self._check_random_state(random_state)
         if not n_rows:
             return mechanism.sample(votes, noise_generator(random_state))
 
         known = votes if budget.accounting == "data_dependent" else None
-        parallel = mechanism.rows == "parallel"
         n_columns = votes.shape[1] if votes.ndim > 1 else None
-        most = dict(mechanism.max_cost(n_columns, known))
-        limits.check_most(most)
-        for group, there in mechanism.takes_part(n_rows).items():
-            most[group] = most[group] * there
-        gated = together(most) if parallel else most
+        pricing = pricing_of(budget, limits, mechanism, n_rows, n_columns, known)
         # Refusing before anything is drawn is only a courtesy; what counts is checked below.
-        limits.admit_first(self._ledger.totals(), gated)
+        pricing.admit_first(self._ledger.totals())
 
         if seeded:
             warn_seeded()
@@ -214,16 +219,10 @@ class PrivacyAccountant(BudgetHandle):
                 f"the mechanism's sample() answered {len(outcome)} rows instead of {n_rows}. "
                 "Nothing was released or recorded."
             )
-        cost = mechanism.cost(outcome, known, n_columns=n_columns)
-        limits.check_cost(cost, most, n_rows)
+        pricing.settle(outcome)
 
         with self._ledger.transaction() as transaction:
-            if parallel:
-                charges = together(cost)
-                begun = n_rows * limits.admit(transaction.totals, charges, gated, 1)
-            else:
-                begun = limits.admit(transaction.totals, cost, gated, n_rows)
-                charges = {group: each[:begun].sum() for group, each in cost.items()}
+            begun, charges = pricing.charge(transaction.totals)
             transaction.append(
                 LedgerEntry(
                     mechanism=description,
@@ -231,7 +230,7 @@ class PrivacyAccountant(BudgetHandle):
                     scope_id=scope.id if scope else None,
                     scope_epsilon=scope.epsilon if scope else None,
                     seeded=seeded,
-                    note=remark,
+                    note=to_json({**(note or {}), **pricing.note}, "note"),
                     charges=charges,
                 )
             )
@@ -272,7 +271,8 @@ class PrivacyAccountant(BudgetHandle):
             A mechanism with the field `sigma`, or a function from the amount of noise to a
             mechanism.
         n_queries : int
-            Rows to be answered, each charged the most it can cost.
+            Rows to be answered, each charged the most it can cost; where the budget is one of
+            basic composition (order infinity), as one plan.
         n_columns : int, default=None
             Columns of the counts (classes); None: any number.
         scope : Scope, default=None
@@ -293,8 +293,14 @@ class PrivacyAccountant(BudgetHandle):
         times = check_n_queries(n_queries)
         limits.check_room(totals)
 
+        sample = builder(make)(1.0)
+        check_mechanism(sample, relation)
+        if is_plan(self._ledger.budget, sample, n_columns):
+            pairs = limits.pairs_left(totals)
+            limits.check_pairs(pairs)
+            return least_noise_of_plan(make, pairs, times, n_columns)
+
         def load(mechanism: M, whole_curve: bool) -> float:
-            check_mechanism(mechanism, relation)
             return limits.load(totals, mechanism, times, n_columns, whole_curve=whole_curve)
 
         return least_noise(make, load)

@@ -92,6 +92,12 @@ def _declared(entries: Sequence[LedgerEntry]) -> Iterator[str]:
     named = _saying(notes, "classes_learned", False)
     if named:
         yield f"In {_of(named, entries)} the set of classes was named beforehand, and is public."
+    planned = _saying(notes, "priced", "as one plan")
+    if planned:
+        yield (
+            f"In {_of(planned, entries)} all rows were one plan, fixed before anything was drawn, "
+            "and cost the pair (epsilon, delta) of its exact worst case, whatever was released."
+        )
     for split, sentence in _ABOUT_SPLITS.items():
         if _saying(notes, "split_by", split):
             yield sentence

@@ -90,7 +90,6 @@ class NoisyMax:
         """What a neighbour moves at most, in units of the noise on a count."""
         return self.weight * self.ballots / self.sigma
 
-
     @property
     def is_gaussian(self) -> bool:
         """Whether as a game it is bounded by the noisy counts: their outcome is less telling.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from secretballot.accounting._budget import Budget, Scope
 from secretballot.accounting._cost import RenyiCost
 from secretballot.accounting._errors import BudgetExceededError
-from secretballot.accounting._gate import Costs, Gate, budget_gates, scope_gates
+from secretballot.accounting._gate import Costs, Gate, budget_gates, level_cost, scope_gates
 from secretballot.accounting._ledger_entry import Totals
 from secretballot.accounting._protocol import ReleaseMechanism, check_groups
 
@@ -98,6 +98,35 @@ class Limits:
             f"The first row does not fit what is left {self._of(gate)}: it can cost "
             f"{gate.shortfall(spent, one)}. Nothing was released or recorded. {remedy}"
         )
+
+    def pairs_left(self, totals: Totals) -> dict[str, tuple[float, float]]:
+        """Return what is left of (epsilon, delta) for each level of a budget of basic composition.
+
+        A scope that is capped at a share of a level's epsilon has that share of its delta.
+        """
+        left = {}
+        for level in self._budget.levels:
+            spent = level_cost(totals.charges, level.name)
+            epsilon = level.epsilon - float(spent.at(math.inf))
+            delta = level.delta - float(spent.delta)
+            cap = None if self._scope is None else self._scope.cap(level.name)
+            if self._scope is not None and cap is not None and cap < level.epsilon:
+                used = level_cost(totals.scopes.get(self._scope.id, {}), level.name)
+                epsilon = min(epsilon, cap - float(used.at(math.inf)))
+                share = cap / level.epsilon
+                delta = min(delta, share * level.delta - float(used.delta))
+            left[level.name] = epsilon, delta
+        return left
+
+    def check_pairs(self, left: Mapping[str, tuple[float, float]]) -> None:
+        """Raise BudgetExceededError if some level has no pair (epsilon, delta) left for a plan."""
+        for level, (epsilon, delta) in left.items():
+            if not (epsilon > 0 and delta > 0):
+                raise BudgetExceededError(
+                    f"No plan fits the (epsilon, delta) = ({max(epsilon, 0):.4g}, "
+                    f"{max(delta, 0):.3g}) that is left to {level!r}. Nothing was released or "
+                    "recorded. Gaussian noise needs some of both."
+                )
 
     def check_room(self, totals: Totals) -> None:
         """Raise BudgetExceededError if nothing is left that noise could be calibrated to."""

@@ -1,0 +1,162 @@
+"""How a release is priced: row by row, or as one plan."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Protocol
+
+from secretballot.accounting._budget import Budget
+from secretballot.accounting._cost import RenyiCost
+from secretballot.accounting._errors import BudgetExceededError
+from secretballot.accounting._game_price import Planned, plan_rows, price_plan
+from secretballot.accounting._ledger_entry import Totals
+from secretballot.accounting._limits import Limits, together
+from secretballot.accounting._protocol import ReleaseMechanism
+
+#: What a sum of pairs may be rounded up by.
+_ROUNDING = 1 - 1e-12
+
+
+class Pricing(Protocol):
+    """What a release of some rows is charged, and how many of them are begun."""
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What is added to the note of the release."""
+
+    def admit_first(self, totals: Totals) -> None:
+        """Raise BudgetExceededError if not even one row fits."""
+
+    def settle(self, outcome: Any) -> None:
+        """Look at the outcome, if what was released decides the charge."""
+
+    def charge(self, totals: Totals) -> tuple[int, dict[str, RenyiCost]]:
+        """Return how many rows are begun, and what they are charged per group."""
+
+
+class RowByRow:
+    """Rows are begun in order while the most that each can cost fits, and pay what they did cost.
+
+    Parallel rows are all begun or none, and cost what the dearest one does.
+    """
+
+    note: dict[str, Any] = {}
+
+    def __init__(
+        self,
+        limits: Limits,
+        mechanism: ReleaseMechanism,
+        n_rows: int,
+        n_columns: int | None,
+        known: Any,
+    ) -> None:
+        self._limits, self._mechanism = limits, mechanism
+        self._n_rows, self._n_columns, self._known = n_rows, n_columns, known
+        self._parallel = mechanism.rows == "parallel"
+        self._most = dict(mechanism.max_cost(n_columns, known))
+        limits.check_most(self._most)
+        for group, there in mechanism.takes_part(n_rows).items():
+            self._most[group] = self._most[group] * there
+        self._gated = together(self._most) if self._parallel else self._most
+
+    def admit_first(self, totals: Totals) -> None:
+        """Raise BudgetExceededError if not even one row fits."""
+        self._limits.admit_first(totals, self._gated)
+
+    def settle(self, outcome: Any) -> None:
+        """Compute what the rows did cost."""
+        self._cost = self._mechanism.cost(outcome, self._known, n_columns=self._n_columns)
+        self._limits.check_cost(self._cost, self._most, self._n_rows)
+
+    def charge(self, totals: Totals) -> tuple[int, dict[str, RenyiCost]]:
+        """Return the longest prefix that fits, and what it did cost."""
+        if self._parallel:
+            charges = together(self._cost)
+            return self._n_rows * self._limits.admit(totals, charges, self._gated, 1), charges
+        begun = self._limits.admit(totals, self._cost, self._gated, self._n_rows)
+        return begun, {group: each[:begun].sum() for group, each in self._cost.items()}
+
+
+class AsOnePlan:
+    """All rows of the longest prefix that fits are begun, and pay one pair (epsilon, delta).
+
+    The plan is fixed by what is left of the budget, before anything is drawn; the pair is charged
+    whatever comes out. It takes the same share of both what is left of epsilon and of delta.
+    """
+
+    note: dict[str, Any] = {"priced": "as one plan"}
+
+    def __init__(
+        self, limits: Limits, mechanism: Planned, n_rows: int, n_columns: int | None, known: Any
+    ) -> None:
+        self._limits, self._mechanism, self._n_rows = limits, mechanism, n_rows
+        self._data: dict[str, Any] = {"n_columns": n_columns, "counts": known}
+        # What is asked for before the draw is asked for again in the ledger's transaction, and
+        # only computed again if another process has spent in between.
+        self._planned = lru_cache(maxsize=4)(self._plan)
+
+    def admit_first(self, totals: Totals) -> None:
+        """Raise BudgetExceededError if not even one row fits."""
+        self._planned(self._left(totals))
+
+    def settle(self, outcome: Any) -> None:
+        """Do nothing: the charge doesn't depend on what was released."""
+
+    def charge(self, totals: Totals) -> tuple[int, dict[str, RenyiCost]]:
+        """Return the longest prefix that fits, and the pair of each level."""
+        return self._planned(self._left(totals))
+
+    def _left(self, totals: Totals) -> tuple[tuple[str, float, float], ...]:
+        return tuple((level, *pair) for level, pair in self._limits.pairs_left(totals).items())
+
+    def _plan(self, left: tuple[tuple[str, float, float], ...]) -> tuple[int, dict[str, RenyiCost]]:
+        epsilon = {level: each for level, each, _ in left}
+        delta = {level: each for level, _, each in left}
+        self._limits.check_pairs({level: (each, d) for level, each, d in left})
+        begun = plan_rows(self._mechanism, self._n_rows, epsilon, delta, **self._data)
+        if not begun:
+            pairs = "; ".join(f"({each:.4g}, {d:.3g}) of {level!r}" for level, each, d in left)
+            raise BudgetExceededError(
+                f"Not even one row fits the (epsilon, delta) that is left: {pairs}. Nothing was "
+                "released or recorded. Use more noise, or accept that this budget is used up."
+            )
+        prices = price_plan(self._mechanism, begun, **self._data)
+        charges = {}
+        for level in epsilon:
+            shares = [
+                price.share(epsilon[level], delta[level])
+                for group, price in prices.items()
+                if group.partition("/")[0] in (level, "*")
+            ]
+            share = min(max(shares), 1.0) * _ROUNDING
+            charges[level] = RenyiCost.from_epsilon_delta(
+                share * epsilon[level], share * delta[level]
+            )
+        return begun, charges
+
+
+def pricing_of(
+    budget: Budget,
+    limits: Limits,
+    mechanism: ReleaseMechanism,
+    n_rows: int,
+    n_columns: int | None,
+    known: Any,
+) -> Pricing:
+    """Return the pricing of a release: as one plan where rows alone can't be added up.
+
+    That is where the budget is one of basic composition, and a row's noise is Gaussian.
+    """
+    if is_plan(budget, mechanism, n_columns):
+        return AsOnePlan(limits, mechanism, n_rows, n_columns, known)  # type: ignore[arg-type]
+    return RowByRow(limits, mechanism, n_rows, n_columns, known)
+
+
+def is_plan(budget: Budget, mechanism: ReleaseMechanism, n_columns: int | None) -> bool:
+    """Whether rows have no pure cost to add up, though the budget is one of pairs."""
+    pairs = all(math.isinf(level.order) for level in budget.levels)
+    if not (pairs and mechanism.rows == "sequential" and hasattr(mechanism, "laws")):
+        return False
+    most = mechanism.max_cost(n_columns, order=math.inf)
+    return any(math.isinf(cost.at(math.inf)) for cost in most.values())
