@@ -11,12 +11,13 @@ WORKERS ?= auto
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo    private labels and a student from the Adult data, with a picture in output/"
+	@echo "make demo    private labels and a student from the Adult data, alike for all and by choice;"
+	@echo "             pictures in output/"
 	@echo "make test    the tests and the examples in the docstrings"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the layout"
 	@echo "make docs    the documentation, in docs/_build/html"
-	@echo "make bench   labels per budget, and speed"
+	@echo "make bench   published tables (their quick versions), labels per budget, and speed"
 	@echo "make audit   the long statistical tests, and the table of audits in docs/"
 
 # Written last, so that an interrupted installation is taken up again.
@@ -31,6 +32,7 @@ $(INSTALLED_DOCS): $(INSTALLED)
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/plot_individual_budgets.py
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -48,8 +50,12 @@ docs: $(INSTALLED_DOCS)
 	$(BIN)/sphinx-build -W --keep-going -q -E -a -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+# Files without __main__ are parts of others; those that know --quick would take hours without it.
 bench: $(INSTALLED)
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do \
+		quick=$$(grep -qe '"--quick"' $$script && echo --quick || true); \
+		echo "== $$script $$quick"; $(BIN)/python $$script $$quick; \
+	done
 
 audit: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

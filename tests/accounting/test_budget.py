@@ -18,7 +18,7 @@ from secretballot.accounting import (
 from secretballot.accounting._budget import best_order, budget_levels
 from secretballot.accounting._conversion import renyi_budget
 from secretballot.accounting._gate import Gate, level_cost
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import GaussianProportions
 
 
 @pytest.mark.parametrize(
@@ -171,4 +171,4 @@ def test_an_infinite_cost_never_fits():
 def test_noise_can_not_repair_an_infinite_cost():
     accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
     with pytest.raises(BudgetExceededError, match="No amount of noise .* leave order=None"):
-        accountant.release(GNMax(sigma=40.0), [[20, 10]])
+        accountant.release(GaussianProportions(sigma=40.0), [[20, 10]])

@@ -27,7 +27,7 @@ def votes_of(ensemble, X):
 
 def train(X, y, estimator=None, index=0):
     stream = Randomness.of(0).teacher(index)
-    shard = Shard(index, np.asarray(X), np.asarray(y), stream)
+    shard = Shard(index, "*", np.asarray(X), np.asarray(y), stream)
     return train_teacher(estimator or LogisticRegression(), shard, CLASSES)
 
 

@@ -90,9 +90,7 @@ register(
         ),
         counts=_VOTES,
         neighbours=tuple(
-            Neighbours(*pair, group)
-            for pair in _MOVED_BALLOTS
-            for group in ("strict/0", "generous")
+            Neighbours(*_MOVED_BALLOTS[-1], group) for group in ("strict/0", "generous")
         ),
     )
 )
