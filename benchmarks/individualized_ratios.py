@@ -1,0 +1,82 @@
+"""What unequal sensitivities cost two groups of equal size; for `individualized.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from individualized_accounting import ACCOUNTINGS
+from individualized_settings import DELTA, MECHANISMS, N_CLASSES, STRICT, Setting
+from individualized_votes import votes_of
+from numpy.typing import NDArray
+
+from secretballot.accounting import RenyiCost
+from secretballot.mechanisms import TakingTurns
+
+LOW, HIGH = "low", "high"
+
+
+def cost_ratios(data: str, seed: int, trees: int, ratios: Iterable[int]) -> dict[str, list[float]]:
+    """Epsilon of the one group over the other's, when the latter has spent log 2.
+
+    The teachers of a plain ensemble are told off in two groups: people who are in a group by chance
+    make teachers like any others. Copies are read off the same votes, as the votes, the noise and
+    the threshold of more teachers all grow by the same factor.
+
+    Returns
+    -------
+    dict of str to list of float
+        For each variant the ratio of costs, one a ratio of sensitivities. Teachers of one group
+        vanish from different rows, which cost differently: a level has spent what its dearest
+        teacher has, and ``"their mean"`` is what its mean teacher has.
+    """
+    ballots = votes_of(Setting(data), seed, trees).ballots
+    found: dict[str, list[float]] = {
+        "upsampling": [],
+        "weighting": [],
+        "vanishing": [],
+        "their mean": [],
+    }
+    for ratio in ratios:
+        weight = {LOW: 2 / (1 + ratio), HIGH: 2 * ratio / (1 + ratio)}
+        mechanism = replace(MECHANISMS[data], weight=weight, bound="papernot")
+        half = len(ballots) // 2
+        whole = np.ones(ballots.shape)
+        found["upsampling"].append(_ratio(ballots, whole, mechanism, data, seed))
+        weights = np.repeat([weight[LOW], weight[HIGH]], [half, len(ballots) - half])[:, None]
+        found["weighting"].append(_ratio(ballots, whole * weights, mechanism, data, seed))
+
+        turns = TakingTurns(
+            mechanism=replace(MECHANISMS[data], bound="papernot").scaled((1 + 1 / ratio) / 2),
+            turns={LOW: (1, ratio), HIGH: (1, 1)},
+        )
+        there = turns.takes_part(ballots.shape[1])
+        for teacher in range(half):
+            whole[teacher] = there[TakingTurns.part(LOW, teacher % ratio, ratio)]
+        found["vanishing"].append(_ratio(ballots, whole, turns, data, seed))
+        found["their mean"].append(_ratio(ballots, whole, turns, data, seed, np.mean))
+    return found
+
+
+def _ratio(
+    ballots: NDArray[np.uint8],
+    weights: NDArray[np.float64],
+    mechanism: Any,
+    data: str,
+    seed: int,
+    over_parts: Callable[..., NDArray[np.float64]] = np.max,
+) -> float:
+    counts = np.stack(
+        [((ballots == code) * weights).sum(axis=0) for code in range(N_CLASSES[data])], axis=1
+    )
+    outcome = mechanism.sample(counts, np.random.default_rng([seed, 5]))
+    spent: dict[str, list[NDArray[np.float64]]] = {LOW: [], HIGH: []}
+    for group, cost in mechanism.cost(outcome, counts).items():
+        total = RenyiCost(np.cumsum(cost.curve, axis=0))
+        epsilon = total.epsilon(DELTA, **ACCOUNTINGS["published"].conversion)
+        spent[HIGH if group == HIGH else LOW].append(epsilon)
+    low, high = (over_parts(spent[group], axis=0) for group in (LOW, HIGH))
+    row = min(int(np.searchsorted(low, STRICT)), len(counts) - 1)
+    return float(high[row] / low[row])

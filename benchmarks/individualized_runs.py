@@ -1,0 +1,236 @@
+"""What labelling under individual budgets gives, setting by setting; for `individualized.py`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from individualized_accounting import ACCOUNTINGS, Prices, Voting, draw, released
+from individualized_settings import MECHANISMS, N_CLASSES, N_TEACHERS, Setting
+from individualized_votes import CACHE, N_PRIVATE, Rows, Votes, model, path_of, rows, votes_of
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from secretballot import Weighting
+from secretballot.accounting import EVERYONE
+
+N_VOTINGS = 5
+GATES = {"gate, known": "data_dependent", "gate, worst": "worst_case"}
+#: Ways to weigh, and the accountings each is tried with: proportional to epsilon as published,
+#: times the level's share of the rows as in the code published with it, or solved so that all
+#: levels run out together.
+RULES = {
+    "proportional": tuple(ACCOUNTINGS),
+    "times share": ("published",),
+    "balanced": tuple(ACCOUNTINGS),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One labelling of the public rows.
+
+    Attributes
+    ----------
+    labels : int
+        Rows answered before a level would exceed its budget.
+    shares : dict of str to float
+        Share of its budget that each level has spent by then.
+    accuracy : float
+        Of the labels, in per cent.
+    student, student_by_class : float, list of float
+        Accuracy of a student on the test rows; None where no student was trained.
+    """
+
+    rule: str
+    accounting: str
+    seed: int
+    voting: int
+    labels: int
+    shares: dict[str, float]
+    accuracy: float | None = None
+    student: float | None = None
+    student_by_class: list[float] | None = None
+
+
+def evaluate(
+    settings: Sequence[Setting], seeds: Sequence[int], trees: int, n_votings: int, n_jobs: int
+) -> dict[Setting, dict[str, Any]]:
+    """Label under all settings that were not yet, and return what each gave.
+
+    Returns
+    -------
+    dict of Setting to dict
+        ``"runs"``, a list of `Run` as plain dicts, and ``"test"``, a list of `test_accuracy`.
+    """
+    paths = {
+        (setting, seed): CACHE
+        / f"{path_of(setting, seed, trees).stem}_{_budgets(setting)}_{n_votings}votings.json"
+        for setting in settings
+        for seed in seeds
+    }
+    tasks = [
+        delayed(_evaluate)(path, setting, seed, trees, n_votings)
+        for (setting, seed), path in sorted(paths.items(), key=lambda item: item[0][0].data)
+        if not path.exists()
+    ]
+    done = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
+    for number, said in enumerate(done, start=1):
+        print(f"[{number}/{len(tasks)}] {said}", flush=True)
+    found: dict[Setting, dict[str, Any]] = {}
+    for (setting, _), path in paths.items():
+        each = json.loads(path.read_text())
+        of_setting = found.setdefault(setting, {"runs": [], "test": []})
+        of_setting["runs"] += each["runs"]
+        of_setting["test"].append(each["test"])
+    return found
+
+
+def _budgets(setting: Setting) -> str:
+    return "-".join(f"{epsilon:.3f}" for epsilon in setting.epsilons)
+
+
+def _evaluate(path: Path, setting: Setting, seed: int, trees: int, n_votings: int) -> str:
+    start = time.perf_counter()
+    found = {
+        "runs": [asdict(run) for run in runs(setting, seed, trees, n_votings)],
+        "test": test_accuracy(setting, seed, trees),
+    }
+    aside = path.with_suffix(f".{os.getpid()}.part")
+    aside.write_text(json.dumps(found))
+    aside.replace(path)
+    return f"{path.stem}: labelled, {time.perf_counter() - start:.0f} s"
+
+
+def runs(setting: Setting, seed: int, trees: int, n_votings: int = N_VOTINGS) -> Iterator[Run]:
+    """Label the public rows of a setting, by each rule and under each accounting."""
+    split = rows(setting.data, seed)
+    votes = votes_of(setting, seed, trees)
+    every = RULES if setting.way == "weighting" else {"": tuple(ACCOUNTINGS)}
+    for rule, accountings in every.items():
+        counts, mechanism = individual(setting, rule, votes, split, seed)
+        names = setting.names if setting.way != "plain" else (EVERYONE,)
+        budgets = dict(zip(names, setting.epsilons, strict=True))
+        prices = {name: Prices(counts, mechanism, ACCOUNTINGS[name]) for name in accountings}
+        for number in range(n_votings):
+            voting = draw(counts, mechanism, [seed, number])
+            for accounting, price in prices.items():
+                stop = price.stop(voting, budgets)
+                accuracy = _accuracy(voting, stop.n_rows, split["public"].y)
+                run = Run(
+                    rule, accounting, seed, number, stop.n_labels, stop.shares, accuracy=accuracy
+                )
+                if accounting == "published" and rule in ("", "proportional"):
+                    student = model(setting.data, trees)
+                    run = _with_student(run, student, voting, stop.n_rows, split)
+                yield run
+        # It decides on each row anew, which takes time; how evenly budgets run out differs little.
+        if setting.way != "plain" and rule != "times share" and seed == 0:
+            for name, accounting in GATES.items():
+                stop = released(setting, accounting, counts, mechanism, seed)
+                yield Run(rule, name, seed, 0, stop.n_labels, stop.shares)
+
+
+def individual(
+    setting: Setting,
+    rule: str,
+    votes: Votes,
+    split: Mapping[str, Rows],
+    seed: int,
+    part: str = "public",
+) -> tuple[NDArray[np.float64], Any]:
+    """Return the counts of some rows and the mechanism that charges each level for them."""
+    plain = MECHANISMS[setting.data]
+    cast = getattr(votes, part)
+    if setting.way == "plain":
+        return cast[EVERYONE], plain
+    individualization = Weighting() if rule == "balanced" else setting.individualization
+    plan = setting.plan(setting.levels(split["private"].y, seed), individualization)
+    mechanism = plan.individualize(plain, N_CLASSES[setting.data])
+    if rule == "times share":
+        mechanism = replace(mechanism, weight=_times_share(mechanism.weight, cast))
+    return plan.add_up(cast, mechanism), mechanism
+
+
+def of_one_mind(setting: Setting, n_votings: int = N_VOTINGS) -> float:
+    """Return the labels that published accounting buys if all teachers agree on every row.
+
+    No votes cost less or pass the threshold more often: it is the most that any teachers get.
+    """
+    n_private, n_classes = N_PRIVATE[setting.data], N_CLASSES[setting.data]
+    mechanism, n_teachers, names = MECHANISMS[setting.data], N_TEACHERS, (EVERYONE,)
+    if setting.way != "plain":
+        levels = setting.levels(np.zeros(n_private), seed=0)
+        plan = setting.plan(levels, setting.individualization)
+        mechanism, names = plan.individualize(mechanism, n_classes), setting.names
+        n_teachers = plan.n_teachers  # their weights add up to their number
+    counts = np.eye(n_classes)[:1] * n_teachers
+    prices = Prices(counts, mechanism, ACCOUNTINGS["published"])
+    budgets = dict(zip(names, setting.epsilons, strict=True))
+    votings = [draw(counts, mechanism, [0, k], passes=20_000) for k in range(n_votings)]
+    return float(np.mean([prices.stop(voting, budgets).n_labels for voting in votings]))
+
+
+def _times_share(
+    weight: Mapping[str, float], votes: Mapping[str, NDArray[np.int64]]
+) -> dict[str, float]:
+    teachers = {name: int(counts[0].sum()) for name, counts in votes.items()}
+    wanted = {name: weight[name] * teachers[name] for name in teachers}
+    total = sum(wanted[name] * teachers[name] for name in teachers)
+    return {name: wanted[name] * sum(teachers.values()) / total for name in teachers}
+
+
+def test_accuracy(setting: Setting, seed: int, trees: int) -> dict[str, list[float]]:
+    """Return accuracy in per cent of single teachers and of their noisy vote: by class, overall."""
+    split = rows(setting.data, seed)
+    votes = votes_of(setting, seed, trees)
+    counts, mechanism = individual(setting, "proportional", votes, split, seed, part="test")
+    truth = split["test"].y
+    cast = sum(votes.test.values())
+    right = {
+        "teachers": cast[np.arange(len(truth)), truth] / cast[0].sum(),
+        "votes": noisy_vote(counts, mechanism, seed) == truth,
+    }
+    by_class = {name: _by_class(each, truth) for name, each in right.items()}
+    return {**by_class, "overall": [100 * float(each.mean()) for each in right.values()]}
+
+
+def _by_class(right: NDArray[Any], truth: NDArray[np.int64]) -> list[float]:
+    return [100 * float(right[truth == code].mean()) for code in np.unique(truth)]
+
+
+def noisy_vote(counts: NDArray[np.int64], mechanism: Any, seed: int) -> NDArray[np.int64]:
+    """Return the noisy winner of every row: a threshold that all rows pass."""
+    everyone = replace(mechanism, threshold=-1e9)
+    return everyone.sample(counts, np.random.default_rng([seed, 3]))
+
+
+def _accuracy(voting: Voting, n_rows: int, truth: NDArray[np.int64]) -> float | None:
+    answered = voting.answered[:n_rows]
+    right = voting.winner[:n_rows] == truth[voting.order[:n_rows]]
+    return 100 * float(right[answered].mean()) if answered.any() else None
+
+
+def _with_student(
+    run: Run, student: Any, voting: Voting, n_rows: int, split: Mapping[str, Rows]
+) -> Run:
+    n_rows = min(n_rows, len(split["public"].y))  # no row is learned from twice
+    chosen = np.flatnonzero(voting.answered[:n_rows])
+    labels, test = voting.winner[chosen], split["test"]
+    if len(np.unique(labels)) < 2:
+        predicted = np.full(len(test.y), labels[0] if len(labels) else 0)
+    else:
+        state = int(np.random.default_rng([run.seed, run.voting, 4]).integers(2**31))
+        names = [name for name in student.get_params() if name.endswith("random_state")]
+        student.set_params(**dict.fromkeys(names, state))
+        predicted = student.fit(split["public"].X[voting.order[chosen]], labels).predict(test.X)
+    right = predicted == test.y
+    return replace(
+        run, student=100 * float(right.mean()), student_by_class=_by_class(right, test.y)
+    )
