@@ -89,8 +89,9 @@ register(
             mechanism=GNMax(sigma=1.5), turns={"strict": (1, 2), "generous": (1, 1)}
         ),
         counts=_VOTES,
-        neighbours=tuple(
-            Neighbours(*_MOVED_BALLOTS[-1], group) for group in ("strict/0", "generous")
+        neighbours=(
+            Neighbours(*_MOVED_BALLOTS[0], "generous"),
+            Neighbours(*_MOVED_BALLOTS[-1], "strict/0"),
         ),
     )
 )
