@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from tests.ensemble.conftest import make_blobs
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.checks._expect import quietly
@@ -26,16 +27,8 @@ VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]
 LEVELS = {"strict": 1.0, "generous": 3.0}
 
 
-def blobs(n_rows, seed=0):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(2, size=n_rows)
-    X = rng.normal(size=(n_rows, 2))
-    X[:, 0] += 4.0 * y - 2.0
-    return X, y
-
-
-X, Y = blobs(400)
-POOL = blobs(50, seed=1)[0]
+X, Y = make_blobs(400)
+POOL = make_blobs(50, seed=1)[0]
 BUDGETS = np.random.default_rng(2).choice(["strict", "generous"], size=400, p=[0.7, 0.3])
 
 
