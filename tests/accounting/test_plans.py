@@ -102,6 +102,14 @@ def test_levels_pay_their_own_pairs():
     assert begun == min(alone)
 
 
+@pytest.mark.parametrize("levels", [{"strict": 1.0}, {"strict": 1.0, "generous": 1.0, "lax": 1.0}])
+def test_every_level_is_charged_and_no_other(levels):
+    accountant = budget({"strict": 0.5, "generous": 1.5})
+    with pytest.raises(ValueError, match="charges (nothing to )?the level '(generous|lax)'"):
+        accountant.release(GNMax(sigma=40, weight=levels), tied(3))
+    assert not accountant.entries()
+
+
 def test_parts_that_sit_out_are_not_charged():
     turns = {"strict": (1, 3), "generous": (1, 1)}
     mechanism = TakingTurns(mechanism=GNMax(sigma=40), turns=turns)

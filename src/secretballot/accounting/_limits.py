@@ -22,6 +22,11 @@ class Limits:
         self._gates = budget_gates(budget)
         self._scope_gates = scope_gates(budget, scope) if scope else []
 
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The names of the budget's levels."""
+        return self._budget.names
+
     def _gates_and_spent(self, totals: Totals) -> Iterator[tuple[Gate, Costs]]:
         for gate in self._gates:
             yield gate, totals.charges

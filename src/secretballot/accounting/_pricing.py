@@ -12,7 +12,7 @@ from secretballot.accounting._errors import BudgetExceededError
 from secretballot.accounting._game_price import Planned, plan_rows, price_plan
 from secretballot.accounting._ledger_entry import Totals
 from secretballot.accounting._limits import Limits, together
-from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.accounting._protocol import ReleaseMechanism, check_groups
 
 #: What a sum of pairs may be rounded up by.
 _ROUNDING = 1 - 1e-12
@@ -91,6 +91,7 @@ class AsOnePlan:
         self, limits: Limits, mechanism: Planned, n_rows: int, n_columns: int | None, known: Any
     ) -> None:
         self._limits, self._mechanism, self._n_rows = limits, mechanism, n_rows
+        check_groups(mechanism.laws(n_columns), limits.levels, "laws()")
         self._data: dict[str, Any] = {"n_columns": n_columns, "counts": known}
         # What is asked for before the draw is asked for again in the ledger's transaction, and
         # only computed again if another process has spent in between.
