@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from tests.ensemble.conftest import make_blobs
 
-from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from secretballot.checks._expect import quietly
 from secretballot.ensemble import (
     PrivateTeacherEnsemble,
@@ -68,7 +68,8 @@ def test_labelling_stops_before_a_level_exceeds_its_own(variant):
     assert 0 < ensemble.n_answered_ < 2000
     shares = [each.share for each in ensemble.accountant.spent().values()]
     assert max(shares) <= 1
-    assert max(shares) > 0.9
+    with pytest.raises(BudgetExceededError):  # and not before it had to
+        ensemble.predict_private(queries[:1])
 
 
 def labels_with(individualization, epsilons):
