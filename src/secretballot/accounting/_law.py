@@ -90,14 +90,6 @@ class NoisyMax:
         """What a neighbour moves at most, in units of the noise on a count."""
         return self.weight * self.ballots / self.sigma
 
-    @property
-    def is_gaussian(self) -> bool:
-        """Whether as a game it is bounded by the noisy counts: their outcome is less telling.
-
-        The vertex argument is about powers of q_k; what a position of a game is worth is no power.
-        """
-        return self.bound == "papernot" or (self.ballots > 1 and self.n_classes != 2)
-
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
         """Return the supremum over all counts."""
         if self.n_classes == 1:
