@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting import EVERYONE, ORDERS
+from secretballot.accounting import ORDERS
+from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import GNMax
 
 SIGMA = 40.0

@@ -57,7 +57,7 @@ def features(n: int, kind: str):
 
 def exact(n: int, gammas):
     """Kernel sums in blocks."""
-    from secretballot.quantification._kernel_sums import kernel_sums
+    from secretballot.quantification.kernels._kernel_sums import kernel_sums
 
     X, _ = bags(n)
     sizes = np.full(N_BAGS * 20, n // N_BAGS // 20)

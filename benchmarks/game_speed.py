@@ -16,8 +16,9 @@ import time
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from secretballot.accounting import EVERYONE, calibrate, price_plan
-from secretballot.accounting._game import FINE
+from secretballot.accounting import calibrate, price_plan
+from secretballot.divergences._groups import EVERYONE
+from secretballot.games._worst_game import FINE
 from secretballot.mechanisms import GNMax
 
 EPSILON, DELTA = 1.0, 1e-5

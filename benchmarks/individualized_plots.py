@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from secretballot.accounting import EVERYONE
+from secretballot.divergences._groups import EVERYONE
 
 TITLES = {"adult": "Adult", "mnist": "MNIST"}
 VARIANTS = {

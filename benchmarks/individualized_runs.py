@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from secretballot import Weighting
-from secretballot.accounting import EVERYONE
+from secretballot.divergences._groups import EVERYONE
 
 N_VOTINGS = 5
 GATES = {"gate, known": "data_dependent", "gate, worst": "worst_case"}

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot import ConfidentGNMax, PrivacyAccountant, Upsampling, Weighting
-from secretballot.ensemble._levels import Levels, check_levels
-from secretballot.ensemble._plan import Plan
+from secretballot.ensemble.individual._levels import Levels, check_levels
+from secretballot.ensemble.individual._plan import Plan
 
 DELTA, N_TEACHERS = 1e-5, 250
 STRICT = float(np.log(2))

@@ -31,7 +31,8 @@ import numpy as np
 from adult_votes import adult_votes
 from numpy.typing import NDArray
 
-from secretballot.accounting import EVERYONE, RenyiCost, plan_rows
+from secretballot.accounting import RenyiCost, plan_rows
+from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
 
 ON_VOTES = ("exact", "game_data_dependent")

@@ -27,9 +27,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.accounting._ledger import Ledger
 from secretballot.datasets import make_votes
 from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import GNMax
 
 PLENTY = 1e6

@@ -28,7 +28,7 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
 )
-from secretballot.quantification._choose_mechanism import Task
+from secretballot.quantification.publishing._choose_mechanism import Task
 
 Setting = dict[str, float]
 DEFAULT: Setting = {"m": 1000, "c": 5, "rho": 0.05, "epsilon": 0.05, "delta": 0.05}

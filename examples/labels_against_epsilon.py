@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from secretballot.accounting import EVERYONE, plan_rows
-from secretballot.accounting._additive_noise import gaussian_delta
+from secretballot.accounting import plan_rows
+from secretballot.divergences._additive_noise import gaussian_delta
+from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import GNMax
 
 SIGMA, DELTA = 40.0, 1e-5

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.accounting._fakes import (
+from tests._fakes import (
     Gaussian,
     Grouped,
     Known,
@@ -317,7 +317,7 @@ def test_a_reader_that_has_read_enough(path):
 
 SPENDING = """
 import sys, time
-from tests.accounting._fakes import basic_budget, spend
+from tests._fakes import basic_budget, spend
 accountant = basic_budget(sys.argv[1], epsilon=10_000.0)
 spend(accountant)
 print("spending", flush=True)

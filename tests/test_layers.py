@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,28 +15,37 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "secretballot"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-# A package may import from packages with a smaller number, and from itself.
+# A folder may import from folders with a smaller number, and from itself.
 LAYERS = {
-    "accounting": 0,
-    "mechanisms": 1,
-    "_sklearn_compat": 1,
-    "ensemble": 2,
-    "quantification": 2,
-    "audit": 3,
-    "datasets": 3,
-    "inspection": 3,
-    "checks": 4,
+    "_errors": 0,
+    "_numbers": 0,
+    "_public": 0,
+    "_tables": 0,
+    "divergences": 1,
+    "games": 2,
+    "ledger": 2,
+    "accounting": 3,
+    "mechanisms": 4,
+    "_sklearn_compat": 4,
+    "ensemble": 5,
+    "quantification": 5,
+    "audit": 6,
+    "datasets": 6,
+    "inspection": 6,
+    "checks": 7,
 }
-# The parts of accounting that hold state: mechanisms know costs and divergences only.
-DOOR = {"_accountant", "_ledger", "_budget", "_scope", "PrivacyAccountant", "Ledger"}
+WITHOUT_SKLEARN = ("divergences", "games", "ledger", "accounting", "mechanisms")
+# A mechanism knows mathematics only: no budget, no file.
+MECHANISMS_KNOW = ("_errors", "_numbers", "_public", "divergences")
 # Functions of mechanisms that draw on public counts of their own making.
 PUBLIC_DRAWS = ("expected_distortion",)
 # Python's own entry points, and the lazy top level that names everything.
-UNLAYERED = {"__init__", "__main__", "cli", "_cli"}
+ENTRIES = ("__init__", "__main__", "_cli")
+MOST_LINES, MEDIAN_LINES, MOST_FILES = 500, 150, 20
 
 
 def owner(path: Path) -> str:
-    """Top-level package (or module) of the library that a file belongs to."""
+    """Top-level folder (or module) of the library that a file belongs to."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
@@ -52,27 +63,55 @@ def imported(path: Path, tree: ast.AST) -> list[tuple[str, int]]:
     return names
 
 
+def is_private(part: str) -> bool:
+    return part.startswith("_") and not part.startswith("__")
+
+
+def border_fault(path: Path, parts: list[str]) -> str | None:
+    """What an import takes from behind another folder's back; None if nothing.
+
+    A folder's private modules are its own and its subfolders'. Everybody else imports what its
+    `__init__` names.
+    """
+    here = path.relative_to(PACKAGE).parent.parts
+    folder: tuple[str, ...] = ()
+    for part in parts:
+        if is_private(part) and here[: len(folder)] != folder:
+            return f"{'.'.join(parts)} is private to {'.'.join(folder)}; import what it exports"
+        if not (PACKAGE / Path(*folder, part)).is_dir():
+            break
+        folder = (*folder, part)
+    exported = parts[len(folder) :]
+    if folder and here[: len(folder)] != folder and exported:
+        package = importlib.import_module(".".join(["secretballot", *folder]))
+        if not hasattr(package, exported[0]):
+            return f"{'.'.join(folder)} exports no {exported[0]}"
+    return None
+
+
 def layer_faults(path: Path, tree: ast.AST) -> list[str]:
     """What a module's imports break; empty if nothing."""
     home, faults = owner(path), []
-    if home in UNLAYERED:
-        return faults
     for name, line in imported(path, tree):
         parts = name.split(".")
         if parts[0] == "sklearn":
-            if home in ("accounting", "mechanisms"):
+            if home in WITHOUT_SKLEARN:
                 faults.append(f"line {line}: {home} knows nothing of scikit-learn")
             if home != "_sklearn_compat" and any(part.startswith("_") for part in parts):
                 faults.append(f"line {line}: {name} is private; go through _sklearn_compat.py")
         # The version is the top level's own; any other name of it is borrowed from a package.
         if parts[0] != "secretballot" or parts[1:] == ["__version__"]:
             continue
-        if len(parts) == 1 or parts[1] not in LAYERS:
+        if fault := border_fault(path, parts[1:]):
+            faults.append(f"line {line}: {fault}")
+        elif home in ENTRIES:
+            continue
+        elif len(parts) == 1 or parts[1] not in LAYERS:
             faults.append(f"line {line}: {name} goes through the top level; name the package")
         elif parts[1] != home and LAYERS[parts[1]] >= LAYERS[home]:
             faults.append(f"line {line}: {home} may not import {parts[1]}")
-        elif home == "mechanisms" and DOOR & set(parts[2:]):
-            faults.append(f"line {line}: a mechanism may not know the accountant")
+        elif home == "mechanisms" and parts[1] not in (*MECHANISMS_KNOW, "mechanisms"):
+            faults.append(f"line {line}: a mechanism may not know {parts[1]}")
     return faults
 
 
@@ -109,7 +148,7 @@ def parsed(path: Path) -> ast.AST:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_module(path):
-    assert owner(path) in LAYERS.keys() | UNLAYERED, "say in LAYERS where this belongs"
+    assert owner(path) in {*LAYERS, *ENTRIES}, "say in LAYERS where this belongs"
     tree = parsed(path)
     assert layer_faults(path, tree) + door_faults(path, tree) == []
 
@@ -123,8 +162,14 @@ def test_module(path):
         (
             "mechanisms/_x.py",
             "from secretballot.accounting import PrivacyAccountant",
-            "may not know the accountant",
+            "may not know accounting",
         ),
+        ("ledger/_x.py", "from secretballot.games import price_plan", "may not import"),
+        ("divergences/_x.py", "from secretballot.ledger import Ledger", "may not import"),
+        ("games/_x.py", "from secretballot.divergences._law import Law", "is private to"),
+        ("_cli.py", "from secretballot.ledger._entry import LedgerEntry", "is private to"),
+        ("ensemble/_x.py", "from secretballot.ensemble.individual._plan import Plan", "is private"),
+        ("ensemble/_x.py", "from secretballot.mechanisms import by_group", "exports no by_group"),
         ("ensemble/_x.py", "import secretballot.quantification", "may not import"),
         ("ensemble/_x.py", "from secretballot import GNMax", "goes through the top level"),
         ("ensemble/_x.py", "from sklearn.utils._tags import Tags", "is private"),
@@ -150,8 +195,10 @@ def test_a_planted_fault_is_found(place, source, message):
 @pytest.mark.parametrize(
     ("place", "source"),
     [
-        ("accounting/_x.py", "from secretballot.accounting._cost import RenyiCost"),
-        ("mechanisms/_x.py", "from ..accounting import RenyiCost"),
+        ("accounting/_x.py", "from secretballot.accounting._gate import Gate"),
+        ("ensemble/individual/_x.py", "from secretballot.ensemble._votes import Votes"),
+        ("ensemble/_x.py", "from secretballot._errors import LedgerError"),
+        ("mechanisms/_x.py", "from ..divergences import RenyiCost"),
         ("_sklearn_compat.py", "from sklearn.utils._tags import Tags"),
         ("mechanisms/_x.py", "def sample(self, counts, rng):\n    self.vote.sample(counts, rng)"),
         ("audit/_x.py", "mechanism.sample(votes, rng)"),
@@ -170,8 +217,23 @@ def length(path: Path) -> int:
 def test_files_are_short():
     folders = ("src", "tests", "examples", "benchmarks", "docs")
     ours = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    assert {str(path.relative_to(ROOT)): length(path) for path in ours if length(path) > 500} == {}
-    assert statistics.median(map(length, MODULES)) < 150
+    long = {str(path.relative_to(ROOT)): length(path) for path in ours}
+    assert {path: lines for path, lines in long.items() if lines > MOST_LINES} == {}
+    assert statistics.median(map(length, MODULES)) < MEDIAN_LINES
+
+
+def test_folders_are_small():
+    modules = Counter(path.parent for path in MODULES if path.name != "__init__.py")
+    assert {str(folder): n for folder, n in modules.items() if n > MOST_FILES} == {}
+
+
+@pytest.mark.parametrize(
+    "package", sorted(PACKAGE.rglob("__init__.py")), ids=lambda p: p.parent.name
+)
+def test_a_folder_says_what_it_is_for(package):
+    sentence = ast.get_docstring(parsed(package)).splitlines()[0]
+    assert sentence.endswith(".")
+    assert len(sentence) > 30
 
 
 # Run in a fresh interpreter: the tests' own has imported everything.
@@ -190,7 +252,7 @@ for name in {needed!r}:
     [
         (
             ["sklearn", "matplotlib", "pandas"],
-            ["secretballot", "secretballot.accounting", "secretballot.mechanisms"],
+            ["secretballot", *(f"secretballot.{name}" for name in WITHOUT_SKLEARN)],
         ),
         (
             ["matplotlib", "pandas"],

@@ -9,11 +9,9 @@ import sys
 from collections.abc import Sequence
 
 from secretballot import __version__
-from secretballot.accounting import LedgerError, PrivacyStatement
-from secretballot.accounting._ledger import Ledger
-from secretballot.accounting._ledger_export import export
-from secretballot.accounting._replay import history, replay
-from secretballot.accounting._tables import mechanism_text, percent, text_table
+from secretballot._tables import mechanism_text, percent, text_table
+from secretballot.accounting import LedgerError, PrivacyStatement, history, replay
+from secretballot.ledger import Ledger, export
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.accounting._fakes import (
+from tests._fakes import (
     Gaussian,
     Grouped,
     Known,
@@ -20,7 +20,6 @@ from tests.accounting._fakes import (
 )
 
 from secretballot.accounting import (
-    EVERYONE,
     ORDERS,
     BudgetExceededError,
     LedgerError,
@@ -30,6 +29,7 @@ from secretballot.accounting import (
     Scope,
 )
 from secretballot.accounting import _random as random
+from secretballot.divergences._groups import EVERYONE
 
 
 @pytest.fixture

@@ -4,16 +4,11 @@ import math
 from dataclasses import dataclass
 
 import pytest
-from tests.accounting._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, votes
+from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, votes
 
-from secretballot.accounting import (
-    EVERYONE,
-    BudgetExceededError,
-    PrivacyAccountant,
-    RenyiCost,
-    calibrate,
-)
-from secretballot.accounting._budget import budget_levels
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, calibrate
+from secretballot.divergences._groups import EVERYONE
+from secretballot.ledger._budget import budget_levels
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])

@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.accounting._fakes import Pure
+from tests._fakes import Pure
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.accounting._ledger import Ledger
 from secretballot.accounting._replay import replay
+from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns
 
 LOG2 = math.log(2)

@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from tests.accounting._fakes import Gaussian, Grouped, Pure, basic_budget, spend, tamper, votes
+from tests._fakes import Gaussian, Grouped, Pure, basic_budget, spend, tamper, votes
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
-from secretballot.accounting._ledger import Ledger
 from secretballot.accounting._replay import replay
+from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 

@@ -5,7 +5,7 @@ import math
 import warnings
 
 import pytest
-from tests.accounting._fakes import Gaussian, Known, Pure, basic_budget, spend, votes
+from tests._fakes import Gaussian, Known, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant, RenyiCost, _accountant, _gate
-from secretballot.accounting._law import NoisyMax
+from secretballot.divergences._law import NoisyMax
 from secretballot.ensemble import _fit_data, _partition
 from secretballot.ensemble._randomness import Randomness
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns

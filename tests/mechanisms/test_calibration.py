@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot import BudgetExceededError, GNMax, PrivacyAccountant, calibrate
-from secretballot.accounting import EVERYONE
+from secretballot.divergences._groups import EVERYONE
 
 
 @pytest.mark.parametrize("n_columns", [2, 3])

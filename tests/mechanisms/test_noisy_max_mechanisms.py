@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from secretballot.accounting import EVERYONE, ORDERS
-from secretballot.accounting._bit import worst_bit
-from secretballot.accounting._exact_max import max_log_probabilities
+from secretballot.accounting import ORDERS
+from secretballot.divergences._bit import worst_bit
+from secretballot.divergences._exact_max import max_log_probabilities
+from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 FINITE = ORDERS[:-1]

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, chi2, kstest
 
-from secretballot.accounting import EVERYONE, ORDERS, PrivacyAccountant, PrivacyLeakWarning
-from secretballot.accounting._dirichlet import dirichlet_delta, dirichlet_renyi
+from secretballot.accounting import ORDERS, PrivacyAccountant, PrivacyLeakWarning
 from secretballot.audit import epsilon_lower_bound
+from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi
+from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import (
     DirichletProportions,
     GaussianProportions,

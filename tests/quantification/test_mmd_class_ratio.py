@@ -20,15 +20,15 @@ from secretballot.quantification import (
     SoftmaxClassRatioEstimator,
     publish_proportions,
 )
-from secretballot.quantification._bag_gram import bag_gram, unmix
-from secretballot.quantification._feature_maps import (
+from secretballot.quantification._simplex_fit import fit_on_simplex
+from secretballot.quantification.kernels._bag_gram import bag_gram, unmix
+from secretballot.quantification.kernels._feature_maps import (
     FourierFeatures,
     NystroemFeatures,
     feature_sums,
 )
-from secretballot.quantification._kernel_sums import kernel_sums, median_gamma
-from secretballot.quantification._simplex_fit import fit_on_simplex
-from secretballot.quantification._sub_bags import cut
+from secretballot.quantification.kernels._kernel_sums import kernel_sums, median_gamma
+from secretballot.quantification.kernels._sub_bags import cut
 
 CENTRES = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
 

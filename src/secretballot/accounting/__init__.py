@@ -1,14 +1,19 @@
-"""What releases cost, what a budget allows, and the ledger that remembers what was spent."""
+"""What releases cost, what a budget allows, and the ledger that remembers what was spent.
 
+What is imported as itself is for other folders of the library, not for users.
+"""
+
+from secretballot._errors import BudgetExceededError, LedgerError, PrivacyLeakWarning
+from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._budget import Scope
 from secretballot.accounting._calibrate import calibrate
-from secretballot.accounting._cost import ORDERS, RenyiCost
-from secretballot.accounting._errors import BudgetExceededError, LedgerError, PrivacyLeakWarning
-from secretballot.accounting._game_price import PlanPrice, plan_rows, price_plan
-from secretballot.accounting._protocol import EVERYONE
+from secretballot.accounting._replay import history as history
+from secretballot.accounting._replay import replay as replay
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
+from secretballot.divergences import EVERYONE, ORDERS, RenyiCost
+from secretballot.games import PlanPrice, plan_rows, price_plan
+from secretballot.ledger import Scope
 
 __all__ = [
     "PrivacyAccountant",
@@ -28,7 +33,4 @@ __all__ = [
     "PrivacyLeakWarning",
 ]
 
-# Errors, pickles and the documentation name the path that users import from.
-for _name in __all__:
-    if hasattr(globals()[_name], "__module__") and not isinstance(globals()[_name], str):
-        globals()[_name].__module__ = __name__
+published(globals())

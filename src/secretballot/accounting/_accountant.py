@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.accounting._budget import Budget, Cap, Scope, budget_levels
+from secretballot._errors import LedgerError, PrivacyLeakWarning
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._calibrate import (
     builder,
@@ -18,13 +18,11 @@ from secretballot.accounting._calibrate import (
     least_noise,
     least_noise_of_plan,
 )
-from secretballot.accounting._errors import LedgerError, PrivacyLeakWarning
-from secretballot.accounting._ledger import Ledger
-from secretballot.accounting._ledger_entry import LedgerEntry, to_json
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._pricing import is_plan, pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
+from secretballot.ledger import Budget, Cap, Ledger, LedgerEntry, Scope, budget_levels, to_json
 
 M = TypeVar("M", bound=ReleaseMechanism)
 

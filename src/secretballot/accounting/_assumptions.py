@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from secretballot.accounting._budget import Budget
-from secretballot.accounting._ledger_entry import LedgerEntry
+from secretballot.ledger import Budget, LedgerEntry
 
 UNITS = {
     "row": "one row of the private data",

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from secretballot.accounting._budget import ONLY_LEVEL, LevelBudget
-from secretballot.accounting._errors import LedgerError
-from secretballot.accounting._ledger import Ledger
-from secretballot.accounting._ledger_entry import LedgerEntry
+from secretballot._errors import LedgerError
 from secretballot.accounting._replay import history
 from secretballot.accounting._report import (
     PrivacyRemaining,
@@ -18,6 +15,7 @@ from secretballot.accounting._report import (
     spent_on,
 )
 from secretballot.accounting._statement import PrivacyStatement
+from secretballot.ledger import ONLY_LEVEL, Ledger, LedgerEntry, LevelBudget
 
 
 class BudgetHandle:

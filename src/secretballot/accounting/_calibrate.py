@@ -8,13 +8,10 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, cast, get_args
 
-from secretballot.accounting._budget import Budget, LevelBudget, budget_levels
-from secretballot.accounting._game import Fineness
-from secretballot.accounting._game_calibrate import least_plan_noise
-from secretballot.accounting._game_price import Planned, plan_share
-from secretballot.accounting._ledger_entry import Totals
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.games import Fineness, Planned, least_plan_noise, plan_share
+from secretballot.ledger import Budget, LevelBudget, Totals, budget_levels
 
 M = TypeVar("M", bound=ReleaseMechanism)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from secretballot.accounting._budget import Budget, Scope, best_order, gate_budget
-from secretballot.accounting._cost import RenyiCost
-from secretballot.accounting._protocol import EVERYONE, split_group
-
-Costs = Mapping[str, RenyiCost]
+from secretballot.divergences import (
+    EVERYONE,
+    Costs,
+    RenyiCost,
+    best_order,
+    gate_budget,
+    is_member,
+    level_cost,
+)
+from secretballot.ledger import Budget, Scope
 
 #: What is left free when noise is calibrated, relative to the room: sums of very many rows are
 #: rounded, and the last row must still fit.
@@ -23,21 +27,6 @@ CALIBRATION_MARGIN = 1e-9
 #: A smaller share of a budget is what calibration and rounding left over: it would buy answers
 #: under thirty times the noise.
 WORTH_SPENDING = 1e-3
-
-
-def level_cost(charges: Costs, level: str) -> RenyiCost:
-    """Return what a level has spent: its own and everyone's charges, and its dearest member's."""
-    total = RenyiCost.zero()
-    for group in (EVERYONE, level):
-        if group in charges:
-            total = total + charges[group]
-    members = [cost for group, cost in charges.items() if _is_member(group, level)]
-    return total + reduce(RenyiCost.parallel, members) if members else total
-
-
-def _is_member(group: str, level: str) -> bool:
-    owner, member = split_group(group)
-    return owner == level and bool(member)
 
 
 def _prefix(base: float, cost: Any, most: Any, limit: float, n_rows: int) -> int:
@@ -81,11 +70,11 @@ class Gate:
 
         base = float(shared(spent))
         common = [shared(load) for load in loads]
-        named = {g for load in loads for g in load if _is_member(g, self.level)}
+        named = {g for load in loads for g in load if is_member(g, self.level)}
         idle = [
             float(value(cost))
             for group, cost in spent.items()
-            if _is_member(group, self.level) and group not in named
+            if is_member(group, self.level) and group not in named
         ]
         yield base + max(idle, default=0.0), common
         for group in named:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from secretballot.accounting._budget import Budget, Scope
-from secretballot.accounting._cost import RenyiCost
-from secretballot.accounting._errors import BudgetExceededError
-from secretballot.accounting._gate import Costs, Gate, budget_gates, level_cost, scope_gates
-from secretballot.accounting._ledger_entry import Totals
-from secretballot.accounting._protocol import ReleaseMechanism, check_groups
+from secretballot._errors import BudgetExceededError
+from secretballot.accounting._gate import Gate, budget_gates, scope_gates
+from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.divergences import Costs, RenyiCost, check_groups, level_cost
+from secretballot.ledger import Budget, Scope, Totals
 
 
 class Limits:

@@ -6,13 +6,12 @@ import math
 from functools import lru_cache
 from typing import Any, Protocol
 
-from secretballot.accounting._budget import Budget
-from secretballot.accounting._cost import RenyiCost
-from secretballot.accounting._errors import BudgetExceededError
-from secretballot.accounting._game_price import Planned, plan_rows, price_plan
-from secretballot.accounting._ledger_entry import Totals
+from secretballot._errors import BudgetExceededError
 from secretballot.accounting._limits import Limits, together
-from secretballot.accounting._protocol import ReleaseMechanism, check_groups
+from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.divergences import RenyiCost, check_groups
+from secretballot.games import Planned, plan_rows, price_plan
+from secretballot.ledger import Budget, Totals
 
 #: What a sum of pairs may be rounded up by.
 _ROUNDING = 1 - 1e-12

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.accounting._cost import RenyiCost
-
-#: The group of a cost that every level of a budget pays alike.
-EVERYONE = "*"
-
-#: Between a level and one of its members in the name of a group.
-MEMBER_SEPARATOR = "/"
-
-Costs = dict[str, RenyiCost]
+from secretballot.divergences import Costs
 
 
 class ReleaseMechanism(Protocol):
@@ -77,27 +68,4 @@ def check_mechanism(mechanism: object, relation: str) -> None:
             f"mechanism={mechanism!r} is proven for the relation(s) "
             f"{', '.join(sorted(relations))}, but this budget protects under "
             f"relation={relation!r}; use a mechanism proven for it, or another accountant."
-        )
-
-
-def split_group(group: str) -> tuple[str, str]:
-    """Return the level of a group and its member, ``""`` for the level itself."""
-    level, _, member = group.partition(MEMBER_SEPARATOR)
-    return level, member
-
-
-def check_groups(groups: Iterable[str], levels: Collection[str], source: str) -> None:
-    """Refuse costs of levels that the budget doesn't have, or that forget one it has."""
-    charged = {split_group(group)[0] for group in groups}
-    unknown = sorted(charged - {EVERYONE, *levels})
-    if unknown:
-        raise ValueError(
-            f"{source} charges the level {unknown[0]!r}, which this budget does not have; its "
-            f"levels are {', '.join(map(repr, levels))}."
-        )
-    left_out = [level for level in levels if level not in charged]
-    if left_out and EVERYONE not in charged:
-        raise ValueError(
-            f"{source} charges nothing to the level {left_out[0]!r} of this budget; a mechanism "
-            f"has to say what every level pays ({EVERYONE!r} stands for all alike)."
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.accounting._errors import PrivacyLeakWarning
+from secretballot._errors import PrivacyLeakWarning
 
 _warned = False
 

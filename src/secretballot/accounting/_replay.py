@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from secretballot.accounting._budget import Budget, Scope
-from secretballot.accounting._errors import LedgerError
-from secretballot.accounting._gate import Costs, Gate, budget_gates, level_cost, scope_gates
-from secretballot.accounting._ledger import Ledger
-from secretballot.accounting._ledger_entry import LedgerEntry, Totals
+from secretballot._errors import LedgerError
+from secretballot.accounting._gate import Gate, budget_gates, scope_gates
 from secretballot.accounting._report import PrivacySpent, spent_on
+from secretballot.divergences import Costs, level_cost
+from secretballot.ledger import Budget, Ledger, LedgerEntry, Scope, Totals
 
 #: Rows are added in another order here than where they were let through.
 _ROUNDING = 1e-9

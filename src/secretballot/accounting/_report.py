@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from secretballot.accounting._budget import Budget, LevelBudget
-from secretballot.accounting._cost import RenyiCost
-from secretballot.accounting._gate import level_cost
-from secretballot.accounting._ledger_entry import Totals
-from secretballot.accounting._tables import html_table
+from secretballot._tables import html_table
+from secretballot.divergences import RenyiCost, level_cost
+from secretballot.ledger import Budget, LevelBudget, Totals
 
 
 @dataclass(frozen=True, kw_only=True)

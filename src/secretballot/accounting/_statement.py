@@ -10,11 +10,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
-from secretballot.accounting._ledger import Ledger
-from secretballot.accounting._ledger_entry import LedgerEntry
-from secretballot.accounting._replay import history
-from secretballot.accounting._tables import (
+from secretballot._tables import (
     WITHHELD,
     html_table,
     mechanism_text,
@@ -22,6 +18,9 @@ from secretballot.accounting._tables import (
     plain_number,
     text_table,
 )
+from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
+from secretballot.accounting._replay import history
+from secretballot.ledger import Ledger, LedgerEntry
 
 _LEVELS = ("level", "epsilon", "delta", "Renyi order", "share spent", "epsilon so far")
 _RELEASED = ("what", "rows", "releases", "first", "last", "noise")

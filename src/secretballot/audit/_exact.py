@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.accounting._divergence import renyi_divergence
+from secretballot.divergences import renyi_divergence
 
 Floats = NDArray[np.float64]
 

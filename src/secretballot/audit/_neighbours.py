@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from secretballot.accounting import EVERYONE, RenyiCost
-from secretballot.accounting._protocol import split_group
+from secretballot.accounting import RenyiCost
+from secretballot.divergences import EVERYONE, split_group
 
 
 class Neighbours(NamedTuple):

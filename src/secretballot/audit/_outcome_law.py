@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from secretballot.accounting._exact_max import max_log_probabilities
+from secretballot.divergences import max_log_probabilities
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 

@@ -4,6 +4,7 @@ Register an example of your own mechanism and run `check_mechanism` on it; in py
 over ``mechanism_checks()``.
 """
 
+from secretballot._public import published
 from secretballot.checks._audit_table import audit_table
 from secretballot.checks._bag_estimator import bag_estimator_checks, check_bag_estimator
 from secretballot.checks._ensemble import check_ensemble, ensemble_checks
@@ -23,5 +24,4 @@ __all__ = [
     "registered",
 ]
 
-for _name in __all__:
-    globals()[_name].__module__ = __name__
+published(globals())

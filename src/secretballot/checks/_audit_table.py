@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.accounting._tables import mechanism_text
-from secretballot.audit import Audit, Neighbours, exact_epsilon, outcome_law
-from secretballot.audit._exact import composed
+from secretballot._tables import mechanism_text
+from secretballot.audit import Audit, Neighbours, composed, exact_epsilon, outcome_law
 from secretballot.checks._budgets import own_delta
 from secretballot.checks._ensemble_examples import ESTIMATORS, make_ensemble
 from secretballot.checks._ensemble_neighbours import audit_ensemble

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.accounting import EVERYONE, PrivacyAccountant, PrivacySpent, RenyiCost
-from secretballot.accounting._gate import level_cost
-from secretballot.accounting._protocol import split_group
+from secretballot.accounting import PrivacyAccountant, PrivacySpent, RenyiCost
 from secretballot.checks._expect import quietly
 from secretballot.checks._registry import MechanismExample
+from secretballot.divergences import EVERYONE, level_cost, split_group
 
 _PLENTY = 1e9
 ROUNDING = 1 + 1e-9

@@ -12,8 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.checks._expect import quietly
-from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ensemble._votes import collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
 
 #: Takes an accountant, or None, and returns an unfitted ensemble of six teachers.
 Make = Callable[[PrivacyAccountant | None], Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.accounting._gate import level_cost
 from secretballot.checks._budgets import (
     ROUNDING,
     below,
@@ -17,6 +16,7 @@ from secretballot.checks._budgets import (
     spent_by_level,
 )
 from secretballot.checks._registry import MechanismExample
+from secretballot.divergences import level_cost
 
 
 def check_charges_no_more_than_its_most(example: MechanismExample) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._gate import Costs, level_cost
 from secretballot.checks._budgets import (
     ROUNDING,
     budget_for_rows,
@@ -25,6 +24,7 @@ from secretballot.checks._budgets import (
 )
 from secretballot.checks._expect import refused
 from secretballot.checks._registry import MechanismExample
+from secretballot.divergences import Costs, level_cost
 
 
 def check_answers_only_what_was_paid_for(example: MechanismExample) -> None:

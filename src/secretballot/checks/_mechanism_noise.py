@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, rankdata
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.audit import Audit, audit_epsilon, outcome_law
-from secretballot.audit._draws import Draw, in_blocks, mechanism_draws
-from secretballot.audit._neighbours import Neighbours, as_neighbours, charged_to
-from secretballot.checks._budgets import (
-    budget_of,
-    mechanism_counts,
-    n_columns,
-    own_delta,
-    pay,
+from secretballot.audit import (
+    Audit,
+    Draw,
+    Neighbours,
+    as_neighbours,
+    audit_epsilon,
+    charged_to,
+    in_blocks,
+    mechanism_draws,
+    outcome_law,
 )
+from secretballot.checks._budgets import budget_of, mechanism_counts, n_columns, own_delta, pay
 from secretballot.checks._registry import MechanismExample
 
 AUDIT_DELTA = 1e-2

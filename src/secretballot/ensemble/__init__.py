@@ -1,12 +1,15 @@
-"""Teachers on private shards, their votes, and the student that learns from what is released."""
+"""Teachers on private shards, their votes, and the student that learns from what is released.
 
+What is imported as itself is for other folders of the library, not for users.
+"""
+
+from secretballot._public import published
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._student import PublicStudent
-from secretballot.ensemble._upsampling import Upsampling
-from secretballot.ensemble._vanishing import Vanishing
-from secretballot.ensemble._weighting import Weighting
+from secretballot.ensemble._votes import collect_votes as collect_votes
+from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 
 __all__ = [
     "PrivateLabels",
@@ -18,7 +21,4 @@ __all__ = [
     "Weighting",
 ]
 
-for _name in __all__:
-    # Users see, and pickles name, the public path.
-    globals()[_name].__module__ = __name__
-del _name
+published(globals())

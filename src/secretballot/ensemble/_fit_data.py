@@ -15,12 +15,11 @@ from sklearn.utils.validation import validate_data
 
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._classes import declared_classes, encode, learned_classes
-from secretballot.ensemble._levels import Levels, check_levels
 from secretballot.ensemble._parties import check_parties, parties_classes, shared_attribute
 from secretballot.ensemble._partition import PrivateRows, Shards, partition_rows
-from secretballot.ensemble._plan import Plan
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble.individual import Levels, Plan, check_levels
 
 
 @dataclass(frozen=True)

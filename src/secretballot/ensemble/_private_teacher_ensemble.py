@@ -40,10 +40,8 @@ from secretballot.ensemble._student import fit_student
 from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
 from secretballot.ensemble._tags import combine_tags
 from secretballot.ensemble._teachers import train_teachers
-from secretballot.ensemble._upsampling import Upsampling
-from secretballot.ensemble._vanishing import Vanishing
 from secretballot.ensemble._votes import GroupVotes, Tally, collect_votes
-from secretballot.ensemble._weighting import Weighting
+from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.mechanisms import GNMax
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._sklearn_compat import _num_samples
-from secretballot.accounting import EVERYONE
+from secretballot.divergences import EVERYONE
 from secretballot.ensemble._classes import encode
 from secretballot.ensemble._tasks import batches, run_tasks
 

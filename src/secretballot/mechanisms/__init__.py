@@ -1,11 +1,18 @@
-"""Mechanisms: how votes or counts become a private answer, and what that costs."""
+"""Mechanisms: how votes or counts become a private answer, and what that costs.
 
+What is imported as itself is for other folders of the library, not for users.
+"""
+
+from secretballot._public import published
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
 from secretballot.mechanisms._gaussian_proportions import GaussianProportions
 from secretballot.mechanisms._laplace_prior_proportions import LaplacePriorProportions
 from secretballot.mechanisms._laplace_proportions import LaplaceProportions
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
+from secretballot.mechanisms._proportions import Proportions as Proportions
+from secretballot.mechanisms._proportions import check_count as check_count
+from secretballot.mechanisms._proportions import check_not_negative as check_not_negative
 from secretballot.mechanisms._taking_turns import TakingTurns
 
 __all__ = [
@@ -20,6 +27,4 @@ __all__ = [
     "TakingTurns",
 ]
 
-for _name in __all__:
-    if _name != "UNANSWERED":
-        globals()[_name].__module__ = __name__
+published(globals())

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.accounting import EVERYONE, RenyiCost
-from secretballot.accounting._law import Law, most, spent
+from secretballot.divergences import EVERYONE, Law, RenyiCost, most, spent
 
 
 class Mechanism(ABC):

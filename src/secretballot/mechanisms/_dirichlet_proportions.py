@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
-from secretballot.accounting import PrivacyLeakWarning
-from secretballot.accounting._cost import Floats
-from secretballot.accounting._dirichlet import dirichlet_tail
-from secretballot.accounting._least_distortion import check_pair, sharpest
+from secretballot._errors import PrivacyLeakWarning
+from secretballot.divergences import Floats, check_pair, dirichlet_tail, sharpest
 from secretballot.mechanisms._base import check_positive
 from secretballot.mechanisms._proportion_moves import DirichletMove
 from secretballot.mechanisms._proportions import (

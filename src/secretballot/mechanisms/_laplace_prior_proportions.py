@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from secretballot.accounting._cost import Floats
+from secretballot.divergences import Floats
 from secretballot.mechanisms._laplace_proportions import LaplaceProportions
 from secretballot.mechanisms._proportions import on_simplex
 

@@ -8,8 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.accounting._cost import Floats
-from secretballot.accounting._least_distortion import check_pair, sharpest
+from secretballot.divergences import Floats, check_pair, sharpest
 from secretballot.mechanisms._base import check_positive
 from secretballot.mechanisms._proportion_moves import LaplaceMove
 from secretballot.mechanisms._proportions import Proportions, centred, noisy_counts, on_simplex

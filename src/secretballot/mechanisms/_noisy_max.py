@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting._law import Bound, Law, NoisyBit, NoisyMax, Step, check_bound
+from secretballot.divergences import Bound, Law, NoisyBit, NoisyMax, Step, check_bound
 from secretballot.mechanisms._base import Mechanism, check_positive, check_whole, paired
 
 #: Outcome of a row that was not answered.

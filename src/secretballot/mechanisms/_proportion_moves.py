@@ -10,11 +10,17 @@ from typing import Protocol
 
 import numpy as np
 
-from secretballot.accounting._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
-from secretballot.accounting._bit import gaussian_bound
-from secretballot.accounting._cost import ORDERS, Floats
-from secretballot.accounting._dirichlet import dirichlet_delta, dirichlet_renyi
-from secretballot.accounting._law import Move
+from secretballot.divergences import (
+    ORDERS,
+    Floats,
+    Move,
+    dirichlet_delta,
+    dirichlet_renyi,
+    gaussian_bound,
+    gaussian_delta,
+    laplace_delta,
+    laplace_renyi,
+)
 
 _Orders = tuple[float, ...] | None
 

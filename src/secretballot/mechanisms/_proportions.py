@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.accounting import EVERYONE, RenyiCost
-from secretballot.accounting._cost import Floats
-from secretballot.accounting._law import Law, Step
+from secretballot.divergences import EVERYONE, Floats, Law, RenyiCost, Step
 from secretballot.mechanisms._base import Mechanism, check_positive
 from secretballot.mechanisms._proportion_moves import ProportionMove
 

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting import EVERYONE
-from secretballot.accounting._law import Law
-from secretballot.accounting._protocol import MEMBER_SEPARATOR
+from secretballot.divergences import EVERYONE, MEMBER_SEPARATOR, Law
 from secretballot.mechanisms._base import Mechanism
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.quantification._bags import Bags
-from secretballot.quantification._published_proportions import PublishedProportions
+from secretballot.quantification.publishing import PublishedProportions
 
 #: How far from one the proportions of a bag may add up to: rounding of published figures.
 SUM_TOLERANCE = 1e-3

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
-from secretballot.quantification._bag_gram import bag_gram, unmix
 from secretballot.quantification._bag_input import (
     KnownProportions,
     check_bags,
@@ -22,17 +21,20 @@ from secretballot.quantification._bag_input import (
     raw_bags,
     stack,
 )
-from secretballot.quantification._choose_kernel import choose_kernel
-from secretballot.quantification._embedding import (
-    FeatureEmbedding,
-    KernelEmbedding,
-    explicit_features,
-)
-from secretballot.quantification._kernel_sums import median_gamma
 from secretballot.quantification._ratio_diagnostics import diagnose
 from secretballot.quantification._ratio_interval import RatioInterval, bootstrap
 from secretballot.quantification._simplex_fit import fit_on_simplex
-from secretballot.quantification._sub_bags import SubBags, cut
+from secretballot.quantification.kernels import (
+    FeatureEmbedding,
+    KernelEmbedding,
+    SubBags,
+    bag_gram,
+    choose_kernel,
+    cut,
+    explicit_features,
+    median_gamma,
+    unmix,
+)
 
 #: Bandwidths tried, as multiples of the median heuristic; doubling makes each kernel the square of
 #: the one before. Best in our measurements were 4 to 8.

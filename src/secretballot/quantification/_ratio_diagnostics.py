@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.quantification._bag_gram import Products, bag_gram
 from secretballot.quantification._bag_input import KnownProportions
 from secretballot.quantification._simplex_fit import sum_zero
-from secretballot.quantification._sub_bags import SubBags
+from secretballot.quantification.kernels import Products, SubBags, bag_gram
 
 #: Standard errors; the direction was picked as the hardest, which makes it look harder.
 _SIGNIFICANT = 2.0

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from secretballot.quantification._bag_gram import Products, bag_gram, unmix
 from secretballot.quantification._bag_input import KnownProportions
 from secretballot.quantification._simplex_fit import fit_on_simplex, sum_zero
-from secretballot.quantification._sub_bags import SubBags
+from secretballot.quantification.kernels import Products, SubBags, bag_gram, unmix
 
 
 class RatioInterval(NamedTuple):

@@ -26,8 +26,7 @@ from secretballot.quantification._bag_softmax import (
     fit_softmax,
     lift,
 )
-from secretballot.quantification._embedding import explicit_features
-from secretballot.quantification._kernel_sums import median_gamma
+from secretballot.quantification.kernels import explicit_features, median_gamma
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)

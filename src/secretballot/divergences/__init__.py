@@ -1,0 +1,79 @@
+"""What an outcome reveals: Renyi costs, and the divergences that they are made of.
+
+Mathematics only: nothing here knows a budget or a file.
+"""
+
+from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
+from secretballot.divergences._bit import gaussian_bound
+from secretballot.divergences._conversion import best_order, gate_budget, renyi_budget
+from secretballot.divergences._cost import RenyiCost
+from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
+from secretballot.divergences._divergence import renyi_divergence
+from secretballot.divergences._exact_max import max_log_probabilities
+from secretballot.divergences._groups import (
+    EVERYONE,
+    MEMBER_SEPARATOR,
+    Costs,
+    check_groups,
+    is_member,
+    level_cost,
+    split_group,
+)
+from secretballot.divergences._law import (
+    Bound,
+    Law,
+    Move,
+    NoisyBit,
+    NoisyMax,
+    Step,
+    check_bound,
+    most,
+    spent,
+)
+from secretballot.divergences._least_distortion import check_pair, sharpest
+from secretballot.divergences._orders import ORDERS, Floats, order_index
+from secretballot.divergences._quadrature import MOST_NODES, Quadrature
+from secretballot.divergences._worst_max import three_outcomes
+
+__all__ = [
+    "Bound",
+    "Costs",
+    "EVERYONE",
+    "Floats",
+    "Law",
+    "MEMBER_SEPARATOR",
+    "MOST_NODES",
+    "Move",
+    "NoisyBit",
+    "NoisyMax",
+    "ORDERS",
+    "Quadrature",
+    "RenyiCost",
+    "Step",
+    "best_order",
+    "check_bound",
+    "check_groups",
+    "check_pair",
+    "dirichlet_delta",
+    "dirichlet_renyi",
+    "dirichlet_tail",
+    "gate_budget",
+    "gaussian_bound",
+    "gaussian_delta",
+    "is_member",
+    "laplace_delta",
+    "laplace_renyi",
+    "level_cost",
+    "max_log_probabilities",
+    "most",
+    "order_index",
+    "renyi_budget",
+    "renyi_divergence",
+    "sharpest",
+    "spent",
+    "split_group",
+    "three_outcomes",
+]
+
+# Users import it from there, whichever folder was imported first.
+RenyiCost.__module__ = "secretballot.accounting"

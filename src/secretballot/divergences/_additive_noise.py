@@ -1,0 +1,77 @@
+"""What counts with Laplace or Gaussian noise reveal, at an epsilon and as a Renyi curve."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from secretballot.divergences._orders import ORDERS, Floats
+
+_ERROR = 1e-13
+#: What a probability that underflows is rounded up to.
+_TINY = 1e-300
+
+
+def gaussian_delta(ratio: float, epsilon: float) -> float:
+    """Least delta at `epsilon` of the Gaussian mechanism, rounded up.
+
+    Parameters
+    ----------
+    ratio : float
+        L2 sensitivity over the noise's standard deviation.
+    epsilon : float
+
+    References
+    ----------
+    Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy" (ICML 2018),
+    Theorem 8.
+    """
+    here = ndtr(ratio / 2 - epsilon / ratio)
+    there = math.exp(min(epsilon + log_ndtr(-ratio / 2 - epsilon / ratio), 0.0))
+    return float(min(max(here - there, 0.0) + _ERROR * here + _TINY, 1.0))
+
+
+def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
+    """Least delta at `epsilon` of Laplace noise on one count or on two, rounded up.
+
+    Parameters
+    ----------
+    ratio : float
+        Change of each count between neighbours over the noise's scale.
+    epsilon : float
+    n_counts : {1, 2}
+        Counts that change.
+
+    Notes
+    -----
+    One count: 1 - e^(-u/2) with u = ratio - epsilon; two: 1 - (1 + u/4) e^(-u/2) with
+    u = 2 ratio - epsilon, the convolution of two losses that are ratio with probability 1/2 and
+    else have density e^((l - ratio)/2)/4. Nothing where u <= 0: that is pure privacy.
+    """
+    beyond = n_counts * ratio - epsilon
+    # A noise scale of n/epsilon is pure whatever the last digit of the product.
+    if beyond <= 4e-16 * epsilon:
+        return 0.0
+    delta = -math.expm1(-beyond / 2)
+    if n_counts == 2:
+        delta -= beyond / 4 * math.exp(-beyond / 2)
+    return min(delta * (1 + _ERROR) + 1e-17, 1.0)
+
+
+def laplace_renyi(ratio: float, n_counts: int, orders: Floats = ORDERS) -> Floats:
+    """Renyi divergence of Laplace noise on one count or on two, rounded up.
+
+    References
+    ----------
+    Mironov, "Renyi Differential Privacy" (2017), Proposition 6.
+    """
+    curve = np.full(len(orders), ratio)
+    finite = np.isfinite(orders)
+    a = orders[finite]
+    moment = np.logaddexp(
+        np.log(a / (2 * a - 1)) + (a - 1) * ratio, np.log((a - 1) / (2 * a - 1)) - a * ratio
+    )
+    curve[finite] = np.minimum((np.maximum(moment, 0.0) + 1e-15) / (a - 1), ratio)
+    return n_counts * curve * (1 + _ERROR)

@@ -1,0 +1,171 @@
+"""What a release costs: a Renyi curve on one shared grid of orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from secretballot.divergences._conversion import epsilon_at_orders
+from secretballot.divergences._orders import ORDERS, Floats, order_index
+
+Conversion = Literal["cks", "mironov"]
+
+
+class RenyiCost:
+    """The privacy cost of one release, or of each row of a batch.
+
+    A curve of Renyi divergences on the shared grid of orders, and an approximation delta: the
+    release is ``delta``-approximate ``(order, curve)``-Renyi differentially private at every order.
+
+    Parameters
+    ----------
+    curve : array-like of shape (..., n_orders)
+        Non-negative divergence bounds at `secretballot.accounting.ORDERS`, in nats. Leading axes
+        are a batch (the rows of an outcome).
+    delta : array-like of shape (...), default=0.0
+        Probability of failure on top of the curve.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative or not a number, or the last axis is not the grid's.
+
+    Examples
+    --------
+    >>> from secretballot.accounting import ORDERS, RenyiCost
+    >>> gaussian = RenyiCost(ORDERS / (2 * 40**2))
+    >>> round(float((100 * gaussian).epsilon(delta=1e-5)), 3)
+    1.012
+    """
+
+    __slots__ = ("curve", "delta")
+    # numpy leaves ``array * cost`` to `__rmul__`.
+    __array_ufunc__ = None
+
+    curve: Floats
+    delta: Floats
+
+    def __init__(self, curve: ArrayLike, delta: ArrayLike = 0.0) -> None:
+        values = np.asarray(curve, dtype=np.float64)
+        failure = np.asarray(delta, dtype=np.float64)
+        if values.ndim == 0 or values.shape[-1] != len(ORDERS):
+            raise ValueError(
+                f"curve has shape {values.shape}; its last axis must hold {len(ORDERS)} orders."
+            )
+        # min() is one pass without a temporary, and a NaN anywhere makes it NaN.
+        for name, array in (("curve", values), ("delta", failure)):
+            if array.size and not array.min() >= 0:
+                raise ValueError(f"{name} must be non-negative and not NaN.")
+        object.__setattr__(self, "curve", values)
+        object.__setattr__(self, "delta", np.broadcast_to(failure, values.shape[:-1]))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"RenyiCost is immutable; cannot set {name!r}.")
+
+    def __reduce__(self) -> tuple[type[RenyiCost], tuple[Floats, Floats]]:
+        return RenyiCost, (self.curve, self.delta)
+
+    @classmethod
+    def zero(cls) -> RenyiCost:
+        """Return the cost of releasing nothing."""
+        return cls(np.zeros(len(ORDERS)))
+
+    @classmethod
+    def from_epsilon_delta(cls, epsilon: float, delta: float = 0.0) -> RenyiCost:
+        """Return the cost of a release known only to be (``epsilon``, ``delta``)-DP.
+
+        Pure DP bounds every order by ``min(epsilon, order * epsilon**2 / 2)`` (Bun and Steinke,
+        2016, Proposition 3.3); `delta` is the approximation.
+        """
+        finite = np.minimum(epsilon, ORDERS[:-1] * epsilon**2 / 2)
+        return cls(np.append(finite, epsilon), delta)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the batch; ``()`` for a single release."""
+        return self.curve.shape[:-1]
+
+    def at(self, order: float) -> Floats:
+        """Divergence at one order of the grid, shape of the batch."""
+        return self.curve[..., order_index(order)]
+
+    def __getitem__(self, rows: Any) -> RenyiCost:
+        return RenyiCost(self.curve[rows], self.delta[rows])
+
+    def __add__(self, other: RenyiCost) -> RenyiCost:
+        """Sequential composition: curves and approximation deltas add."""
+        if not isinstance(other, RenyiCost):
+            return NotImplemented
+        return RenyiCost(self.curve + other.curve, self.delta + other.delta)
+
+    def __mul__(self, count: ArrayLike) -> RenyiCost:
+        """``count`` such releases one after the other; an array makes a batch."""
+        times = np.asarray(count, dtype=np.float64)
+        if times.size and not times.min() >= 0:
+            raise ValueError(f"count must be non-negative, got {count!r}.")
+        # An infinite curve that is used zero times costs nothing; inf * 0 would be NaN.
+        curve = np.where(times[..., None] == 0, 0.0, self.curve) * times[..., None]
+        return RenyiCost(curve, self.delta * times)
+
+    __rmul__ = __mul__
+
+    def parallel(self, other: RenyiCost) -> RenyiCost:
+        """Parallel composition over disjoint people: the larger of the two at each order."""
+        return RenyiCost(np.maximum(self.curve, other.curve), np.maximum(self.delta, other.delta))
+
+    def sum(self) -> RenyiCost:
+        """Sequential composition of a whole batch, along its first axis."""
+        return RenyiCost(self.curve.sum(axis=0), self.delta.sum(axis=0))
+
+    def max(self) -> RenyiCost:
+        """Parallel composition of a whole batch, along its first axis."""
+        return RenyiCost(self.curve.max(axis=0), self.delta.max(axis=0))
+
+    def epsilon(
+        self,
+        delta: float,
+        *,
+        conversion: Conversion = "cks",
+        orders: Iterable[float] | None = None,
+    ) -> Floats:
+        """Smallest epsilon that the curve certifies at ``delta``.
+
+        Valid for a total that was fixed in advance. After an adaptive run it is a reading, not a
+        guarantee: only a budget that gates on an order fixed beforehand is one.
+
+        Parameters
+        ----------
+        delta : float
+            Total delta, the approximation delta included.
+        conversion : {"cks", "mironov"}, default="cks"
+            Canonne, Kamath and Steinke (2020), Proposition 12; or Mironov (2017), Proposition 3,
+            which published tables use.
+        orders : iterable of float, default=None
+            Orders to choose from; all of the grid if None.
+
+        Returns
+        -------
+        ndarray of shape (...)
+            Epsilon, infinite where the approximation delta uses up ``delta``.
+        """
+        chosen = (
+            np.arange(len(ORDERS))
+            if orders is None
+            else np.array([order_index(order) for order in orders])
+        )
+        spare = delta - self.delta
+        converted = epsilon_at_orders(
+            self.curve[..., chosen], ORDERS[chosen], spare[..., None], conversion
+        )
+        return np.asarray(converted.min(axis=-1))
+
+    def __repr__(self) -> str:
+        if self.shape:
+            return f"<RenyiCost of {self.shape} releases>"
+        return (
+            f"<RenyiCost: {self.at(2.0):.4g} at order 2, {self.at(10.0):.4g} at order 10, "
+            f"delta {float(self.delta):.3g}>"
+        )

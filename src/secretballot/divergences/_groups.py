@@ -1,0 +1,54 @@
+"""Whom a cost is charged to: everyone, a level of a budget, or a part of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
+
+from secretballot.divergences._cost import RenyiCost
+
+#: The group of a cost that every level of a budget pays alike.
+EVERYONE = "*"
+
+#: Between a level and one of its members in the name of a group.
+MEMBER_SEPARATOR = "/"
+
+Costs = Mapping[str, RenyiCost]
+
+
+def split_group(group: str) -> tuple[str, str]:
+    """Return the level of a group and its member, ``""`` for the level itself."""
+    level, _, member = group.partition(MEMBER_SEPARATOR)
+    return level, member
+
+
+def check_groups(groups: Iterable[str], levels: Collection[str], source: str) -> None:
+    """Refuse costs of levels that the budget doesn't have, or that forget one it has."""
+    charged = {split_group(group)[0] for group in groups}
+    unknown = sorted(charged - {EVERYONE, *levels})
+    if unknown:
+        raise ValueError(
+            f"{source} charges the level {unknown[0]!r}, which this budget does not have; its "
+            f"levels are {', '.join(map(repr, levels))}."
+        )
+    left_out = [level for level in levels if level not in charged]
+    if left_out and EVERYONE not in charged:
+        raise ValueError(
+            f"{source} charges nothing to the level {left_out[0]!r} of this budget; a mechanism "
+            f"has to say what every level pays ({EVERYONE!r} stands for all alike)."
+        )
+
+
+def level_cost(charges: Costs, level: str) -> RenyiCost:
+    """Return what a level has spent: its own and everyone's charges, and its dearest member's."""
+    total = RenyiCost.zero()
+    for group in (EVERYONE, level):
+        if group in charges:
+            total = total + charges[group]
+    members = [cost for group, cost in charges.items() if is_member(group, level)]
+    return total + reduce(RenyiCost.parallel, members) if members else total
+
+
+def is_member(group: str, level: str) -> bool:
+    owner, member = split_group(group)
+    return owner == level and bool(member)

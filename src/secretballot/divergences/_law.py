@@ -1,0 +1,183 @@
+"""A mechanism's law: the noisy moves that one row makes, and what follows what.
+
+A mechanism states its law once, as data. What a row can cost, what it did cost, and the price of a
+whole run are all computed from it; nothing else in the library knows a mechanism's noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from secretballot.divergences._bit import exact_bit, gaussian_bound, worst_bit
+from secretballot.divergences._cost import RenyiCost
+from secretballot.divergences._exact_max import exact_max
+from secretballot.divergences._orders import ORDERS, Floats, order_index
+from secretballot.divergences._papernot import papernot_bound
+from secretballot.divergences._worst_max import worst_max
+
+#: ``"exact"``: what the outcome reveals. ``"papernot"``: what published tables charge.
+Bound = Literal["exact", "papernot"]
+
+
+def check_bound(bound: str) -> None:
+    """Refuse an unknown name of a bound."""
+    if bound not in get_args(Bound):
+        raise ValueError(f"bound={bound!r} is unknown; use one of {', '.join(get_args(Bound))}.")
+
+
+class Move(Protocol):
+    """One noisy release of a discrete outcome."""
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Return the supremum over all data at `orders` (the shared grid if None)."""
+
+    def exact(self, state: Any) -> Floats:
+        """Return the cost on known data, shape (n_rows, n_orders)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyBit:
+    """Releases whether a gap plus N(0, scale^2) is positive; a neighbour moves the gap by `shift`.
+
+    The state is the gap, shape (n_rows,).
+    """
+
+    scale: float
+    shift: float
+    bound: Bound = "exact"
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Return the supremum over all gaps."""
+        ratio = self.shift / self.scale
+        if self.bound == "papernot":
+            return gaussian_bound(ratio, _orders(orders))
+        return worst_bit(ratio, orders)
+
+    def exact(self, state: Floats) -> Floats:
+        """Return the cost at known gaps."""
+        if self.bound == "papernot":
+            curve = self.worst_case()
+            return np.broadcast_to(curve, (len(state), len(curve)))
+        return exact_bit(state / self.scale, self.shift / self.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyMax:
+    """Releases which count is largest after N(0, sigma^2) on each; ballots of `weight` move.
+
+    The state is the counts, shape (n_rows, n_classes). Without `n_classes` the worst case holds
+    for any number of classes.
+
+    Several `ballots` may go from and to different classes, but at worst they move like one that
+    weighs as much. Each class wins with a probability q_k that is log-concave in the counts (it is
+    the noise's mass of a polyhedron that moves linearly with them; Prekopa). So for a > 1 every
+    q_k^(1-a) is log-convex, and with p fixed, sum_k p_k^a q_k^(1-a) is convex in what the neighbour
+    moves: it is largest at a vertex of the moves of u ballots, which takes all of them from one
+    class to one other.
+    """
+
+    sigma: float
+    weight: float
+    ballots: int = 1
+    n_classes: int | None = None
+    bound: Bound = "exact"
+
+    @property
+    def ratio(self) -> float:
+        """What a neighbour moves at most, in units of the noise on a count."""
+        return self.weight * self.ballots / self.sigma
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Return the supremum over all counts."""
+        if self.n_classes == 1:
+            return np.zeros(len(_orders(orders)))
+        if self.bound == "papernot":
+            return gaussian_bound(float(np.sqrt(2)) * self.ratio, _orders(orders))
+        if self.n_classes == 2:
+            return worst_bit(float(np.sqrt(2)) * self.ratio, orders)
+        return worst_max(self.ratio, orders)
+
+    def exact(self, state: Floats) -> Floats:
+        """Return the cost on known counts."""
+        if state.shape[1] == 1:
+            return np.zeros((len(state), len(ORDERS)))
+        if self.bound == "papernot":
+            return papernot_bound(state, self.sigma, self.weight * self.ballots)
+        return exact_max(state, self.sigma, self.weight, self.ballots)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A move as part of a row: how often at most, and which step's positive outcome begins it."""
+
+    name: str
+    move: Move
+    times: int = 1
+    after: str | None = None
+
+
+Law = tuple[Step, ...]
+
+
+def most(law: Law, order: float | None = None) -> RenyiCost:
+    """Return the most a row can cost under `law`: every step begun as often as it can be.
+
+    With `order` only that order is computed and the others are infinite, which is sound and fast.
+    """
+    chosen = None if order is None else (float(order),)
+    total = np.zeros(len(_orders(chosen)))
+    for step in law:
+        total = total + step.times * step.move.worst_case(chosen)
+    if order is None:
+        return RenyiCost(total)
+    curve = np.full(len(ORDERS), np.inf)
+    curve[order_index(order)] = total[0]
+    return RenyiCost(curve)
+
+
+def spent(law: Law, begun: Mapping[str, Floats], state: Mapping[str, Any] | None) -> RenyiCost:
+    """Return what each row did cost: the steps that were begun, as often as they were.
+
+    Parameters
+    ----------
+    law : Law
+    begun : mapping of str to ndarray of shape (n_rows,)
+        How often each step was begun.
+    state : mapping of str to state of the step's move, or None
+        Known data for exact costs; None for the worst case.
+    """
+    if state is None:
+        return _spent_at_worst(law, begun)
+    n_rows = len(next(iter(begun.values())))
+    total = np.zeros((n_rows, len(ORDERS)))
+    for step in law:
+        times = begun[step.name]
+        rows = np.flatnonzero(times)  # where a step was not begun its cost, perhaps infinite, isn't
+        exact = step.move.exact(state[step.name][rows])
+        if np.any(times[rows] != 1):
+            exact = exact * times[rows, None]
+        if len(rows) == n_rows:
+            total += exact
+        else:
+            total[rows] += exact
+    return RenyiCost(total)
+
+
+def _spent_at_worst(law: Law, begun: Mapping[str, Floats]) -> RenyiCost:
+    table = np.stack([begun[step.name] for step in law], axis=1)
+    alike = len(table) > 0 and bool((table == table[0]).all())  # saves a sort of all rows
+    patterns, inverse = (table[:1], 0) if alike else np.unique(table, axis=0, return_inverse=True)
+    curves = np.zeros((len(patterns), len(ORDERS)))
+    for column, step in enumerate(law):
+        curves += (patterns[:, column] * RenyiCost(step.move.worst_case())).curve
+    if alike:
+        return RenyiCost(np.broadcast_to(curves, (len(table), len(ORDERS))))
+    return RenyiCost(curves[np.ravel(inverse)])
+
+
+def _orders(orders: tuple[float, ...] | None) -> Floats:
+    return ORDERS if orders is None else np.asarray(orders, dtype=np.float64)

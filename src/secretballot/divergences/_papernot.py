@@ -1,0 +1,64 @@
+"""The published data-dependent bound for a noisy maximum, for comparison with published tables."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from secretballot.divergences._orders import ORDERS, Floats
+
+
+def papernot_bound(
+    counts: Floats, sigma: float, weight: float = 1.0, orders: Floats = ORDERS
+) -> Floats:
+    """Papernot et al.'s data-dependent bound for GNMax.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_rows, n_classes)
+    sigma : float
+        Standard deviation of the noise on each count.
+    weight : float, default=1.0
+        Weight of a ballot; votes and noise are divided by it (Boenisch et al., 2023, Corollary 1).
+    orders : ndarray of shape (n_orders,)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_orders)
+        The bound where its conditions hold and it is below the data-independent
+        a w^2/sigma^2, which is returned elsewhere. It covers one direction between neighbours.
+
+    References
+    ----------
+    Papernot, Song, Mironov, Raghunathan, Talwar and Erlingsson, "Scalable Private Learning with
+    PATE" (ICLR 2018): Proposition 7 (q) and Theorem 6 (A, B and the conditions).
+    """
+    votes = np.asarray(counts, dtype=np.float64) / weight
+    noise = sigma / weight
+    plain = orders / noise**2
+    top = votes.argmax(axis=1)
+    behind = votes[np.arange(len(votes)), top][:, None] - votes
+    each = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
+    each[np.arange(len(votes)), top] = -np.inf
+    log_q = np.logaddexp.reduce(each, axis=1)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        mu2 = noise * np.sqrt(-log_q)
+        mu1 = mu2 + 1
+        epsilon1, epsilon2 = mu1 / noise**2, mu2 / noise**2
+        valid = (
+            (log_q < 0)
+            & (orders <= mu1)
+            & (mu2 > 1)
+            & (
+                log_q
+                <= (mu2 - 1) * epsilon2 - mu2 * (np.log(mu1 / (mu1 - 1)) + np.log(mu2 / (mu2 - 1)))
+            )
+            & (-log_q > epsilon2)
+        )
+        log_a = np.log1p(-np.exp(log_q)) - np.log1p(-np.exp((log_q + epsilon2) * (mu2 - 1) / mu2))
+        log_b = epsilon1 - log_q / (mu1 - 1)
+        moment = np.logaddexp(
+            np.log1p(-np.exp(log_q)) + (orders - 1) * log_a, log_q + (orders - 1) * log_b
+        )
+        bound = np.maximum(moment / (orders - 1), 0.0)
+    return np.where(valid, np.minimum(bound, plain), plain)

@@ -1,0 +1,134 @@
+"""Upsampling: generous rows are with several teachers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.ensemble._partition import PrivateRows, Shards
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble.individual._levels import Levels
+from secretballot.ensemble.individual._plan import Individualization, Plan
+from secretballot.ensemble.individual._shares import affordable
+
+#: Fewer copies are chosen if they buy this share of the most answers: copies cost training.
+_NEARLY = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upsampling(Individualization):
+    """Individual budgets by copies: rows go to as many teachers as their budget earns.
+
+    No row is twice with the same teacher. The number of teachers grows with the data, and the
+    noise and the threshold of the mechanism with it, so that the votes' relation to the noise
+    stays what it would be without copies; a strict row then weighs less in it.
+
+    Parameters
+    ----------
+    copies : dict of str to int, default=None
+        In how many teachers a row of each level is. None: the small whole numbers with which the
+        most rows can be labelled before any level has spent its budget.
+    max_copies : int, default=8
+        The most copies of a row that are considered.
+
+    See Also
+    --------
+    Weighting : Ballots of different weight; trains nothing twice.
+    Vanishing : Teachers of strict rows sit out some votes.
+
+    References
+    ----------
+    Boenisch, Muehl, Rinberg, Ihrig and Dziedzic, "Individualized PATE: Differentially Private
+    Machine Learning with Individual Privacy Guarantees" (PoPETs 2023), Algorithm 1. The copies
+    there grow without bound on budgets that are no simple multiples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from secretballot import PrivacyAccountant, PrivateTeacherEnsemble, Upsampling
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> levels = np.where(rng.random(600) < 0.5, "strict", "generous")
+    >>> ensemble = PrivateTeacherEnsemble(
+    ...     DecisionTreeClassifier(max_depth=2),
+    ...     n_teachers=30,
+    ...     individualization=Upsampling(),
+    ...     classes=[0, 1],
+    ...     accountant=PrivacyAccountant({"strict": 1.0, "generous": 2.0}, delta=1e-5),
+    ... )
+    >>> ensemble = ensemble.fit(X, y, budgets=levels)
+    >>> ensemble.n_teachers_ > 30
+    True
+    """
+
+    copies: Mapping[str, int] | None = None
+    max_copies: int = 8
+
+    def plan(self, levels: Levels, n_teachers: int) -> Plan:
+        """Choose the copies of each level, and with them the number of teachers."""
+        copies = self._chosen(levels)
+        if copies.max() == copies.min():
+            return Plan(n_teachers)
+        growth = float((copies * levels.people).sum() / levels.people.sum())
+        grown = round(n_teachers * growth)
+        if copies.max() > grown:
+            raise ValueError(
+                f"n_teachers={n_teachers} grow to {grown}, fewer than the {copies.max()} copies of "
+                "a row; use more teachers, or fewer copies (max_copies)."
+            )
+        return _UpsamplingPlan(grown, n_teachers, levels, tuple(copies.tolist()))
+
+    def _chosen(self, levels: Levels) -> NDArray[np.intp]:
+        if self.copies is not None:
+            return self._given(self.copies, levels)
+        if not isinstance(self.max_copies, int) or self.max_copies < 1:
+            raise ValueError(f"max_copies={self.max_copies!r} must be an integer of at least 1.")
+        share = levels.people / levels.people.sum()
+        rates = levels.rates
+        found = affordable(rates, np.arange(1.0, self.max_copies + 1), power=2)
+        growth = found @ share
+        answers = growth**2 * (rates / found**2).min(axis=1)
+        good = np.flatnonzero(answers >= _NEARLY * answers.max())
+        return found[good[np.argmin(growth[good])]].astype(np.intp)
+
+    @staticmethod
+    def _given(copies: Mapping[str, int], levels: Levels) -> NDArray[np.intp]:
+        if not isinstance(copies, Mapping) or set(copies) != set(levels.names):
+            raise ValueError(
+                f"copies={copies!r} must be a dict of the levels "
+                f"{', '.join(map(repr, levels.names))}."
+            )
+        for name, times in copies.items():
+            if not isinstance(times, int | np.integer) or times < 1:
+                raise ValueError(
+                    f"copies={times!r} of level {name!r} must be an integer of at least 1."
+                )
+        return np.array([copies[name] for name in levels.names], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class _UpsamplingPlan(Plan):
+    """More teachers, and rows of some levels with several of them."""
+
+    n_plain: int
+    levels: Levels
+    copies: tuple[int, ...]
+
+    @property
+    def note(self) -> dict[str, Any]:
+        return {"variant": "upsampling", **self.levels.described(copies=self.copies)}
+
+    def assign(self, rows: PrivateRows, randomness: Randomness) -> Shards:
+        copies = np.array(self.copies)[self.levels.of_row]
+        return rows.spread(copies, self.n_teachers, randomness.partition())
+
+    def individualize(self, mechanism: Any, n_columns: int, first_row: int = 0) -> Any:
+        del n_columns, first_row
+        ballots = dict(zip(self.levels.names, self.copies, strict=True))
+        return replace(mechanism.scaled(self.n_teachers / self.n_plain), ballots=ballots)

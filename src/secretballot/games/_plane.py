@@ -1,0 +1,306 @@
+"""Hockey sticks of a noisy maximum over three or more classes, for all an adversary can choose.
+
+The ballot moves from class i to class j, and z is the largest noisy count of the others. Chosen are
+(u, v) = ((n_i - z)/sigma, (n_j - z)/sigma); the outcomes are i, j and neither, and the neighbour is
+at (u - r, v + r).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
+
+from secretballot.divergences import Floats, three_outcomes
+
+Array = NDArray[Any]
+
+_SUBGRID = np.linspace(0.0, 1.0, 5)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Which part of the plane is cut, and how finely.
+
+    Attributes
+    ----------
+    side : float
+        Of the finest squares.
+    tilt : float
+        Exponential curvatures of V up to this (per shift) decide where squares are cut.
+    beyond : float
+        Gap from which on a class's winning or losing is bounded all at once.
+    """
+
+    side: float
+    tilt: float
+    beyond: float
+
+    @property
+    def edge(self) -> float:
+        """Below this a class all but never wins, above it the other classes."""
+        return max(4.5, self.beyond + 1.5)
+
+    @property
+    def rarely(self) -> float:
+        """Where neither wins more rarely, the outcome is a noisy bit with something on top."""
+        return 8e-4 * float(_density(self.beyond + 0.1))
+
+
+def _density(t: Floats | float) -> Floats:
+    return np.asarray(np.exp(-(np.asarray(t) ** 2) / 2) / np.sqrt(2 * np.pi))
+
+
+_A, _B = np.sqrt(3 - np.sqrt(6)), np.sqrt(3 + np.sqrt(6))
+#: Where the derivatives of the normal density (orders 0 to 3) are largest.
+_TURNS = ((0.0,), (-1.0, 1.0), (-np.sqrt(3), 0.0, np.sqrt(3)), (-_B, -_A, _A, _B))
+
+
+def _largest_derivative(order: int, low: Floats, high: Floats) -> Floats:
+    """Return the largest absolute derivative of the normal cdf on intervals."""
+    if order == 0:
+        return np.asarray(ndtr(high))
+    turns = [np.clip(turn, low, high) for turn in _TURNS[order - 1]]
+    at = np.stack([low, high, *turns])
+    hermite = (1.0, at, at**2 - 1, at**3 - 3 * at)[order - 1]
+    return np.asarray(np.abs(hermite * _density(at)).max(axis=0))
+
+
+def _largest_product(order: int, a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> Floats:
+    """Bound the derivatives of phi(a) Phi(b) along unit vectors on rectangles."""
+    parts = [
+        comb(order, k) * _largest_derivative(k + 1, *a) * _largest_derivative(order - k, *b)
+        for k in range(order + 1)
+    ]
+    return np.asarray(sum(parts))
+
+
+def _smoothness(low: Floats, size: float, ratio: float) -> tuple[Floats, Floats]:
+    """Bound the third and fourth derivatives of the probability that i wins, or that j does.
+
+    Along any unit vectors, in squares and where the neighbour is. The gradient of p_i consists of
+    phi((u - v)/sqrt(2)) Phi((u + v)/sqrt(2))/sqrt(2), along (1, -1), and phi(u) Phi(-v).
+    """
+    u = (low[:, 0] - ratio, low[:, 0] + size + ratio)
+    v = (low[:, 1] - ratio, low[:, 1] + size + ratio)
+    root = np.sqrt(2)
+    total = ((u[0] + v[0]) / root, (u[1] + v[1]) / root)
+    found = []
+    for order in (2, 3):
+        sides = []
+        for x, y in ((u, v), (v, u)):
+            tie = _largest_product(order, ((x[0] - y[1]) / root, (x[1] - y[0]) / root), total)
+            sides.append(tie + _largest_product(order, x, (-y[1], -y[0])))
+        found.append(np.maximum(*sides))
+    return found[0], found[1]
+
+
+def tent(gap: Array, z: Array, shift: float) -> Floats:
+    """Return e^z T(z) of the noisy bit at a gap."""
+    above = ndtr(gap) - ndtr(gap - shift) * np.exp(z)
+    below = ndtr(shift - gap) * np.exp(z) - ndtr(-gap)
+    return np.asarray(np.maximum(np.minimum(above, below), 0.0))
+
+
+def highest_tent(z: Array, shift: float, least: float, most: float) -> Floats:
+    """Return the supremum of `tent` over the gaps from `least` to `most`."""
+    return tent(np.clip(shift / 2 - z / shift, least, most), z, shift)
+
+
+def stick(log_p: Floats, log_q: Floats, z: Array) -> Floats:
+    """Return e^z T(z) of the three outcomes, shape (..., n_losses): the larger of two tents."""
+    p_i, p_j = np.exp(log_p[..., :2]).swapaxes(-1, 0)[..., None]
+    q_i, q_j = np.exp(log_q[..., :2]).swapaxes(-1, 0)[..., None]
+    rise = np.exp(z)
+    first = np.minimum(p_i - q_i * rise, (1 - q_i) * rise - (1 - p_i))
+    second = np.minimum((1 - p_j) - (1 - q_j) * rise, q_j * rise - p_j)
+    return np.asarray(np.maximum(np.maximum(first, second), 0.0))
+
+
+def _hessian(u: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the second derivatives (uu, uv, vv) of the probability that i wins."""
+    tie = _density((u - v) / np.sqrt(2)) * ndtr((u + v) / np.sqrt(2)) / np.sqrt(2)
+    both = _density(u) * _density(v)
+    tie_u = both / 2 - (u - v) / 2 * tie
+    tie_v = both / 2 + (u - v) / 2 * tie
+    return tie_u - u * _density(u) * ndtr(-v), -tie_u, -tie_v
+
+
+def _largest_eigenvalue(uu: Floats, uv: Floats, vv: Floats) -> Floats:
+    return np.asarray((uu + vv) / 2 + np.hypot((uu - vv) / 2, uv))
+
+
+def _curvature(u: Floats, v: Floats, ratio: float) -> tuple[Floats, Floats]:
+    """Return a, b: e^z T's second derivatives along unit vectors are at least -a - b |e^z - 1|.
+
+    e^z T is the larger of p_i(theta) - e^z p_i(theta') and 1 - p_j(theta) - e^z (1 - p_j(theta')),
+    theta' the neighbour, of 0 and of 1 - e^z, less a constant: at least as convex as these parts.
+    With H the second derivatives of p_i, those of the first are H(theta) - H(theta') less
+    (e^z - 1) H(theta').
+    """
+    here, there = _hessian(u, v), _hessian(u - ratio, v + ratio)
+    change = [a - b for a, b in zip(there, here, strict=True)]
+    other_here, other_there = _hessian(v, u), _hessian(v + ratio, u - ratio)
+    other = [b - a for a, b in zip(other_there, other_here, strict=True)]
+    steady = np.maximum(_largest_eigenvalue(*change), _largest_eigenvalue(*other))
+    size = [
+        np.maximum(_largest_eigenvalue(*one), _largest_eigenvalue(*(-part for part in one)))
+        for one in (there, other_there)
+    ]
+    return np.maximum(steady, 0.0), np.maximum(*size)
+
+
+def _cut(ratio: float, region: Region) -> tuple[Floats, Floats]:
+    """Return corners (n_squares, 2) and sides of squares that cover what has to be looked at."""
+    shift = float(np.sqrt(2)) * ratio
+    low = np.stack(np.meshgrid(*2 * [np.arange(-region.edge, region.edge, 1.5)]), -1).reshape(-1, 2)
+    tilts = np.linspace(-region.tilt, region.tilt, 7)
+    z = shift * np.linspace(-region.edge - 1, region.edge + 1, 121)
+    weights = np.exp(tilts[:, None] * z / shift) * np.exp(-z)
+    gaps = np.linspace(-region.beyond, region.beyond, 81)[:, None]
+    best = (tent(gaps, z, shift) @ weights.T).max(axis=0)
+    done: list[Floats] = []
+    size = 1.5
+    while len(low):
+        inner = low[_matters(low, size, region)]
+        if size <= region.side:
+            done.append(np.column_stack([inner, np.full(len(inner), size)]))
+            break
+        kernels = _square_kernels(inner, size, ratio, z)
+        close = ((kernels @ weights.T).max(axis=0 if kernels.ndim == 2 else 1) > 0.94 * best).any(
+            axis=-1
+        )
+        done.append(np.column_stack([inner[~close], np.full((~close).sum(), size)]))
+        size /= 2
+        low = (inner[close][:, None] + size * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])).reshape(
+            -1, 2
+        )
+    squares = np.concatenate(done)
+    return squares[:, :2], squares[:, 2]
+
+
+def _matters(low: Floats, size: float, region: Region) -> Floats:
+    """Whether a square has points that nothing else bounds."""
+    u, v = low[:, 0], low[:, 1]
+    least_i, most_j = np.exp(three_outcomes(u, v + size)[:, :2]).T
+    most_i, least_j = np.exp(three_outcomes(u + size, v)[:, :2]).T
+    neither = ndtr(-u) * ndtr(-v)
+    most, rare = ndtr(region.beyond), ndtr(-region.beyond - 0.5)
+    return np.asarray(
+        (least_i < most)
+        & (least_j < most)
+        & (neither > region.rarely)
+        & ((most_i > rare) | (most_j > rare))
+    )
+
+
+def _square_kernels(low: Floats, size: float, ratio: float, z: Array) -> Floats:
+    """Return upper bounds of e^z T(z) up to convex combinations, (n_squares, 4, n_losses).
+
+    T anywhere in a square is at most a convex combination of what is returned for its corners.
+    """
+    offsets = size * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    corner = low[:, None] + offsets
+    u, v = corner[..., 0].ravel(), corner[..., 1].ravel()
+    values = stick(three_outcomes(u, v), three_outcomes(u - ratio, v + ratio), z)
+    return np.asarray(values.reshape(len(low), 4, -1) + _margins(low, size, ratio, z)[:, None])
+
+
+def _margins(low: Floats, size: float, ratio: float, z: Array) -> Floats:
+    """Return e^z times how far T can exceed the corners of each square, (n_squares, n_losses)."""
+    shift = float(np.sqrt(2)) * ratio
+    grid = np.stack(np.meshgrid(_SUBGRID, _SUBGRID), -1).reshape(-1, 2) * size
+    u, v = np.moveaxis(low[:, None] + grid, -1, 0)
+    # A point of the square is nowhere further than this from a point of the subgrid.
+    away = size * np.sqrt(2) / 8
+    steady, tilted = _curvature(u, v, ratio)
+    third, fourth = _smoothness(low, size, ratio)
+    steady = steady.max(axis=1) + away * shift * fourth
+    tilted = tilted.max(axis=1) + away * third
+    # Hessians of log probabilities lie in [-I, 0], so log ratios are Lipschitz with |delta|.
+    middle = low + size / 2
+    at = three_outcomes(middle[:, 0], middle[:, 1])
+    other = three_outcomes(middle[:, 0] - ratio, middle[:, 1] + ratio)
+    news = np.abs(at - other)[:, :2].max(axis=1) + shift * size / np.sqrt(2)
+    # One node further: the slope's jumps between nodes count where the nodes are.
+    news = news + np.diff(z).max()
+    bound = steady[:, None] + tilted[:, None] * np.abs(np.expm1(z))
+    return np.asarray(np.where(np.abs(z) <= news[:, None], bound * size**2 / 4, 0.0))
+
+
+@lru_cache(maxsize=32)
+def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Floats]:
+    """Return kernels e^z T(z) on nodes `step` apart that bound the plane, and what a bit gains.
+
+    Parameters
+    ----------
+    ratio : float
+        w/sigma of the ballot that moves.
+    step : float
+        Of the losses.
+    region : Region
+
+    Returns
+    -------
+    kernels : ndarray of shape (n_kernels, 2 * half + 1)
+    on_top : ndarray of shape (2 * half + 1,)
+        What the noisy bit with shift sqrt(2) r needs on top.
+    """
+    shift = float(np.sqrt(2)) * ratio
+    low, sizes = _cut(ratio, region)
+    beyond = region.beyond
+    furthest = float(log_ndtr(shift - 8.5) - log_ndtr(-8.5))
+    half = int(np.ceil(2 * furthest / step)) + 1
+    z = step * np.arange(-half, half + 1)
+    corners: dict[tuple[float, float], Floats] = {}
+    for size in np.unique(sizes):
+        mine = low[sizes == size]
+        margins = _margins(mine, float(size), ratio, z)
+        for (u, v), margin in zip(mine, margins, strict=True):
+            for du in (0.0, size):
+                for dv in (0.0, size):
+                    key = (u + du, v + dv)
+                    old = corners.get(key)
+                    corners[key] = margin if old is None else np.maximum(old, margin)
+    u, v = np.array(list(corners)).T
+    sticks = stick(three_outcomes(u, v), three_outcomes(u - ratio, v + ratio), z)
+    kernels = [sticks + np.array(list(corners.values()))]
+    right, left = highest_tent(z, shift, beyond, np.inf), highest_tent(z, shift, -np.inf, -beyond)
+    rare = beyond + 0.5
+    both = np.maximum(highest_tent(z, shift, rare, np.inf), highest_tent(z, shift, -np.inf, -rare))
+    kernels.append(np.stack([right, left, both]))
+    return np.concatenate(kernels), _on_top(z, shift, region)
+
+
+def _on_top(z: Array, shift: float, region: Region) -> Floats:
+    """Return e^z times what a rare third outcome adds to the tent of a noisy bit.
+
+    With x <= x' the gaps of "i wins" and "j doesn't win", T_x' - T_x is the integral over y from x
+    to x' of phi(y) (e^-z - e^(y R - R^2/2)), so at most P(neither) (e^-z - e^(x R - R^2/2)) where
+    T_x' > 0, and T_x - T_x' at most P(neither) (e^(x' R - R^2/2) - e^-z) where T_x > 0. The former
+    serves for x + x' >= 0, the latter, its mirror image, for the others.
+    """
+    most = region.beyond + shift
+    width = region.rarely / float(_density(most + 0.1))
+    gap = np.linspace(-width / 2, most, 2001)
+    reach = log_ndtr(shift - gap - width) - log_ndtr(-gap - width)
+    # The least gap whose tent reaches down to z, rounded down; z >= 0 is reached by all.
+    index = np.clip(np.searchsorted(reach, np.abs(z)) - 1, 0, len(gap) - 1)
+    within = np.abs(z) <= reach[-1]
+    lost = np.maximum(np.exp(np.abs(z)) - np.exp(gap[index] * shift - shift**2 / 2), 0.0)
+    down = region.rarely * np.where(within, lost, 0.0)
+    level = region.rarely * -np.expm1(-width / 2 * shift - shift**2 / 2)
+    rare = np.where(z < 0, np.exp(z) * down, 0.0)
+    mirrored = np.where(z > 0, down, 0.0)
+    tails = np.maximum(
+        highest_tent(z, shift, region.edge, np.inf), highest_tent(z, shift, -np.inf, -region.edge)
+    )
+    total = np.maximum(rare, mirrored) + np.exp(z) * level * within + tails
+    # The slope's jumps between nodes count where the nodes are.
+    wide = np.maximum(np.maximum(total, np.roll(total, 1)), np.roll(total, -1))
+    return np.asarray(wide * np.exp(np.diff(z).max()))

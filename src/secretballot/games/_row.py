@@ -1,0 +1,107 @@
+"""One row of a plan in the game: its moves, and what follows what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from secretballot.divergences import Floats, Law, Move
+from secretballot.games._grid import Padded, Worth
+
+
+class GameMove(Protocol):
+    """A move as the adversary can play it."""
+
+    @property
+    def pad(self) -> int:
+        """How many nodes the move reads beyond those it writes to."""
+
+    def best(self, yes: Padded, no: Padded) -> Floats:
+        """Return at least what the best choice is worth, given what each outcome leads to."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A move of a row, how often it is made, and the moves that follow a positive outcome."""
+
+    name: str
+    move: Move
+    times: int
+    follow: tuple[Node, ...]
+
+
+def nodes(law: Law) -> tuple[Node, ...]:
+    """Return a law as a tree.
+
+    Raises
+    ------
+    ValueError
+        If a step follows one that isn't there, or can't be shared out among its repetitions.
+    """
+    names = {step.name for step in law}
+    strays = [step.after for step in law if step.after is not None and step.after not in names]
+    if strays:
+        raise ValueError(f"a step follows {strays[0]!r}, which the law does not have.")
+
+    def after(name: str | None, times: int) -> tuple[Node, ...]:
+        found = []
+        for step in law:
+            if step.after == name:
+                if step.times % times:
+                    raise ValueError(
+                        f"step {step.name!r} is made {step.times} times after {times} of "
+                        f"{name!r}: a game needs as many after each."
+                    )
+                follow = after(step.name, step.times)
+                found.append(Node(step.name, step.move, step.times // times, follow))
+        return tuple(found)
+
+    return after(None, 1)
+
+
+def play(
+    tree: tuple[Node, ...],
+    worth: Worth,
+    span: tuple[int, int],
+    moves: Callable[[Node], GameMove | None],
+    answers: bool = False,
+) -> Worth:
+    """Return what a position before the row is worth, given `worth` after it.
+
+    Parameters
+    ----------
+    tree : tuple of Node
+    worth : Worth
+        With `answers`, of shape (n_answers, n_nodes): what the position is worth with 1, 2, ...
+        answers left.
+    span : tuple of int
+        The nodes [low, high) that matter before the row.
+    moves : callable
+        From a node to the move the adversary can play; None if it has no effect.
+    answers : bool, default=False
+        Whether the positive outcomes of the row's first moves use an answer up. With none left
+        the game has ended.
+    """
+    for node in reversed(tree):
+        for _ in range(node.times):
+            positive = _one_answer_less(worth) if answers and node.follow else worth
+            if node.follow:
+                positive = play(node.follow, positive, span, moves)
+            move = moves(node)
+            if move is None:
+                continue
+            no = Padded.of(worth, *span, move.pad)
+            yes = no if positive is worth else Padded.of(positive, *span, move.pad)
+            worth = Worth(worth.grid, move.best(yes, no), span[0])
+    if worth.first == span[0] and worth.values.shape[-1] == span[1] - span[0]:
+        return worth
+    return replace(worth, values=worth.over(*span), first=span[0])
+
+
+def _one_answer_less(worth: Worth) -> Worth:
+    loss = worth.grid.step * (worth.first + np.arange(worth.values.shape[-1]))
+    over = np.maximum(-np.expm1(-loss), 0.0)
+    return replace(worth, values=np.concatenate([over[None], worth.values[:-1]]))

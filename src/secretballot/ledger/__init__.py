@@ -1,0 +1,26 @@
+"""The file in which a budget and every spend are recorded, for good.
+
+It knows costs; which of them a budget allows is not its business.
+"""
+
+from secretballot.ledger._budget import ONLY_LEVEL, Budget, Cap, LevelBudget, Scope, budget_levels
+from secretballot.ledger._entry import LedgerEntry, Totals, to_json
+from secretballot.ledger._export import export
+from secretballot.ledger._format import Header
+from secretballot.ledger._ledger import Head, Ledger
+
+__all__ = [
+    "Budget",
+    "Cap",
+    "Head",
+    "Header",
+    "Ledger",
+    "LedgerEntry",
+    "LevelBudget",
+    "ONLY_LEVEL",
+    "Scope",
+    "Totals",
+    "budget_levels",
+    "export",
+    "to_json",
+]

@@ -1,0 +1,217 @@
+"""What a budget allows: one Renyi order and one amount per level, fixed when it is opened."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from secretballot._numbers import real
+from secretballot.divergences import (
+    EVERYONE,
+    MEMBER_SEPARATOR,
+    ORDERS,
+    best_order,
+    gate_budget,
+    order_index,
+    renyi_budget,
+)
+
+#: The level of a budget that is the same for all.
+ONLY_LEVEL = "everyone"
+
+UNITS = ("row", "owner", "label", "voter")
+RELATIONS = ("replace", "add_remove")
+ACCOUNTING = ("worst_case", "data_dependent")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelBudget:
+    """What may be spent on the people of one level."""
+
+    name: str
+    epsilon: float
+    delta: float
+    approximation_delta: float
+    order: float
+    renyi: float
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        epsilon: Any,
+        delta: float,
+        approximation_delta: float,
+        order: float | None,
+    ) -> LevelBudget:
+        """Choose the order if it is left open, and convert the budget there."""
+        amount = real(epsilon)
+        if not 0 < amount < math.inf:
+            of = "" if name == ONLY_LEVEL else f" of the level {name!r}"
+            raise ValueError(f"epsilon={epsilon!r}{of} must be a finite number above 0.")
+        if order is not None and math.isinf(order):
+            # Order infinity needs no delta for a conversion: all of it is for approximations.
+            return cls(
+                name=name,
+                epsilon=amount,
+                delta=delta,
+                approximation_delta=delta,
+                order=order,
+                renyi=gate_budget(amount, delta, order),
+            )
+        spare = delta - approximation_delta
+        chosen = best_order(amount, spare) if order is None else order
+        allowed = gate_budget(amount, spare, chosen)
+        if not allowed > 0:
+            usable = ORDERS[:-1][renyi_budget(amount, spare, ORDERS[:-1]) > 0]
+            which = (
+                f"the orders from {usable.min():.4g} to {usable.max():.4g} of the grid do"
+                if usable.size
+                else "no finite order does (order=inf is basic composition)"
+            )
+            raise ValueError(
+                f"order={chosen:g} can't certify epsilon={amount:g} at delta={spare:g}; {which}. "
+                "Leave order=None to have the best one chosen."
+            )
+        return cls(
+            name=name,
+            epsilon=amount,
+            delta=delta,
+            approximation_delta=approximation_delta,
+            order=chosen,
+            renyi=allowed,
+        )
+
+
+def budget_levels(
+    epsilon: float | Mapping[str, float],
+    delta: float,
+    order: float | None = None,
+    approximation_delta: float = 0.0,
+) -> tuple[LevelBudget, ...]:
+    """Check a budget and fix its gate orders, one per level."""
+    if order is not None:
+        gate = real(order)
+        if math.isnan(gate):
+            raise ValueError(f"order={order!r} must be None or a Renyi order (a number, or inf).")
+        order_index(gate)
+        order = gate
+    basic = order is not None and math.isinf(order)
+    total, share = real(delta), real(approximation_delta)
+    if not (0 < total < 1 or (basic and total == 0)):
+        raise ValueError(
+            f"delta={delta!r} must lie strictly between 0 and 1; a delta of 0 needs order=inf "
+            "(basic composition of pure costs)."
+        )
+    if basic and share not in (0, total):
+        raise ValueError(
+            f"approximation_delta={approximation_delta!r} has no meaning at order=inf, where all "
+            "of delta is for approximations; leave it out."
+        )
+    if not basic and not 0 <= share < total:
+        raise ValueError(
+            f"approximation_delta={approximation_delta!r} must be at least 0 and less than "
+            f"delta={total:g}, of which it is a part."
+        )
+    amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
+    if not amounts:
+        raise ValueError("epsilon={} has no level; give one number, or one per level.")
+    for name in amounts:
+        if not isinstance(name, str) or not name or MEMBER_SEPARATOR in name or name == EVERYONE:
+            raise ValueError(
+                f"epsilon has a level called {name!r}; the name of a level is a non-empty string "
+                f"without {MEMBER_SEPARATOR!r}, other than {EVERYONE!r}."
+            )
+    return tuple(
+        LevelBudget.create(name, amount, total, share, order) for name, amount in amounts.items()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a ledger fixes for good."""
+
+    levels: tuple[LevelBudget, ...]
+    unit: str = "row"
+    relation: str = "replace"
+    accounting: str = "worst_case"
+    allow_seeded: bool = False
+
+    def __post_init__(self) -> None:
+        for name, valid in (
+            ("unit", UNITS),
+            ("relation", RELATIONS),
+            ("accounting", ACCOUNTING),
+            ("allow_seeded", (True, False)),
+        ):
+            value = getattr(self, name)
+            if value not in valid:
+                known = ", ".join(map(repr, valid))
+                raise ValueError(f"{name}={value!r} is unknown; use one of {known}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the levels."""
+        return tuple(level.name for level in self.levels)
+
+    @property
+    def epsilon(self) -> float | dict[str, float]:
+        """Epsilon as it was asked for: one number, or one per level."""
+        if self.names == (ONLY_LEVEL,):
+            return self.levels[0].epsilon
+        return {level.name: level.epsilon for level in self.levels}
+
+    @property
+    def delta(self) -> float:
+        """Delta, the same for all levels."""
+        return self.levels[0].delta
+
+
+#: The most that a part of a run may spend: for all levels alike, per level, or not limited.
+Cap = float | Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A part of a run that may spend no more than its own epsilon; from `PrivacyAccountant.scope`.
+
+    Attributes
+    ----------
+    id : str
+        What the ledger calls it.
+    epsilon : float, dict of str to float, or None
+        The most that all its releases together may spend, for all levels alike or per level; None
+        leaves it to the budget.
+    ledger : str
+        Digest of what its ledger fixes; no other ledger takes it.
+    """
+
+    id: str
+    epsilon: Cap
+    ledger: str = field(default="", repr=False)
+
+    @classmethod
+    def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:
+        """Check `epsilon` and make a scope that is nobody else's."""
+        if epsilon is None:
+            return cls(uuid.uuid4().hex, None, ledger)
+        amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
+        if amounts is epsilon and set(amounts) != set(levels):
+            raise ValueError(
+                f"epsilon={epsilon!r} must name every level of the budget: "
+                f"{', '.join(map(repr, levels))}."
+            )
+        checked = {level: real(amount) for level, amount in amounts.items()}
+        if not all(0 < amount < math.inf for amount in checked.values()):
+            raise ValueError(
+                f"epsilon={epsilon!r} must be None or a finite number above 0, or one per level."
+            )
+        cap = checked if amounts is epsilon else checked[ONLY_LEVEL]
+        return cls(uuid.uuid4().hex, cap, ledger)
+
+    def cap(self, level: str) -> float | None:
+        """Return the most that may be spent on one level."""
+        return self.epsilon[level] if isinstance(self.epsilon, Mapping) else self.epsilon

@@ -1,0 +1,67 @@
+"""A whole ledger as plain values, for other programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from secretballot._tables import plain_number
+from secretballot.divergences import ORDERS
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._ledger import Ledger
+
+
+def export(ledger: Ledger) -> dict[str, Any]:
+    """Return everything that a ledger holds; numbers are exact, infinity is the text ``"inf"``."""
+    header = ledger.header()
+    head, entries = ledger.walk()
+    budget = header.budget
+    return {
+        "ledger_id": header.ledger_id,
+        "created": header.created,
+        "library_version": header.library_version,
+        "place": header.place,
+        "unit": budget.unit,
+        "relation": budget.relation,
+        "accounting": budget.accounting,
+        "allow_seeded": budget.allow_seeded,
+        "levels": [
+            {
+                "level": level.name,
+                "epsilon": level.epsilon,
+                "delta": level.delta,
+                "approximation_delta": level.approximation_delta,
+                "order": plain_number(level.order),
+                "renyi_budget": level.renyi,
+            }
+            for level in budget.levels
+        ],
+        "orders": [plain_number(order) for order in ORDERS.tolist()],
+        "genesis": header.digest,
+        "entries": [_entry(entry) for entry in entries],
+        "n_entries": head.n_entries,
+        "head": head.digest,
+    }
+
+
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
+    return {
+        "sequence": entry.sequence,
+        "time": entry.time,
+        "mechanism": json.loads(entry.mechanism),
+        "n_rows": entry.n_rows,
+        "scope_id": entry.scope_id,
+        "scope_epsilon": entry.scope_epsilon,
+        "seeded": entry.seeded,
+        "note": json.loads(entry.note),
+        "charges": [
+            {
+                "group": group,
+                "delta": float(cost.delta),
+                "curve": [plain_number(value) for value in cost.curve.tolist()],
+            }
+            for group, cost in sorted(entry.charges.items())
+        ],
+        "previous": entry.previous,
+        "digest": entry.digest,
+    }

@@ -1,0 +1,130 @@
+"""Sums over parts of bags that give all their inner products: exact kernel, or features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from secretballot.quantification._bag_input import stack
+from secretballot.quantification.kernels._feature_maps import (
+    FourierFeatures,
+    LinearFeatures,
+    NystroemFeatures,
+    feature_sums,
+)
+from secretballot.quantification.kernels._kernel_sums import kernel_sums
+from secretballot.quantification.kernels._sub_bags import SubBags
+
+
+class KernelEmbedding:
+    """Exact kernel sums: keeps the instances, and takes time quadratic in them.
+
+    Attributes
+    ----------
+    parts : SubBags
+    lengths : ndarray of shape (n_gammas, n_parts)
+        Sums of self-similarities, which are 1.
+    """
+
+    def __init__(
+        self,
+        bags: list[Any],
+        parts: SubBags,
+        gammas: NDArray[np.float64],
+        block: int,
+        n_jobs: int | None,
+    ) -> None:
+        self.X, self.parts, self.gammas = stack(bags), parts, gammas
+        self.block, self.n_jobs = block, n_jobs
+        self._grams = kernel_sums(self.X, parts.sizes, gammas, block=block, n_jobs=n_jobs)
+        self.lengths = np.tile(parts.sizes.astype(float), (len(gammas), 1))
+
+    def products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
+        """Return inner products of weighted sums over parts, at one bandwidth."""
+        inner = left @ self._grams[number]
+        return inner if right is None else inner @ right.T
+
+    def cross(self, number: int, bags: list[Any], parts: SubBags) -> NDArray[np.float64]:
+        """Return kernel sums with the parts of other bags, shape (n_parts, n_other_parts)."""
+        gamma = self.gammas[number : number + 1]
+        sums = kernel_sums(
+            self.X,
+            self.parts.sizes,
+            gamma,
+            stack(bags),
+            parts.sizes,
+            block=self.block,
+            n_jobs=self.n_jobs,
+        )
+        return sums[0]
+
+
+class FeatureEmbedding:
+    """Sums of explicit features: forgets the instances, and takes time linear in them.
+
+    Further bags can be added.
+    """
+
+    def __init__(self, features: Any, n_gammas: int, n_jobs: int | None) -> None:
+        self.features, self.n_gammas, self.n_jobs = features, n_gammas, n_jobs
+        self.parts: SubBags | None = None
+        self.sums: list[Any] = []
+        self.lengths = np.empty((0, 0))
+
+    def add(self, bags: list[Any], parts: SubBags) -> None:
+        """Take further bags in."""
+        sums, lengths = feature_sums(
+            self.features,
+            stack(bags),
+            parts.sizes,
+            which=range(self.n_gammas),
+            n_jobs=self.n_jobs,
+        )
+        if self.parts is None:
+            self.parts, self.sums, self.lengths = parts, sums, lengths
+            return
+        self.parts = self.parts.join(parts)
+        self.sums = [_under(old, new) for old, new in zip(self.sums, sums, strict=True)]
+        self.lengths = np.concatenate([self.lengths, lengths], axis=1)
+
+    def products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
+        """Return inner products of weighted sums over parts, at one bandwidth.
+
+        There may be many parts: their own Gram matrix is never made.
+        """
+        sums = self.sums[number]
+        return _inner(left @ sums, sums if right is None else right @ sums)
+
+    def cross(self, number: int, bags: list[Any], parts: SubBags) -> NDArray[np.float64]:
+        """Return inner products with the sums of other bags' parts."""
+        sums, _ = feature_sums(
+            self.features, stack(bags), parts.sizes, which=[number], n_jobs=self.n_jobs
+        )
+        return _inner(self.sums[number], sums[0])
+
+
+def explicit_features(
+    kind: str | None,
+    X: Any,
+    gammas: NDArray[np.float64],
+    n_components: int,
+    entropy: int,
+) -> Any:
+    """Return the map to explicit features; kind None is the linear kernel's."""
+    if kind is None:
+        return LinearFeatures()
+    if kind == "rff":
+        return FourierFeatures(X.shape[1], gammas, n_components, entropy)
+    return NystroemFeatures(X, gammas, n_components, np.random.default_rng([entropy, 2]))
+
+
+def _under(old: Any, new: Any) -> Any:
+    return sparse.vstack([old, new], format="csr") if sparse.issparse(old) else np.r_[old, new]
+
+
+def _inner(left: Any, right: Any) -> NDArray[np.float64]:
+    product = left @ right.T
+    return product.toarray() if sparse.issparse(product) else product

@@ -1,0 +1,225 @@
+"""A plan of noisy bits: never below the truth, and next to it."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from tests.games._references import (
+    best_move,
+    bit_laws,
+    end,
+    enumerate_bits,
+    on_a_lattice,
+    tied,
+)
+
+from secretballot.divergences._law import NoisyBit, NoisyMax, Step
+from secretballot.games._bit_move import BitMove, Cells, bit_move
+from secretballot.games._grid import LossGrid, Padded, Worth
+from secretballot.games._price import _longest, _price, price_plan
+from secretballot.games._worst_game import FINE
+from secretballot.mechanisms import GNMax
+
+GAPS = (-2.5, -1.0, -0.3, 0.0, 0.3, 1.0, 2.5)
+
+
+def bits(ratio):
+    return (Step("vote", NoisyBit(scale=1.0, shift=ratio)),)
+
+
+def delta(ratio, n_rows, epsilon, fineness=FINE):
+    return _price(bits(ratio), n_rows, fineness, None).delta(epsilon)
+
+
+@pytest.mark.parametrize("ratio", [0.035, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("n_rows", [1, 2, 4, 6])
+def test_every_adaptive_adversary_on_some_gaps(ratio, n_rows):
+    gaps = GAPS if n_rows <= 4 else (-1.0, 0.0, 1.0)
+    for scale in (0.2, 1.0, 3.0):
+        epsilon = scale * ratio * np.sqrt(n_rows)
+        least = enumerate_bits(gaps, ratio, n_rows, epsilon)
+        assert delta(ratio, n_rows, epsilon) >= least * (1 - 1e-9)
+        if scale < 1 and n_rows > 1:
+            assert delta(ratio, n_rows, epsilon) <= 1.15 * least + 1e-12
+
+
+def test_the_enumeration_is_one_of_strategies():
+    # For two rows a strategy is a first gap and one for each outcome: all of them, one by one.
+    ratio, epsilon, found = 0.5, 0.4, 0.0
+    p, q = bit_laws((-1.0, 0.0, 0.7), ratio)
+    for first, on_yes, on_no in product(range(len(p)), repeat=3):
+        total = 0.0
+        for k, second in ((0, on_yes), (1, on_no)):
+            for j in range(2):
+                there = q[first, k] * q[second, j]
+                total += max(p[first, k] * p[second, j] - np.exp(epsilon) * there, 0)
+        found = max(found, total)
+    assert found == pytest.approx(enumerate_bits((-1.0, 0.0, 0.7), ratio, 2, epsilon), rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.035, 0.2, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.3, 2.0])
+def test_one_bit_in_closed_form(ratio, epsilon):
+    gaps = np.linspace(-8, 8 + ratio, 20001)
+    truth = np.max(ndtr(gaps) - np.exp(epsilon) * ndtr(gaps - ratio))
+    claimed = delta(ratio, 1, epsilon)
+    assert truth * (1 - 1e-9) <= claimed <= 1.02 * truth + 1e-8
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "epsilon"), [(44, np.log(2)), (88, 1.0), (313, 2.0), (1069, 4.0)]
+)
+def test_fixed_gaps_composed_exactly(n_rows, epsilon):
+    ratio = np.sqrt(2) / 40
+    claimed = delta(ratio, n_rows, epsilon)
+    assert claimed <= 1e-5
+    for gap in (-0.5, -0.2, 0.0, ratio / 2, 0.1, 0.2, 0.5, 1.0):
+        assert claimed >= tied(n_rows, ratio, epsilon, gap)
+        assert claimed >= tied(n_rows, ratio, epsilon, ratio - gap)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "game", "ties"), [(np.log(2), 44, 48), (1.0, 88, 92), (2.0, 313, 318)]
+)
+def test_ties_are_not_the_worst(epsilon, game, ties):
+    law = GNMax(sigma=40).laws(2)["*"]
+    assert _longest(law, 400, float(epsilon), 1e-5, FINE) == game
+    ratio = np.sqrt(2) / 40
+    middle = ratio / 2
+    counted = max(n for n in range(1, 400) if tied(n, ratio, epsilon, middle) <= 1e-5)
+    assert counted == pytest.approx(ties, abs=1)
+    assert game < counted
+
+
+@pytest.mark.parametrize(("n_rows", "epsilon"), [(10, 0.2), (44, np.log(2)), (150, 1.0)])
+def test_between_an_adversary_on_a_lattice_and_a_little_more(n_rows, epsilon):
+    ratio = np.sqrt(2) / 40
+    epsilon, least = on_a_lattice(ratio, n_rows, epsilon)
+    claimed = delta(ratio, n_rows, epsilon)
+    assert least <= claimed <= 1.06 * least
+    # Fixed gaps are worth less to it: the lattice does bind adaptively.
+    assert least > tied(n_rows, ratio, epsilon, ratio / 2)
+
+
+@pytest.mark.parametrize("ratio", [0.035, 0.5])
+@pytest.mark.parametrize("n_rows", [3, 30, 200])
+def test_finer_grids_change_little(ratio, n_rows):
+    epsilon = 1.5 * ratio * np.sqrt(n_rows) + ratio**2 * n_rows / 3
+    claimed = delta(ratio, n_rows, epsilon)
+    finer = delta(ratio, n_rows, epsilon, FINE.coarser(0.5))
+    assert finer <= claimed <= 1.01 * finer
+
+
+def test_monte_carlo_of_adversaries():
+    ratio, n_rows, epsilon, n_runs = 0.2, 40, 0.5, 400_000
+    claimed = delta(ratio, n_rows, epsilon)
+    rng = np.random.default_rng(0)
+    estimates = []
+    for rule in (lambda loss: 0.1 + 0 * loss, lambda loss: np.clip(epsilon - loss, -0.5, 0.5)):
+        loss = np.zeros(n_runs)
+        for _ in range(n_rows):
+            gap = rule(loss)
+            p, q = ndtr(gap), ndtr(gap - ratio)
+            bit = rng.random(n_runs) < p
+            loss += np.where(bit, np.log(p / q), np.log((1 - p) / (1 - q)))
+        gain = np.maximum(-np.expm1(epsilon - loss), 0)
+        estimates.append(gain.mean())
+        assert gain.mean() - 5 * gain.std() / np.sqrt(n_runs) <= claimed
+    assert max(estimates) >= 0.9 * claimed  # they do come close
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    ratio=st.floats(0.02, 2.0),
+    n_rows=st.integers(1, 20),
+    epsilon=st.floats(0.0, 2.0),
+    more=st.floats(1.1, 2.0),
+)
+def test_monotone(ratio, n_rows, epsilon, more):
+    here = delta(ratio, n_rows, epsilon)
+    assert 0 <= here <= 1
+    assert delta(ratio, n_rows + 1, epsilon) >= here
+    assert delta(ratio, n_rows, epsilon + 0.1) <= here
+    assert delta(ratio / more, n_rows, epsilon) <= here * 1.02 + 1e-12
+
+
+def test_margins_cover_the_gaps_between():
+    # A cell's bound against many gaps inside it, on a worth with kinks.
+    grid = LossGrid(0.02)
+    for ratio in (0.3, 1.5):
+        move = bit_move(ratio, grid, 0.3, 1.0)
+        loss = grid.step * np.arange(-400, 401)
+        u = np.exp(-loss)
+        values = np.max([1 - u, 0.7 - 0.4 * u, 0.4 - 0.1 * u, 0.1 - 0.01 * u, 0 * u], axis=0)
+        worth = Worth(grid, values, -400)
+        later = Worth(grid, np.maximum(values, np.maximum(0.8 - 0.5 * u, 0.15 - 0.02 * u)), -400)
+        for yes, no in ((worth, worth), (later, worth)):
+            second = Padded.of(no, -100, 101, move.pad)
+            first = second if yes is no else Padded.of(yes, -100, 101, move.pad)
+            bound = move.best(first, second)
+            gaps = np.linspace(-6, 6, 1501)
+            truth = best_move(
+                bit_laws(gaps, ratio),
+                lambda u, yes=yes: yes.at(-np.log(u)),
+                lambda u, no=no: no.at(-np.log(u)),
+            )(np.exp(-loss[300:501]))
+            assert np.all(bound >= truth * (1 - 1e-10))
+
+
+def test_cells_without_margins_are_too_low(monkeypatch):
+    ratio, n_rows, epsilon = 0.3, 6, 0.6
+    coarse = FINE.coarser(8)
+    good = _price.__wrapped__(bits(ratio), n_rows, coarse, None).delta(epsilon)
+    monkeypatch.setattr(Cells, "_margin", lambda self, *args: 0.0)
+    bit_move.cache_clear()
+    bad = _price.__wrapped__(bits(ratio), n_rows, coarse, None).delta(epsilon)
+    bit_move.cache_clear()
+    assert bad < good
+
+
+def test_planted_missing_right_end(monkeypatch):
+    ratio, n_rows, epsilon = 1.0, 4, 1.0
+    least = enumerate_bits((-1.0, -0.2, 0.5, 1.2), ratio, n_rows, epsilon)
+    monkeypatch.setattr(LossGrid, "reach", lambda self, variance, widest: (-80, 4))
+
+    def claimed():
+        return _price.__wrapped__(bits(ratio), n_rows, FINE, None).delta(epsilon)
+
+    assert claimed() >= least  # a grid that is too short is loose, not wrong
+
+    def constant(self, low, high):
+        index = np.clip(np.arange(low, high) - self.first, 0, self.values.shape[-1] - 1)
+        return self.values[..., index]
+
+    monkeypatch.setattr(Worth, "over", constant)
+    assert claimed() < least
+
+
+def test_end_of_the_game():
+    grid = LossGrid(0.1)
+    worth = grid.end(1.0, 0.5)
+    for loss in (-100.0, -1.0, -0.03, 0.0, 0.04, 0.33, 3.0, 11.0, 300.0):
+        at = float(worth.at(np.array(loss)))
+        assert at >= end(np.exp(-loss), 0.0) * (1 - 1e-12)
+        assert at <= end(np.exp(-loss), 0.0) + 0.03
+
+
+def test_other_moves_are_refused():
+    class Odd:
+        pass
+
+    with pytest.raises(TypeError, match="Odd of step 'x' has no game"):
+        _price((Step("x", Odd()),), 1, FINE, None)
+
+
+def test_two_classes_are_a_bit():
+    vote = (Step("vote", NoisyMax(sigma=40, weight=1, n_classes=2)),)
+    assert _price(vote, 10, FINE, None).delta(0.3) == pytest.approx(
+        delta(np.sqrt(2) / 40, 10, 0.3), rel=1e-12
+    )
+    one = price_plan(GNMax(sigma=40), 10, n_columns=1)["*"]
+    assert one.delta(0.0) == 0.0
+    assert isinstance(bit_move(1.0, LossGrid(0.1), 0.1, 0.5), BitMove)

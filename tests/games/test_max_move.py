@@ -1,0 +1,188 @@
+"""A plan of noisy maxima over three or more classes."""
+
+import numpy as np
+import pytest
+from tests.games._references import best_move, bit_laws, end, max_laws
+
+from secretballot.divergences._additive_noise import gaussian_delta
+from secretballot.divergences._law import NoisyMax, Step
+from secretballot.divergences._worst_max import three_outcomes
+from secretballot.games._gaussian_move import GaussianMove
+from secretballot.games._grid import LossGrid, Padded
+from secretballot.games._max_move import max_move
+from secretballot.games._plane import (
+    Region,
+    _curvature,
+    _margins,
+    highest_tent,
+    plane_kernels,
+    stick,
+    tent,
+)
+from secretballot.games._price import _price, price_plan
+from secretballot.games._worst_game import FINE
+from secretballot.mechanisms import GNMax
+
+POINTS = [(0.0, 0.0), (1.2, 1.1), (0.5, -0.5), (3.0, 3.1), (-1.0, -1.0), (2.0, 0.0)]
+
+
+def vote(ratio, **more):
+    return (Step("vote", NoisyMax(sigma=1.0, weight=ratio, **more)),)
+
+
+def hockey_stick(p, q, z):
+    """e^z T(z) by its definition: the sum of p_k - e^z q_k where positive, less that of the end."""
+    rise = np.exp(z)
+    total = np.maximum(p[..., None] - q[..., None] * rise, 0).sum(axis=-2)
+    return total - np.maximum(1 - rise, 0)
+
+
+@pytest.mark.parametrize("ratio", [0.025, 0.3, 0.7])
+@pytest.mark.parametrize("n_rows", [1, 2, 4])
+def test_every_adaptive_adversary_on_some_points(ratio, n_rows):
+    for scale in (0.3, 1.5):
+        epsilon = scale * np.sqrt(2 * n_rows) * ratio
+        least = lambda u: end(u, epsilon)  # noqa: B023, E731
+        for _ in range(n_rows):
+            least = best_move(max_laws(POINTS, ratio), least)
+        claimed = _price(vote(ratio), n_rows, FINE, None).delta(epsilon)
+        assert claimed >= least(1.0) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 40])
+def test_between_two_classes_and_the_noisy_counts(n_rows):
+    ratio = 1 / 40
+    epsilon = 1.2 * np.sqrt(2 * n_rows) * ratio
+    many, two = (_price(vote(ratio, n_classes=c), n_rows, FINE, None) for c in (None, 2))
+    counts = gaussian_delta(np.sqrt(2 * n_rows) * ratio, epsilon)
+    assert two.delta(epsilon) * 0.99 <= many.delta(epsilon) <= counts * 1.01
+
+
+def test_any_number_of_classes_is_within_a_per_cent_of_two_in_a_long_run():
+    many, two = (price_plan(GNMax(sigma=40), 150, n_columns=c)["*"] for c in (10, 2))
+    assert two.epsilon(1e-5) < many.epsilon(1e-5) < 1.012 * two.epsilon(1e-5)
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 60])
+def test_several_ballots_are_noisy_counts(n_rows):
+    ratio = 0.05
+    price = _price(vote(ratio, ballots=3, n_classes=5), n_rows, FINE, None)
+    shift = 3 * np.sqrt(2 * n_rows) * ratio
+    for epsilon in (0.0, shift, 2 * shift):
+        truth = gaussian_delta(shift, epsilon)
+        assert truth <= price.delta(epsilon) <= 1.01 * truth + 1e-7
+
+
+def test_sticks_are_the_larger_of_two_tents():
+    rng = np.random.default_rng(0)
+    ratio, z = 0.4, np.linspace(-2, 2, 41)
+    points = rng.uniform(-4, 4, (200, 2))
+    p, q = max_laws(points, ratio)
+    found = stick(np.log(p), np.log(q), z)
+    np.testing.assert_allclose(found, hockey_stick(p, q, z), atol=1e-12)
+    gaps = np.array([[-1.0], [0.0], [0.7]])
+    p, q = bit_laws(gaps[:, 0], ratio)
+    np.testing.assert_allclose(tent(gaps, z, ratio), hockey_stick(p[:3], q[:3], z), atol=1e-12)
+    many = tent(np.linspace(0.5, 9, 400)[:, None], z, ratio).max(axis=0)
+    highest = highest_tent(z, ratio, 0.5, np.inf)
+    assert np.all(highest >= many - 1e-15)
+    np.testing.assert_allclose(highest, many, rtol=1e-2, atol=1e-6)
+
+
+def test_curvature_by_differences():
+    rng = np.random.default_rng(1)
+    ratio, h = 0.3, 1e-3
+    z = np.array([-0.3, 0.0, 0.4])
+    u, v = rng.uniform(-3, 3, (2, 60))
+    steady, tilted = _curvature(u, v, ratio)
+    bound = steady[:, None] + tilted[:, None] * np.abs(np.expm1(z))
+
+    def parts(u, v):
+        p, q = max_laws(np.stack([u, v], 1), ratio)
+        first = p[:, :1] - q[:, :1] * np.exp(z)
+        return np.stack([first, (1 - p[:, 1:2]) - (1 - q[:, 1:2]) * np.exp(z)])
+
+    for angle in np.linspace(0, np.pi, 9):
+        du, dv = h * np.cos(angle), h * np.sin(angle)
+        second = (parts(u + du, v + dv) + parts(u - du, v - dv) - 2 * parts(u, v)) / h**2
+        assert np.all(-second <= bound + 1e-5)
+
+
+def test_margins_cover_squares():
+    rng = np.random.default_rng(2)
+    for ratio, size in ((0.025, 0.4), (0.3, 0.2), (0.6, 1.5)):
+        shift = np.sqrt(2) * ratio
+        z = np.linspace(-4, 4, 33) * shift
+        low = rng.uniform(-3, 2, (30, 2))
+        margins = _margins(low, size, ratio, z)
+
+        def sticks(points, ratio=ratio, z=z):
+            p, q = max_laws(points.reshape(-1, 2), ratio)
+            return hockey_stick(p, q, z).reshape(*points.shape[:-1], -1)
+
+        corners = low[:, None] + size * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+        for a, b in rng.uniform(0, 1, (20, 2)):
+            weights = np.array([(1 - a) * (1 - b), (1 - a) * b, a * (1 - b), a * b])
+            inside = sticks(low + size * np.array([a, b]))
+            chord = (weights[:, None] * sticks(corners)).sum(axis=1)
+            assert np.all(inside <= chord + margins + 1e-12)
+
+
+@pytest.mark.parametrize(("tilt", "beyond"), [(0.15, 1.0), (1.2, 5.0)])
+@pytest.mark.parametrize("ratio", [0.025, 0.4])
+def test_the_plane_is_covered(ratio, tilt, beyond):
+    # Any point's gain, for any curvature of V at the nodes, is at most what the move allows for.
+    rng = np.random.default_rng(3)
+    shift = np.sqrt(2) * ratio
+    step = 0.1 * shift
+    kernels, on_top = plane_kernels(ratio, step, Region(0.1, tilt, beyond))
+    half = len(on_top) // 2
+    z = step * np.arange(-half, half + 1)
+    gaps = np.concatenate([np.linspace(-9, 9, 721), rng.normal(size=200)])[:, None]
+    bits = tent(gaps, z, shift)
+    points = np.concatenate([rng.uniform(-7, 7, (1500, 2)), rng.normal(1, 1, (1500, 2))])
+    spread = rng.uniform(0, 7, 500)
+    ridge = np.stack([spread, spread + rng.normal(0, 0.5, 500)], 1)
+    points = np.concatenate([points, ridge])
+    p, q = max_laws(points, ratio)
+    sticks = np.maximum(hockey_stick(p, q, z), 0)
+    curvatures = [np.exp(t * z / shift) for t in np.linspace(-2, 2, 9)]
+    curvatures += [rng.exponential(size=len(z)) * (rng.random(len(z)) < 0.05) for _ in range(20)]
+    for bends in curvatures:
+        bound = max((kernels @ bends).max(), (bits @ bends).max() * (1 + 1e-3) + on_top @ bends)
+        assert (sticks @ bends).max() <= bound * (1 + 1e-9) + 1e-14 * bends.sum()
+
+
+def test_planted_missing_squares():
+    # Without the plane two classes would be all there is, and three do tell more.
+    ratio = 1 / 40
+    shift = np.sqrt(2) * ratio
+    z = 0.1 * shift * np.arange(-100, 101)
+    gaps = np.linspace(-3, 3, 601)[:, None]
+    binary = tent(gaps, z, shift).sum(axis=1).max()
+    p, q = max_laws([(1.2, 1.2), (1.5, 1.5), (1.0, 1.0)], ratio)
+    assert hockey_stick(p, q, z).sum(axis=1).max() > 1.002 * binary
+
+
+def test_one_gaussian_move_in_closed_form():
+    for ratio in (0.05, 0.6, 2.0):
+        grid = LossGrid(0.05 * min(ratio, 1))
+        move = GaussianMove(ratio, grid)
+        worth = grid.end(ratio**2, ratio)
+        read = Padded.of(worth, worth.first, worth.first + len(worth.values), move.pad)
+        found = move.best(read, read)
+        loss = grid.step * (worth.first + np.arange(len(worth.values)))
+        near = np.abs(loss) < 4 * ratio
+        truth = np.array([gaussian_delta(ratio, -one) for one in loss[near]])
+        np.testing.assert_allclose(found[near], truth, rtol=1e-2, atol=1e-7)
+        assert np.all(found[near] >= truth * (1 - 1e-9))
+
+
+def test_a_vote_has_nothing_after_it_and_heavy_ballots_are_noisy_counts():
+    grid = LossGrid(0.05)
+    for move in (max_move(0.3, grid, 0.04, 0.2), GaussianMove(0.3, grid)):
+        yes, no = (Padded.of(grid.end(1.0, 1.0), -5, 5, move.pad) for _ in range(2))
+        with pytest.raises(ValueError, match="can't depend on it"):
+            move.best(yes, no)
+    assert isinstance(max_move(1.0, grid, 0.04, 0.2), GaussianMove)
+    assert three_outcomes(np.zeros(1), np.zeros(1)).shape == (1, 3)

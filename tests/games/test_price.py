@@ -1,0 +1,181 @@
+"""Prices of plans: curves, prefixes, levels, and the noise for a wanted privacy."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from tests._fakes import Gaussian
+
+from secretballot.accounting import calibrate
+from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences._law import NoisyBit, Step
+from secretballot.games._plan_noise import least_plan_noise
+from secretballot.games._price import plan_rows, plan_share, price_plan
+from secretballot.mechanisms import ConfidentGNMax, GNMax
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Two members of one level take turns, a third is always there."""
+
+    shifts: dict[str, float] = field(default_factory=dict)
+
+    def laws(self, n_columns=None):
+        return {
+            group: (Step("vote", NoisyBit(scale=1.0, shift=shift)),)
+            for group, shift in self.shifts.items()
+        }
+
+    def takes_part(self, n_rows):
+        there = np.arange(n_rows) % 2 == 0
+        return {"level/turn-0": there, "level/turn-1": ~there}
+
+    def check_counts(self, counts):
+        return np.asarray(counts, dtype=float)
+
+    def state(self, counts):
+        return {"vote": counts[:, 0]}
+
+
+TURNS = Turns({"level/turn-0": 0.1, "level/turn-1": 0.1, "other": 0.05})
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "labels"), [(math.log(2), 44), (1.0, 88), (2.0, 313), (4.0, 1069)]
+)
+def test_labels_that_a_budget_buys(epsilon, labels):
+    # The page's figures; certified here within a few rows of a thousand.
+    found = plan_rows(GNMax(sigma=40), 1200, epsilon, 1e-5, n_columns=2)
+    assert labels <= found <= labels * 1.005
+
+
+def test_a_price_is_a_curve():
+    price = price_plan(GNMax(sigma=40), 44, n_columns=2)[EVERYONE]
+    assert price.delta(math.log(2)) < 1e-5 < price.delta(0.68)
+    epsilon = price.epsilon(1e-5)
+    assert price.delta(epsilon) <= 1e-5 < price.delta(epsilon * (1 - 1e-6))
+    share = price.share(math.log(2), 1e-5)
+    assert 0.98 < share <= 1
+    assert price.delta(share * math.log(2)) <= share * 1e-5
+    # What is left of both after half the rows pays for less than the other half.
+    half = price_plan(GNMax(sigma=40), 22, n_columns=2)[EVERYONE].share(math.log(2), 1e-5)
+    assert 0.5 < half < share
+    assert price.epsilon(0.5) == 0.0
+    assert price.epsilon(1e-40) == math.inf
+    assert price.share(1e-9, 1e-40) == math.inf
+
+
+def test_no_rows_cost_nothing():
+    price = price_plan(GNMax(sigma=40), 0, n_columns=2)[EVERYONE]
+    assert price.delta(0.0) == 0.0
+    assert price.delta(-1.0) == pytest.approx(1 - math.exp(-1), rel=1e-3)
+    assert plan_rows(GNMax(sigma=0.1), 5, 0.1, 1e-5, n_columns=2) == 0
+
+
+def test_rows_that_a_group_sits_out():
+    prices = price_plan(TURNS, 21)
+    alone = price_plan(Turns({"a": 0.1}), 11)["a"]
+    assert prices["level/turn-0"].delta(0.3) == alone.delta(0.3)
+    assert prices["level/turn-1"].delta(0.3) == price_plan(Turns({"a": 0.1}), 10)["a"].delta(0.3)
+    # The longest prefix: turn-0 is there in rows 0, 2, 4, ...
+    epsilon, delta = 0.3, 1e-3
+    own = plan_rows(Turns({"a": 0.1}), 50, epsilon, delta)
+    assert 1 < own < 20
+    limits = {"level": epsilon, "other": 10.0}
+    assert plan_rows(TURNS, 50, limits, delta) == 2 * own
+    one_less = Turns({"level/turn-0": 0.1})
+    assert plan_rows(one_less, 2 * own, limits, delta) == 2 * own
+    assert plan_rows(TURNS, own, limits, delta) == own
+
+
+def test_levels_have_limits_of_their_own():
+    mechanism = GNMax(sigma=40, weight={"strict": 1.0, "generous": 2.0})
+    limits = {"strict": math.log(2), "generous": 0.5}
+    strict = plan_rows(GNMax(sigma=40), 100, limits["strict"], 1e-5, n_columns=2)
+    generous = plan_rows(GNMax(sigma=20), 100, limits["generous"], 1e-5, n_columns=2)
+    assert plan_rows(mechanism, 100, limits, 1e-5, n_columns=2) == min(strict, generous)
+    # A cost to everyone has to fit every level, a delta may be per level as well.
+    by_level = {"strict": 1e-5, "generous": 1e-6}
+    everyone = plan_rows(GNMax(sigma=40), 100, limits, by_level, n_columns=2)
+    assert everyone == plan_rows(GNMax(sigma=40), 100, 0.5, 1e-6, n_columns=2)
+    shares = [
+        plan_share(mechanism, 5, {"strict": e, "generous": 9.0}, 1e-5, n_columns=2)
+        for e in (0.1, 0.2)
+    ]
+    assert shares[0] > shares[1]
+    with pytest.raises(ValueError, match="not for both at once"):
+        plan_rows(Turns({EVERYONE: 0.1, "level": 0.1}), 5, 1.0, 1e-5)
+
+
+def test_known_votes_are_cheaper_and_searched_for():
+    mechanism = ConfidentGNMax(sigma=10, sigma_threshold=20, threshold=60)
+    votes = np.tile([[95, 5], [80, 20], [55, 45]], (200, 1))
+    known = plan_rows(mechanism, 600, 0.5, 1e-5, counts=votes)
+    worst = plan_rows(mechanism, 600, 0.5, 1e-5, n_columns=2)
+    assert worst < known < 600
+    assert price_plan(mechanism, known, counts=votes)[EVERYONE].delta(0.5) <= 1e-5
+    assert price_plan(mechanism, known + 1, counts=votes)[EVERYONE].delta(0.5) > 1e-5
+    assert plan_rows(mechanism, 3, 0.5, 1e-5, counts=votes) == 3
+    assert plan_rows(mechanism, 600, 1e-4, 1e-9, counts=votes) == 0
+
+
+def test_known_rows_that_a_group_sits_out():
+    gaps = np.zeros((20, 1))
+    prices = price_plan(TURNS, 20, counts=gaps)
+    worst = price_plan(TURNS, 20)
+    for group in TURNS.shifts:
+        assert prices[group].delta(0.2) <= worst[group].delta(0.2)
+    assert plan_rows(TURNS, 20, 0.2, 1e-3, counts=gaps) >= plan_rows(TURNS, 20, 0.2, 1e-3)
+
+
+def test_answers_are_counted_where_there_is_a_threshold():
+    mechanism = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300)
+    many, few = (
+        price_plan(mechanism, 30, n_columns=2, n_answers=k)[EVERYONE].delta(0.4) for k in (None, 5)
+    )
+    assert few < 0.2 * many
+
+
+@pytest.mark.parametrize("n_queries", [1, 20, 200])
+def test_noise_for_a_wanted_privacy(n_queries):
+    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_queries": n_queries, "n_columns": 2}
+    game, renyi = (calibrate(GNMax, **wanted, pricing=how) for how in ("game", "renyi"))
+    assert game.sigma < (0.96 if n_queries > 1 else 1.0) * renyi.sigma
+    share = price_plan(game, n_queries, n_columns=2)[EVERYONE].share(1.0, 1e-5)
+    assert 0.998 <= share <= 1
+    assert plan_rows(game, n_queries + 1, 1.0, 1e-5, n_columns=2) >= n_queries
+
+
+def test_noise_for_levels_and_for_thresholds():
+    game = calibrate(
+        lambda noise: ConfidentGNMax(
+            sigma=noise, sigma_threshold=5 * noise, threshold=90, weight={"a": 1.0, "b": 2.0}
+        ),
+        epsilon={"a": 1.0, "b": 2.0},
+        delta=1e-5,
+        n_queries=10,
+        n_columns=2,
+        pricing="game",
+    )
+    assert 0.998 <= plan_share(game, 10, {"a": 1.0, "b": 2.0}, 1e-5, n_columns=2) <= 1
+
+
+def test_a_price_that_falls_in_steps():
+    def share(noise, fineness):
+        return 1 / (math.floor(8 * noise) / 8)
+
+    assert 1.0 <= least_plan_noise(lambda noise: noise, share, 1.4, coarse=False) < 1.125
+    assert 1.0 <= least_plan_noise(lambda noise: noise, share, 1.4, coarse=True) < 1.125
+    # Where nothing else is found to be enough, what was known to be is.
+    assert least_plan_noise(lambda noise: noise, lambda n, f: math.inf, 1.4, coarse=True) == 1.4
+
+
+def test_bad_parameters():
+    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_queries": 5}
+    with pytest.raises(ValueError, match="pricing='odd' is unknown"):
+        calibrate(GNMax, **wanted, pricing="odd")
+    with pytest.raises(ValueError, match="order=32.* belong to pricing='renyi'"):
+        calibrate(GNMax, **wanted, pricing="game", order=32)
+    with pytest.raises(AttributeError):
+        calibrate(Gaussian, **wanted, pricing="game")

@@ -1,0 +1,106 @@
+"""Rows of several moves: a threshold before a vote, repeated moves, a number of answers."""
+
+import numpy as np
+import pytest
+from tests.games._references import best_move, bit_laws, end
+
+from secretballot.divergences._law import NoisyBit, Step
+from secretballot.games._bit_move import BitMove
+from secretballot.games._price import _price
+from secretballot.games._row import nodes
+from secretballot.games._worst_game import FINE
+
+VOTE_GAPS, BIT_GAPS = (-0.7, 0.0, 0.2, 1.0), (-2.0, 0.0, 1.0, 2.5, 6.0)
+
+
+def law(bit, vote):
+    return (
+        Step("threshold", NoisyBit(scale=1.0, shift=bit)),
+        Step("vote", NoisyBit(scale=1.0, shift=vote), after="threshold"),
+    )
+
+
+def enumerate_rows(bit, vote, n_rows, epsilon, n_answers=None, gaps=(BIT_GAPS, VOTE_GAPS)):
+    """Delta of the best adversary on some gaps; answers left count down to the end of the run."""
+    over = lambda u: end(u, epsilon)  # noqa: E731
+    left = n_rows if n_answers is None else n_answers
+    first, second = bit_laws(gaps[0], bit), bit_laws(gaps[1], vote)
+    worths = [over] * (left + 1)
+    for _ in range(n_rows):
+        worths = [over] + [
+            best_move(first, best_move(second, worths[k - 1]), worths[k])
+            for k in range(1, left + 1)
+        ]
+    return float(worths[left](1.0))
+
+
+@pytest.mark.parametrize(("bit", "vote"), [(0.01, 0.07), (0.5, 0.5), (1.0, 0.2), (0.1, 1.5)])
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+def test_a_threshold_before_a_vote(bit, vote, n_rows):
+    for scale in (0.3, 1.5):
+        epsilon = scale * np.hypot(bit, vote) * np.sqrt(n_rows)
+        least = enumerate_rows(bit, vote, n_rows, epsilon)
+        claimed = _price(law(bit, vote), n_rows, FINE, None).delta(epsilon)
+        assert claimed >= least * (1 - 1e-9)
+        if scale < 1:
+            assert claimed <= 1.2 * least
+
+
+@pytest.mark.parametrize("forgotten", ["pass", "fail"])
+def test_planted_single_orientation_under_a_threshold(monkeypatch, forgotten):
+    # The neighbour may make a pass likelier, or less likely: neither alone is the worst case.
+    bit, vote, n_rows, epsilon = 0.5, 0.5, 2, 0.5
+    gaps = (np.linspace(-2, 5, 36), np.linspace(-0.5, 1.2, 12))
+    least = enumerate_rows(bit, vote, n_rows, epsilon, gaps=gaps)
+    assert _price.__wrapped__(law(bit, vote), n_rows, FINE, None).delta(epsilon) >= least
+
+    def only(self, yes, no):
+        return self._best(yes, no) if forgotten == "pass" else self._best(no, yes)
+
+    monkeypatch.setattr(BitMove, "best", only)
+    assert _price.__wrapped__(law(bit, vote), n_rows, FINE, None).delta(epsilon) < least
+
+
+@pytest.mark.parametrize(("n_rows", "n_answers"), [(1, 1), (3, 1), (3, 2), (4, 2)])
+def test_at_most_so_many_answers(n_rows, n_answers):
+    bit, vote = 0.1, 0.6
+    rows = law(bit, vote)
+    for epsilon in (0.2, 0.8):
+        least = enumerate_rows(bit, vote, n_rows, epsilon, n_answers)
+        claimed = _price(rows, n_rows, FINE, n_answers).delta(epsilon)
+        assert least * (1 - 1e-9) <= claimed <= 1.25 * least
+        if n_answers < n_rows:
+            assert claimed < _price(rows, n_rows, FINE, None).delta(epsilon)
+
+
+def test_enough_answers_are_no_limit():
+    rows = law(0.01, 0.07)
+    limited, unlimited = (_price(rows, 12, FINE, k) for k in (12, None))
+    assert limited.delta(0.3) == pytest.approx(unlimited.delta(0.3), rel=0.02)
+
+
+def test_a_threshold_costs_something_and_saves_more():
+    vote = (Step("vote", NoisyBit(scale=1.0, shift=0.07)),)
+    alone = _price(vote, 20, FINE, None).delta(0.3)
+    behind = _price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
+    # In the worst case every row passes, but it must pay for that.
+    assert 0.9 * alone < behind < 1.1 * alone
+
+
+def test_repeated_moves_are_rows():
+    vote = NoisyBit(scale=1.0, shift=0.07)
+    twice = _price((Step("vote", vote, times=2),), 10, FINE, None).delta(0.3)
+    assert twice == pytest.approx(
+        _price((Step("vote", vote),), 20, FINE, None).delta(0.3), rel=0.01
+    )
+    pair = (Step("bit", NoisyBit(scale=1.0, shift=0.01), times=2), Step("vote", vote, 2, "bit"))
+    once = _price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
+    assert _price(pair, 10, FINE, None).delta(0.3) == pytest.approx(once, rel=0.01)
+
+
+def test_laws_that_are_no_tree():
+    bit = NoisyBit(scale=1.0, shift=0.1)
+    with pytest.raises(ValueError, match="follows 'nothing'"):
+        nodes((Step("vote", bit, after="nothing"),))
+    with pytest.raises(ValueError, match="'vote' is made 3 times after 2 of 'bit'"):
+        nodes((Step("bit", bit, times=2), Step("vote", bit, times=3, after="bit")))

@@ -1,0 +1,191 @@
+"""Processes that spend at once, or die while they spend.
+
+Run as a script, ``python -m tests.ledger._processes race|kill|step FOLDER TIMES``: in a fresh
+interpreter without threads, so that forking is quick and safe. Prints what happened as JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+from tests._fakes import Pure, basic_budget, votes
+
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting import _ledger_file as ledger_file
+from secretballot.mechanisms import GNMax
+
+ROOT = Path(__file__).resolve().parents[2]
+BALLOTS = np.tile([60, 30, 10], (5, 1))
+
+
+def run_processes(what, folder, times, timeout=280):
+    """Run one of the functions below in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.ledger._processes", what, str(folder), str(times)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def fork(child):
+    """Run ``child(write_end)`` in a fork; return its id and the read end of a pipe."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(write)
+        return pid, read
+    status = 1
+    try:
+        os.close(read)
+        child(write)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def drained(read):
+    with open(read, "rb") as pipe:
+        return pipe.read().decode()
+
+
+def race(folder, times, n_processes=8, affordable=24):
+    """Processes spend from one budget until it is used up; how many got something, each time."""
+    successes = []
+    for run in range(times):
+        path = Path(folder) / f"race-{run}.ledger"
+        basic_budget(path, epsilon=affordable * 0.25)
+        start, go = os.pipe()
+
+        def spend_all(write, path=path, start=start, go=go):
+            os.close(go)
+            accountant, done = PrivacyAccountant.open(path), 0
+            os.write(write, b"r")
+            os.read(start, 1)  # until the parent lets all of them go
+            with contextlib.suppress(BudgetExceededError):
+                while True:
+                    done += len(accountant.release(Pure(epsilon=0.25), votes(1)))
+            os.write(write, f" {done}".encode())
+
+        children = [fork(spend_all) for _ in range(n_processes)]
+        for _, read in children:
+            assert os.read(read, 1) == b"r"
+        os.close(go)
+        os.close(start)
+        counts = [int(drained(read)) for _, read in children]
+        for pid, _ in children:
+            assert os.waitpid(pid, 0)[1] == 0
+        accountant = PrivacyAccountant.open(path)
+        assert accountant.spent().renyi <= affordable * 0.25
+        assert accountant.spent().n_releases == sum(counts)
+        successes.append(sum(counts))
+    return {"affordable": affordable, "successes": successes}
+
+
+def kill(folder, times):
+    """Kill processes that spend at random moments; check the ledger after each."""
+    path = Path(folder) / "kill.ledger"
+    accountant = PrivacyAccountant(1000.0, 1e-5, ledger=path)
+    accountant.release(GNMax(sigma=400.0), BALLOTS, note={"id": "first"})
+    generator = random.Random(times)
+    printed, kept, interrupted = ["first"], 0, 0
+    for round_ in range(times):
+
+        def spend_on(write, round_=round_):
+            mine = PrivacyAccountant.open(path)
+            os.write(write, b"ready\n")
+            for count in range(100_000):
+                name = f"{round_}-{count}"
+                answer = mine.release(GNMax(sigma=400.0), BALLOTS, note={"id": name})
+                os.write(write, f"{name} {answer.tolist()}\n".encode())
+
+        pid, read = fork(spend_on)
+        assert os.read(read, 6) == b"ready\n"
+        # Half of them are let to return something first, however slow the machine is.
+        received = os.read(read, 1) if round_ % 2 else b""
+        time.sleep(generator.uniform(0, 0.02))
+        os.kill(pid, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+        interrupted += os.path.exists(f"{path}-journal")
+        # A line that was cut was not received either.
+        lines = (received.decode() + drained(read)).splitlines(True)
+        printed += [line.split()[0] for line in lines if "\n" in line]
+        entries = PrivacyAccountant.open(path).entries()  # checks the chain
+        recorded = [json.loads(entry.note)["id"] for entry in entries]
+        lost = set(printed) - set(recorded)
+        assert not lost, lost
+        charged = len(recorded) - len(printed)
+        # One release at most was under way; its charge may be kept.
+        assert kept <= charged <= kept + 1
+        kept = charged
+    return {
+        "kills": times,
+        "returned": len(printed),
+        "charged_not_returned": kept,
+        "interrupted_writes": interrupted,
+    }
+
+
+class Dying(sqlite3.Connection):
+    """Kills its process before or after the n-th statement."""
+
+    left = 0
+    after = False
+
+    def execute(self, *arguments):
+        Dying.left -= 1
+        if Dying.left == 0 and not Dying.after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = super().execute(*arguments)
+        if Dying.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+
+def step(folder, _times):
+    """Kill a process at each statement of a release in turn, until one survives them all."""
+    path = Path(folder) / "step.ledger"
+    basic_budget(path, epsilon=100.0)
+    connect, outcomes = sqlite3.connect, []
+    for after in (False, True):
+        for statement in range(1, 100):
+
+            def spend_once(write, statement=statement, after=after):
+                mine = PrivacyAccountant.open(path)
+                Dying.left, Dying.after = statement, after
+                ledger_file.sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Dying)
+                mine.release(Pure(epsilon=0.25), votes(1))
+                os.write(write, b"returned")
+
+            before = len(PrivacyAccountant.open(path).entries())
+            pid, read = fork(spend_once)
+            returned = drained(read) == b"returned".decode()
+            survived = os.waitpid(pid, 0)[1] == 0
+            recorded = len(PrivacyAccountant.open(path).entries()) - before
+            outcomes.append((returned, recorded))
+            if survived:
+                break
+        assert survived
+    return {"outcomes": outcomes}
+
+
+if __name__ == "__main__":
+    _, what, folder, times = sys.argv
+    print(json.dumps({"race": race, "kill": kill, "step": step}[what](folder, int(times))))

@@ -1,0 +1,168 @@
+"""The hash chain: what was recorded can't be changed unseen, and gives the same totals again."""
+
+import contextlib
+import dataclasses
+import math
+import pickle
+import shutil
+import sqlite3
+
+import pytest
+from tests._fakes import (
+    Gaussian,
+    Pure,
+    Thresholded,
+    basic_budget,
+    spend,
+    tamper,
+    votes,
+)
+
+from secretballot.accounting import LedgerError, PrivacyAccountant
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.ledger"
+
+
+TAMPERING = {
+    "cost lowered": ["UPDATE charge SET curve = zeroblob(1200) WHERE sequence = 2"],
+    "delta lowered": ["UPDATE charge SET delta = 1e-9 WHERE sequence = 2"],
+    "level changed": ["UPDATE charge SET level = 'everyone' WHERE sequence = 2"],
+    "member changed": ["UPDATE charge SET member = 'one' WHERE sequence = 2"],
+    "charge removed": ["DELETE FROM charge WHERE sequence = 2"],
+    "charge added": ["INSERT INTO charge VALUES (2, 'everyone', 'x', 0.0, zeroblob(1200))"],
+    "mechanism altered": ["UPDATE entry SET mechanism = '{}' WHERE sequence = 2"],
+    "rows altered": ["UPDATE entry SET n_rows = n_rows + 1 WHERE sequence = 2"],
+    "time altered": ["UPDATE entry SET time = '2000' WHERE sequence = 2"],
+    "seeding hidden": ["UPDATE entry SET seeded = 1 - seeded WHERE sequence = 2"],
+    "scope altered": ["UPDATE entry SET scope_id = 'other' WHERE sequence = 2"],
+    "scope cap altered": ["UPDATE entry SET scope_epsilon = 9.0 WHERE sequence = 2"],
+    "note altered": ["""UPDATE entry SET note = '{"a": 1}' WHERE sequence = 2"""],
+    "entry removed": [
+        "DELETE FROM charge WHERE sequence = 2",
+        "DELETE FROM entry WHERE sequence = 2",
+    ],
+    "entry removed, gap closed": [
+        "DELETE FROM charge WHERE sequence = 2",
+        "DELETE FROM entry WHERE sequence = 2",
+        "UPDATE charge SET sequence = 2 WHERE sequence = 3",
+        "UPDATE entry SET sequence = 2 WHERE sequence = 3",
+    ],
+    "first entry removed": [
+        "DELETE FROM charge WHERE sequence = 1",
+        "DELETE FROM entry WHERE sequence = 1",
+    ],
+    "last entry removed, charge kept": ["DELETE FROM entry WHERE sequence = 3"],
+    "reordered": [
+        *(f"UPDATE {t} SET sequence = 9 WHERE sequence = 1" for t in ("entry", "charge")),
+        *(f"UPDATE {t} SET sequence = 1 WHERE sequence = 2" for t in ("entry", "charge")),
+        *(f"UPDATE {t} SET sequence = 2 WHERE sequence = 9" for t in ("entry", "charge")),
+    ],
+    "budget raised": ["UPDATE level SET epsilon = 100.0, renyi_budget = 100.0"],
+    "order changed": ["UPDATE level SET gate_order = 2.0"],
+    "unit changed": ["UPDATE header SET unit = 'owner'"],
+    "level added": ["INSERT INTO level VALUES (1, 'more', 1.0, 1e-5, 0.0, 2.0, 1.0)"],
+    "header removed": ["DELETE FROM header"],
+    "nonsense written": ["UPDATE entry SET n_rows = 'many' WHERE sequence = 2"],
+    "curve cut": ["UPDATE charge SET curve = x'00' WHERE sequence = 2"],
+}
+
+
+@pytest.fixture
+def three_entries(path):
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=path, order=math.inf)
+    scope = accountant.scope(3.0)
+    for mechanism in (Pure(epsilon=0.25), Pure(epsilon=0.5, delta=1e-7), Pure(epsilon=0.125)):
+        accountant.release(mechanism, votes(1), scope=scope)
+    return accountant
+
+
+@pytest.mark.parametrize("statements", TAMPERING.values(), ids=TAMPERING)
+def test_an_altered_ledger_is_detected(three_entries, path, statements):
+    fresh = pickle.loads(pickle.dumps(three_entries))
+    assert PrivacyAccountant.open(path)._ledger.verify().n_entries == 3
+    tamper(path, *statements)
+    with pytest.raises(LedgerError, match=str(path)):
+        PrivacyAccountant.open(path)
+    for handle in (three_entries, fresh):
+        with pytest.raises(LedgerError, match=str(path)):
+            handle._ledger.verify()
+    # A handle that has not read the altered entries yet does not spend on them either.
+    with pytest.raises(LedgerError, match=str(path)):
+        spend(fresh)
+
+
+@pytest.mark.parametrize("change", [{"n_rows": 0}, {"charges": {}}, {"sequence": 7}])
+def test_an_altered_entry_with_a_digest_to_match_is_detected(three_entries, path, change):
+    """Every entry binds the one before it, and its place."""
+    place = 3 if "sequence" in change else 2
+    forged = dataclasses.replace(three_entries.entries()[place - 1], **change)
+    forged = forged.chained(forged.sequence, forged.time, forged.previous)
+    # The forged entry is right on its own.
+    assert forged.digest == forged.expected_digest()
+    tamper(
+        path,
+        f"UPDATE entry SET n_rows = {forged.n_rows}, digest = '{forged.digest}' "
+        f"WHERE sequence = {place}",
+        *([] if forged.charges else [f"DELETE FROM charge WHERE sequence = {place}"]),
+        f"UPDATE charge SET sequence = {forged.sequence} WHERE sequence = {place}",
+        f"UPDATE entry SET sequence = {forged.sequence} WHERE sequence = {place}",
+    )
+    with pytest.raises(LedgerError, match=r"entry \d does not follow"):
+        PrivacyAccountant.open(path)
+
+
+def test_a_tail_cut_off_is_noticed_by_whoever_saw_it(three_entries, path):
+    tamper(path, *(f"DELETE FROM {table} WHERE sequence = 3" for table in ("charge", "entry")))
+    for use in (three_entries.spent, three_entries._ledger.verify, lambda: spend(three_entries)):
+        with pytest.raises(LedgerError, match="entry 3, which was there before"):
+            use()
+
+
+def test_another_ledger_in_its_place(three_entries, path, tmp_path):
+    other = tmp_path / "other.ledger"
+    basic_budget(other)
+    shutil.copy(other, path)
+    with pytest.raises(LedgerError, match="another ledger is in its place"):
+        spend(three_entries)
+
+
+@pytest.mark.usefixtures("three_entries")
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("header", "unit"), ("level", "epsilon"), ("entry", "n_rows"), ("charge", "delta")],
+)
+def test_the_file_itself_refuses_changes(path, table, column):
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        for statement in (f"UPDATE {table} SET {column} = 0", f"DELETE FROM {table}"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                opened.execute(statement)
+
+
+def test_entries_say_what_when_and_at_what_cost(path):
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=path, allow_seeded=True)
+    scope = accountant.scope(2.0)
+    accountant.release(
+        Thresholded(bit=0.001, vote=0.01), [[3, 1], [0, 1]], scope=scope, note={"classes": "public"}
+    )
+    (entry,) = accountant.entries()
+    assert entry.mechanism == '{"bit": 0.001, "mechanism": "Thresholded", "vote": 0.01}'
+    assert (entry.sequence, entry.n_rows, entry.seeded) == (1, 2, False)
+    assert (entry.scope_id, entry.scope_epsilon) == (scope.id, 2.0)
+    assert entry.note == '{"classes": "public"}'
+    assert entry.time.endswith("+00:00")
+    assert float(entry.charges["*"].at(10.0)) == pytest.approx(0.012 * 10)
+    assert entry.digest == accountant._ledger.verify().digest
+
+
+def test_replaying_the_entries_gives_the_same_epsilon():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    for sigma in (30, 40, 50):
+        accountant.release(Gaussian(sigma=sigma), votes(3))
+    first, *others = (entry.charges["*"] for entry in accountant.entries())
+    total = sum(others, start=first)
+    assert float(total.epsilon(1e-5)) == accountant.spent().epsilon
+    # A charge that went missing would show.
+    assert float(first.epsilon(1e-5)) < accountant.spent().epsilon

@@ -1,0 +1,51 @@
+"""Processes that spend at once, and processes that are killed while they spend."""
+
+import os
+
+import pytest
+from tests.ledger._processes import run_processes
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def check_race(tmp_path, runs):
+    result = run_processes("race", tmp_path, runs)
+    assert result["successes"] == [result["affordable"]] * runs
+
+
+def check_kills(tmp_path, kills):
+    result = run_processes("kill", tmp_path, kills)
+    assert result["kills"] == kills
+    # Every other process returned something before it was killed.
+    assert result["returned"] > kills / 2
+    return result
+
+
+def test_eight_processes_get_exactly_what_the_budget_affords(tmp_path):
+    check_race(tmp_path, 5)
+
+
+@pytest.mark.slow
+def test_eight_processes_fifty_times(tmp_path):
+    check_race(tmp_path, 50)
+
+
+def test_killed_at_random(tmp_path):
+    check_kills(tmp_path, 20)
+
+
+@pytest.mark.slow
+def test_killed_at_random_two_hundred_times(tmp_path):
+    result = check_kills(tmp_path, 200)
+    # Some were killed in the middle of a write: the next to open the ledger rolled it back.
+    assert result["interrupted_writes"] > 0
+
+
+def test_killed_at_every_statement(tmp_path):
+    outcomes = [tuple(each) for each in run_processes("step", tmp_path, 1)["outcomes"]]
+    # Never returned without a record; and at some statement a charge was kept for nothing.
+    assert (True, 0) not in outcomes
+    assert {recorded for _, recorded in outcomes} == {0, 1}
+    assert outcomes.count((True, 1)) == 2
+    assert (False, 1) in outcomes
+    assert outcomes.count((False, 0)) > 20

@@ -1,0 +1,123 @@
+"""Workers of every kind: none repeats another's noise, and all of them spend for real."""
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from tests._fakes import Noisy, votes
+
+from secretballot.accounting import LedgerError, PrivacyAccountant
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.mechanisms import GNMax
+
+N_WORKERS = 4
+
+
+def draw(accountant, n_rows=3):
+    return accountant.release(Noisy(sigma=40), votes(n_rows)).tolist()
+
+
+def draw_in_a_worker(accountant, answers):
+    answers.put(draw(accountant))
+
+
+def distinct(answers):
+    values = [value for answer in answers for value in answer]
+    assert len(values) == 3 * len(answers)
+    return len(set(values)) == len(values)
+
+
+@pytest.fixture
+def accountant(tmp_path):
+    accountant = PrivacyAccountant(50.0, 1e-5, ledger=tmp_path / "budget.ledger")
+    draw(accountant)  # the parent has drawn before: workers must not go on with its stream
+    return accountant
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_noise_differs_between_processes(accountant, method):
+    context = multiprocessing.get_context(method)
+    answers = context.Queue()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a test runner may have threads
+        workers = [
+            context.Process(target=draw_in_a_worker, args=(accountant, answers))
+            for _ in range(N_WORKERS)
+        ]
+        for worker in workers:
+            worker.start()
+    drawn = [answers.get(timeout=120) for _ in workers]
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    assert distinct([*drawn, draw(accountant)])
+    assert accountant.spent().n_releases == N_WORKERS + 2
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_noise_differs_between_joblib_workers(accountant, backend):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with joblib.parallel_config(backend, n_jobs=2):
+            drawn = joblib.Parallel()(
+                joblib.delayed(draw)(accountant) for _ in range(2 * N_WORKERS)
+            )
+    assert distinct(drawn)
+    assert accountant.spent().n_releases == 2 * N_WORKERS + 1
+    accountant._ledger.verify()
+
+
+def test_equal_noise_would_be_noticed(tmp_path):
+    seeded = PrivacyAccountant(50.0, 1e-5, ledger=tmp_path / "seeded", allow_seeded=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answers = [
+            seeded.release(Noisy(sigma=40), votes(3), random_state=0).tolist() for _ in range(2)
+        ]
+    assert not distinct(answers)
+    assert [entry.seeded for entry in seeded.entries()] == [True, True]
+
+
+def test_a_grid_search_spends_from_one_named_ledger(tmp_path):
+    path = tmp_path / "search.ledger"
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=160)
+    X = rng.normal(size=(160, 2)) + 4.0 * y[:, None]
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(),
+        n_teachers=8,
+        student=LogisticRegression(),
+        classes=[0, 1],
+        accountant=PrivacyAccountant(100.0, 1e-5, ledger=path),
+    )
+    grid = {"mechanism": [GNMax(sigma=2), GNMax(sigma=3)], "n_teachers": [6, 8]}
+    search = GridSearchCV(ensemble, grid, cv=2, n_jobs=2, error_score="raise")
+    search.fit(X, y, X_public=PublicData(X[:20] + 0.1))
+    # Eight fits and the refit, all of them in the caller's file.
+    entries = PrivacyAccountant.open(path).entries()
+    assert [(entry.sequence, entry.n_rows) for entry in entries] == [(i, 20) for i in range(1, 10)]
+    assert len({entry.scope_id for entry in entries}) == 9
+    assert sum('"sigma": 2' in entry.mechanism for entry in entries) in (4, 5)
+    # The same budget, seen from the caller and from the search's copy of it.
+    assert search.best_estimator_.accountant.spent().epsilon == ensemble.accountant.spent().epsilon
+
+
+def test_a_worker_elsewhere_without_the_file_is_told_to_name_one():
+    """What a process on another machine would meet: the handle arrives, the file does not."""
+    script = (
+        "from secretballot.accounting import PrivacyAccountant; import pickle, sys\n"
+        "sys.stdout.buffer.write(pickle.dumps(PrivacyAccountant(50.0, 1e-5)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    orphan = pickle.loads(done.stdout)
+    assert not os.path.exists(orphan._ledger.path)
+    with pytest.raises(LedgerError, match="name a file with PrivacyAccountant"):
+        draw(orphan)

@@ -1,0 +1,238 @@
+"""The publisher's door: what is released, charged, refused and said."""
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from secretballot.mechanisms import DirichletProportions, GaussianProportions, LaplaceProportions
+from secretballot.quantification import advise_publisher, group_bags, make_bags, publish_proportions
+from secretballot.quantification.publishing._choose_mechanism import NAMES, Task
+
+
+def bags_of(*counts, classes=None):
+    labels = np.arange(len(counts[0])) if classes is None else np.array(classes)
+    return [np.repeat(labels, row) for row in counts]
+
+
+def budget(epsilon=1.0, delta=1e-5, **kwargs):
+    return PrivacyAccountant(epsilon, delta, unit="label", order=np.inf, **kwargs)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", *NAMES])
+def test_what_is_published(mechanism):
+    bags = group_bags(None, np.tile([0, 1, 1, 2], 500), groups=np.arange(2000) // 500)
+    accountant = budget()
+    out = publish_proportions(bags, [0, 1, 2], 1.0, 1e-5, mechanism, accountant=accountant)
+    assert out.proportions.shape == (4, 3)
+    assert np.all(out.proportions.sum(axis=1) == 1)
+    np.testing.assert_allclose(out.proportions, [[0.25, 0.5, 0.25]] * 4, atol=0.25)
+    assert out.names == (0, 1, 2, 3)
+    assert out.sizes.tolist() == [500] * 4
+    assert out.expected_distortion.shape == (4,)
+    assert out.covariance().shape == (4, 3, 3)
+    (entry,) = accountant.entries()
+    assert entry.n_rows == 4
+    assert json.loads(entry.note)["bags_formed_by"] == "group"
+    assert accountant.spent().renyi == 1.0
+    assert float(accountant.spent().cost.delta) <= 1e-5
+    assert "label" in str(out.statement)
+    assert type(out.mechanism).__name__ in repr(out)
+    assert pickle.loads(pickle.dumps(out)).proportions.tolist() == out.proportions.tolist()
+
+
+def test_without_an_accountant_a_budget_of_its_own_is_spent():
+    out = publish_proportions(bags_of([30, 40], [5, 60]), [0, 1], 0.5, 0)
+    assert out.statement.levels[0]["epsilon"] == 0.5
+    assert out.statement.levels[0]["share_spent"] == 1
+    assert isinstance(out.mechanism, LaplaceProportions)  # delta=0 leaves nothing else
+
+
+def test_releases_add_up_on_one_accountant():
+    accountant, bags = budget(1.0, 2e-5), bags_of([30, 40], [5, 60])
+    for _ in range(2):
+        publish_proportions(bags, [0, 1], 0.5, 1e-5, "gaussian", accountant=accountant)
+    with pytest.raises(BudgetExceededError):
+        publish_proportions(bags, [0, 1], 0.5, 1e-5, "gaussian", accountant=accountant)
+    assert len(accountant.entries()) == 2
+
+
+def test_a_budget_at_a_finite_order_takes_the_pair_too():
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="label", approximation_delta=5e-6)
+    publish_proportions(bags_of([50, 40]), [0, 1], 0.2, 1e-6, "gaussian", accountant=accountant)
+    assert 0 < accountant.spent().share < 1
+
+
+def test_an_instance_is_used_as_it_is():
+    mechanism = GaussianProportions(sigma=30.0)
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="label")
+    out = publish_proportions(
+        bags_of([50, 40]), [0, 1], 2.0, 1e-5, mechanism, accountant=accountant
+    )
+    assert out.mechanism is mechanism
+    with pytest.raises(BudgetExceededError, match="Renyi order inf"):
+        publish_proportions(bags_of([50, 40]), [0, 1], 2.0, 1e-5, mechanism)
+
+
+def test_classes_may_be_words_and_may_be_absent():
+    bags = [["yes"] * 500 + ["no"] * 400, ["yes"]]
+    out = publish_proportions(bags, ["yes", "no", "unknown"], 2.0, 1e-5)
+    assert out.classes.tolist() == ["yes", "no", "unknown"]
+    assert out.proportions[0, 2] < 0.05
+    assert out.sizes.tolist() == [900, 1]  # a bag of one is published, mostly as noise
+    assert "so small" in str(out.advice())
+
+
+PROMISE = {"mechanism": "dirichlet", "min_count": 10, "pseudo_count": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("bags", "options", "message"),
+    [
+        (bags_of([300, 400], [300, 9]), PROMISE, "min_count=10 is promised, but the bag 1"),
+        (bags_of([300, 400], [3, 9]), PROMISE, "can't hold in the bag 1 of 12 labels"),
+        ([[0, 1], []], {}, "the bag 1 is empty"),
+        ([], {}, "no bag"),
+        ([[0, 1], [0, 2]], {}, "the bag 1 has labels that are none of classes"),
+        ([[0, 1], ["0", "1"]], {}, "the bag 1 has labels that are none of"),
+        ([[0, 1], [0, np.nan]], {}, "the bag 1 has labels that are none of"),
+        ([0, 1, 1], {}, "the bag 0 is not a list of labels"),
+        ([[0, 1]], {"classes": [0, 0]}, "two or more different labels"),
+        ([[0, 1]], {"classes": [0]}, "two or more different labels"),
+        ([[0, 1]], {"mechanism": "geometric"}, "mechanism='geometric' is unknown"),
+        ([[0, 1]], {"mechanism": 3}, "mechanism=3 is unknown"),
+        ([[0, 1]], {"epsilon": 0}, "epsilon=0 must be"),
+        ([[0, 1]], {"delta": 1}, "delta=1 must be"),
+        ([[0, 1]], {"min_count": -1}, "min_count=-1 must be"),
+        ([[0, 1]], {"pseudo_count": -1.0}, "pseudo_count=-1.0 must be"),
+        ([[0, 1]], {"mechanism": "gaussian", "delta": 0}, "delta=0 takes Laplace"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_spent(bags, options, message):
+    accountant = budget(3.0, 0.01)
+    arguments = {"classes": [0, 1], "epsilon": 3.0, "delta": 0.01} | options
+    with pytest.raises(ValueError, match=message):
+        publish_proportions(bags, accountant=accountant, **arguments)
+    assert not accountant.entries()
+
+
+def test_the_bag_that_breaks_a_promise_is_called_by_its_name():
+    bags = group_bags(None, np.repeat([0, 1], [100, 5]), np.repeat(["x"], 105))
+    with pytest.raises(ValueError, match="the bag 'x' has a class with fewer labels"):
+        publish_proportions(bags, [0, 1], 3.0, 0.01, **PROMISE)
+
+
+def test_an_accountant_of_another_unit_is_refused():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match="unit='row', but proportions protect one label"):
+        publish_proportions([[0, 1]], [0, 1], 0.5, 1e-6, accountant=accountant)
+
+
+def test_bags_formed_by_label_warn():
+    bags = make_bags(None, np.repeat([0, 1], 500), size=200, random_state=0)
+    accountant = budget()
+    with pytest.warns(PrivacyLeakWarning, match="formed by label"):
+        publish_proportions(bags, [0, 1], 1.0, 1e-5, accountant=accountant)
+    assert json.loads(accountant.entries()[0].note)["bags_formed_by"] == "label"
+    grouped = group_bags(None, np.repeat([0, 1], 500), np.arange(1000) % 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        publish_proportions(grouped, [0, 1], 1.0, 1e-5)
+
+
+def public_parts_agree(publish):
+    """Neighbouring labels must give the same mechanism, sizes and distortion: all are published."""
+    one, two = bags_of([60, 50, 200], [90, 80, 70]), bags_of([60, 49, 201], [90, 80, 70])
+    first, second = publish(one), publish(two)
+    assert first.mechanism == second.mechanism
+    np.testing.assert_array_equal(first.sizes, second.sizes)
+    np.testing.assert_array_equal(first.expected_distortion, second.expected_distortion)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", *NAMES])
+def test_nothing_but_the_proportions_depends_on_the_labels(mechanism):
+    public_parts_agree(
+        lambda bags: publish_proportions(bags, [0, 1, 2], 1.0, 1e-4, mechanism, min_count=40)
+    )
+
+
+def test_noise_tuned_to_the_private_counts_would_be_noticed():
+    # The planted error: the published rule, which looks at the counts.
+    def tuned(bags):
+        counts = [np.bincount(labels, minlength=3) for labels in bags]
+        with pytest.warns(PrivacyLeakWarning):
+            mechanism = DirichletProportions.calibrated(
+                1.0, 1e-4, calibration="paper", counts=counts
+            )
+        return publish_proportions(bags, [0, 1, 2], 1.0, 1e-4, mechanism)
+
+    with pytest.raises(AssertionError):
+        public_parts_agree(tuned)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "size", "n_classes", "least", "winner"),
+    [
+        (0.05, 0.05, 1000, 5, 50, GaussianProportions),
+        (1.0, 1e-5, 1000, 5, 50, LaplaceProportions),
+        (0.5, 1e-6, 100_000, 2, 0, LaplaceProportions),
+    ],
+)
+def test_auto_takes_what_distorts_least(epsilon, delta, size, n_classes, least, winner):
+    task = Task(epsilon, delta, np.array([size]), n_classes, least, "auto")
+    best = task.best()
+    assert isinstance(best, winner)
+    assert task.distortion(best)[0] == min(task.distortion(task.named(n))[0] for n in NAMES)
+
+
+def test_auto_pseudo_counts_distort_least():
+    task = Task(0.5, 1e-4, np.array([500, 2000, 500]), 4, 0, "auto")
+    auto = task.distortion(task.dirichlet())
+    assert auto[0] == auto[2] > auto[1]
+    for pseudo_count in (0.05, 0.5, 2.0, 20.0, 200.0):
+        other = Task(0.5, 1e-4, task.sizes, 4, 0, pseudo_count)
+        assert auto.mean() <= other.distortion(other.dirichlet()).mean() * 1.01
+    # A promise makes them unnecessary, if it is large enough.
+    promised = Task(0.5, 1e-4, np.array([500, 2000, 500]), 4, 100, "auto")
+    assert promised.distortion(promised.dirichlet()).mean() < auto.mean()
+    assert Task(0.5, 1e-4, np.array([500]), 4, 1, "auto").dirichlet().pseudo_count > 0
+
+
+def test_advice():
+    good = advise_publisher(np.eye(3) * 0.9 + 0.1 / 3, [5000] * 3, 0.001)
+    assert good.advice == ()
+    assert good.contrast == pytest.approx(0.9)
+    assert good.learning_bound == pytest.approx((0.001 * 3**0.5 + (3 / 5000) ** 0.5) / 0.9)
+    few = advise_publisher([[0.5, 0.3, 0.2]], [100], 0.01)
+    assert few.learning_bound == np.inf
+    assert "can't tell 3 classes apart" in str(few)
+    assert "alike" in str(advise_publisher([[0.5, 0.5], [0.52, 0.48]], [1000, 1000], 0.001))
+    noisy = advise_publisher(np.eye(2), [400, 10], [0.3, 0.9])
+    assert "noise costs more" in str(noisy)
+    assert "1 of the bags" in str(noisy)
+    assert noisy.sizes == (10, 205, 400)
+
+
+def test_the_learning_bound_holds_in_a_simulation():
+    rng = np.random.default_rng(0)
+    P = np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]])
+    means = np.eye(3, 8) * 0.8
+    mechanism = GaussianProportions(sigma=8.0)
+    m, errors, distortions = 400, [], []
+    counts = P * m
+    for _ in range(200):
+        # Features of length 1: the mean plus what is missing, with a random sign.
+        bags = np.zeros((4, 8))
+        for b, row in enumerate(counts.astype(int)):
+            labels = np.repeat(np.arange(3), row)
+            signs = rng.choice([-0.6, 0.6], size=len(labels))
+            bags[b] = means[labels].mean(axis=0)
+            bags[b, 3] += signs.mean()
+        released = mechanism._draw(counts, rng)
+        distortions.append(np.abs(released - P).sum(axis=1))
+        errors.append(np.linalg.norm(np.linalg.pinv(released) @ bags - means))
+    bound = advise_publisher(P, [m] * 4, np.mean(distortions, axis=0)).learning_bound
+    assert np.mean(errors) < bound < 30 * np.mean(errors)
