@@ -13,7 +13,7 @@ from individualized_votes import votes_of
 from numpy.typing import NDArray
 
 from secretballot.accounting import RenyiCost
-from secretballot.mechanisms import TakingTurns
+from secretballot.mechanisms import RoundRobin
 
 LOW, HIGH = "low", "high"
 
@@ -48,13 +48,13 @@ def cost_ratios(data: str, seed: int, trees: int, ratios: Iterable[int]) -> dict
         weights = np.repeat([weight[LOW], weight[HIGH]], [half, len(ballots) - half])[:, None]
         found["weighting"].append(_ratio(ballots, whole * weights, mechanism, data, seed))
 
-        turns = TakingTurns(
+        turns = RoundRobin(
             mechanism=replace(MECHANISMS[data], bound="papernot").scaled((1 + 1 / ratio) / 2),
             turns={LOW: (1, ratio), HIGH: (1, 1)},
         )
-        there = turns.takes_part(ballots.shape[1])
+        there = turns.participation(ballots.shape[1])
         for teacher in range(half):
-            whole[teacher] = there[TakingTurns.part(LOW, teacher % ratio, ratio)]
+            whole[teacher] = there[RoundRobin.part(LOW, teacher % ratio, ratio)]
         found["vanishing"].append(_ratio(ballots, whole, turns, data, seed))
         found["their mean"].append(_ratio(ballots, whole, turns, data, seed, np.mean))
     return found

@@ -40,7 +40,7 @@ class Fake:
     def max_cost(self, n_columns=None, counts=None, *, order=None):
         return self.one()
 
-    def takes_part(self, n_rows):
+    def participation(self, n_rows):
         return {}
 
     def cost(self, outcome, counts=None, *, n_columns=None):
@@ -148,7 +148,7 @@ class Grouped(Fake):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakingTurns(Fake):
+class RoundRobin(Fake):
     """Members 0 and 1 of a level are asked in turns; each pays for its own rows only."""
 
     level: str

@@ -14,7 +14,7 @@ from tests._fakes import (
     Noisy,
     Parallel,
     Pure,
-    TakingTurns,
+    RoundRobin,
     Thresholded,
     votes,
 )
@@ -193,13 +193,13 @@ def test_every_level_has_to_have_room():
 def test_members_that_take_turns_share_a_level_and_not_a_charge():
     accountant = PrivacyAccountant(1.0, 1e-5)
     rate = room(accountant) / accountant.spent().order / 5.5
-    outcome = accountant.release(TakingTurns(level="everyone", rate=rate), votes(30))
+    outcome = accountant.release(RoundRobin(level="everyone", rate=rate), votes(30))
     # Nine rows: five for one member, four for the other. Whose turn is next is not in the most
     # that a row can cost, so the first member's sixth has to fit already.
     assert len(outcome) == 9
     assert accountant.spent().share == pytest.approx(5 / 5.5)
     assert set(accountant.entries()[0].charges) == {"everyone/0", "everyone/1"}
-    refused(accountant, TakingTurns(level="everyone", rate=rate), votes(1))
+    refused(accountant, RoundRobin(level="everyone", rate=rate), votes(1))
 
 
 def test_groups_have_to_be_the_budgets(accountant):

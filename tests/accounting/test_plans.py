@@ -11,7 +11,7 @@ from tests._fakes import Pure
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.accounting._replay import replay
 from secretballot.ledger._ledger import Ledger
-from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns
+from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 LOG2 = math.log(2)
 
@@ -112,7 +112,7 @@ def test_every_level_is_charged_and_no_other(levels):
 
 def test_parts_that_sit_out_are_not_charged():
     turns = {"strict": (1, 3), "generous": (1, 1)}
-    mechanism = TakingTurns(mechanism=GNMax(sigma=40), turns=turns)
+    mechanism = RoundRobin(mechanism=GNMax(sigma=40), turns=turns)
     accountant = budget({"strict": LOG2, "generous": 9.0})
     begun = len(accountant.release(mechanism, tied(200)))
     assert 3 * 44 <= begun <= 3 * 44 + 2

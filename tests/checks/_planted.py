@@ -10,7 +10,7 @@ from secretballot.accounting import PrivacyAccountant, RenyiCost, _accountant, _
 from secretballot.divergences._law import NoisyMax
 from secretballot.ensemble import _fit_data, _partition
 from secretballot.ensemble._randomness import Randomness
-from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns
+from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 
 def half_the_noise(patch):
@@ -44,13 +44,13 @@ def dropped_threshold_charge(patch):
 
 
 def threshold_charged_only_if_it_passes(patch):
-    begun = ConfidentGNMax.begun
+    executed = ConfidentGNMax.executed
 
     def answered(self, outcome):
-        steps = begun(self, outcome)
+        steps = executed(self, outcome)
         return {**steps, "threshold": steps["vote"]}
 
-    patch(ConfidentGNMax, "begun", answered)
+    patch(ConfidentGNMax, "executed", answered)
 
 
 def anothers_weight(patch):
@@ -68,12 +68,12 @@ def one_ballot_charged_for_several(patch):
 
 
 def turns_charged_half(patch):
-    takes_part = TakingTurns.takes_part
+    participation = RoundRobin.participation
 
     def half(self, n_rows):
-        return {group: rows * 0.5 for group, rows in takes_part(self, n_rows).items()}
+        return {group: rows * 0.5 for group, rows in participation(self, n_rows).items()}
 
-    patch(TakingTurns, "takes_part", half)
+    patch(RoundRobin, "participation", half)
 
 
 def a_row_seen_by_two_teachers(patch):
@@ -156,10 +156,10 @@ def a_prefix_that_ends_because_of_an_unpaid_bit(patch):
 
 
 def a_batch_charged_as_one_row(patch):
-    def begun(self, outcome):
+    def executed(self, outcome):
         return {"vote": (np.arange(len(outcome)) == 0).astype(float)}
 
-    patch(GNMax, "begun", begun)
+    patch(GNMax, "executed", executed)
 
 
 def cost_of_a_row_for_the_whole_release(patch):

@@ -60,7 +60,7 @@ class HalfTheNoise(GNMax):
 
 
 class ChargesMoreThanItsMost(GNMax):
-    def begun(self, outcome):
+    def executed(self, outcome):
         return {"vote": np.full(len(outcome), 2.0)}
 
 

@@ -19,7 +19,7 @@ from secretballot.checks import _mechanism_costs as costs
 from secretballot.checks import _mechanism_door as door
 from secretballot.checks import _mechanism_noise as noise
 from secretballot.checks._ensemble_examples import ESTIMATORS, make_ensemble
-from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns
+from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 PLAIN, CONFIDENT = registered()[GNMax], registered()[ConfidentGNMax]
 
@@ -48,7 +48,7 @@ COPIED = replace(
     counts=np.array([[9.0, 1.0], [4.0, 3.0], [0.0, 10.0]]),
     neighbours=(votes([8, 12], [7, 13], "once"), votes([8, 12], [6, 14], "twice")),
 )
-TURNS = registered()[TakingTurns]
+TURNS = registered()[RoundRobin]
 # Four tied queries in one release.
 REPEATED = replace(PLAIN, neighbours=(votes([5, 5, 0], [6, 4, 0], n_rows=4),))
 LOGISTIC = partial(make_ensemble, ESTIMATORS["logistic regression"])

@@ -8,7 +8,7 @@ from secretballot.divergences._worst_max import three_outcomes
 
 
 def end(u, epsilon):
-    """Worth of the end of a game with likelihood ratio u = Q/P."""
+    """ValueFunction of the end of a game with likelihood ratio u = Q/P."""
     return np.maximum(1 - np.exp(epsilon) * np.asarray(u), 0.0)
 
 

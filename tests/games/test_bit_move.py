@@ -18,7 +18,7 @@ from tests.games._references import (
 
 from secretballot.divergences._law import NoisyBit, NoisyMax, Step
 from secretballot.games._bit_move import BitMove, Cells, bit_move
-from secretballot.games._grid import LossGrid, Padded, Worth
+from secretballot.games._grid import LossGrid, Padded, ValueFunction
 from secretballot.games._price import _longest, _price, price_plan
 from secretballot.games._worst_game import FINE
 from secretballot.mechanisms import GNMax
@@ -154,8 +154,10 @@ def test_margins_cover_the_gaps_between():
         loss = grid.step * np.arange(-400, 401)
         u = np.exp(-loss)
         values = np.max([1 - u, 0.7 - 0.4 * u, 0.4 - 0.1 * u, 0.1 - 0.01 * u, 0 * u], axis=0)
-        worth = Worth(grid, values, -400)
-        later = Worth(grid, np.maximum(values, np.maximum(0.8 - 0.5 * u, 0.15 - 0.02 * u)), -400)
+        worth = ValueFunction(grid, values, -400)
+        later = ValueFunction(
+            grid, np.maximum(values, np.maximum(0.8 - 0.5 * u, 0.15 - 0.02 * u)), -400
+        )
         for yes, no in ((worth, worth), (later, worth)):
             second = Padded.of(no, -100, 101, move.pad)
             first = second if yes is no else Padded.of(yes, -100, 101, move.pad)
@@ -194,7 +196,7 @@ def test_planted_missing_right_end(monkeypatch):
         index = np.clip(np.arange(low, high) - self.first, 0, self.values.shape[-1] - 1)
         return self.values[..., index]
 
-    monkeypatch.setattr(Worth, "over", constant)
+    monkeypatch.setattr(ValueFunction, "over", constant)
     assert claimed() < least
 
 

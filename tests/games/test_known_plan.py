@@ -35,7 +35,7 @@ def test_every_neighbour(gaps):
     plan = known(gaps)
     scaled = [gap / 2.0 for gap in gaps]
     for epsilon in (-0.5, 0.0, 0.2, 1.0):
-        for worth, to_data in zip(plan.worths(len(gaps)), (False, True), strict=True):
+        for worth, to_data in zip(plan.value_functions(len(gaps)), (False, True), strict=True):
             least = enumerate_known(scaled, 0.5, epsilon, to_data)
             claimed = PlanPrice((worth,)).delta(epsilon)
             assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-4
@@ -45,7 +45,7 @@ def test_neighbours_fixed_in_advance():
     # All 2^n neighbours that shift each gap by what they like: the game is never below any.
     gaps, epsilon = np.array([0.0, 0.4, -0.8, 1.5]), 0.3
     plan = known(2 * gaps)
-    claimed = PlanPrice(plan.worths(4)).delta(epsilon)
+    claimed = PlanPrice(plan.value_functions(4)).delta(epsilon)
     for signs in product((-0.5, 0.5), repeat=4):
         p, q = ndtr(gaps), ndtr(gaps + signs)
         total = np.zeros(2)
@@ -59,12 +59,16 @@ def test_neighbours_fixed_in_advance():
 def test_ties_against_the_binomial_and_the_worst_case():
     ratio, n_rows, epsilon = 0.05, 60, 0.5
     law = (Step("bit", NoisyBit(scale=1.0, shift=ratio)),)
-    claimed = PlanPrice(KnownPlan(law, {"bit": np.zeros(n_rows)}).worths(n_rows)).delta(epsilon)
+    claimed = PlanPrice(KnownPlan(law, {"bit": np.zeros(n_rows)}).value_functions(n_rows)).delta(
+        epsilon
+    )
     least = max(tied(n_rows, ratio, epsilon), tied(n_rows, ratio, epsilon, ratio))
     worst = _price(law, n_rows, FINE, None).delta(epsilon)
     assert least <= claimed <= worst
     # Far from a tie hardly anything is revealed.
-    far = PlanPrice(KnownPlan(law, {"bit": np.full(n_rows, 4.0)}).worths(n_rows)).delta(epsilon)
+    far = PlanPrice(KnownPlan(law, {"bit": np.full(n_rows, 4.0)}).value_functions(n_rows)).delta(
+        epsilon
+    )
     assert far < 1e-2 * claimed
 
 
@@ -75,7 +79,7 @@ def test_planted_interpolation_linear_in_the_loss(monkeypatch):
     least = tied(n_rows, ratio, epsilon)
 
     def claimed():
-        return PlanPrice(plan.worths(n_rows, losses=0.5)).delta(epsilon)
+        return PlanPrice(plan.value_functions(n_rows, losses=0.5)).delta(epsilon)
 
     assert claimed() >= least
     stencil = LossGrid.stencil
@@ -91,9 +95,9 @@ def test_planted_interpolation_linear_in_the_loss(monkeypatch):
 
 def test_both_directions_count():
     # At a gap that only one direction finds dear.
-    here, there = (PlanPrice((worth,)).delta(0.4) for worth in known([3.0]).worths(1))
+    here, there = (PlanPrice((worth,)).delta(0.4) for worth in known([3.0]).value_functions(1))
     assert here != pytest.approx(there, rel=0.1)
-    assert PlanPrice(known([3.0]).worths(1)).delta(0.4) == max(here, there)
+    assert PlanPrice(known([3.0]).value_functions(1)).delta(0.4) == max(here, there)
 
 
 def test_a_unanimous_gap_can_only_shrink():
@@ -104,7 +108,7 @@ def test_a_unanimous_gap_can_only_shrink():
     vote = (Step("vote", NoisyMax(sigma=1.0, weight=1.0, n_classes=2)),)
     united = KnownPlan(vote, {"vote": np.array([[4.0, 0.0]])})
     split = KnownPlan(vote, {"vote": np.array([[5.0, 1.0]])})
-    prices = [PlanPrice(plan.worths(1)).delta(0.0) for plan in (united, split)]
+    prices = [PlanPrice(plan.value_functions(1)).delta(0.0) for plan in (united, split)]
     assert prices[0] == pytest.approx(prices[1], rel=1e-9)  # shrinking is what is dear
 
 
@@ -119,7 +123,7 @@ def test_three_classes():
     plan = KnownPlan(vote, {"vote": np.tile(votes, (3, 1))})
     p = np.exp(np.broadcast_to(choices.data, choices.neighbours.shape))
     q = np.exp(choices.neighbours)
-    for laws, worth in zip(((p, q), (q, p)), plan.worths(3), strict=True):
+    for laws, worth in zip(((p, q), (q, p)), plan.value_functions(3), strict=True):
         least = lambda u: end(u, 0.3)  # noqa: E731
         for _ in range(3):
             least = best_move(laws, least)
@@ -131,7 +135,7 @@ def test_several_ballots_and_votes_too_far_apart_are_bounded():
     many = (Step("vote", NoisyMax(sigma=2.0, weight=1.0, ballots=2, n_classes=3)),)
     plan = KnownPlan(many, {"vote": np.array([[6.0, 4.0, 1.0]])})
     worst = _price(many, 1, FINE, None).delta(0.3)
-    assert PlanPrice(plan.worths(1)).delta(0.3) == pytest.approx(worst, rel=1e-2)
+    assert PlanPrice(plan.value_functions(1)).delta(0.3) == pytest.approx(worst, rel=1e-2)
     assert max_choices(np.array([1e6, 10.0, 5.0]), 0.5) is None
     with pytest.raises(TypeError, match="str of step 'x' has no game"):
         KnownPlan((Step("x", "odd"),), {"x": np.zeros(1)})

@@ -27,7 +27,7 @@ class Turns:
             for group, shift in self.shifts.items()
         }
 
-    def takes_part(self, n_rows):
+    def participation(self, n_rows):
         there = np.arange(n_rows) % 2 == 0
         return {"level/turn-0": there, "level/turn-1": ~there}
 

@@ -156,7 +156,7 @@ class Limits:
         and not always to the last digit what a release will be charged.
         """
         n_times = 1 if mechanism.rows == "parallel" else n_queries
-        turns = {group: int(row.sum()) for group, row in mechanism.takes_part(n_times).items()}
+        turns = {group: int(row.sum()) for group, row in mechanism.participation(n_times).items()}
         curves: dict[float | None, Costs] = {}
         worst = 0.0
         for gate, spent in self._gates_and_spent(totals):
@@ -171,6 +171,6 @@ class Limits:
         return worst
 
 
-def together(costs: Mapping[str, RenyiCost]) -> dict[str, RenyiCost]:
+def parallel_cost(costs: Mapping[str, RenyiCost]) -> dict[str, RenyiCost]:
     """Return rows of disjoint people as the one row that they cost."""
     return {group: each.max() if each.shape else each for group, each in costs.items()}

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from secretballot._errors import BudgetExceededError
-from secretballot.accounting._limits import Limits, together
+from secretballot.accounting._limits import Limits, parallel_cost
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import RenyiCost, check_groups
 from secretballot.games import Planned, plan_rows, price_plan
@@ -55,9 +55,9 @@ class RowByRow:
         self._parallel = mechanism.rows == "parallel"
         self._most = dict(mechanism.max_cost(n_columns, known))
         limits.check_most(self._most)
-        for group, there in mechanism.takes_part(n_rows).items():
+        for group, there in mechanism.participation(n_rows).items():
             self._most[group] = self._most[group] * there
-        self._gated = together(self._most) if self._parallel else self._most
+        self._gated = parallel_cost(self._most) if self._parallel else self._most
 
     def admit_first(self, totals: Totals) -> None:
         """Raise BudgetExceededError if not even one row fits."""
@@ -71,7 +71,7 @@ class RowByRow:
     def charge(self, totals: Totals) -> tuple[int, dict[str, RenyiCost]]:
         """Return the longest prefix that fits, and what it did cost."""
         if self._parallel:
-            charges = together(self._cost)
+            charges = parallel_cost(self._cost)
             return self._n_rows * self._limits.admit(totals, charges, self._gated, 1), charges
         begun = self._limits.admit(totals, self._cost, self._gated, self._n_rows)
         return begun, {group: each[:begun].sum() for group, each in self._cost.items()}

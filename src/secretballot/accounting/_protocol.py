@@ -35,7 +35,7 @@ class ReleaseMechanism(Protocol):
         With `order`, the other orders of the curve may be left infinite.
         """
 
-    def takes_part(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return in which rows of a batch a group takes part; who is not named is in all."""
 
     def cost(self, outcome: Any, counts: Any = None, *, n_columns: int | None = None) -> Costs:
@@ -47,7 +47,7 @@ class ReleaseMechanism(Protocol):
 
 _MEMBERS = (
     *("relations", "rows", "check_counts", "sample"),
-    *("max_cost", "takes_part", "cost", "describe"),
+    *("max_cost", "participation", "cost", "describe"),
 )
 
 

@@ -58,7 +58,7 @@ def claimed_cost(
     """
     charged = mechanism.max_cost(n_columns)
     times = 1 if mechanism.rows == "parallel" else n_rows
-    there = mechanism.takes_part(times)
+    there = mechanism.participation(times)
     total = RenyiCost.zero()
     for name in charged_to(group, charged):
         total = total + (there[name].sum() if name in there else times) * charged[name]

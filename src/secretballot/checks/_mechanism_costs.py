@@ -41,7 +41,7 @@ def check_every_row_is_charged_alone(example: MechanismExample) -> None:
     columns = n_columns(counts)
     outcome = pay(budget_of(example), example, np.concatenate([counts] * 2))
     together = mechanism.cost(outcome, n_columns=columns)
-    there, first = mechanism.takes_part(len(outcome)), mechanism.takes_part(1)
+    there, first = mechanism.participation(len(outcome)), mechanism.participation(1)
     for row in range(len(outcome)):
         for group, alone in mechanism.cost(outcome[row : row + 1], n_columns=columns).items():
             if group in there and not there[group][row]:

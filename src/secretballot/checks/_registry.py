@@ -17,7 +17,7 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
     Mechanism,
-    TakingTurns,
+    RoundRobin,
 )
 
 
@@ -85,7 +85,7 @@ register(
 # Turns: a part that is there pays like the mechanism itself, one that sits out pays nothing.
 register(
     MechanismExample(
-        mechanism=TakingTurns(
+        mechanism=RoundRobin(
             mechanism=GNMax(sigma=1.5), turns={"strict": (1, 2), "generous": (1, 1)}
         ),
         counts=_VOTES,

@@ -27,8 +27,8 @@ from secretballot.divergences._law import (
     NoisyMax,
     Step,
     check_bound,
-    most,
-    spent,
+    realised_cost,
+    worst_case_cost,
 )
 from secretballot.divergences._least_distortion import check_pair, sharpest
 from secretballot.divergences._orders import ORDERS, Floats, order_index
@@ -65,12 +65,12 @@ __all__ = [
     "laplace_renyi",
     "level_cost",
     "max_log_probabilities",
-    "most",
+    "realised_cost",
     "order_index",
     "renyi_budget",
     "renyi_divergence",
     "sharpest",
-    "spent",
+    "worst_case_cost",
     "split_group",
     "three_outcomes",
 ]

@@ -123,7 +123,7 @@ class Step:
 Law = tuple[Step, ...]
 
 
-def most(law: Law, order: float | None = None) -> RenyiCost:
+def worst_case_cost(law: Law, order: float | None = None) -> RenyiCost:
     """Return the most a row can cost under `law`: every step begun as often as it can be.
 
     With `order` only that order is computed and the others are infinite, which is sound and fast.
@@ -139,23 +139,25 @@ def most(law: Law, order: float | None = None) -> RenyiCost:
     return RenyiCost(curve)
 
 
-def spent(law: Law, begun: Mapping[str, Floats], state: Mapping[str, Any] | None) -> RenyiCost:
+def realised_cost(
+    law: Law, executed: Mapping[str, Floats], state: Mapping[str, Any] | None
+) -> RenyiCost:
     """Return what each row did cost: the steps that were begun, as often as they were.
 
     Parameters
     ----------
     law : Law
-    begun : mapping of str to ndarray of shape (n_rows,)
+    executed : mapping of str to ndarray of shape (n_rows,)
         How often each step was begun.
     state : mapping of str to state of the step's move, or None
         Known data for exact costs; None for the worst case.
     """
     if state is None:
-        return _spent_at_worst(law, begun)
-    n_rows = len(next(iter(begun.values())))
+        return _realised_at_worst(law, executed)
+    n_rows = len(next(iter(executed.values())))
     total = np.zeros((n_rows, len(ORDERS)))
     for step in law:
-        times = begun[step.name]
+        times = executed[step.name]
         rows = np.flatnonzero(times)  # where a step was not begun its cost, perhaps infinite, isn't
         exact = step.move.exact(state[step.name][rows])
         if np.any(times[rows] != 1):
@@ -167,8 +169,8 @@ def spent(law: Law, begun: Mapping[str, Floats], state: Mapping[str, Any] | None
     return RenyiCost(total)
 
 
-def _spent_at_worst(law: Law, begun: Mapping[str, Floats]) -> RenyiCost:
-    table = np.stack([begun[step.name] for step in law], axis=1)
+def _realised_at_worst(law: Law, executed: Mapping[str, Floats]) -> RenyiCost:
+    table = np.stack([executed[step.name] for step in law], axis=1)
     alike = len(table) > 0 and bool((table == table[0]).all())  # saves a sort of all rows
     patterns, inverse = (table[:1], 0) if alike else np.unique(table, axis=0, return_inverse=True)
     curves = np.zeros((len(patterns), len(ORDERS)))

@@ -154,7 +154,7 @@ class PrivateTeacherEnsemble(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict", "get_params"]), list, tuple],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
-        "mechanism": [HasMethods(["max_cost", "takes_part", "cost"]), None],
+        "mechanism": [HasMethods(["max_cost", "participation", "cost"]), None],
         "student": [HasMethods(["fit", "predict", "get_params"]), None],
         "unanswered": [StrOptions({"drop", "mark"})],
         "individualization": [Upsampling, Weighting, Vanishing, None],
@@ -316,7 +316,7 @@ class PrivateTeacherEnsemble(
             self.n_answered_ = int(self.pool_labels_.answered.sum())
             task.counts = {"n_done": self.n_answered_, "n_total": n_rows}
             progress.say(f"rows labelled: {self.n_answered_} of {n_rows}")
-        self._privacy = privacy_of(self.accountant, self._note(), self._randomness.seeded)
+        self._privacy = privacy_of(self.accountant, self._ledger_note(), self._randomness.seeded)
         if self.student is not None:
             with progress.task("fit student"):
                 self.student_ = fit_student(
@@ -356,7 +356,7 @@ class PrivateTeacherEnsemble(
             scope=self._scope,
         )
 
-    def _note(self) -> dict[str, Any]:
+    def _ledger_note(self) -> dict[str, Any]:
         """Public facts that the guarantee rests on, for the ledger and for who gets the student."""
         note = {
             "n_teachers": self.n_teachers_,
@@ -364,7 +364,7 @@ class PrivateTeacherEnsemble(
             "classes_learned": self._classes_learned,
         }
         if self._levels is not None:
-            note.update(self._levels.note, individualization=self._plan.note)
+            note.update(self._levels.ledger_note, individualization=self._plan.ledger_note)
         return note
 
     def _answer(self, mechanism: Any, votes: GroupVotes) -> PrivateLabels:
@@ -376,7 +376,7 @@ class PrivateTeacherEnsemble(
             self.classes_,
             random_state=self._randomness.noise(count),
             scope=self._scope,
-            note=self._note(),
+            note=self._ledger_note(),
         )
         self._n_begun += n_begun
         return labels

@@ -47,14 +47,16 @@ class LossGrid:
         nodes = int(np.ceil(half / self.step)) + 1
         return -nodes, nodes + 1
 
-    def end(self, variance: float, widest: float) -> Worth:
+    def end(self, variance: float, widest: float) -> ValueFunction:
         """Return the worth of the end of the game, max(0, 1 - e^-l)."""
         low, high = self.reach(variance, widest)
-        return Worth(self, np.maximum(-np.expm1(-self.step * np.arange(low, high)), 0.0), low)
+        return ValueFunction(
+            self, np.maximum(-np.expm1(-self.step * np.arange(low, high)), 0.0), low
+        )
 
 
 @dataclass(frozen=True)
-class Worth:
+class ValueFunction:
     """Upper bounds of V at the nodes from `first` on, along the last axis."""
 
     grid: LossGrid
@@ -91,7 +93,7 @@ class Worth:
 
 @dataclass(frozen=True)
 class Padded:
-    """Worth on the nodes that a step writes to, and `pad` more on either side to read from."""
+    """The worth on the nodes that a step writes to, and `pad` more on either side to read from."""
 
     values: Floats
     pad: int
@@ -99,7 +101,7 @@ class Padded:
     step: float
 
     @classmethod
-    def of(cls, worth: Worth, low: int, high: int, pad: int) -> Padded:
+    def of(cls, worth: ValueFunction, low: int, high: int, pad: int) -> Padded:
         """Return a worth with room to read beyond [low, high)."""
         return cls(worth.over(low - pad, high + pad), pad, high - low, worth.grid.step)
 

@@ -11,7 +11,7 @@ import numpy as np
 from secretballot.divergences import Floats, Law, NoisyBit, NoisyMax
 from secretballot.games._choices import Choices, known_choices
 from secretballot.games._gaussian_move import GaussianMove
-from secretballot.games._grid import LossGrid, Padded, Stencil, Worth, add_up
+from secretballot.games._grid import LossGrid, Padded, Stencil, ValueFunction, add_up
 from secretballot.games._row import GameMove, Node, nodes, play
 
 #: Where most rows cost next to nothing, the grid has to be finer than where gaps are chosen.
@@ -94,11 +94,13 @@ class KnownPlan:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def worths(self, n_rows: int, losses: float = _LOSSES) -> tuple[Worth, Worth]:
+    def value_functions(
+        self, n_rows: int, losses: float = _LOSSES
+    ) -> tuple[ValueFunction, ValueFunction]:
         """Return what the first `n_rows` rows are worth, the data first and the neighbour first."""
         return self._worth(n_rows, losses, False), self._worth(n_rows, losses, True)
 
-    def _worth(self, n_rows: int, losses: float, to_data: bool) -> Worth:
+    def _worth(self, n_rows: int, losses: float, to_data: bool) -> ValueFunction:
         grid = LossGrid(losses * min(self._widest, 1.0))
         made: dict[int, GameMove] = {}
 

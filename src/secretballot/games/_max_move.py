@@ -31,7 +31,7 @@ _FURTHEST = 8.5
 
 @dataclass(frozen=True)
 class MaxMove:
-    """The best of all (u, v) of `_game_plane`: an upper bound of what the move is worth.
+    """The best of all (u, v) of `_plane`: an upper bound of what the move is worth.
 
     Let T(z) be the hockey stick of the three outcomes, as in `BitMove`, so that what the move adds
     to V is u times the integral of T over V's curvature.

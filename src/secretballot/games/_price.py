@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences import EVERYONE, Law, split_group
-from secretballot.games._grid import Worth
+from secretballot.games._grid import ValueFunction
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._worst_game import FINE, Fineness, worst_game
 
@@ -26,7 +26,7 @@ class Planned(Protocol):
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the law of one row for each privacy group."""
 
-    def takes_part(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return in which rows a group takes part, for groups that sit some out."""
 
     def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
@@ -43,11 +43,11 @@ class PlanPrice:
     Made by `price_plan`.
     """
 
-    _worths: tuple[Worth, ...]
+    _value_functions: tuple[ValueFunction, ...]
 
     def delta(self, epsilon: float) -> float:
         """Return delta at `epsilon`, rounded up."""
-        worst = max(float(worth.at(np.array(-epsilon))) for worth in self._worths)
+        worst = max(float(worth.at(np.array(-epsilon))) for worth in self._value_functions)
         return min(worst * (1 + _ROUNDING), 1.0)
 
     def epsilon(self, delta: float) -> float:
@@ -65,7 +65,7 @@ class PlanPrice:
 
     @property
     def _highest(self) -> float:
-        return -min(worth.first * worth.grid.step for worth in self._worths)
+        return -min(worth.first * worth.grid.step for worth in self._value_functions)
 
 
 def _least(enough: Callable[[float], bool], most: float) -> float:
@@ -120,8 +120,8 @@ def price_plan(
         V_0(l) = max(0, 1 - e^-l),
         V_n(l) = max over moves of sum_k p_k V_{n-1}(l + log p_k/q_k),
 
-    with delta(epsilon) = V_n(-epsilon). See `BitMove` for the bound on each maximum and `Worth` for
-    the one between grid points; both err upwards.
+    with delta(epsilon) = V_n(-epsilon). See `BitMove` for the bound on each maximum and
+    `ValueFunction` for the one between grid points; both err upwards.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def price_plan(
     """
     prices = {}
     laws = mechanism.laws(n_columns)
-    there = mechanism.takes_part(n_rows)
+    there = mechanism.participation(n_rows)
     if counts is not None:
         votes = mechanism.check_counts(counts)[:n_rows]
         state, laws = mechanism.state(votes), mechanism.laws(votes.shape[1])
@@ -143,7 +143,7 @@ def price_plan(
         rows = there.get(group, np.ones(n_rows, dtype=bool))
         if counts is not None:
             plan = KnownPlan(law, {name: known[rows] for name, known in state.items()})
-            prices[group] = PlanPrice(plan.worths(len(plan)))
+            prices[group] = PlanPrice(plan.value_functions(len(plan)))
         else:
             prices[group] = _price(law, int(rows.sum()), fineness, n_answers)
     return prices
@@ -153,7 +153,7 @@ def price_plan(
 def _price(law: Law, n_rows: int, fineness: Fineness, n_answers: int | None) -> PlanPrice:
     worth = next(islice(worst_game(law, fineness, n_answers), n_rows, None))
     if n_answers is not None:
-        worth = Worth(worth.grid, worth.values[-1], worth.first)
+        worth = ValueFunction(worth.grid, worth.values[-1], worth.first)
     return PlanPrice((worth,))
 
 
@@ -197,7 +197,7 @@ def plan_rows(
         state, laws = mechanism.state(votes), mechanism.laws(votes.shape[1])
     if EVERYONE in laws and len(laws) > 1:
         raise ValueError("a plan is priced per level, or for everyone, not for both at once.")
-    there = mechanism.takes_part(n_rows)
+    there = mechanism.participation(n_rows)
     longest = n_rows
     for group, law in laws.items():
         rows = there.get(group, np.ones(n_rows, dtype=bool)).cumsum()
@@ -258,7 +258,7 @@ def _longest_known(plan: KnownPlan, n_rows: int, epsilon: float, delta: float) -
     """Search for the last prefix that fits; they only get dearer, by more than what is rounded."""
 
     def fits(n_first: int) -> bool:
-        return PlanPrice(plan.worths(n_first)).delta(epsilon) <= delta
+        return PlanPrice(plan.value_functions(n_first)).delta(epsilon) <= delta
 
     low, high = 0, min(64, n_rows)
     while high < n_rows and fits(high):

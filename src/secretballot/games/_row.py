@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from secretballot.divergences import Floats, Law, Move
-from secretballot.games._grid import Padded, Worth
+from secretballot.games._grid import Padded, ValueFunction
 
 
 class GameMove(Protocol):
@@ -64,17 +64,17 @@ def nodes(law: Law) -> tuple[Node, ...]:
 
 def play(
     tree: tuple[Node, ...],
-    worth: Worth,
+    worth: ValueFunction,
     span: tuple[int, int],
     moves: Callable[[Node], GameMove | None],
     answers: bool = False,
-) -> Worth:
+) -> ValueFunction:
     """Return what a position before the row is worth, given `worth` after it.
 
     Parameters
     ----------
     tree : tuple of Node
-    worth : Worth
+    worth : ValueFunction
         With `answers`, of shape (n_answers, n_nodes): what the position is worth with 1, 2, ...
         answers left.
     span : tuple of int
@@ -95,13 +95,13 @@ def play(
                 continue
             no = Padded.of(worth, *span, move.pad)
             yes = no if positive is worth else Padded.of(positive, *span, move.pad)
-            worth = Worth(worth.grid, move.best(yes, no), span[0])
+            worth = ValueFunction(worth.grid, move.best(yes, no), span[0])
     if worth.first == span[0] and worth.values.shape[-1] == span[1] - span[0]:
         return worth
     return replace(worth, values=worth.over(*span), first=span[0])
 
 
-def _one_answer_less(worth: Worth) -> Worth:
+def _one_answer_less(worth: ValueFunction) -> ValueFunction:
     loss = worth.grid.step * (worth.first + np.arange(worth.values.shape[-1]))
     over = np.maximum(-np.expm1(-loss), 0.0)
     return replace(worth, values=np.concatenate([over[None], worth.values[:-1]]))

@@ -10,7 +10,7 @@ import numpy as np
 from secretballot.divergences import Law, NoisyBit, NoisyMax
 from secretballot.games._bit_move import bit_move
 from secretballot.games._gaussian_move import GaussianMove
-from secretballot.games._grid import LossGrid, Worth
+from secretballot.games._grid import LossGrid, ValueFunction
 from secretballot.games._max_move import max_move
 from secretballot.games._row import GameMove, Node, nodes, play
 
@@ -73,7 +73,7 @@ def _all(tree: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
 
 def worst_game(
     law: Law, fineness: Fineness = FINE, n_answers: int | None = None
-) -> Iterator[Worth]:
+) -> Iterator[ValueFunction]:
     """Yield what 0, 1, 2, ... rows are worth to the best adaptive adversary, forever.
 
     Parameters
@@ -86,7 +86,7 @@ def worst_game(
 
     Yields
     ------
-    Worth
+    ValueFunction
         Upper bounds of V: the delta at epsilon is V at the loss -epsilon, because moves are the
         same wherever the loss is, and so the game from 0 to epsilon is the one from -epsilon to 0.
         With `n_answers`, of shape (n_answers, n_nodes).
@@ -102,7 +102,7 @@ def worst_game(
     grid = LossGrid(fineness.losses * min(widest, 1.0))
     worth = grid.end(variance, widest)
     if n_answers is not None:
-        worth = Worth(grid, np.tile(worth.values, (n_answers, 1)), worth.first)
+        worth = ValueFunction(grid, np.tile(worth.values, (n_answers, 1)), worth.first)
     n_rows = 0
     while True:
         yield worth

@@ -13,7 +13,7 @@ from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._proportions import check_count as check_count
 from secretballot.mechanisms._proportions import check_not_negative as check_not_negative
-from secretballot.mechanisms._taking_turns import TakingTurns
+from secretballot.mechanisms._round_robin import RoundRobin
 
 __all__ = [
     "UNANSWERED",
@@ -24,7 +24,7 @@ __all__ = [
     "LaplacePriorProportions",
     "LaplaceProportions",
     "Mechanism",
-    "TakingTurns",
+    "RoundRobin",
 ]
 
 published(globals())

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.divergences import EVERYONE, Law, RenyiCost, most, spent
+from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, worst_case_cost
 
 
 class Mechanism(ABC):
@@ -47,14 +47,14 @@ class Mechanism(ABC):
         """Draw the outcome. Only the accountant calls this: elsewhere it would be unpaid."""
 
     @abstractmethod
-    def begun(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return how often each step of the law was begun in each row of `outcome`."""
 
     @abstractmethod
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return what the exact cost of each step depends on, per row."""
 
-    def takes_part(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return in which of `n_rows` rows each privacy group takes part.
 
         Groups that are not named take part in all. Must not depend on data.
@@ -96,12 +96,14 @@ class Mechanism(ABC):
             Shape () without `counts`, else (n_rows,).
         """
         if counts is None:
-            return {group: most(law, order) for group, law in self.laws(n_columns).items()}
+            return {
+                group: worst_case_cost(law, order) for group, law in self.laws(n_columns).items()
+            }
         votes = self.check_counts(counts)
         state = self.state(votes)
         laws = self.laws(votes.shape[1])
         every = {step.name: np.full(len(votes), step.times) for step in next(iter(laws.values()))}
-        return self._spent(laws, every, state)
+        return self._realised(laws, every, state)
 
     def cost(
         self, outcome: ArrayLike, counts: Any = None, *, n_columns: int | None = None
@@ -122,25 +124,25 @@ class Mechanism(ABC):
         dict of str to RenyiCost
             Shape (n_rows,).
         """
-        begun = self.begun(np.asarray(outcome))
+        executed = self.executed(np.asarray(outcome))
         votes = None if counts is None else self.check_counts(counts)
         state = None if votes is None else self.state(votes)
         laws = self.laws(n_columns if votes is None else votes.shape[1])
-        return self._spent(laws, begun, state)
+        return self._realised(laws, executed, state)
 
-    def _spent(
+    def _realised(
         self,
         laws: Mapping[str, Law],
-        begun: Mapping[str, NDArray[Any]],
+        executed: Mapping[str, NDArray[Any]],
         state: Mapping[str, NDArray[Any]] | None,
     ) -> dict[str, RenyiCost]:
         """Charge each group for the steps of the rows that it takes part in."""
-        there = self.takes_part(len(next(iter(begun.values()))))
+        there = self.participation(len(next(iter(executed.values()))))
         # Parts of a level have one law, and on the rows of their turns the same costs.
         costs: dict[Law, RenyiCost] = {}
         for law in laws.values():
             if law not in costs:
-                costs[law] = spent(law, begun, state)
+                costs[law] = realised_cost(law, executed, state)
         return {
             group: costs[law] * there[group] if group in there else costs[law]
             for group, law in laws.items()

@@ -94,7 +94,7 @@ class GNMax(Mechanism):
         noisy = counts + rng.normal(scale=self.sigma, size=counts.shape)
         return np.asarray(noisy.argmax(axis=1))
 
-    def begun(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Every row is voted on once."""
         return {"vote": np.ones(len(outcome))}
 
@@ -192,7 +192,7 @@ class ConfidentGNMax(Mechanism):
         top = counts.max(axis=1) + rng.normal(scale=self.sigma_threshold, size=len(counts))
         return np.where(top >= self.threshold, self._vote.sample(counts, rng), UNANSWERED)
 
-    def begun(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Every row has a threshold bit, and the answered ones a vote."""
         return {
             "threshold": np.ones(len(outcome)),

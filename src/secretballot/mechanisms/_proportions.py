@@ -113,7 +113,7 @@ class Proportions(Mechanism):
         """Return the one move of a bag; whose label it is makes no difference."""
         return {EVERYONE: (Step("proportions", self.move(n_columns)),)}
 
-    def begun(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Every bag is drawn once."""
         return {"proportions": np.ones(len(outcome))}
 

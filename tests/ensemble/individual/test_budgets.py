@@ -21,7 +21,7 @@ from secretballot.ensemble import (
     Weighting,
 )
 from secretballot.ensemble._votes import collect_votes
-from secretballot.mechanisms import ConfidentGNMax, GNMax, TakingTurns
+from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]
 LEVELS = {"strict": 1.0, "generous": 3.0}
@@ -211,13 +211,13 @@ def test_clones_keep_the_variant():
 
 def test_turns_are_checked():
     with pytest.raises(ValueError, match="must answer queries"):
-        TakingTurns(mechanism="GNMax", turns={"a": (1, 2)})
+        RoundRobin(mechanism="GNMax", turns={"a": (1, 2)})
     with pytest.raises(ValueError, match="turns=.* must be a dict of levels"):
-        TakingTurns(mechanism=GNMax(sigma=1), turns={})
+        RoundRobin(mechanism=GNMax(sigma=1), turns={})
     with pytest.raises(ValueError, match=r"turns=\(3, 2\) for level 'a'"):
-        TakingTurns(mechanism=GNMax(sigma=1), turns={"a": (3, 2)})
+        RoundRobin(mechanism=GNMax(sigma=1), turns={"a": (3, 2)})
     with pytest.raises(ValueError, match="first_row=-1"):
-        TakingTurns(mechanism=GNMax(sigma=1), turns={"a": (1, 2)}, first_row=-1)
+        RoundRobin(mechanism=GNMax(sigma=1), turns={"a": (1, 2)}, first_row=-1)
 
 
 BAD = np.array(BUDGETS, dtype=object)

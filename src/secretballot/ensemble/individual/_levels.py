@@ -60,7 +60,7 @@ class Levels:
         }
 
     @property
-    def note(self) -> dict[str, Any]:
+    def ledger_note(self) -> dict[str, Any]:
         """What is said of the levels in the ledger."""
         return self.described(people=self.people.tolist())
 

@@ -34,7 +34,7 @@ class Plan:
         return (EVERYONE,) * self.n_teachers
 
     @property
-    def note(self) -> dict[str, Any]:
+    def ledger_note(self) -> dict[str, Any]:
         """What is said of it in the ledger."""
         return {}
 
@@ -58,7 +58,7 @@ class Plan:
             What `individualize` returned; it holds weights and turns.
         """
         total: Any = 0
-        there = mechanism.takes_part(len(next(iter(votes.values()))))
+        there = mechanism.participation(len(next(iter(votes.values()))))
         for group, counted in votes.items():
             part = counted * self.weight(group, mechanism)
             total = total + (part * there[group][:, None] if group in there else part)

@@ -121,7 +121,7 @@ class _UpsamplingPlan(Plan):
     copies: tuple[int, ...]
 
     @property
-    def note(self) -> dict[str, Any]:
+    def ledger_note(self) -> dict[str, Any]:
         return {"variant": "upsampling", **self.levels.described(copies=self.copies)}
 
     def assign(self, rows: PrivateRows, randomness: Randomness) -> Shards:

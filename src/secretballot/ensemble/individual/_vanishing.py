@@ -12,7 +12,7 @@ from secretballot.ensemble.individual._levels import Levels
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.ensemble.individual._shares import affordable
 from secretballot.ensemble.individual._weighting import OneLevelPlan, one_level_teachers
-from secretballot.mechanisms import TakingTurns
+from secretballot.mechanisms import RoundRobin
 
 _PARTS = 8
 #: Shares of the votes that teachers can take part in.
@@ -71,13 +71,13 @@ class _VanishingPlan(OneLevelPlan):
     def groups(self) -> tuple[str, ...]:
         names = self.levels.names
         return tuple(
-            TakingTurns.part(names[kind], index % turn.denominator, turn.denominator)
+            RoundRobin.part(names[kind], index % turn.denominator, turn.denominator)
             for kind, turn, n_teachers in zip(self.kinds, self.turns, self.n_each, strict=True)
             for index in range(n_teachers)
         )
 
     @property
-    def note(self) -> dict[str, Any]:
+    def ledger_note(self) -> dict[str, Any]:
         return {
             "variant": "vanishing",
             **self.levels.described(turns=self.spread([str(turn) for turn in self.turns])),
@@ -90,7 +90,7 @@ class _VanishingPlan(OneLevelPlan):
             for turn, n_teachers in zip(self.turns, self.n_each, strict=True)
         )
         turns = self.spread([(turn.numerator, turn.denominator) for turn in self.turns])
-        return TakingTurns(
+        return RoundRobin(
             mechanism=mechanism.scaled(voters / self.n_teachers),
             turns=dict(zip(self.levels.names, turns, strict=True)),
             first_row=first_row,

@@ -143,7 +143,7 @@ class _WeightingPlan(OneLevelPlan):
         )
 
     @property
-    def note(self) -> dict[str, Any]:
+    def ledger_note(self) -> dict[str, Any]:
         return {
             "variant": "weighting",
             **self.levels.described(teachers=self.spread(self.n_each.tolist())),

@@ -14,7 +14,7 @@ from secretballot.mechanisms._base import Mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
-class TakingTurns(Mechanism):
+class RoundRobin(Mechanism):
     """A mechanism whose ballots take turns, so that each pays for the rows it voted on.
 
     The ballots of a level are divided into `of` parts; in every row `present` of them vote, one
@@ -40,7 +40,7 @@ class TakingTurns(Mechanism):
 
     Notes
     -----
-    The counts passed to the accountant hold the ballots of a row's turn only: `takes_part` says
+    The counts passed to the accountant hold the ballots of a row's turn only: `participation` says
     whose they are.
 
     References
@@ -49,9 +49,9 @@ class TakingTurns(Mechanism):
 
     Examples
     --------
-    >>> from secretballot.mechanisms import GNMax, TakingTurns
-    >>> halves = TakingTurns(mechanism=GNMax(sigma=5), turns={"strict": (1, 2), "generous": (1, 1)})
-    >>> halves.takes_part(4)["strict/0"]
+    >>> from secretballot.mechanisms import GNMax, RoundRobin
+    >>> halves = RoundRobin(mechanism=GNMax(sigma=5), turns={"strict": (1, 2), "generous": (1, 1)})
+    >>> halves.participation(4)["strict/0"]
     array([ True, False,  True, False])
     """
 
@@ -87,7 +87,7 @@ class TakingTurns(Mechanism):
             for number in range(of)
         }
 
-    def takes_part(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return in which of `n_rows` rows each part votes."""
         row = self.first_row + np.arange(n_rows)
         return {
@@ -101,9 +101,9 @@ class TakingTurns(Mechanism):
         """Draw what the mechanism draws from the ballots that are there."""
         return self.mechanism.sample(counts, rng)
 
-    def begun(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return what the mechanism tells from its outcome."""
-        return self.mechanism.begun(outcome)
+        return self.mechanism.executed(outcome)
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return what the mechanism's costs depend on."""
