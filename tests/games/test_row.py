@@ -28,7 +28,7 @@ def enumerate_rows(bit, vote, n_rows, epsilon, n_answers=None, gaps=(BIT_GAPS, V
     worths = [over] * (left + 1)
     for _ in range(n_rows):
         worths = [over] + [
-            best_move(first, best_move(second, worths[k - 1]), value_functions[k])
+            best_move(first, best_move(second, worths[k - 1]), worths[k])
             for k in range(1, left + 1)
         ]
     return float(worths[left](1.0))
