@@ -1,137 +1,45 @@
 """Differentially private learning by voting: the vote is counted, the ballots stay secret.
 
 Names are imported on first use, so that `secretballot.accounting` and the command line start
-without scikit-learn.
+without scikit-learn. Which names there are, and where each lives, says `__init__.pyi` alone; type
+checkers read it too.
 """
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from secretballot import (
-        accounting,
-        audit,
-        checks,
-        datasets,
-        ensemble,
-        inspection,
-        mechanisms,
-        quantification,
-    )
-    from secretballot.accounting import (
-        BudgetExceededError,
-        LedgerError,
-        PrivacyAccountant,
-        PrivacyLeakWarning,
-        PrivacyRemaining,
-        PrivacySpent,
-        PrivacyStatement,
-        RenyiCost,
-        calibrate,
-    )
-    from secretballot.datasets import load_adult
-    from secretballot.ensemble import (
-        PrivateLabels,
-        PrivateTeacherEnsemble,
-        PublicData,
-        Upsampling,
-        Vanishing,
-        Weighting,
-    )
-    from secretballot.mechanisms import (
-        ConfidentGNMax,
-        DirichletProportions,
-        GaussianProportions,
-        GNMax,
-        LaplacePriorProportions,
-        LaplaceProportions,
-    )
-    from secretballot.quantification import (
-        MMDClassRatioEstimator,
-        PerBag,
-        SoftmaxClassRatioEstimator,
-        publish_proportions,
-    )
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "accounting",
-    "audit",
-    "checks",
-    "datasets",
-    "ensemble",
-    "inspection",
-    "mechanisms",
-    "quantification",
-    "BudgetExceededError",
-    "LedgerError",
-    "PrivacyAccountant",
-    "PrivacyLeakWarning",
-    "PrivacyRemaining",
-    "PrivacySpent",
-    "PrivacyStatement",
-    "RenyiCost",
-    "calibrate",
-    "load_adult",
-    "PrivateLabels",
-    "PrivateTeacherEnsemble",
-    "PublicData",
-    "Upsampling",
-    "Vanishing",
-    "Weighting",
-    "ConfidentGNMax",
-    "GNMax",
-    "DirichletProportions",
-    "GaussianProportions",
-    "LaplacePriorProportions",
-    "LaplaceProportions",
-    "MMDClassRatioEstimator",
-    "PerBag",
-    "SoftmaxClassRatioEstimator",
-    "publish_proportions",
-    "__version__",
-]
 
-_HOME = {
-    "BudgetExceededError": "accounting",
-    "LedgerError": "accounting",
-    "PrivacyAccountant": "accounting",
-    "PrivacyLeakWarning": "accounting",
-    "PrivacyRemaining": "accounting",
-    "PrivacySpent": "accounting",
-    "PrivacyStatement": "accounting",
-    "RenyiCost": "accounting",
-    "calibrate": "accounting",
-    "load_adult": "datasets",
-    "PrivateLabels": "ensemble",
-    "PrivateTeacherEnsemble": "ensemble",
-    "PublicData": "ensemble",
-    "Upsampling": "ensemble",
-    "Vanishing": "ensemble",
-    "Weighting": "ensemble",
-    "ConfidentGNMax": "mechanisms",
-    "GNMax": "mechanisms",
-    "DirichletProportions": "mechanisms",
-    "GaussianProportions": "mechanisms",
-    "LaplacePriorProportions": "mechanisms",
-    "LaplaceProportions": "mechanisms",
-    "MMDClassRatioEstimator": "quantification",
-    "PerBag": "quantification",
-    "SoftmaxClassRatioEstimator": "quantification",
-    "publish_proportions": "quantification",
-}
+def _homes() -> dict[str, str]:
+    """Read the module of each public name from the stub; a package's own is the package."""
+    stub = pkgutil.get_data(__name__, "__init__.pyi")
+    assert stub is not None
+    return {
+        alias.name: node.module or ""
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+_HOMES = _homes()
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    elif name in __all__:
-        value = import_module(f"{__name__}.{name}")
-    else:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES[name]
+    value = (
+        import_module(f"{__name__}.{name}")
+        if home == __name__
+        else getattr(import_module(home), name)
+    )
     globals()[name] = value
     return value
 

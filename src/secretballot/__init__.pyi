@@ -1,0 +1,38 @@
+"""Public names of the top level, and where each lives: `__init__.py` reads them here."""
+
+from secretballot import accounting as accounting
+from secretballot import audit as audit
+from secretballot import checks as checks
+from secretballot import datasets as datasets
+from secretballot import ensemble as ensemble
+from secretballot import inspection as inspection
+from secretballot import mechanisms as mechanisms
+from secretballot import quantification as quantification
+from secretballot.accounting import BudgetExceededError as BudgetExceededError
+from secretballot.accounting import LedgerError as LedgerError
+from secretballot.accounting import PrivacyAccountant as PrivacyAccountant
+from secretballot.accounting import PrivacyLeakWarning as PrivacyLeakWarning
+from secretballot.accounting import PrivacyRemaining as PrivacyRemaining
+from secretballot.accounting import PrivacySpent as PrivacySpent
+from secretballot.accounting import PrivacyStatement as PrivacyStatement
+from secretballot.accounting import RenyiCost as RenyiCost
+from secretballot.accounting import calibrate as calibrate
+from secretballot.datasets import load_adult as load_adult
+from secretballot.ensemble import PrivateLabels as PrivateLabels
+from secretballot.ensemble import PrivateTeacherEnsemble as PrivateTeacherEnsemble
+from secretballot.ensemble import PublicData as PublicData
+from secretballot.ensemble import Upsampling as Upsampling
+from secretballot.ensemble import Vanishing as Vanishing
+from secretballot.ensemble import Weighting as Weighting
+from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax
+from secretballot.mechanisms import DirichletProportions as DirichletProportions
+from secretballot.mechanisms import GaussianProportions as GaussianProportions
+from secretballot.mechanisms import GNMax as GNMax
+from secretballot.mechanisms import LaplacePriorProportions as LaplacePriorProportions
+from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
+from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioEstimator
+from secretballot.quantification import PerBag as PerBag
+from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator
+from secretballot.quantification import publish_proportions as publish_proportions
+
+__version__: str
