@@ -52,8 +52,7 @@ def exact_max(
         Weight of a ballot that a neighbour moves from a class with at least as many votes to
         any other.
     ballots : int, default=1
-        How many such ballots, each from any class to any other. With three or more classes the
-        cost is then a bound: see `several_ballots`.
+        How many such ballots. Of three or more classes, several are bounded (`several_ballots`).
     orders : ndarray of shape (n_orders,)
 
     Returns

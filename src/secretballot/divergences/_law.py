@@ -72,12 +72,8 @@ class NoisyMax:
     The state is the counts, shape (n_rows, n_classes). Without `n_classes` the worst case holds
     for any number of classes.
 
-    Several `ballots` may go from and to different classes, but at worst they move like one that
-    weighs as much. Each class wins with a probability q_k that is log-concave in the counts (it is
-    the noise's mass of a polyhedron that moves linearly with them; Prekopa). So for a > 1 every
-    q_k^(1-a) is log-convex, and with p fixed, sum_k p_k^a q_k^(1-a) is convex in what the neighbour
-    moves: it is largest at a vertex of the moves of u ballots, which takes all of them from one
-    class to one other.
+    Several `ballots` may go from and to different classes; at worst they move like one that weighs
+    as much (`_several_ballots`).
     """
 
     sigma: float

@@ -1,4 +1,14 @@
-"""The cost of a noisy maximum on known votes when a neighbour moves several ballots."""
+"""What a noisy maximum reveals when a neighbour moves several ballots, from and to any classes.
+
+At worst, over all votes, they cost what one ballot does that weighs as much. Each class wins with a
+probability q_k that is log-concave in the counts (it is the noise's mass of a polyhedron that moves
+linearly with them; Prekopa). So for a > 1 every q_k^(1-a) is log-convex, and with p fixed,
+sum_k p_k^a q_k^(1-a) is convex in what the neighbour moves: it is largest at a vertex of the moves
+of u ballots, which takes all of them from one class to one other. (In the other direction the sum
+is not convex, but the worst case is over both.)
+
+On known votes of three or more classes both directions count, and the cost is bounded here.
+"""
 
 from __future__ import annotations
 
