@@ -17,7 +17,8 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the layout"
 	@echo "make docs    the documentation, in docs/_build/html"
-	@echo "make bench   published tables (their quick versions), labels per budget, and speed"
+	@echo "make bench   published tables (their quick versions), labels per budget, and speed;"
+	@echo "             SUBJECT=ledger for one subject ('python benchmarks' lists them)"
 	@echo "make audit   the long statistical tests, and the table of audits in docs/"
 
 # Written last, so that an interrupted installation is taken up again.
@@ -50,12 +51,9 @@ docs: $(INSTALLED_DOCS)
 	$(BIN)/sphinx-build -W --keep-going -q -E -a -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-# Files without __main__ are parts of others; those that know --quick would take hours without it.
+# Some of them would take hours without --quick. SUBJECT=ledger runs the benchmarks of one subject.
 bench: $(INSTALLED)
-	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do \
-		quick=$$(grep -qe '"--quick"' $$script && echo --quick || true); \
-		echo "== $$script $$quick"; $(BIN)/python $$script $$quick; \
-	done
+	$(BIN)/python benchmarks $(or $(SUBJECT),--all) --quick
 
 audit: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from secretballot.accounting import plan_rows
-from secretballot.divergences._additive_noise import gaussian_delta
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE, gaussian_delta
 from secretballot.mechanisms import GNMax
 
 SIGMA, DELTA = 40.0, 1e-5

@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from secretballot import PrivateTeacherEnsemble, load_adult
-from secretballot.ensemble._votes import collect_votes
+from secretballot.ensemble import collect_votes
 
 N_PRIVATE, N_PUBLIC = 37_222, 7_000
-CACHE = Path(__file__).resolve().parents[1] / "output"
+CACHE = Path(__file__).resolve().parents[2] / "output"
 
 
 def adult_votes(n_teachers: int = 250, seed: int = 0) -> NDArray[np.int64]:

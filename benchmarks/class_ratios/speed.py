@@ -1,6 +1,6 @@
 """Time and memory of learning class ratios: explicit features, and exact kernel sums.
 
-    python benchmarks/class_ratio_speed.py [--quick]
+    python benchmarks/class_ratios/speed.py [--quick]
 
 Instances of 20 features in 10 bags; each line is a process of its own, so that its peak memory is
 its own (instances included). Goals: explicit features in linear time, a million instances in 10 s

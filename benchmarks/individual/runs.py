@@ -1,4 +1,4 @@
-"""What labelling under individual budgets gives, setting by setting; for `individualized.py`."""
+"""What labelling under individual budgets gives, setting by setting; for `tables.py`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from individualized_accounting import ACCOUNTINGS, Prices, Voting, draw, released
-from individualized_settings import MECHANISMS, N_CLASSES, N_TEACHERS, Setting
-from individualized_votes import CACHE, N_PRIVATE, Rows, Votes, model, path_of, rows, votes_of
+from accounting import ACCOUNTINGS, Prices, Voting, draw, released
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from settings import MECHANISMS, N_CLASSES, N_TEACHERS, Setting
+from votes import CACHE, N_PRIVATE, Rows, Votes, model, path_of, rows, votes_of
 
 from secretballot import Weighting
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 
 N_VOTINGS = 5
 GATES = {"gate, known": "data_dependent", "gate, worst": "worst_case"}

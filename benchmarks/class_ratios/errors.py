@@ -1,8 +1,8 @@
 """Class ratios from bags: error by method, shift and noise; the published claims, tested.
 
-    python benchmarks/class_ratio.py [digits] [binary] [multiclass] [--quick] [--tuning]
+    python benchmarks/class_ratios/errors.py [digits] [binary] [multiclass] [--quick] [--tuning]
 
-Protocol (data, bags, test laws and seeds: class_ratio_protocol.py). Bags are formed by label, as
+Protocol (data, bags, test laws and seeds: protocol.py). Bags are formed by label, as
 in the published experiments: each class in turn is common in a bag and the others have rho each.
 L1 error of the ratios; `--tuning` runs the seeds on which choices were made, and without it others,
 by which nothing was chosen.
@@ -24,7 +24,7 @@ import argparse
 import time
 
 import numpy as np
-from class_ratio_protocol import (
+from protocol import (
     REPORTING,
     TUNING,
     adult,
@@ -38,7 +38,7 @@ from class_ratio_protocol import (
     noise_of,
     published,
 )
-from class_ratio_rivals import (
+from rivals import (
     AlternatingProportionSVM,
     counted,
     fit,
@@ -159,6 +159,7 @@ def run_multiclass(seeds, quick: bool) -> None:
         "MNIST": (mnist(), 3000, (0.01, 0.03, 0.05, 0.1), 2),
         "Adult, marital status": (adult_marital(), 900, (0.05, 0.1, 0.2, 0.33), 5),
     }
+    budgets = BUDGETS[1:2] if quick else BUDGETS
     for name, (data, size, shares, n_seeds) in cases.items():
         if data is None:
             print(f"{name} is missing: skipped")
@@ -191,7 +192,7 @@ def run_multiclass(seeds, quick: bool) -> None:
                 gamma=means.gamma_,
                 diagonal=means.diagonal_,
             )
-            for epsilon, delta in BUDGETS[1:2] if quick else BUDGETS:
+            for epsilon, delta in budgets:
                 for mechanism in MECHANISMS:
                     pure = mechanism.endswith("pure")
                     for repeat in range(1 if quick else 2):
@@ -209,7 +210,7 @@ def run_multiclass(seeds, quick: bool) -> None:
             for method, found in with_instance_labels(X[few], y[few], task.tests).items():
                 add(method, found)
         table.show(f"{name}, {c} bags of {size}: by share of each class but one")
-        for epsilon, delta in BUDGETS:
+        for epsilon, delta in budgets:
             auto = table.mean(f"({epsilon:g}, {delta:g}) auto", "mean")
             for rival in (f"({epsilon:g}, 0) laplace, pure", f"({epsilon:g}, {delta:g}) laplace"):
                 less = 1 - auto / table.mean(rival, "mean")

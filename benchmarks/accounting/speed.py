@@ -1,6 +1,6 @@
 """Time and memory of exact costs, beside a plain row-by-row evaluation of Papernot's bound.
 
-    python benchmarks/accounting_speed.py [--rows 10000] [--memory-rows 100000]
+    python benchmarks/accounting/speed.py [--rows 10000] [--memory-rows 100000]
 
 Goals: 10,000 distinct rows on 150 orders in 0.01 ms a row for 2 classes and 1 ms for 10; 100,000
 rows in less than 500 MB above the imports.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import GNMax
 
 SIGMA = 40.0
@@ -69,7 +69,7 @@ def exact(votes: NDArray[np.float64]) -> None:
 def peak_memory(n_rows: int, n_classes: int) -> float:
     """Peak memory in MB above the imports, of a process of its own."""
     code = (
-        "import re; from pathlib import Path; import accounting_speed as s\n"
+        "import re; from pathlib import Path; import speed as s\n"
         "def peak():\n"
         "    status = Path('/proc/self/status').read_text()\n"
         "    return int(re.search(r'VmHWM:\\s+(\\d+)', status).group(1)) / 1024\n"

@@ -1,4 +1,4 @@
-"""Figures of the published tables that `individualized.py` holds its own against.
+"""Figures of the published tables that `tables.py` holds its own against.
 
 Boenisch, Muehl, Rinberg, Ihrig and Dziedzic, "Individualized PATE" (PoPETs 2023). Rows are budgets
 (log 4, 8, 16), columns shares of rows that have them (25, 50, 75 %; for the minority 100 % too).

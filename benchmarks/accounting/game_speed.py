@@ -1,6 +1,6 @@
 """Time that pricing a plan as a game takes, beside a plain row-by-row program for the same game.
 
-    python benchmarks/game_speed.py [--quick]
+    python benchmarks/accounting/game_speed.py [--quick]
 
 Goals: 1,000 binary rows to one per cent in less than 10 s and 10,000 in less than 60 s, 1,000 rows
 of ten classes in less than 60 s; each with the noise found for epsilon = 1, delta = 1e-5. The
@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from secretballot.accounting import calibrate, price_plan
-from secretballot.divergences._groups import EVERYONE
-from secretballot.games._worst_game import FINE
+from secretballot.divergences import EVERYONE
+from secretballot.games import FINE
 from secretballot.mechanisms import GNMax
 
 EPSILON, DELTA = 1.0, 1e-5

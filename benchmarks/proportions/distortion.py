@@ -1,6 +1,6 @@
 """L1 distortion of published label proportions: every mechanism, and both calibrations.
 
-    python benchmarks/proportions.py [--repeats 200] [--json]
+    python benchmarks/proportions/distortion.py [--repeats 200] [--json]
 
 First CRE's Figure 1 (Iyer, Nath and Sarawagi, KDD 2016): counts (rho m, ..., rho m, rest), with
 m = 1000, 5 classes, rho = .05 and epsilon = delta = .05, against the number of classes, rho and

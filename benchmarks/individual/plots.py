@@ -1,4 +1,4 @@
-"""Pictures of what individual budgets cost and buy; for `individualized.py`."""
+"""Pictures of what individual budgets cost and buy; for `tables.py`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from individualized_accounting import ACCOUNTINGS, Prices, draw
-from individualized_published import LABELS
-from individualized_runs import individual
-from individualized_settings import HIGHER, SHARES, Setting, two_levels
-from individualized_votes import CACHE, rows, votes_of
+from accounting import ACCOUNTINGS, Prices, draw
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from published import LABELS
+from runs import individual
+from settings import HIGHER, SHARES, Setting, two_levels
+from votes import CACHE, rows, votes_of
 
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 
 TITLES = {"adult": "Adult", "mnist": "MNIST"}
 VARIANTS = {

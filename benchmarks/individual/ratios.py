@@ -1,4 +1,4 @@
-"""What unequal sensitivities cost two groups of equal size; for `individualized.py`."""
+"""What unequal sensitivities cost two groups of equal size; for `tables.py`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from individualized_accounting import ACCOUNTINGS
-from individualized_settings import DELTA, MECHANISMS, N_CLASSES, STRICT, Setting
-from individualized_votes import votes_of
+from accounting import ACCOUNTINGS
 from numpy.typing import NDArray
+from settings import DELTA, MECHANISMS, N_CLASSES, STRICT, Setting
+from votes import votes_of
 
 from secretballot.accounting import RenyiCost
 from secretballot.mechanisms import RoundRobin

@@ -1,4 +1,4 @@
-"""Votes of the teachers that `individualized.py` needs; cached in output/individualized.
+"""Votes of the teachers that `tables.py` needs; cached in output/individual.
 
 Benchmarks look at votes directly; outside of experiments on public data nobody should.
 """
@@ -14,21 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from individualized_pictures import PictureClassifier, with_edges
-from individualized_settings import N_CLASSES, N_TEACHERS, Setting
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from pictures import PictureClassifier, with_edges
+from settings import N_CLASSES, N_TEACHERS, Setting
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from secretballot import PrivateTeacherEnsemble, load_adult
-from secretballot.ensemble._votes import ballots
 
 HERE = Path(__file__).resolve()
-CACHE = HERE.parents[1] / "output" / "individualized"
+CACHE = HERE.parents[2] / "output" / "individual"
 # Beside the repository, if anywhere: MNIST is not part of the product.
-MNIST = HERE.parents[2] / "shared" / "data" / "mnist.npz"
+MNIST = HERE.parents[3] / "shared" / "data" / "mnist.npz"
 N_PRIVATE = {"adult": 37_222, "mnist": 60_000}
 N_PUBLIC = {"adult": 7_000, "mnist": 9_000}
 N_TEST = 1_000
@@ -153,7 +152,7 @@ def _collect(path: Path, setting: Setting, seed: int, trees: int) -> str:
     each = {
         part: np.array(
             [
-                ballots(teacher, split[part].X, ensemble.classes_).astype(np.uint8)
+                teacher.predict(split[part].X).astype(np.uint8)  # classes are their own codes
                 for teacher in ensemble._teachers
             ]
         )

@@ -1,4 +1,4 @@
-"""Labels until a level has spent its budget, on votes that are known; for `individualized.py`."""
+"""Labels until a level has spent its budget, on votes that are known; for `tables.py`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from individualized_settings import DELTA, Setting
 from numpy.typing import NDArray
+from settings import DELTA, Setting
 
 from secretballot import ConfidentGNMax
 from secretballot.accounting import ORDERS, RenyiCost

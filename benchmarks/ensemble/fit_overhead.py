@@ -1,6 +1,6 @@
 """Time of `fit` over a bare joblib loop of the same fits, and peak memory against teachers.
 
-    python benchmarks/fit_overhead.py [--teachers 250] [--rows 37222] [--repeat 3]
+    python benchmarks/ensemble/fit_overhead.py [--teachers 250] [--rows 37222] [--repeat 3]
 
 Goals: at most 1.1 times the bare loop; peak memory that doesn't grow with queries x teachers.
 """

@@ -43,7 +43,7 @@ class Task(NamedTuple):
 def data_folder() -> Path | None:
     """The folder of data sets that are not shipped: $SECRETBALLOT_DATA, or beside the project."""
     named = os.environ.get("SECRETBALLOT_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
     return folder if folder.is_dir() else None
 
 

@@ -1,7 +1,7 @@
 """How many labels a budget buys under published accounting and under ours, on the same votes.
 
-    python benchmarks/labels_per_budget.py [--votes FILE.npz] [--sigma 40] [--sigma-threshold 200]
-        [--threshold 300] [--epsilon 0.6931] [--delta 1e-5] [--json]
+    python benchmarks/accounting/labels_per_budget.py [--votes FILE.npz] [--sigma 40]
+        [--sigma-threshold 200] [--threshold 300] [--epsilon 0.6931] [--delta 1e-5] [--json]
 
 FILE.npz holds an integer array ``votes`` of shape (n_queries, n_classes). Rows are asked in file
 order; whether a row passes the threshold is drawn once, seeded, and shared by all accountings.
@@ -32,7 +32,7 @@ from adult_votes import adult_votes
 from numpy.typing import NDArray
 
 from secretballot.accounting import RenyiCost, plan_rows
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
 
 ON_VOTES = ("exact", "game_data_dependent")

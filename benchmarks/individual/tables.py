@@ -1,6 +1,6 @@
 """Individual privacy budgets against the published tables: labels, accuracy, how budgets run out.
 
-    python benchmarks/individualized.py [--quick] [--seeds 3] [--n-jobs 2] [--data adult mnist]
+    python benchmarks/individual/tables.py [--quick] [--seeds 3] [--n-jobs 2] [--data adult mnist]
 
 The settings of Boenisch, Muehl, Rinberg, Ihrig and Dziedzic, "Individualized PATE" (PoPETs 2023):
 250 teachers, sigma 40, delta 1e-5, the lower budget log 2. Adult: random forests of 100 trees,
@@ -16,7 +16,7 @@ exact        the exact divergence of what is released on these votes, Canonne-Ka
 gate         what the accountant releases: it decides at a Renyi order fixed beforehand, charging
              for known votes (data dependent) or the worst ones; first seed, one voting
 
-The votes and what was made of them are kept in output/individualized: an interrupted run goes on
+The votes and what was made of them are kept in output/individual: an interrupted run goes on
 where it was. Two pictures are drawn in output: epsilon of each level over the rows asked, and
 labels by the share of people who have the larger budget (not with --quick). --quick has one seed,
 two votings, forests of 10 trees, and shares of 50 % only.
@@ -29,10 +29,10 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import individualized_plots as plots
 import numpy as np
-from individualized_accounting import ACCOUNTINGS
-from individualized_published import (
+import plots
+from accounting import ACCOUNTINGS
+from published import (
     LABELS,
     MINORITY,
     MINORITY_LABELS,
@@ -41,10 +41,10 @@ from individualized_published import (
     TEACHER_ACCURACY,
     THREE_LEVELS,
 )
-from individualized_ratios import cost_ratios
-from individualized_runs import GATES, N_VOTINGS, RULES, evaluate, of_one_mind
-from individualized_settings import HIGHER, SHARES, Setting, minority, three_levels, two_levels
-from individualized_votes import MNIST, collect
+from ratios import cost_ratios
+from runs import GATES, N_VOTINGS, RULES, evaluate, of_one_mind
+from settings import HIGHER, SHARES, Setting, minority, three_levels, two_levels
+from votes import MNIST, collect
 
 Found = dict[Setting, dict[str, Any]]
 COLUMNS = (*ACCOUNTINGS, *GATES)

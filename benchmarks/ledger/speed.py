@@ -1,6 +1,6 @@
 """Spends per second with durable commits, and the ledger's share of a release.
 
-    python benchmarks/ledger_speed.py [--seconds 5] [--folder .]
+    python benchmarks/ledger/speed.py [--seconds 5] [--folder .]
 
 Goal: a release of 10,000 rows spends at most 5 % of its time in the ledger. How long a durable
 commit takes is up to the disk; the same disk's bare fsync is printed beside it. `--folder` is
@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from secretballot.accounting import PrivacyAccountant
 from secretballot.datasets import make_votes
 from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ledger._ledger import Ledger
+from secretballot.ledger import Ledger
 from secretballot.mechanisms import GNMax
 
 PLENTY = 1e6

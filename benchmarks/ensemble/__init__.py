@@ -1,0 +1,1 @@
+"""What `fit` takes beside a bare loop over the same teachers."""

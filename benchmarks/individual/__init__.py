@@ -1,0 +1,1 @@
+"""Individual budgets, beside the published tables."""

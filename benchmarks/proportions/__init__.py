@@ -1,0 +1,1 @@
+"""How far published label proportions are from the true ones, by mechanism."""
