@@ -1,5 +1,7 @@
 """Sphinx configuration."""
 
+import re
+
 import secretballot
 
 project = "secretballot"
@@ -16,10 +18,24 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 myst_enable_extensions = ["dollarmath"]
-# README.md and CONTRIBUTING.md are shown as pages; their links point at the repository's files.
-suppress_warnings = ["myst.xref_missing", "myst.header"]
 html_theme = "alabaster"
 html_theme_options = {
     "description": "Learning by voting. The vote is counted; the ballots stay secret.",
     "page_width": "60em",
 }
+
+# Files of the repository's root that are shown as pages.
+PAGES = {"README": "index", "CONTRIBUTING": "contributing", "CHANGELOG": "changelog"}
+
+
+def link_to_pages(app, path, docname, content):
+    """Let a file of the repository's root, whose links name files there, link to pages here."""
+
+    def page(link):
+        return f"]({PAGES.get(link['name'], link['name'])}.md"
+
+    content[0] = re.sub(r"\]\((?:docs/)?(?P<name>[\w-]+)\.md", page, content[0])
+
+
+def setup(app):
+    app.connect("include-read", link_to_pages)
