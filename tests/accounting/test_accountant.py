@@ -255,7 +255,7 @@ def test_a_scope_may_be_capped_per_level(tmp_path):
     again.statement()
     with pytest.raises(ValueError, match="must name every level of the budget: 'a', 'b'"):
         accountant.scope({"a": 0.5})
-    with pytest.raises(ValueError, match="a finite number above 0, or one per level"):
+    with pytest.raises(ValueError, match="of the level 'b' must be a finite number above 0"):
         accountant.scope({"a": 0.5, "b": -1.0})
     other = Scope(scope.id, {"a": 0.5, "b": 1.6})
     with pytest.raises(ValueError, match="fixed by its first release"):
@@ -282,7 +282,7 @@ def test_a_scope_is_remembered_by_the_ledger(accountant):
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "1"])
 def test_bad_scopes(accountant, epsilon):
-    with pytest.raises(ValueError, match="epsilon=.*must be None or a finite number"):
+    with pytest.raises(ValueError, match="epsilon=.* must be a finite number above 0"):
         accountant.scope(epsilon)
     with pytest.raises(ValueError, match="can't be certified"):
         accountant.scope(1e-6)

@@ -148,7 +148,7 @@ def test_draws_of_several_rows_keep_their_shape():
         ),
         ({"mechanism": None}, "mechanism=None leaves nothing to audit"),
         ({"delta": -0.1}, r"delta=-0\.1 must be"),
-        ({"confidence": 1.0}, r"confidence=1\.0 must lie"),
+        ({"confidence": 1.0}, r"confidence=1\.0 must be a finite number above 0 and below 1"),
     ],
 )
 def test_bad_input(arguments, message):

@@ -174,18 +174,18 @@ def test_a_single_class_reveals_nothing():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GNMax(sigma=0), "sigma=0 must be positive and finite"),
-        (lambda: GNMax(sigma=float("nan")), "sigma=nan must be positive"),
-        (lambda: GNMax(sigma="40"), "sigma='40' must be a number"),
-        (lambda: GNMax(sigma=1, weight={"a": -1}), "weight=-1 for level 'a' must be positive"),
+        (lambda: GNMax(sigma=0), "sigma=0 must be a finite number above 0"),
+        (lambda: GNMax(sigma=float("nan")), "sigma=nan must be a finite number above 0"),
+        (lambda: GNMax(sigma="40"), "sigma='40' must be a finite number above 0"),
+        (lambda: GNMax(sigma=1, weight={"a": -1}), "weight=-1 of the level 'a' must be"),
         (lambda: GNMax(sigma=1, bound="pate"), "bound='pate' is unknown; use one of exact"),
         (
             lambda: ConfidentGNMax(sigma=1, sigma_threshold=-2, threshold=3),
-            "sigma_threshold=-2 must be positive",
+            "sigma_threshold=-2 must be a finite number above 0",
         ),
         (
             lambda: ConfidentGNMax(sigma=1, sigma_threshold=2, threshold=float("inf")),
-            "threshold=inf must be a finite number of votes",
+            "threshold=inf must be a finite number",
         ),
     ],
 )

@@ -20,7 +20,7 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
 )
-from secretballot.mechanisms._laplace_prior_proportions import _truncated_mean
+from secretballot.mechanisms._additive_proportions import _truncated_mean
 from secretballot.mechanisms._proportion_moves import DirichletMove
 from secretballot.mechanisms._proportions import on_grid, on_simplex
 
@@ -291,9 +291,9 @@ def test_the_laplace_prior_is_the_posterior_mean():
             lambda: DirichletProportions(concentration=1, pseudo_count=float("nan")),
             "pseudo_count=nan must be",
         ),
-        (lambda: GaussianProportions(sigma=-1), "sigma=-1 must be positive"),
-        (lambda: LaplaceProportions(scale=0), "scale=0 must be positive"),
-        (lambda: LaplaceProportions(scale=1, epsilon=0), "epsilon=0 must be positive"),
+        (lambda: GaussianProportions(sigma=-1), "sigma=-1 must be a finite number above 0"),
+        (lambda: LaplaceProportions(scale=0), "scale=0 must be a finite number above 0"),
+        (lambda: LaplaceProportions(scale=1, epsilon=0), "epsilon=0 must be a finite number"),
         (lambda: LaplaceProportions(scale=1, resolution=0), "resolution=0 must be an integer"),
         (lambda: GaussianProportions.calibrated(1, 0), "delta=0 takes Laplace noise"),
         (lambda: DirichletProportions.calibrated(1, 0, min_count=3), "delta=0 takes Laplace noise"),

@@ -91,7 +91,7 @@ def test_more_confidence_is_wider_and_estimates_are_the_prediction():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 1.0}, "between 0 and 1"),
+        ({"confidence": 1.0}, "confidence=1.0 must be a finite number above 0 and below 1"),
         ({"of": "people"}, "'group' or 'population'"),
         ({"n_resamples": 3}, "at least 20"),
     ],

@@ -11,13 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import LedgerError, PrivacyLeakWarning
+from secretballot._numbers import check_integer
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.accounting._calibrate import (
-    builder,
-    check_n_queries,
-    least_noise,
-    least_noise_of_plan,
-)
+from secretballot.accounting._calibrate import builder, least_noise, least_noise_of_plan
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._pricing import is_plan, pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
@@ -287,8 +283,9 @@ class PrivacyAccountant(BudgetHandle):
             If less than a thousandth is left.
         """
         relation = self._ledger.budget.relation
+        check_integer("n_queries", n_queries)
+        times = int(n_queries)
         limits, totals = self._limits(scope), self._ledger.totals()
-        times = check_n_queries(n_queries)
         limits.check_room(totals)
 
         sample = builder(make)(1.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-import numbers
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
+from secretballot._numbers import check_integer
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.games import Fineness, Planned, least_plan_noise, plan_share
@@ -71,7 +71,8 @@ def calibrate(
     """
     levels = budget_levels(epsilon, delta, order, approximation_delta)
     limits, nothing = Limits(Budget(levels=levels)), Totals(digest="")
-    times = check_n_queries(n_queries)
+    check_integer("n_queries", n_queries)
+    times = int(n_queries)
     if pricing not in get_args(_Pricing):
         raise ValueError(f"pricing={pricing!r} is unknown; use one of 'renyi', 'game'.")
 
@@ -141,14 +142,6 @@ def _certified(name: str, epsilon: float, delta: float) -> LevelBudget:
             return LevelBudget.create(name, epsilon, delta, 0.0, None)
         except ValueError:
             epsilon *= 2
-
-
-def check_n_queries(n_queries: Any) -> int:
-    """Return a number of rows, or ValueError."""
-    valid = isinstance(n_queries, numbers.Integral) and not isinstance(n_queries, bool)
-    if not valid or n_queries < 1:
-        raise ValueError(f"n_queries={n_queries!r} must be an integer of at least 1.")
-    return int(n_queries)
 
 
 def least_noise(make: Callable[..., M], load: Callable[[M, bool], float]) -> M:

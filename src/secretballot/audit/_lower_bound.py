@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._numbers import check_number
 from secretballot.audit._events import (
     MEASURE,
     Outcomes,
@@ -89,10 +90,8 @@ def epsilon_lower_bound(
 
 def check_probabilities(delta: float, confidence: float) -> None:
     """Refuse a delta or a confidence that is not a probability."""
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta={delta!r} must be at least 0 and below 1.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence!r} must lie strictly between 0 and 1.")
+    check_number("delta", delta, least=0, below=1)
+    check_number("confidence", confidence, above=0, below=1)
 
 
 def _one_way(

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-
 import numpy as np
 from sklearn.utils import check_random_state
 
-
-def _check_count(name, value, least):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
+from secretballot._numbers import check_integer, check_number
 
 
 def make_votes(n_queries=100, n_classes=2, *, n_teachers=100, margin=None, random_state=None):
@@ -46,11 +41,11 @@ def make_votes(n_queries=100, n_classes=2, *, n_teachers=100, margin=None, rando
     >>> bool((votes.argmax(axis=1) == winners).all())
     True
     """
-    _check_count("n_queries", n_queries, 0)
-    _check_count("n_classes", n_classes, 2)
-    _check_count("n_teachers", n_teachers, 1)
+    check_integer("n_queries", n_queries, least=0)
+    check_integer("n_classes", n_classes, least=2)
+    check_integer("n_teachers", n_teachers)
     margin = max(n_teachers // 2, 1) if margin is None else margin
-    _check_count("margin", margin, 1)
+    check_integer("margin", margin)
     if margin > n_teachers:
         raise ValueError(f"margin={margin} must be at most n_teachers={n_teachers}.")
     rng = check_random_state(random_state)
@@ -100,12 +95,11 @@ def make_noisy_labels(n_samples=1000, n_classes=2, *, n_features=2, flip=0.1, ra
     >>> round(float((y == best).mean()), 2)
     0.8
     """
-    _check_count("n_samples", n_samples, 0)
-    _check_count("n_classes", n_classes, 2)
-    _check_count("n_features", n_features, 2)
+    check_integer("n_samples", n_samples, least=0)
+    check_integer("n_classes", n_classes, least=2)
+    check_integer("n_features", n_features, least=2)
     most = (n_classes - 1) / n_classes
-    if not isinstance(flip, Real) or not 0 <= flip < most:
-        raise ValueError(f"flip={flip!r} must be at least 0 and below {most:.3g}.")
+    check_number("flip", flip, least=0, below=most)
     rng = check_random_state(random_state)
     directions = rng.standard_normal((n_classes, n_features))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from secretballot._numbers import real
+from secretballot._numbers import check_number
 
 _LEAST, _MOST = 1e-12, 1e12
 
 
 def check_pair(epsilon: float, delta: float, *, pure: bool = True) -> None:
     """Refuse a pair that is no privacy guarantee, and delta 0 where noise can't be `pure`."""
-    if not 0 < real(epsilon) < math.inf:
-        raise ValueError(f"epsilon={epsilon!r} must be a finite number above 0.")
-    if not 0 <= real(delta) < 1:
-        raise ValueError(f"delta={delta!r} must be a number of at least 0 and below 1.")
+    check_number("epsilon", epsilon, above=0)
+    check_number("delta", delta, least=0, below=1)
     if delta == 0 and not pure:
         raise ValueError("delta=0 takes Laplace noise; with any other use a delta above 0.")
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from secretballot._numbers import real
+from secretballot._numbers import as_float, check_number
 from secretballot.divergences import (
     EVERYONE,
     MEMBER_SEPARATOR,
@@ -48,10 +48,7 @@ class LevelBudget:
         order: float | None,
     ) -> LevelBudget:
         """Choose the order if it is left open, and convert the budget there."""
-        amount = real(epsilon)
-        if not 0 < amount < math.inf:
-            of = "" if name == ONLY_LEVEL else f" of the level {name!r}"
-            raise ValueError(f"epsilon={epsilon!r}{of} must be a finite number above 0.")
+        amount = as_float(epsilon)
         if order is not None and math.isinf(order):
             # Order infinity needs no delta for a conversion: all of it is for approximations.
             return cls(
@@ -94,13 +91,13 @@ def budget_levels(
 ) -> tuple[LevelBudget, ...]:
     """Check a budget and fix its gate orders, one per level."""
     if order is not None:
-        gate = real(order)
+        gate = as_float(order)
         if math.isnan(gate):
             raise ValueError(f"order={order!r} must be None or a Renyi order (a number, or inf).")
         order_index(gate)
         order = gate
     basic = order is not None and math.isinf(order)
-    total, share = real(delta), real(approximation_delta)
+    total, share = as_float(delta), as_float(approximation_delta)
     if not (0 < total < 1 or (basic and total == 0)):
         raise ValueError(
             f"delta={delta!r} must lie strictly between 0 and 1; a delta of 0 needs order=inf "
@@ -116,9 +113,8 @@ def budget_levels(
             f"approximation_delta={approximation_delta!r} must be at least 0 and less than "
             f"delta={total:g}, of which it is a part."
         )
+    check_number("epsilon", epsilon, above=0, per_level=True)
     amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
-    if not amounts:
-        raise ValueError("epsilon={} has no level; give one number, or one per level.")
     for name in amounts:
         if not isinstance(name, str) or not name or MEMBER_SEPARATOR in name or name == EVERYONE:
             raise ValueError(
@@ -204,11 +200,8 @@ class Scope:
                 f"epsilon={epsilon!r} must name every level of the budget: "
                 f"{', '.join(map(repr, levels))}."
             )
-        checked = {level: real(amount) for level, amount in amounts.items()}
-        if not all(0 < amount < math.inf for amount in checked.values()):
-            raise ValueError(
-                f"epsilon={epsilon!r} must be None or a finite number above 0, or one per level."
-            )
+        check_number("epsilon", epsilon, above=0, per_level=True)
+        checked = {level: as_float(amount) for level, amount in amounts.items()}
         cap = checked if amounts is epsilon else checked[ONLY_LEVEL]
         return cls(uuid.uuid4().hex, cap, ledger)
 

@@ -175,22 +175,3 @@ def paired(
             f"weight={dict(one)!r} and ballots={dict(two)!r} must name the same levels."
         )
     return {group: (one[group], two[group]) for group in one}
-
-
-def check_whole(name: str, value: Any) -> None:
-    """Refuse a parameter, or a level's part of it, that is not a positive integer."""
-    for group, number in by_group(value).items():
-        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not whole or number < 1:
-            where = "" if group == EVERYONE else f" for level {group!r}"
-            raise ValueError(f"{name}={number!r}{where} must be an integer of at least 1.")
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Refuse a parameter, or a level's part of it, that is not a positive finite number."""
-    for group, number in by_group(value).items():
-        where = "" if group == EVERYONE else f" for level {group!r}"
-        if isinstance(number, bool) or not isinstance(number, (int, float, np.number)):
-            raise ValueError(f"{name}={number!r}{where} must be a number.")
-        if not (np.isfinite(number) and number > 0):
-            raise ValueError(f"{name}={number!r}{where} must be positive and finite.")

@@ -12,15 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
 from secretballot._errors import PrivacyLeakWarning
+from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Floats, check_pair, dirichlet_tail, sharpest
-from secretballot.mechanisms._base import check_positive
 from secretballot.mechanisms._proportion_moves import DirichletMove
-from secretballot.mechanisms._proportions import (
-    Proportions,
-    check_count,
-    check_not_negative,
-    public_cases,
-)
+from secretballot.mechanisms._proportions import Proportions, public_cases
 
 Calibration = Literal["exact", "paper"]
 
@@ -76,9 +71,9 @@ class DirichletProportions(Proportions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("concentration", self.concentration)
-        check_not_negative("pseudo_count", self.pseudo_count)
-        check_count("min_count", self.min_count)
+        check_number("concentration", self.concentration, above=0)
+        check_number("pseudo_count", self.pseudo_count, least=0)
+        check_integer("min_count", self.min_count, least=0)
         if not self.pseudo_count and not self.min_count:
             raise ValueError(
                 "pseudo_count=0 and min_count=0: a class without labels would be given away. Use "

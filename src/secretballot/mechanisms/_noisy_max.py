@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Bound, Law, NoisyBit, NoisyMax, Step, check_bound
-from secretballot.mechanisms._base import Mechanism, check_positive, check_whole, paired
+from secretballot.mechanisms._base import Mechanism, paired
 
 #: Outcome of a row that was not answered.
 UNANSWERED = -1
@@ -61,9 +62,9 @@ class GNMax(Mechanism):
     bound: Bound = field(default="exact")
 
     def __post_init__(self) -> None:
-        check_positive("sigma", self.sigma)
-        check_positive("weight", self.weight)
-        check_whole("ballots", self.ballots)
+        check_number("sigma", self.sigma, above=0)
+        check_number("weight", self.weight, above=0, per_level=True)
+        check_integer("ballots", self.ballots, per_level=True)
         paired(self.weight, self.ballots)
         check_bound(self.bound)
 
@@ -154,14 +155,13 @@ class ConfidentGNMax(Mechanism):
     bound: Bound = field(default="exact")
 
     def __post_init__(self) -> None:
-        check_positive("sigma", self.sigma)
-        check_positive("sigma_threshold", self.sigma_threshold)
-        check_positive("weight", self.weight)
-        check_whole("ballots", self.ballots)
+        check_number("sigma", self.sigma, above=0)
+        check_number("sigma_threshold", self.sigma_threshold, above=0)
+        check_number("threshold", self.threshold)
+        check_number("weight", self.weight, above=0, per_level=True)
+        check_integer("ballots", self.ballots, per_level=True)
         paired(self.weight, self.ballots)
         check_bound(self.bound)
-        if not np.isfinite(self.threshold):
-            raise ValueError(f"threshold={self.threshold!r} must be a finite number of votes.")
 
     @property
     def _vote(self) -> GNMax:

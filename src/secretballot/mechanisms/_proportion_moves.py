@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from secretballot.divergences import (
     gaussian_delta,
     laplace_delta,
     laplace_renyi,
+    sharpest,
 )
 
 _Orders = tuple[float, ...] | None
@@ -96,10 +97,36 @@ class AdditiveMove(ABC):
     """Releases counts with independent noise; alike whatever the counts are.
 
     The state is the counts. With two classes one count says all; otherwise two change.
+
+    Attributes
+    ----------
+    pure : bool
+        Whether there is noise with no delta at all.
     """
 
     noise: float
     n_classes: int | None = None
+
+    pure: ClassVar[bool] = False
+
+    @classmethod
+    def least(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
+        """Return the least noise that is (epsilon, delta)-private."""
+        return cls._least(epsilon, delta, n_classes, unit=1.0)
+
+    @classmethod
+    def _least(cls, epsilon: float, delta: float, n_classes: int | None, unit: float) -> float:
+        """Search about an amount of noise that is near."""
+
+        def delta_of(sharpness: float) -> float:
+            return cls(noise=unit / sharpness, n_classes=n_classes).delta(epsilon)
+
+        return unit / sharpest(delta_of, delta)
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Of the noise on each count."""
 
     @property
     def n_counts(self) -> int:
@@ -127,6 +154,19 @@ class AdditiveMove(ABC):
 class LaplaceMove(AdditiveMove):
     """Releases counts with Laplace noise of scale `noise`."""
 
+    pure: ClassVar[bool] = True
+
+    @classmethod
+    def least(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
+        """Return the least noise that is (epsilon, delta)-private."""
+        pure = (1 if n_classes == 2 else 2) / epsilon
+        return cls._least(epsilon, delta, n_classes, unit=pure) if delta > 0 else pure
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on each count."""
+        return 2 * self.noise**2
+
     def worst_case(self, orders: _Orders = None) -> Floats:
         """Return the cost at `orders`."""
         at = ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
@@ -140,6 +180,11 @@ class LaplaceMove(AdditiveMove):
 @dataclass(frozen=True, kw_only=True)
 class GaussianMove(AdditiveMove):
     """Releases counts with Gaussian noise of standard deviation `noise`."""
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on each count."""
+        return self.noise**2
 
     @property
     def _ratio(self) -> float:

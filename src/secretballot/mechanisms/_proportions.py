@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -10,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import EVERYONE, Floats, Law, RenyiCost, Step
-from secretballot.mechanisms._base import Mechanism, check_positive
+from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._proportion_moves import ProportionMove
 
 _DRAWS = 2000
@@ -41,13 +41,8 @@ class Proportions(Mechanism):
 
     def __post_init__(self) -> None:
         if self.epsilon is not None:
-            check_positive("epsilon", self.epsilon)
-        whole = isinstance(self.resolution, int | np.integer)
-        if not whole or isinstance(self.resolution, bool) or not 1 <= self.resolution <= 2**40:
-            raise ValueError(
-                f"resolution={self.resolution!r} must be an integer from 1 to 2**40, the number "
-                "of steps between 0 and 1."
-            )
+            check_number("epsilon", self.epsilon, above=0)
+        check_integer("resolution", self.resolution, most=2**40)
 
     @abstractmethod
     def move(self, n_columns: int | None = None) -> ProportionMove:
@@ -179,33 +174,3 @@ def on_grid(proportions: Floats, resolution: int) -> Floats:
     missing = np.rint(resolution - floor.sum(axis=1))
     ranks = np.argsort(np.argsort(floor - steps, axis=1, kind="stable"), axis=1)
     return np.asarray((floor + (ranks < missing[:, None])) / resolution)
-
-
-def centred(sizes: ArrayLike, n_classes: int, variance: float) -> Floats:
-    """Covariance of independent noise on each count after the sum was put right."""
-    within: Floats = np.eye(n_classes) - 1 / n_classes
-    # Two classes share one draw, which the second has with the opposite sign.
-    factor = 2.0 if n_classes == 2 else 1.0
-    per_bag = factor * variance / np.asarray(sizes, dtype=np.float64) ** 2
-    return np.asarray(per_bag[:, None, None] * within)
-
-
-def noisy_counts(counts: Floats, noise: Floats) -> Floats:
-    """Add noise to each count; of two, to the first alone: the bag's size is public."""
-    if counts.shape[1] == 2:
-        noise = np.concatenate([noise[:, :1], -noise[:, :1]], axis=1)
-    return np.asarray(counts + noise)
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is no number of labels."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 0:
-        raise ValueError(f"{name}={value!r} must be an integer of at least 0.")
-
-
-def check_not_negative(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a finite number of at least 0."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._numbers import check_integer
 from secretballot.divergences import EVERYONE, MEMBER_SEPARATOR, Law
 from secretballot.mechanisms._base import Mechanism
 
@@ -70,8 +71,7 @@ class RoundRobin(Mechanism):
                     f"turns={turn!r} for level {level!r} must be (present, of) with "
                     "1 <= present <= of."
                 )
-        if self.first_row < 0:
-            raise ValueError(f"first_row={self.first_row!r} must be at least 0.")
+        check_integer("first_row", self.first_row, least=0)
 
     @staticmethod
     def part(level: str, number: int, of: int) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import check_integer
 from secretballot.quantification._bags import Bags
 
 
@@ -67,7 +67,8 @@ def make_bags(
     if not 0 <= rho <= 1 / (len(classes) - 1):
         most = 1 / (len(classes) - 1)
         raise ValueError(f"rho={rho!r} must be from 0 to {most:.4g}, for {len(classes)} classes.")
-    number = len(classes) if n_bags is None else _positive("n_bags", n_bags)
+    number = len(classes) if n_bags is None else n_bags
+    check_integer("n_bags", number)
     rows = [np.flatnonzero(codes == k) for k in range(len(classes))]
     available = np.array([len(each) for each in rows])
     if size is None:
@@ -75,7 +76,8 @@ def make_bags(
         size = int((available / np.maximum(shares, 1e-300)).min())
         while size > 1 and (_whole(len(classes), number, rho, size).sum(0) > available).any():
             size -= 1
-    counts = _whole(len(classes), number, rho, _positive("size", size))
+    check_integer("size", size)
+    counts = _whole(len(classes), number, rho, size)
     wanted = counts.sum(axis=0)
     if (wanted > available).any():
         short = int(np.argmax(wanted > available))
@@ -103,10 +105,3 @@ def _whole(n_classes: int, n_bags: int, rho: float, size: int) -> NDArray[np.int
     bags = np.arange(n_bags)
     counts[bags, bags % n_classes] += size - counts.sum(axis=1)
     return counts
-
-
-def _positive(name: str, value: Any) -> int:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer of at least 1.")
-    return int(value)

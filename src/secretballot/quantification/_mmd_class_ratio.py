@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_input import (
@@ -349,12 +350,10 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         RatioInterval
             Named tuple ``(ratios, lower, upper)``, each of shape (n_bags, n_classes).
         """
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence={confidence!r} must be between 0 and 1.")
+        check_number("confidence", confidence, above=0, below=1)
+        check_integer("n_resamples", n_resamples, least=20)
         if of not in ("group", "population"):
             raise ValueError(f"of={of!r} must be 'group' or 'population'.")
-        if n_resamples < 20:
-            raise ValueError(f"n_resamples={n_resamples!r} must be at least 20.")
         cross, parts = self._cross(X, _TEST_PARTS)
         if (parts.n_parts < 2).any():
             alone = int(np.argmin(parts.n_parts))

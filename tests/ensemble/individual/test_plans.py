@@ -228,8 +228,8 @@ def test_largest_remainder():
     ("variant", "message"),
     [
         (Upsampling(copies={"a": 1}), "copies=.* must be a dict of the levels 'a', 'b'"),
-        (Upsampling(copies={"a": 1, "b": 0}), "copies=0 of level 'b'"),
-        (Upsampling(copies={"a": 1, "b": 1.5}), "copies=1.5 of level 'b'"),
+        (Upsampling(copies={"a": 1, "b": 0}), "copies=0 of the level 'b'"),
+        (Upsampling(copies={"a": 1, "b": 1.5}), "copies=1.5 of the level 'b'"),
         (Upsampling(max_copies=0), "max_copies=0"),
         (Upsampling(copies={"a": 1, "b": 90}), "fewer than the 90 copies"),
         (Weighting(balance="yes"), "balance='yes'"),

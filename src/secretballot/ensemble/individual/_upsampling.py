@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._numbers import check_integer
 from secretballot.ensemble._partition import PrivateRows, Shards
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels
@@ -87,8 +88,7 @@ class Upsampling(Individualization):
     def _chosen(self, levels: Levels) -> NDArray[np.intp]:
         if self.copies is not None:
             return self._given(self.copies, levels)
-        if not isinstance(self.max_copies, int) or self.max_copies < 1:
-            raise ValueError(f"max_copies={self.max_copies!r} must be an integer of at least 1.")
+        check_integer("max_copies", self.max_copies)
         share = levels.people / levels.people.sum()
         rates = levels.rates
         found = affordable(rates, np.arange(1.0, self.max_copies + 1), power=2)
@@ -104,11 +104,7 @@ class Upsampling(Individualization):
                 f"copies={copies!r} must be a dict of the levels "
                 f"{', '.join(map(repr, levels.names))}."
             )
-        for name, times in copies.items():
-            if not isinstance(times, int | np.integer) or times < 1:
-                raise ValueError(
-                    f"copies={times!r} of level {name!r} must be an integer of at least 1."
-                )
+        check_integer("copies", copies, per_level=True)
         return np.array([copies[name] for name in levels.names], dtype=np.intp)
 
 

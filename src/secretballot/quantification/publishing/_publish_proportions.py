@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import check_integer, check_number
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.divergences import check_pair
-from secretballot.mechanisms import Proportions, check_count, check_not_negative
+from secretballot.mechanisms import Proportions
 from secretballot.quantification._bags import Bags
 from secretballot.quantification.publishing._choose_mechanism import NAMES, Task
 from secretballot.quantification.publishing._published_proportions import PublishedProportions
@@ -102,9 +103,9 @@ default="auto"
     sizes = counts.sum(axis=1).astype(np.int64)
     check_pair(epsilon, delta)
     promise = 0 if min_count is None else min_count
-    check_count("min_count", promise)
+    check_integer("min_count", promise, least=0)
     if pseudo_count != "auto":
-        check_not_negative("pseudo_count", pseudo_count)
+        check_number("pseudo_count", pseudo_count, least=0)
     smallest = int(sizes.min())
     if promise * len(known) > smallest:
         raise ValueError(
