@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from secretballot.quantification import (
     MMDClassRatioEstimator,
@@ -13,7 +14,8 @@ from secretballot.quantification import (
     group_bags,
     split_bags,
 )
-from secretballot.quantification._bag_input import check_bags, check_proportions
+from secretballot.quantification._bag_input import check_bags
+from secretballot.quantification._known_proportions import check_proportions
 
 P = np.array([[0.2, 0.8], [0.8, 0.2]])
 ESTIMATORS = [
@@ -95,6 +97,41 @@ def test_bags_to_predict_may_have_one_instance_but_need_the_same_columns():
         fitted.predict([np.ones((4, 2))])
     with pytest.raises(ValueError, match="bag 1 has one instance"):
         fitted.predict_interval([frame(np.ones((4, 3))), frame(np.ones((1, 3)))])
+
+
+def test_columns_in_another_order_are_refused_wherever_bags_are_given():
+    bags = [frame(bag) for bag in two_bags()]
+    turned = [bag[["c", "b", "a"]] for bag in bags]
+    softmax = SoftmaxClassRatioEstimator(features=None, alpha=0.1).fit(bags, P)
+    stream = MMDClassRatioEstimator(features="rff", random_state=0).partial_fit(bags, P)
+    for take in (softmax.transform, softmax.predict, lambda X: stream.partial_fit(X, P)):
+        with pytest.raises(ValueError, match=r"\['c', 'b', 'a'\], but those of fit had \['a'"):
+            take(turned)
+        take(bags)
+
+
+def test_bags_may_come_one_by_one():
+    for estimator in (ESTIMATORS[0], ESTIMATORS[2]):
+        fitted = clone(estimator).fit((bag for bag in two_bags()), P)
+        known = clone(estimator).fit(two_bags(), P)
+        np.testing.assert_array_equal(
+            fitted.predict(bag for bag in two_bags()), known.predict(two_bags())
+        )
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (MMDClassRatioEstimator, "gamma"),
+        (MMDClassRatioEstimator, "diagonal"),
+        (SoftmaxClassRatioEstimator, "gamma"),
+        (SoftmaxClassRatioEstimator, "alpha"),
+    ],
+)
+def test_what_held_out_instances_choose_is_not_called_cross_validation(estimator, name):
+    assert estimator().get_params()[name] == "held_out"
+    with pytest.raises(ValueError, match=f"'{name}' parameter .*'held_out'.* Got 'cv'"):
+        estimator(**{name: "cv"}).fit(two_bags(), P)
 
 
 def test_split_bags():

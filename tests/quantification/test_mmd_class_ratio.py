@@ -21,7 +21,7 @@ from secretballot.quantification import (
     publish_proportions,
 )
 from secretballot.quantification._simplex_fit import fit_on_simplex
-from secretballot.quantification.kernels._bag_gram import bag_gram, unmix
+from secretballot.quantification.kernels._bag_gram import PartSums, unmix
 from secretballot.quantification.kernels._feature_maps import (
     FourierFeatures,
     NystroemFeatures,
@@ -215,7 +215,7 @@ def test_self_similarity_is_taken_out():
         X = rng.normal(size=(12, 2)) + [1, 0]
         parts, bags = cut([X], 4, 0)
         sums = kernel_sums(bags[0], parts.sizes, np.array([0.3]))[0]
-        found.append(bag_gram(inner(sums), parts.sizes.astype(float), parts))
+        found.append(PartSums(inner(sums), parts.sizes.astype(float), parts).gram())
     kept = np.mean([g.kept(1.0)[0, 0] for g in found])
     out = np.mean([g.kept(0.0)[0, 0] for g in found])
     # E exp(-.3 |x - y|^2) for independent x, y: |x - y|^2 is twice a chi-squared of 2 degrees.
@@ -230,7 +230,7 @@ def test_mixtures_of_bags_are_the_classes(solver, noisy):
     bags, P, _, _, _ = world(n_bags=7)
     parts, bags = cut(bags, 20, 0)
     sums = kernel_sums(np.concatenate(bags), parts.sizes, np.array([0.1]))[0]
-    gram = bag_gram(inner(sums), parts.sizes.astype(float), parts)
+    gram = PartSums(inner(sums), parts.sizes.astype(float), parts).gram()
     covariance = np.tile(0.01 * (np.eye(3) - 1 / 3), (7, 1, 1)) if noisy else None
     A = unmix(P, gram, covariance, solver)
     np.testing.assert_allclose(P.T @ A, np.eye(3), atol=1e-9)

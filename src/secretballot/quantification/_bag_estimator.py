@@ -1,16 +1,44 @@
-"""What estimators of class ratios share: their score, and what they take."""
+"""What estimators of class ratios share: parameters, bags like those of fit, and their score."""
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from secretballot.quantification._bag_input import check_proportions
+from secretballot._sklearn_compat import Interval, StrOptions
+from secretballot.quantification._bag_input import check_bags
+from secretballot.quantification._known_proportions import check_proportions
 
 
 class BagEstimatorMixin:
-    """An estimator whose samples are bags, and whose targets are their proportions."""
+    """An estimator whose samples are bags, and whose targets are their proportions.
+
+    `fit` sets ``n_features_in_`` and ``_names``, what the columns of its bags were called.
+    """
+
+    random_state: Any
+    n_features_in_: int
+    _names: list[Any] | None
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "gamma": [StrOptions({"held_out", "median"}), Interval(Real, 0, None, closed="neither")],
+        "features": [StrOptions({"nystroem", "rff"}), None],
+        "n_components": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def _draw_entropy(self) -> int:
+        """Draw once, whatever random_state is: every part of the work derives its own stream."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _check_like_fit(self, X: Any, *, at_least: int = 1) -> list[Any]:
+        """Return bags that have the columns of those of `fit`."""
+        check_is_fitted(self)
+        return check_bags(X, n_features=self.n_features_in_, names=self._names, at_least=at_least)
 
     def score(self, X: Any, y: Any) -> float:
         """Return minus the mean L1 distance between predicted and given proportions.

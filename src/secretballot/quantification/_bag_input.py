@@ -1,8 +1,8 @@
-"""What is taken for bags of instances and for their proportions, and how it is checked."""
+"""What is taken for bags of instances, and how it is checked."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,18 +11,6 @@ from sklearn.utils import check_array
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.quantification._bags import Bags
-from secretballot.quantification.publishing import PublishedProportions
-
-#: How far from one the proportions of a bag may add up to: rounding of published figures.
-SUM_TOLERANCE = 1e-3
-
-
-class KnownProportions(NamedTuple):
-    """Checked proportions: what they are of, and what is known about their noise."""
-
-    values: NDArray[np.float64]
-    classes: NDArray[Any]
-    covariance: NDArray[np.float64] | None
 
 
 def split_bags(X: Any, ids: ArrayLike) -> tuple[list[Any], NDArray[Any]]:
@@ -82,7 +70,18 @@ def raw_bags(X: Any) -> list[Any]:
     return bags
 
 
-def check_bags(X: Any, *, n_features: int | None = None, at_least: int = 1) -> list[Any]:
+def feature_names(bags: list[Any]) -> list[Any] | None:
+    """Return the names of the columns of bags that are data frames, else None."""
+    return list(bags[0].columns) if hasattr(bags[0], "columns") else None
+
+
+def check_bags(
+    X: Any,
+    *,
+    n_features: int | None = None,
+    names: list[Any] | None = None,
+    at_least: int = 1,
+) -> list[Any]:
     """Return the bags as float arrays or CSR, all of one kind and width.
 
     Parameters
@@ -90,24 +89,30 @@ def check_bags(X: Any, *, n_features: int | None = None, at_least: int = 1) -> l
     X : sequence of array-like of shape (n_instances, n_features), 3-d array or Bags
     n_features : int, default=None
         What the bags of `fit` had.
+    names : list, default=None
+        What their columns were called.
     at_least : int, default=1
         Least number of instances in a bag.
     """
     raw = raw_bags(X)
-    columns, bags = None, []
+    columns, bags = feature_names(raw), []
+    if names is not None and columns is not None and columns != names:
+        raise ValueError(
+            f"bags have the columns {columns!r}, but those of fit had {names!r}; give the same "
+            "columns in the same order."
+        )
     for number, bag in enumerate(raw):
         shape = getattr(bag, "shape", None)
         if (shape is not None and len(shape) == 2 and shape[0] == 0) or (
             shape is None and hasattr(bag, "__len__") and len(bag) == 0
         ):
             raise ValueError(f"bag {number} is empty; leave it out.")
-        named = list(bag.columns) if hasattr(bag, "columns") else None
-        if number and named != columns:
+        named = feature_names([bag])
+        if named != columns:
             raise ValueError(
                 f"bag {number} has the columns {named!r}, but bag 0 has {columns!r}; give all bags "
                 "the same columns in the same order."
             )
-        columns = named
         try:
             checked = check_array(
                 bag, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=1
@@ -130,58 +135,6 @@ def check_bags(X: Any, *, n_features: int | None = None, at_least: int = 1) -> l
     if len({sparse.issparse(bag) for bag in bags}) > 1:
         raise ValueError("some bags are sparse and some are not; make them all of one kind.")
     return bags
-
-
-def check_proportions(
-    proportions: Any, n_bags: int, covariance: ArrayLike | None = None
-) -> KnownProportions:
-    """Return proportions, classes and the covariance of the noise.
-
-    Raises
-    ------
-    ValueError
-        If a bag's proportions don't add up to one, within 0.001. They are never normalised: a row
-        of counts, or a class that was left out, would go unnoticed.
-    """
-    if isinstance(proportions, PublishedProportions):
-        values, classes = proportions.proportions, np.asarray(proportions.classes)
-        covariance = proportions.covariance() if covariance is None else covariance
-    else:
-        named = getattr(proportions, "columns", None)
-        values = check_array(proportions, dtype=np.float64, input_name="proportions")
-        classes = np.arange(values.shape[1]) if named is None else np.asarray(named)
-    if values.shape[0] != n_bags:
-        raise ValueError(
-            f"there are {n_bags} bags and {values.shape[0]} rows of proportions; give each bag one."
-        )
-    if values.shape[1] < 2:
-        raise ValueError("proportions has one column; give one for each of two or more classes.")
-    total = values.sum(axis=1)
-    off = np.flatnonzero(
-        (np.abs(total - 1) > SUM_TOLERANCE) | (values < -SUM_TOLERANCE).any(axis=1)
-    )
-    if off.size:
-        raise ValueError(
-            f"proportions of bag {off[0]} are {values[off[0]].tolist()}, with sum "
-            f"{total[off[0]]:.6g}: they must not be negative and must sum to 1 (within "
-            f"{SUM_TOLERANCE:g}). Divide counts by the size of the bag; give a class that was left "
-            "out a column."
-        )
-    return KnownProportions(values, classes, _check_covariance(covariance, values.shape))
-
-
-def _check_covariance(
-    covariance: ArrayLike | None, shape: tuple[int, int]
-) -> NDArray[np.float64] | None:
-    if covariance is None:
-        return None
-    known = np.asarray(covariance, dtype=np.float64)
-    if known.shape != (*shape, shape[1]) or not np.isfinite(known).all():
-        raise ValueError(
-            f"covariance has shape {known.shape}; give one finite matrix for each bag: "
-            f"{(*shape, shape[1])}."
-        )
-    return known
 
 
 def stack(bags: list[Any]) -> Any:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
-from secretballot.quantification._bag_input import (
-    KnownProportions,
-    check_bags,
-    check_proportions,
-    raw_bags,
-    stack,
-)
+from secretballot.quantification._bag_input import check_bags, feature_names, raw_bags, stack
+from secretballot.quantification._known_proportions import check_proportions
 from secretballot.quantification._ratio_diagnostics import diagnose
 from secretballot.quantification._ratio_interval import RatioInterval, bootstrap
 from secretballot.quantification._simplex_fit import fit_on_simplex
@@ -29,17 +21,16 @@ from secretballot.quantification.kernels import (
     FeatureEmbedding,
     KernelEmbedding,
     SubBags,
-    bag_gram,
+    candidate_gammas,
     choose_kernel,
     cut,
     explicit_features,
-    median_gamma,
     unmix,
 )
 
 #: Bandwidths tried, as multiples of the median heuristic; doubling makes each kernel the square of
 #: the one before. Best in our measurements were 4 to 8.
-MULTIPLES = (1.0, 2.0, 4.0, 8.0, 16.0)
+_MULTIPLES = (1.0, 2.0, 4.0, 8.0, 16.0)
 _SAFE_MULTIPLE = 2
 _DIAGONALS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _PARTS = 20
@@ -65,10 +56,11 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     kernel : {"rbf", "linear"}, default="rbf"
         "linear" matches the instances' features themselves, for features that were learned or that
         are many (text).
-    gamma : "cv", "median" or float, default="cv"
+    gamma : "held_out", "median" or float, default="held_out"
         Of the rbf kernel exp(-gamma norm(x - y)^2). "median" is one over twice the median squared
-        distance; "cv" chooses among 1, 2, 4, 8 and 16 times that, by held-out instances of the
-        bags.
+        distance; "held_out" chooses among 1, 2, 4, 8 and 16 times that. Bags are too few to leave
+        any out: each is halved at random, and mixtures of the halves that were not trained on are
+        predicted.
     features : {"nystroem", "rff"} or None, default=None
         Explicit features that approximate the kernel: time is linear in the number of instances,
         and instances are not kept. None computes kernel sums exactly, in quadratic time.
@@ -79,10 +71,11 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         or the closest of all signed mixtures of bags, as was published but for the signs. They
         differ only if there are more bags than classes, and then the first is better: the second
         fits the bags' noise.
-    diagonal : "cv" or float, default="cv"
+    diagonal : "held_out" or float, default="held_out"
         Share, from 0 to 1, of the instances' similarity to themselves that is kept in the Gram
         matrix of bags. It makes bags look more different than they are, so that leaving it out is
-        the largest gain; with badly conditioned proportions some has to stay.
+        the largest gain; with badly conditioned proportions some has to stay. "held_out" chooses
+        it as it does `gamma`.
     block_size : int, default=512
         Rows and columns of one block of distances. Results don't depend on it.
     n_jobs : int, default=None
@@ -134,25 +127,22 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     """
 
     _parameter_constraints = {
+        **BagEstimatorMixin._parameter_constraints,
         "kernel": [StrOptions({"rbf", "linear"})],
-        "gamma": [StrOptions({"cv", "median"}), Interval(Real, 0, None, closed="neither")],
-        "features": [StrOptions({"nystroem", "rff"}), None],
-        "n_components": [Interval(Integral, 2, None, closed="left")],
         "solver": [StrOptions({"class_mean", "bag_mixture"})],
-        "diagonal": [StrOptions({"cv"}), Interval(Real, 0, 1, closed="both")],
+        "diagonal": [StrOptions({"held_out"}), Interval(Real, 0, 1, closed="both")],
         "block_size": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
         self,
         kernel: str = "rbf",
-        gamma: str | float = "cv",
+        gamma: str | float = "held_out",
         features: str | None = None,
         n_components: int = 256,
         solver: str = "class_mean",
-        diagonal: str | float = "cv",
+        diagonal: str | float = "held_out",
         *,
         block_size: int = 512,
         n_jobs: int | None = None,
@@ -203,9 +193,9 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     ) -> MMDClassRatioEstimator:
         """Learn from further bags; needs explicit features (or the linear kernel).
 
-        The same as one `fit` on all bags, but that "median" and "cv" take the median distance, and
-        "nystroem" its landmarks, from the first call. The first call needs as many bags as there
-        are classes.
+        The same as one `fit` on all bags, but that "median" and "held_out" take the median
+        distance, and "nystroem" its landmarks, from the first call. The first call needs as many
+        bags as there are classes.
 
         Parameters
         ----------
@@ -226,22 +216,21 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     def _take_in(
         self, X: Any, y: Any, covariance: ArrayLike | None, first: bool
     ) -> MMDClassRatioEstimator:
-        bags = check_bags(X, n_features=None if first else self.n_features_in_, at_least=2)
+        raw = raw_bags(X)
+        bags = check_bags(raw, at_least=2) if first else self._check_like_fit(raw, at_least=2)
         known = check_proportions(y, len(bags), covariance)
         if not first:
-            known = _joined(self._known, known)
-        _check_separable(known)
+            known = self._known.joined(known)
+        known.check_separable()
         # Nothing of the last fit is touched before everything has been checked.
         if first:
-            # One draw, whatever random_state is: every part of the work derives its own stream.
-            self._entropy = int(check_random_state(self.random_state).randint(2**31 - 1))
+            self._entropy = self._draw_entropy()
         exact = self.kernel == "rbf" and self.features is None
         # Exact sums are kept for all pairs of parts.
         n_parts = min(_PARTS, max(2, _MOST_PARTS // len(bags))) if exact else _PARTS
         parts, bags = cut(bags, n_parts, self._entropy, len(known.values) - len(bags))
         if first:
-            self.n_features_in_ = bags[0].shape[1]
-            self._names = _feature_names(X)
+            self.n_features_in_, self._names = bags[0].shape[1], feature_names(raw)
             self._gammas = self._candidates(bags)
         if exact:
             self._embedding = KernelEmbedding(
@@ -262,53 +251,34 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     def _candidates(self, bags: list[Any]) -> NDArray[np.float64]:
         if self.kernel == "linear":
             return np.array([1.0])
-        if not isinstance(self.gamma, str):
-            return np.array([float(self.gamma)])
-        median = median_gamma(stack(bags), np.random.default_rng([self._entropy, 3]))
-        return median * np.array(MULTIPLES if self.gamma == "cv" else (1.0,))
+        rng = np.random.default_rng([self._entropy, 3])
+        return candidate_gammas(self.gamma, _MULTIPLES, stack(bags), rng)
 
     def _solve(self) -> None:
-        embedding, known = self._embedding, self._known
-        diagonals = _DIAGONALS if self.diagonal == "cv" else (float(self.diagonal),)
+        known, every = self._known, self._embedding.sums()
+        diagonals = _DIAGONALS if self.diagonal == "held_out" else (float(self.diagonal),)
         number, self.diagonal_, self.validation_error_ = 0, diagonals[0], None
-        if len(diagonals) > 1 or len(self._gammas) > 1:
+        if len(diagonals) > 1 or len(every) > 1:
             choice = choose_kernel(
-                [partial(embedding.products, n) for n in range(len(self._gammas))],
-                embedding.lengths,
-                embedding.parts,
+                every,
                 known.values,
                 known.covariance,
                 self.solver,
                 diagonals,
                 np.random.default_rng([self._entropy, 4]),
-                safe_gamma=_SAFE_MULTIPLE if len(self._gammas) > 1 else 0,
+                safe_gamma=_SAFE_MULTIPLE if len(every) > 1 else 0,
             )
             number, self.diagonal_, self.validation_error_ = choice
         self._number = number
         self.gamma_ = None if self.kernel == "linear" else float(self._gammas[number])
-        products = partial(embedding.products, number)
-        gram = bag_gram(products, embedding.lengths[number], embedding.parts)
+        gram = every[number].gram()
         self._mixture = unmix(known.values, gram, known.covariance, self.solver)
         self._gram = self._mixture.T @ gram.kept(self.diagonal_) @ self._mixture
-        self.diagnostics_ = diagnose(
-            known,
-            self._mixture,
-            products,
-            embedding.lengths[number],
-            embedding.parts,
-        )
+        self.diagnostics_ = diagnose(known, self._mixture, every[number])
         self.diagnostics_.warn()
 
     def _cross(self, X: Any, n_parts: int = 1) -> tuple[NDArray[np.float64], SubBags]:
-        check_is_fitted(self)
-        bags = check_bags(X, n_features=self.n_features_in_)
-        names = _feature_names(X)
-        if names is not None and self._names is not None and names != self._names:
-            raise ValueError(
-                f"bags have the columns {names!r}, but those of fit had {self._names!r}; give the "
-                "same columns in the same order."
-            )
-        parts, bags = cut(bags, n_parts, self._entropy)
+        parts, bags = cut(self._check_like_fit(X), n_parts, self._entropy)
         return self._embedding.cross(self._number, bags, parts), parts
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -359,9 +329,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             alone = int(np.argmin(parts.n_parts))
             raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
         return bootstrap(
-            products=partial(self._embedding.products, self._number),
-            lengths=self._embedding.lengths[self._number],
-            parts=self._embedding.parts,
+            sums=self._embedding.sums()[self._number],
             known=self._known,
             solver=self.solver,
             diagonal=self.diagonal_,
@@ -372,42 +340,3 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             n_resamples=n_resamples,
             rng=np.random.default_rng([self._entropy, 5]),
         )
-
-
-def _feature_names(X: Any) -> list[Any] | None:
-    first = raw_bags(X)[0]
-    return list(first.columns) if hasattr(first, "columns") else None
-
-
-def _check_separable(known: KnownProportions) -> None:
-    n_bags, n_classes = known.values.shape
-    if n_bags < n_classes:
-        raise ValueError(
-            f"{n_bags} bags can't tell {n_classes} classes apart; give at least as many bags as "
-            "classes."
-        )
-    if np.linalg.matrix_rank(known.values) < n_classes:
-        raise ValueError(
-            "the bags' proportions are linearly dependent, so that some class could be any "
-            "mixture of others; give bags that differ more, or merge those classes."
-        )
-
-
-def _joined(old: KnownProportions, new: KnownProportions) -> KnownProportions:
-    if len(old.classes) != len(new.classes) or (old.classes != new.classes).any():
-        raise ValueError(
-            f"these bags have the classes {new.classes.tolist()!r}, but earlier ones had "
-            f"{old.classes.tolist()!r}; name all classes in every call."
-        )
-    noise = None
-    if old.covariance is not None or new.covariance is not None:
-        # Proportions without a covariance are taken as exact.
-        noise = np.concatenate(
-            [
-                np.zeros((*k.values.shape, k.values.shape[1]))
-                if k.covariance is None
-                else k.covariance
-                for k in (old, new)
-            ]
-        )
-    return KnownProportions(np.concatenate([old.values, new.values]), old.classes, noise)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.quantification._bag_input import KnownProportions
+from secretballot.quantification._known_proportions import KnownProportions
 from secretballot.quantification._simplex_fit import sum_zero
-from secretballot.quantification.kernels import Products, SubBags, bag_gram
+from secretballot.quantification.kernels import PartSums
 
 #: Standard errors; the direction was picked as the hardest, which makes it look harder.
 _SIGNIFICANT = 2.0
@@ -91,9 +91,7 @@ class RatioDiagnostics:
 def diagnose(
     known: KnownProportions,
     mixture: NDArray[np.float64],
-    products: Products,
-    lengths: NDArray[np.float64],
-    parts: SubBags,
+    sums: PartSums,
 ) -> RatioDiagnostics:
     """Return the diagnostics of a fit.
 
@@ -102,12 +100,11 @@ def diagnose(
     known : KnownProportions
     mixture : ndarray of shape (n_bags, n_classes)
         From `unmix`.
-    products, lengths, parts
-        As for `bag_gram`.
+    sums : PartSums
     """
     singular = np.linalg.svd(known.values, compute_uv=False)
     basis = sum_zero(known.values.shape[1])
-    gram = bag_gram(products, lengths, parts)
+    gram = sums.gram()
     means = mixture.T @ gram.kept(0.0) @ mixture
     values, vectors = np.linalg.eigh(basis.T @ means @ basis)
     direction = basis @ vectors[:, 0]
@@ -115,8 +112,7 @@ def diagnose(
     if known.covariance is not None:
         variance += np.maximum(np.einsum("ijk,kj->i", known.covariance, means), 0.0)
     ends = (int(np.argmax(direction)), int(np.argmin(direction)))
-    bags = mixture @ direction
-    error = _jackknife(bags, products, lengths, parts)
+    error = _jackknife(mixture @ direction, sums)
     return RatioDiagnostics(
         rank=int(np.linalg.matrix_rank(known.values)),
         condition=float(singular[0] / singular[-1]) if singular[-1] > 0 else math.inf,
@@ -124,21 +120,17 @@ def diagnose(
         significance=float(values[0]) / error if error > 0 else math.inf * np.sign(values[0]),
         hardest=(known.classes.tolist()[ends[0]], known.classes.tolist()[ends[1]]),
         class_mean_error=math.sqrt(float(((mixture**2).sum(axis=1) * variance).sum())),
-        feature_length=math.sqrt(float(lengths.sum() / parts.sizes.sum())),
+        feature_length=math.sqrt(float(sums.lengths.sum() / sums.parts.sizes.sum())),
     )
 
 
-def _jackknife(
-    bags: NDArray[np.float64],
-    products: Products,
-    lengths: NDArray[np.float64],
-    parts: SubBags,
-) -> float:
+def _jackknife(bags: NDArray[np.float64], sums: PartSums) -> float:
     """Return the standard error of a signed mixture's squared length, leaving out parts."""
+    parts = sums.parts
     first = np.r_[0, np.cumsum(parts.n_parts)[:-1]]
     found = []
     for number in range(int(parts.n_parts.max())):
         times = np.ones(len(parts.bag))
         times[first + number % parts.n_parts] = 0.0
-        found.append(bags @ bag_gram(products, lengths, parts, times).kept(0.0) @ bags)
+        found.append(bags @ sums.gram(times).kept(0.0) @ bags)
     return float(np.sqrt((len(found) - 1) * np.var(found)))

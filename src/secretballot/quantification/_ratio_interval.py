@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from secretballot.quantification._bag_input import KnownProportions
+from secretballot.quantification._known_proportions import KnownProportions
 from secretballot.quantification._simplex_fit import fit_on_simplex, sum_zero
-from secretballot.quantification.kernels import Products, SubBags, bag_gram, unmix
+from secretballot.quantification.kernels import PartSums, SubBags, unmix
 
 
 class RatioInterval(NamedTuple):
@@ -24,9 +24,7 @@ class RatioInterval(NamedTuple):
 
 def bootstrap(
     *,
-    products: Products,
-    lengths: NDArray[np.float64],
-    parts: SubBags,
+    sums: PartSums,
     known: KnownProportions,
     solver: str,
     diagonal: float,
@@ -41,8 +39,8 @@ def bootstrap(
 
     Parameters
     ----------
-    products, lengths, parts
-        Inner products of sums over the training bags' parts, sums of self-similarities, the parts.
+    sums : PartSums
+        Over the training bags' parts.
     known, solver, diagonal
         As in the fit.
     cross, test_parts
@@ -67,7 +65,7 @@ def bootstrap(
     is the labels' own, (diag(p) - p p') / size, times the squared weight of the bag; it is taken
     out by a linear map.
     """
-    bags = bag_gram(products, lengths, parts)
+    bags, parts = sums.gram(), sums.parts
     A = unmix(known.values, bags, known.covariance, solver)
     weights, test_weights = parts.weights(), test_parts.weights()
     u = weights @ cross @ test_weights.T
@@ -77,7 +75,7 @@ def bootstrap(
     even = np.full(A.shape[1], 1 / A.shape[1])
     signed = even + (inverse @ (A.T @ u - (means @ even)[:, None])).T
     # By how much a part of a training bag, and of a group, pulls at the ratios.
-    drawn = _moves(products(inverse @ A.T @ weights, None), parts, n_resamples, rng)
+    drawn = _moves(sums.products(inverse @ A.T @ weights, None), parts, n_resamples, rng)
     moves = _moves(inverse @ A.T @ weights @ cross, test_parts, n_resamples, rng)
     moves -= np.einsum("rik,ij,tj->rtk", drawn, A, ratios)
     noise_moves = np.zeros_like(moves)

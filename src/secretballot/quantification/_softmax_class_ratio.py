@@ -9,24 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
-from secretballot.quantification._bag_input import (
-    KnownProportions,
-    check_bags,
-    check_proportions,
-    stack,
-)
+from secretballot.quantification._bag_input import check_bags, feature_names, raw_bags, stack
 from secretballot.quantification._bag_softmax import (
     SoftmaxWeights,
     bag_likelihood,
     fit_softmax,
     lift,
 )
-from secretballot.quantification.kernels import explicit_features, median_gamma
+from secretballot.quantification._known_proportions import check_proportions
+from secretballot.quantification.kernels import candidate_gammas, explicit_features
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)
@@ -46,14 +40,14 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
     features : {"nystroem", "rff"} or None, default="nystroem"
         Explicit features of the rbf kernel that the softmax is linear in; None for the instances'
         own.
-    gamma : "cv", "median" or float, default="cv"
-        Of the rbf kernel. "median" is one over twice the median squared distance; "cv" tries 2, 4
-        and 8 times that.
+    gamma : "held_out", "median" or float, default="held_out"
+        Of the rbf kernel. "median" is one over twice the median squared distance; "held_out"
+        tries 2, 4 and 8 times that, as for `alpha`.
     n_components : int, default=300
         How many explicit features.
-    alpha : "cv" or float, default="cv"
-        Penalty on the squared weights. "cv" chooses by the likelihood of the bags of held-out
-        instances: no label is needed.
+    alpha : "held_out" or float, default="held_out"
+        Penalty on the squared weights. "held_out" trains on all but one fold of every bag's
+        instances, and chooses by the likelihood of the bags of the others: no label is needed.
     sharpness : float, default=4
         `transform` returns probabilities to this power, normalised: 1 are those of the penalised,
         hence timid, softmax; infinity would be one class each.
@@ -98,22 +92,19 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
     """
 
     _parameter_constraints = {
-        "features": [StrOptions({"nystroem", "rff"}), None],
-        "gamma": [StrOptions({"cv", "median"}), Interval(Real, 0, None, closed="neither")],
-        "n_components": [Interval(Integral, 2, None, closed="left")],
-        "alpha": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither")],
+        **BagEstimatorMixin._parameter_constraints,
+        "alpha": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
         "sharpness": [Interval(Real, 0, None, closed="neither")],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
         self,
         features: str | None = "nystroem",
-        gamma: str | float = "cv",
+        gamma: str | float = "held_out",
         n_components: int = 300,
-        alpha: str | float = "cv",
+        alpha: str | float = "held_out",
         *,
         sharpness: float = 4.0,
         n_folds: int = 5,
@@ -179,16 +170,20 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         return np.split(out, np.cumsum(np.bincount(bag))[:-1])
 
     def _fit(self, X: Any, y: Any, covariance: ArrayLike | None) -> Any:
-        bags = check_bags(X, at_least=2)
-        known: KnownProportions = check_proportions(y, len(bags), covariance)
-        rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31 - 1)))
-        self.n_features_in_, self.classes_ = bags[0].shape[1], known.classes
+        raw = raw_bags(X)
+        bags = check_bags(raw, at_least=2)
+        known = check_proportions(y, len(bags), covariance)
+        rng = np.random.default_rng(self._draw_entropy())
+        self.n_features_in_, self._names = bags[0].shape[1], feature_names(raw)
+        self.classes_ = known.classes
         sizes = np.array([one.shape[0] for one in bags])
         bag, stacked = np.repeat(np.arange(len(bags)), sizes), stack(bags)
         lifts = lift(known.values, sizes, known.covariance)
         entropy = int(rng.integers(2**31))
-        gammas = self._candidates(stacked, rng)
-        alphas = _ALPHAS if self.alpha == "cv" else (float(self.alpha),)
+        gammas = np.array([1.0])
+        if self.features is not None:
+            gammas = candidate_gammas(self.gamma, _MULTIPLES, stacked, rng)
+        alphas = _ALPHAS if self.alpha == "held_out" else (float(self.alpha),)
         features = explicit_features(self.features, stacked, gammas, self.n_components, entropy)
         number, self.alpha_ = 0, alphas[0]
         if len(gammas) > 1 or len(alphas) > 1:
@@ -211,18 +206,9 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         self.coef_, self.intercept_ = weights
         return F, bag, lifts, rng
 
-    def _candidates(self, X: Any, rng: np.random.Generator) -> NDArray[np.float64]:
-        if self.features is None:
-            return np.array([1.0])
-        if not isinstance(self.gamma, str):
-            return np.array([float(self.gamma)])
-        multiples = _MULTIPLES if self.gamma == "cv" else (1.0,)
-        return median_gamma(X, rng) * np.array(multiples)
-
     def _logits(self, X: Any) -> list[NDArray[np.float64]]:
-        check_is_fitted(self)
+        bags = self._check_like_fit(X)
         weights = SoftmaxWeights(self.coef_, self.intercept_)
-        bags = check_bags(X, n_features=self.n_features_in_)
         return [weights.logits(self._features(bag, [self._number])[0]) for bag in bags]
 
     def transform(self, X: Any) -> list[NDArray[np.float64]]:

@@ -1,24 +1,23 @@
 """Kernel means of bags, and the features that stand in for kernels."""
 
-from secretballot.quantification.kernels._bag_gram import Products, bag_gram, unmix
+from secretballot.quantification.kernels._bag_gram import PartSums, unmix
 from secretballot.quantification.kernels._choose_kernel import choose_kernel
 from secretballot.quantification.kernels._embedding import (
     FeatureEmbedding,
     KernelEmbedding,
     explicit_features,
 )
-from secretballot.quantification.kernels._kernel_sums import median_gamma
+from secretballot.quantification.kernels._kernel_sums import candidate_gammas
 from secretballot.quantification.kernels._sub_bags import SubBags, cut
 
 __all__ = [
     "FeatureEmbedding",
     "KernelEmbedding",
-    "Products",
+    "PartSums",
     "SubBags",
-    "bag_gram",
+    "candidate_gammas",
     "choose_kernel",
     "cut",
     "explicit_features",
-    "median_gamma",
     "unmix",
 ]

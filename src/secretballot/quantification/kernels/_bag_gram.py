@@ -36,30 +36,36 @@ class BagGram(NamedTuple):
 Products = Callable[[Any, Any], NDArray[np.float64]]
 
 
-def bag_gram(
-    products: Products,
-    lengths: NDArray[np.float64],
-    parts: SubBags,
-    times: NDArray[Any] | None = None,
-) -> BagGram:
-    """Return the Gram matrix of bags from sums over their parts.
+class PartSums(NamedTuple):
+    """Sums over the parts of bags at one bandwidth, known by their inner products.
 
-    Parameters
+    Attributes
     ----------
     products : callable
         Inner products of weighted sums over parts.
     lengths : ndarray of shape (n_parts,)
         Sums of each instance's similarity to itself.
     parts : SubBags
-    times : ndarray of shape (n_parts,), default=None
-        0 leaves a part out; once each if None.
     """
-    weights = parts.weights(times)
-    gram = products(weights, weights)
-    taken = np.ones(len(parts.bag)) if times is None else times
-    count = np.bincount(parts.bag, weights=taken * parts.sizes)
-    spread = (weights @ lengths - np.diag(gram)) / np.maximum(count - 1, 1)
-    return BagGram(gram, np.maximum(spread, 0.0))
+
+    products: Products
+    lengths: NDArray[np.float64]
+    parts: SubBags
+
+    def gram(self, times: NDArray[Any] | None = None) -> BagGram:
+        """Return the Gram matrix of bags.
+
+        Parameters
+        ----------
+        times : ndarray of shape (n_parts,), default=None
+            0 leaves a part out; once each if None.
+        """
+        weights = self.parts.weights(times)
+        gram = self.products(weights, weights)
+        taken = np.ones(len(self.parts.bag)) if times is None else times
+        count = np.bincount(self.parts.bag, weights=taken * self.parts.sizes)
+        spread = (weights @ self.lengths - np.diag(gram)) / np.maximum(count - 1, 1)
+        return BagGram(gram, np.maximum(spread, 0.0))
 
 
 def unmix(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.quantification._simplex_fit import fit_on_simplex
-from secretballot.quantification.kernels._bag_gram import Products, bag_gram, unmix
+from secretballot.quantification.kernels._bag_gram import PartSums, unmix
 from secretballot.quantification.kernels._sub_bags import SubBags
 
 N_SPLITS = 4
@@ -27,9 +27,7 @@ class Choice(NamedTuple):
 
 
 def choose_kernel(
-    products: list[Products],
-    lengths: NDArray[np.float64],
-    parts: SubBags,
+    sums: list[PartSums],
     proportions: NDArray[np.float64],
     covariance: NDArray[np.float64] | None,
     solver: str,
@@ -45,11 +43,8 @@ def choose_kernel(
 
     Parameters
     ----------
-    products : list of callable
-        Inner products of weighted sums over parts, for each bandwidth.
-    lengths : ndarray of shape (n_gammas, n_parts)
-        Sums of self-similarities.
-    parts : SubBags
+    sums : list of PartSums
+        At each bandwidth, over the same parts.
     proportions, covariance, solver
         As for `unmix`.
     diagonals : array-like
@@ -64,15 +59,15 @@ def choose_kernel(
         ``errors`` has shape (n_gammas, n_diagonals): mean L1 error.
     """
     tried = np.asarray(diagonals, dtype=float)
-    errors = np.zeros((len(products), len(tried)))
+    errors = np.zeros((len(sums), len(tried)))
+    parts = sums[0].parts
     ratios = target_ratios(proportions.shape[1], rng)
     for times in _halves(parts, rng):
-        for number, inner in enumerate(products):
-            left = bag_gram(inner, lengths[number], parts, times)
-            right = bag_gram(inner, lengths[number], parts, 1 - times)
+        for number, one in enumerate(sums):
+            left, right = one.gram(times), one.gram(1 - times)
             mixture = unmix(proportions, left, covariance, solver)
             other = unmix(proportions, right, covariance, solver)
-            between = inner(parts.weights(times), parts.weights(1 - times))
+            between = one.products(parts.weights(times), parts.weights(1 - times))
             cross = mixture.T @ between @ other @ ratios.T
             for column, diagonal in enumerate(tried):
                 gram = mixture.T @ left.kept(diagonal) @ mixture

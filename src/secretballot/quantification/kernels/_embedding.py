@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from secretballot.quantification._bag_input import stack
+from secretballot.quantification.kernels._bag_gram import PartSums
 from secretballot.quantification.kernels._feature_maps import (
     FourierFeatures,
     LinearFeatures,
@@ -20,14 +22,7 @@ from secretballot.quantification.kernels._sub_bags import SubBags
 
 
 class KernelEmbedding:
-    """Exact kernel sums: keeps the instances, and takes time quadratic in them.
-
-    Attributes
-    ----------
-    parts : SubBags
-    lengths : ndarray of shape (n_gammas, n_parts)
-        Sums of self-similarities, which are 1.
-    """
+    """Exact kernel sums: keeps the instances, and takes time quadratic in them."""
 
     def __init__(
         self,
@@ -40,10 +35,16 @@ class KernelEmbedding:
         self.X, self.parts, self.gammas = stack(bags), parts, gammas
         self.block, self.n_jobs = block, n_jobs
         self._grams = kernel_sums(self.X, parts.sizes, gammas, block=block, n_jobs=n_jobs)
-        self.lengths = np.tile(parts.sizes.astype(float), (len(gammas), 1))
 
-    def products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
-        """Return inner products of weighted sums over parts, at one bandwidth."""
+    def sums(self) -> list[PartSums]:
+        """Return the sums over parts at each bandwidth."""
+        lengths = self.parts.sizes.astype(float)  # every instance's similarity to itself is 1
+        return [
+            PartSums(partial(self._products, number), lengths, self.parts)
+            for number in range(len(self.gammas))
+        ]
+
+    def _products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
         inner = left @ self._grams[number]
         return inner if right is None else inner @ right.T
 
@@ -71,8 +72,8 @@ class FeatureEmbedding:
     def __init__(self, features: Any, n_gammas: int, n_jobs: int | None) -> None:
         self.features, self.n_gammas, self.n_jobs = features, n_gammas, n_jobs
         self.parts: SubBags | None = None
-        self.sums: list[Any] = []
-        self.lengths = np.empty((0, 0))
+        self._sums: list[Any] = []
+        self._lengths = np.empty((0, 0))
 
     def add(self, bags: list[Any], parts: SubBags) -> None:
         """Take further bags in."""
@@ -84,18 +85,23 @@ class FeatureEmbedding:
             n_jobs=self.n_jobs,
         )
         if self.parts is None:
-            self.parts, self.sums, self.lengths = parts, sums, lengths
+            self.parts, self._sums, self._lengths = parts, sums, lengths
             return
         self.parts = self.parts.join(parts)
-        self.sums = [_under(old, new) for old, new in zip(self.sums, sums, strict=True)]
-        self.lengths = np.concatenate([self.lengths, lengths], axis=1)
+        self._sums = [_under(old, new) for old, new in zip(self._sums, sums, strict=True)]
+        self._lengths = np.concatenate([self._lengths, lengths], axis=1)
 
-    def products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
-        """Return inner products of weighted sums over parts, at one bandwidth.
+    def sums(self) -> list[PartSums]:
+        """Return the sums over parts at each bandwidth."""
+        assert self.parts is not None
+        return [
+            PartSums(partial(self._products, number), lengths, self.parts)
+            for number, lengths in enumerate(self._lengths)
+        ]
 
-        There may be many parts: their own Gram matrix is never made.
-        """
-        sums = self.sums[number]
+    def _products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
+        # There may be many parts: their own Gram matrix is never made.
+        sums = self._sums[number]
         return _inner(left @ sums, sums if right is None else right @ sums)
 
     def cross(self, number: int, bags: list[Any], parts: SubBags) -> NDArray[np.float64]:
@@ -103,7 +109,7 @@ class FeatureEmbedding:
         sums, _ = feature_sums(
             self.features, stack(bags), parts.sizes, which=[number], n_jobs=self.n_jobs
         )
-        return _inner(self.sums[number], sums[0])
+        return _inner(self._sums[number], sums[0])
 
 
 def explicit_features(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,3 +144,12 @@ def median_gamma(X: Any, rng: np.random.Generator, n_instances: int = 1000) -> f
     # Most instances alike: then the mean says how far the others are.
     typical = median if median > 1e-12 * max(norms.max(), 1e-300) else float(distance.mean())
     return 0.5 / typical if typical > 0 else 1.0
+
+
+def candidate_gammas(
+    gamma: str | float, multiples: Sequence[float], X: Any, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the bandwidths to try: one that is given, the median's, or multiples of that."""
+    if not isinstance(gamma, str):
+        return np.array([float(gamma)])
+    return median_gamma(X, rng) * np.array(multiples if gamma == "held_out" else (1.0,))
