@@ -33,7 +33,7 @@ from secretballot.divergences._law import (
 from secretballot.divergences._least_distortion import check_pair, sharpest
 from secretballot.divergences._orders import ORDERS, Floats, order_index
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
-from secretballot.divergences._worst_max import three_outcomes
+from secretballot.divergences._worst_max_search import three_outcomes
 
 __all__ = [
     "Bound",
