@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from secretballot.divergences._worst_max import three_outcomes
+from secretballot.divergences._worst_max_search import three_outcomes
 
 
 def end(u, epsilon):

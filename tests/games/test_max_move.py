@@ -6,7 +6,7 @@ from tests.games._references import best_move, bit_laws, end, max_laws
 
 from secretballot.divergences._additive_noise import gaussian_delta
 from secretballot.divergences._law import NoisyMax, Step
-from secretballot.divergences._worst_max import three_outcomes
+from secretballot.divergences._worst_max_search import three_outcomes
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, Padded
 from secretballot.games._max_move import max_move

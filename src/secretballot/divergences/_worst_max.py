@@ -38,8 +38,8 @@ def worst_max(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
 
     Notes
     -----
-    With the data fixed, what a neighbour gives each outcome is a Gaussian mass of a convex cell that
-    moves linearly with the ratio r, and so log-concave in r (Prekopa). So p^a q^(1 - a) is
+    With the data fixed, what a neighbour gives each outcome is a Gaussian mass of a convex cell
+    that moves linearly with the ratio r, and so log-concave in r (Prekopa). So p^a q^(1 - a) is
     log-convex in r, the sum over outcomes too, and its logarithm (a - 1) D convex; hence also the
     supremum of D over all data. Between two ratios of the table it lies below the chord, which with
     ratios 4 % apart is .04 % above a parabola.
