@@ -1,4 +1,4 @@
-"""What a parameter that is a number may be, and what is said where it is something else."""
+"""What a parameter of numbers may be, and what is said where it is something else."""
 
 from __future__ import annotations
 
@@ -86,3 +86,12 @@ def _check(
         if not fits(given):
             of = "" if level == _EVERYONE else f" of the level {level!r}"
             raise ValueError(f"{name}={given!r}{of} must be {wanted}.")
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuse a masked array: what is masked would count like the rest."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(
+            f"{name} is a masked array, and its mask would be lost: what is masked would count. "
+            "Leave it out, or give a plain array with values in its place."
+        )

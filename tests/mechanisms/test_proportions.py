@@ -321,6 +321,12 @@ def test_bad_parameters(make, message):
         ([[3]], "two classes"),
         ([[1.5, 2]], "whole numbers"),
         ([[1, 2], [0, 0]], "bag 1 is empty"),
+        ([[1, 2], [3]], "rows of different lengths"),
+        (None, "counts is of <class 'NoneType'>"),
+        (np.ma.array([[5, 3]], mask=[[1, 0]]), "counts is a masked array"),
+        # To a float these are the same number; to whom they are charged to they are not.
+        ([[2**60, 2**60 + 128]], r"above 2\*\*53 floats can't tell"),
+        ([[1e300, 3]], r"above 2\*\*53"),
         ([[9, 2], [9, 1]], "min_count=2 is promised, but bag 1"),
     ],
 )

@@ -61,6 +61,14 @@ def frame(bag, columns="abc"):
         (two_bags(), [[0.5, 0.5], [1.2, -0.2]], "bag 1 .* must not be negative"),
         (two_bags(), [[1.0], [1.0]], "one for each of two or more classes"),
         (group_bags(None, [0, 1], [0, 1]), P, "hold labels only"),
+        ({"a": np.ones((5, 3))}, P, "must be a sequence of bags, got dict"),
+        ([["buy now"], ["nice song"]], P, "bag 0: .* PerBag lifts transformers"),
+        ([np.ones((5, 3)), np.ma.ones((5, 3))], P, "bag 1 is a masked array"),
+        ([np.full((5, 3), 1e300), np.ones((5, 3))], P, "value of size 1e.300, and its square"),
+        (two_bags(), None, "y must be a table of proportions"),
+        (two_bags(), [[0.2, 0.8], [1]], "y must be a table of proportions"),
+        (two_bags(), [[0.2, np.nan], [0.5, 0.5]], "y must be a table of .*contains NaN"),
+        (two_bags(), np.ma.array(P), "y is a masked array"),
     ],
 )
 def test_bad_input_is_refused(estimator, bags, proportions, message):
@@ -82,10 +90,21 @@ def test_fewer_bags_than_classes_and_bags_that_are_alike():
         estimator.fit(two_bags(), [[0.2, 0.8], [0.2, 0.8]])
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3), (3, 2, 2)])
-def test_a_covariance_of_the_wrong_shape(shape):
-    with pytest.raises(ValueError, match="one finite matrix for each bag"):
-        MMDClassRatioEstimator(random_state=0).fit(two_bags(), P, covariance=np.ones(shape))
+@pytest.mark.parametrize(
+    ("covariance", "message"),
+    [
+        (np.ones((2, 2)), "one matrix for each bag"),
+        (np.ones((2, 2, 3)), "one matrix for each bag"),
+        (np.ones((3, 2, 2)), "one matrix for each bag"),
+        ([[1], [1, 2]], "covariance must be an array of numbers"),
+        (np.full((2, 2, 2), np.nan), "none of a noise"),
+        (-np.tile(np.eye(2), (2, 1, 1)), "none of a noise"),
+        (np.tile([[1.0, 2.0], [0.0, 1.0]], (2, 1, 1)), "none of a noise"),
+    ],
+)
+def test_a_covariance_that_is_none(covariance, message):
+    with pytest.raises(ValueError, match=message):
+        MMDClassRatioEstimator(random_state=0).fit(two_bags(), P, covariance=covariance)
 
 
 def test_bags_to_predict_may_have_one_instance_but_need_the_same_columns():
@@ -143,8 +162,13 @@ def test_split_bags():
             dense = bag.toarray() if sparse.issparse(bag) else np.asarray(bag)
             np.testing.assert_array_equal(dense, X[rows])
             assert sparse.issparse(bag) == (kind is sparse.csr_array)
-    with pytest.raises(ValueError, match="give each one id"):
-        split_bags(X, ids[:3])
+    for bad, message in (
+        (ids[:3], "give each one id"),
+        (["s", None] * 3, "ids has values that can't be put in order"),
+        (np.ma.array(range(6)), "ids is a masked array"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            split_bags(X, bad)
 
 
 def test_bags_of_a_grouping_are_taken_as_they_are():

@@ -43,12 +43,23 @@ def test_bad_indices(indices, message):
         Bags.from_indices(None, np.zeros(5), indices)
 
 
+def test_bags_by_hand_say_what_they_are():
+    with pytest.raises(ValueError, match="names has 1 names for 2 bags"):
+        Bags.from_indices(None, [0, 1], [[0], [1]], names=["a"])
+    # Publishing warns of bags that were formed by label: a word misspelt must not hide them.
+    with pytest.raises(ValueError, match="formed_by='labels' must be 'group' or 'label'"):
+        Bags.from_indices(None, [0, 1], [[0], [1]], formed_by="labels")
+
+
 @pytest.mark.parametrize(
     ("X", "y", "groups", "message"),
     [
         (None, [0, 1], [1], r"groups has shape \(1,\)"),
         (np.zeros((3, 2)), [0, 1], [1, 1], "X has 3 instances and y 2 labels"),
         (None, [[0], [1]], [1, 1], "one label for each instance"),
+        (None, [0, 1], ["a", None], "groups has values that can't be put in order"),
+        (None, np.ma.array([0, 1], mask=[0, 1]), [1, 1], "y is a masked array"),
+        (None, [0, 1], np.ma.array([0, 1], mask=[0, 1]), "groups is a masked array"),
     ],
 )
 def test_bad_groups(X, y, groups, message):
@@ -88,7 +99,8 @@ def test_simulated_bags_are_as_large_as_they_can_be():
     [
         ({"rho": 0.6}, "rho=0.6 must be from 0 to 0.5"),
         ({"rho": -0.1}, "rho=-0.1 must be"),
-        ({"size": 90}, "take 90 instances of the class"),
+        ({"rho": "a"}, "rho='a' must be"),
+        ({"size": 90}, "take 90 instances of the class 0, and there are 30"),
         ({"size": 0}, "size=0 must be an integer"),
         ({"n_bags": 1.5}, "n_bags=1.5 must be an integer"),
     ],

@@ -80,7 +80,7 @@ class RenyiCost:
         Pure DP bounds every order by ``min(epsilon, order * epsilon**2 / 2)`` (Bun and Steinke,
         2016, Proposition 3.3); `delta` is the approximation.
         """
-        finite = np.minimum(epsilon, ORDERS[:-1] * epsilon**2 / 2)
+        finite = np.minimum(epsilon, ORDERS[:-1] * epsilon * epsilon / 2)
         return cls(np.append(finite, epsilon), delta)
 
     @property

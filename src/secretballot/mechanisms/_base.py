@@ -10,7 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import check_unmasked
 from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, worst_case_cost
+
+#: From here on neighbouring whole numbers are one and the same float.
+_MOST_VOTES = 2.0**53
 
 
 class Mechanism(ABC):
@@ -64,16 +68,24 @@ class Mechanism(ABC):
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as an array of shape (n_rows, n_columns), or raise `ValueError`."""
-        votes = np.asarray(counts)
+        check_unmasked("counts", counts)
+        try:
+            votes = np.asarray(counts)
+        except ValueError as error:
+            raise ValueError("counts has rows of different lengths; pass a table.") from error
         if votes.ndim != 2 or votes.shape[1] == 0:
-            raise ValueError(
-                f"counts has shape {votes.shape}; pass one row per query and one column per class."
-            )
+            what = f"has shape {votes.shape}" if votes.ndim else f"is of {type(counts)}"
+            raise ValueError(f"counts {what}; pass one row per query and one column per class.")
         if votes.dtype.kind not in "biuf":
             raise ValueError(f"counts has dtype {votes.dtype}; pass numbers.")
         votes = votes.astype(np.float64)
         if not np.isfinite(votes).all() or (votes < 0).any():
             raise ValueError("counts must be finite and non-negative numbers of votes.")
+        if votes.max(initial=0) > _MOST_VOTES:
+            raise ValueError(
+                f"counts has {votes.max():.4g}; above 2**53 floats can't tell a number of votes "
+                "from the next, and noise is lost in rounding. Pass smaller ones."
+            )
         return votes
 
     def max_cost(

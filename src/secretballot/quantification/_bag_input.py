@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.quantification._bags import Bags
+from secretballot.quantification._bags import Bags, distinct
 
 
 def split_bags(X: Any, ids: ArrayLike) -> tuple[list[Any], NDArray[Any]]:
@@ -37,13 +39,14 @@ def split_bags(X: Any, ids: ArrayLike) -> tuple[list[Any], NDArray[Any]]:
     >>> names.tolist(), [len(bag) for bag in bags]
     (['a', 'b'], [1, 3])
     """
+    check_unmasked("ids", ids)
     values = np.asarray(ids)
     if values.shape != (_num_samples(X),):
         raise ValueError(
             f"ids has shape {values.shape}, but X has {_num_samples(X)} instances; give each one "
             "id."
         )
-    names, codes = np.unique(values, return_inverse=True)
+    names, codes = distinct("ids", values)
     order = np.argsort(codes, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     return [_safe_indexing(X, bag) for bag in rows], names
@@ -62,11 +65,13 @@ def raw_bags(X: Any) -> list[Any]:
             "list of tables, one for each bag, or a 3-d array. split_bags(X, ids) makes bags of "
             "stacked instances."
         )
-    if isinstance(X, str) or not hasattr(X, "__iter__"):
+    if isinstance(X, str | Mapping) or not hasattr(X, "__iter__"):
         raise ValueError(f"X must be a sequence of bags, got {type(X).__name__}.")
     bags = list(X)
     if not bags:
         raise ValueError("X has no bag; give at least one.")
+    for number, bag in enumerate(bags):
+        check_unmasked(f"bag {number}", bag)
     return bags
 
 
@@ -118,7 +123,11 @@ def check_bags(
                 bag, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=1
             )
         except ValueError as error:
-            raise ValueError(f"bag {number}: {error}") from error
+            raise ValueError(
+                f"bag {number}: {error} A bag is a table of numbers, with a row for each instance; "
+                "PerBag lifts transformers, such as a vectorizer of texts, to bags."
+            ) from error
+        _check_size(number, checked)
         width = checked.shape[1]
         expected = n_features if n_features is not None else bags[0].shape[1] if bags else width
         if width != expected:
@@ -135,6 +144,18 @@ def check_bags(
     if len({sparse.issparse(bag) for bag in bags}) > 1:
         raise ValueError("some bags are sparse and some are not; make them all of one kind.")
     return bags
+
+
+def _check_size(number: int, bag: Any) -> None:
+    """Refuse values whose squares, or sums of these, would be infinite."""
+    values = bag.data if sparse.issparse(bag) else bag
+    most = float(np.finfo(bag.dtype).max) ** 0.4
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest > most:
+        raise ValueError(
+            f"bag {number} has a value of size {largest:.3g}, and its square is beyond what "
+            f"{bag.dtype} can hold; scale features, as by PerBag(StandardScaler())."
+        )
 
 
 def stack(bags: list[Any]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 
 
@@ -35,6 +36,10 @@ class Bags:
     y: tuple[NDArray[Any], ...]
     names: tuple[Any, ...]
     formed_by: str = field(default="group")
+
+    def __post_init__(self) -> None:
+        if self.formed_by not in ("group", "label"):
+            raise ValueError(f"formed_by={self.formed_by!r} must be 'group' or 'label'.")
 
     @classmethod
     def from_indices(
@@ -67,6 +72,8 @@ class Bags:
         labels = _labels(X, y)
         rows = [np.asarray(bag) for bag in indices]
         called = tuple(range(len(rows)) if names is None else names)
+        if len(called) != len(rows):
+            raise ValueError(f"names has {len(called)} names for {len(rows)} bags.")
         owner = np.full(len(labels), -1)
         for number, bag in enumerate(rows):
             name = called[number]
@@ -136,17 +143,31 @@ def group_bags(X: Any, y: ArrayLike, groups: ArrayLike) -> Bags:
     >>> bags.names
     ('north', 'south')
     """
+    check_unmasked("groups", groups)
     labels, values = _labels(X, y), np.asarray(groups)
     if values.shape != labels.shape:
         raise ValueError(
             f"groups has shape {values.shape} and y {labels.shape}; give each instance one group."
         )
-    names, codes = np.unique(values, return_inverse=True)
+    names, codes = distinct("groups", values)
     rows = [np.flatnonzero(codes == number) for number in range(len(names))]
     return Bags.from_indices(X, labels, rows, names=names.tolist())
 
 
+def distinct(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the sorted values of a grouping, and which of them each instance has."""
+    try:
+        names, codes = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} has values that can't be put in order ({error}), such as None among strings; "
+            "give all instances values of one kind."
+        ) from error
+    return names, codes
+
+
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
+    check_unmasked("y", y)
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y has shape {labels.shape}; give one label for each instance.")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from secretballot._numbers import check_unmasked
 from secretballot.quantification.publishing import PublishedProportions
 
 #: How far from one the proportions of a bag may add up to: rounding of published figures.
@@ -70,7 +71,14 @@ def check_proportions(
         covariance = proportions.covariance() if covariance is None else covariance
     else:
         named = getattr(proportions, "columns", None)
-        values = check_array(proportions, dtype=np.float64, input_name="proportions")
+        check_unmasked("y", proportions)
+        try:
+            values = check_array(proportions, dtype=np.float64, input_name="proportions")
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "y must be a table of proportions, with a row for each bag and a column for each "
+                f"class: {error}"
+            ) from error
         classes = np.arange(values.shape[1]) if named is None else np.asarray(named)
     if values.shape[0] != n_bags:
         raise ValueError(
@@ -97,10 +105,21 @@ def _check_covariance(
 ) -> NDArray[np.float64] | None:
     if covariance is None:
         return None
-    known = np.asarray(covariance, dtype=np.float64)
-    if known.shape != (*shape, shape[1]) or not np.isfinite(known).all():
+    check_unmasked("covariance", covariance)
+    try:
+        known = np.asarray(covariance, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"covariance must be an array of numbers: {error}") from error
+    if known.shape != (*shape, shape[1]):
         raise ValueError(
-            f"covariance has shape {known.shape}; give one finite matrix for each bag: "
+            f"covariance has shape {known.shape}; give one matrix for each bag: "
             f"{(*shape, shape[1])}."
+        )
+    # Of a noise that is known exactly, but for rounding.
+    off = np.abs(known - known.transpose(0, 2, 1)) > 1e-9 * np.abs(known).max(initial=0)
+    if not np.isfinite(known).all() or off.any() or (np.einsum("ijj->ij", known) < 0).any():
+        raise ValueError(
+            "covariance has a matrix that is none of a noise: they must be finite and symmetric, "
+            "with variances of at least 0."
         )
     return known

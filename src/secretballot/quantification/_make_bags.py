@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer
+from secretballot._numbers import as_float, check_integer, check_unmasked
 from secretballot.quantification._bags import Bags
 
 
@@ -60,11 +60,12 @@ def make_bags(
     >>> [np.bincount(labels).tolist() for labels in bags.y]
     [[45, 5], [5, 45]]
     """
+    check_unmasked("y", y)
     labels = np.asarray(y)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError("y has one class only; bags differ in their proportions of several.")
-    if not 0 <= rho <= 1 / (len(classes) - 1):
+    if not 0 <= as_float(rho) <= 1 / (len(classes) - 1):
         most = 1 / (len(classes) - 1)
         raise ValueError(f"rho={rho!r} must be from 0 to {most:.4g}, for {len(classes)} classes.")
     number = len(classes) if n_bags is None else n_bags
@@ -83,7 +84,8 @@ def make_bags(
         short = int(np.argmax(wanted > available))
         raise ValueError(
             f"size={size!r}: {number} bags take {wanted[short]} instances of the class "
-            f"{classes[short]!r}, and there are {available[short]}; use smaller bags, or fewer."
+            f"{classes.tolist()[short]!r}, and there are {available[short]}; use smaller bags, or "
+            "fewer."
         )
     rng = np.random.default_rng(random_state)
     parts = [

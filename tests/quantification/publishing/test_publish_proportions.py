@@ -73,8 +73,54 @@ def test_an_instance_is_used_as_it_is():
         bags_of([50, 40]), [0, 1], 2.0, 1e-5, mechanism, accountant=accountant
     )
     assert out.mechanism is mechanism
-    with pytest.raises(BudgetExceededError, match="Renyi order inf"):
-        publish_proportions(bags_of([50, 40]), [0, 1], 2.0, 1e-5, mechanism)
+    assert accountant.entries()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        (LaplaceProportions(scale=0.5), "charged epsilon=2, more than the epsilon=0.1 asked for"),
+        (GaussianProportions(sigma=300.0), "charged epsilon=inf, more than the epsilon=0.1"),
+        (GaussianProportions.calibrated(2.0, 1e-6), "charged epsilon=2, more than the epsilon=0.1"),
+        (GaussianProportions.calibrated(0.1, 0.01), "at epsilon=0.1, more than the delta=1e-06"),
+    ],
+)
+@pytest.mark.parametrize("given", [True, False], ids=["an accountant", "none"])
+def test_an_instance_costs_no_more_than_was_asked_for(mechanism, message, given):
+    accountant = budget(5.0, 0.5) if given else None
+    with pytest.raises(ValueError, match=message):
+        publish_proportions(bags_of([50, 40]), [0, 1], 0.1, 1e-6, mechanism, accountant=accountant)
+    assert not given or not accountant.entries()
+
+
+def test_by_its_curve_too_an_instance_is_as_private_as_was_asked():
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="label")
+    with pytest.raises(ValueError, match="at epsilon=0.1, more than the delta=1e-06 asked for"):
+        publish_proportions(
+            *(bags_of([50, 40]), [0, 1], 0.1, 1e-6, GaussianProportions(sigma=10.0)),
+            accountant=accountant,
+        )
+    assert not accountant.entries()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_instance_calibrated_to_the_pair_is_let_through(name):
+    made = Task(0.7, 1e-5, np.array([90]), 2, 0, "auto").named(name)
+    accountant = budget(0.7, 1e-5)
+    publish_proportions(bags_of([50, 40]), [0, 1], 0.7, 1e-5, made, accountant=accountant)
+    assert accountant.spent().renyi == 0.7
+
+
+def test_the_promise_of_an_instance_is_one():
+    mechanism = DirichletProportions.calibrated(1.0, 1e-4, min_count=20)
+    arguments = ([0, 1], 1.0, 1e-4, mechanism)
+    given, alone = (
+        publish_proportions(bags_of([50, 40]), *arguments, min_count=least).expected_distortion
+        for least in (20, None)
+    )
+    assert given == alone
+    with pytest.raises(ValueError, match="min_count=20 for each of 2 classes can't hold"):
+        publish_proportions(bags_of([20, 19]), *arguments)
 
 
 def test_classes_may_be_words_and_may_be_absent():
@@ -99,9 +145,19 @@ PROMISE = {"mechanism": "dirichlet", "min_count": 10, "pseudo_count": 0.0}
         ([[0, 1], [0, 2]], {}, "the bag 1 has labels that are none of classes"),
         ([[0, 1], ["0", "1"]], {}, "the bag 1 has labels that are none of"),
         ([[0, 1], [0, np.nan]], {}, "the bag 1 has labels that are none of"),
-        ([0, 1, 1], {}, "the bag 0 is not a list of labels"),
+        ([0, 1, 1], {}, "the bag 0 is not a list of labels.*; group_bags makes bags"),
+        ([[[0, 1], [1]]], {}, "the bag 0 is not a list of labels"),
+        ([[500, 300]], {}, "give labels rather than counts"),
+        ([[0, 1], np.ma.array([0, 1], mask=[0, 1])], {}, "the bag 1 is a masked array"),
+        (5, {}, "y_bags is of <class 'int'>; give a list with the labels of each bag"),
+        ({"a": [0, 1]}, {}, "y_bags is of <class 'dict'>"),
+        ("01", {}, "y_bags is of <class 'str'>"),
+        (np.ma.array([[0, 1]], mask=[[0, 1]]), {}, "the bag 0 is a masked array"),
         ([[0, 1]], {"classes": [0, 0]}, "two or more different labels"),
         ([[0, 1]], {"classes": [0]}, "two or more different labels"),
+        ([[0, 1]], {"classes": [0, np.nan]}, "has a missing value"),
+        ([["a", "b"]], {"classes": ["a", None]}, "has a missing value"),
+        ([[0, 1]], {"mechanism": "gaussian", "pseudo_count": 1}, "is for mechanism='dirichlet'"),
         ([[0, 1]], {"mechanism": "geometric"}, "mechanism='geometric' is unknown"),
         ([[0, 1]], {"mechanism": 3}, "mechanism=3 is unknown"),
         ([[0, 1]], {"epsilon": 0}, "epsilon=0 must be"),
@@ -126,6 +182,8 @@ def test_the_bag_that_breaks_a_promise_is_called_by_its_name():
 
 
 def test_an_accountant_of_another_unit_is_refused():
+    with pytest.raises(TypeError, match="accountant=1.0 must be None or a PrivacyAccountant"):
+        publish_proportions([[0, 1]], [0, 1], 0.5, 1e-6, accountant=1.0)
     accountant = PrivacyAccountant(1.0, 1e-5)
     with pytest.raises(ValueError, match="unit='row', but proportions protect one label"):
         publish_proportions([[0, 1]], [0, 1], 0.5, 1e-6, accountant=accountant)
@@ -214,6 +272,15 @@ def test_advice():
     assert "noise costs more" in str(noisy)
     assert "1 of the bags" in str(noisy)
     assert noisy.sizes == (10, 205, 400)
+    for proportions, sizes, distortion in (
+        ([[0.5, 0.5]], [10, 20], 0.1),
+        ([0.5, 0.5], [10], 0.1),
+        ([[0.5, 0.5]], [0], 0.1),
+        ([[0.5, np.nan]], [10], 0.1),
+        ([[0.5, 0.5]], [10], -1),
+    ):
+        with pytest.raises(ValueError, match=r"one row of finite proportions|distortion=-1"):
+            advise_publisher(proportions, sizes, distortion)
 
 
 def test_the_learning_bound_holds_in_a_simulation():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
@@ -16,7 +16,11 @@ from secretballot.divergences import check_pair
 from secretballot.mechanisms import Proportions
 from secretballot.quantification._bags import Bags
 from secretballot.quantification.publishing._choose_mechanism import NAMES, Task
+from secretballot.quantification.publishing._label_counts import count_labels
 from secretballot.quantification.publishing._published_proportions import PublishedProportions
+
+#: Room for the rounding of what was calibrated to the very pair.
+_ROUNDING = 1e-9
 
 
 def publish_proportions(
@@ -42,11 +46,13 @@ def publish_proportions(
     classes : array-like of shape (n_classes,)
         All classes there are; public, so named rather than learned. One of them may be absent.
     epsilon, delta : float
-        The privacy of each label.
+        The privacy of each label: what this release may cost at most, whatever is left of
+        `accountant`.
     mechanism : {"auto", "gaussian", "laplace", "laplace_prior", "dirichlet"} or mechanism, \
 default="auto"
         "auto" takes the one with the least expected L1 distortion, computed from `epsilon`,
         `delta`, the sizes of the bags, the number of classes and `min_count`: the data has no say.
+        A mechanism of your own is used, and charged, as it is.
     min_count : int, default=None
         A promise, public, that every class has so many labels in every bag. It is what the
         Dirichlet mechanism may rest on; the others need none and don't check it.
@@ -65,9 +71,9 @@ default="auto"
     Raises
     ------
     ValueError
-        If a bag is empty, a label is none of `classes`, or a bag breaks the promise: nothing is
-        spent then. That a promise was broken is outside the guarantee, and must stay with the
-        publisher.
+        If a bag is empty, a label is none of `classes`, a mechanism of your own costs more than
+        `epsilon` and `delta`, or a bag breaks the promise: nothing is spent then. That a promise
+        was broken is outside the guarantee, and must stay with the publisher.
     BudgetExceededError
         If the release does not fit what is left of `accountant`.
 
@@ -95,25 +101,29 @@ default="auto"
     >>> published.proportions.shape
     (12, 2)
     """
-    bags = y_bags if isinstance(y_bags, Bags) else None
-    labels = bags.y if bags is not None else list(y_bags)
-    names = tuple(range(len(labels))) if bags is None else bags.names
-    known = _classes(classes)
-    counts = _counts(labels, names, known)
+    counts, known, names, formed_by = count_labels(y_bags, classes)
     sizes = counts.sum(axis=1).astype(np.int64)
     check_pair(epsilon, delta)
-    promise = 0 if min_count is None else min_count
-    check_integer("min_count", promise, least=0)
+    check_integer("min_count", 0 if min_count is None else min_count, least=0)
+    promise = max(min_count or 0, getattr(mechanism, "min_count", 0))
     if pseudo_count != "auto":
         check_number("pseudo_count", pseudo_count, least=0)
+        if mechanism not in ("auto", "dirichlet"):
+            raise ValueError(
+                f"pseudo_count={pseudo_count!r} is for mechanism='dirichlet' (or 'auto'); with "
+                f"mechanism={mechanism!r} leave it out."
+            )
+    budget = _budget(accountant, epsilon, delta)
     smallest = int(sizes.min())
     if promise * len(known) > smallest:
         raise ValueError(
-            f"min_count={min_count!r} for each of {len(known)} classes can't hold in the bag "
+            f"min_count={promise!r} for each of {len(known)} classes can't hold in the bag "
             f"{names[int(sizes.argmin())]!r} of {smallest} labels; promise less, or merge bags."
         )
     task = Task(epsilon, delta, sizes, len(known), promise, pseudo_count)
     chosen = _mechanism(mechanism, task)
+    if chosen is mechanism:
+        _check_charge(chosen, epsilon, delta, len(known), budget)
     broken = np.flatnonzero((counts < getattr(chosen, "min_count", 0)).any(axis=1))
     if broken.size:
         # The mechanism refuses too; here the bag has its name.
@@ -123,8 +133,6 @@ default="auto"
             "Promise less, or leave min_count out. That this was refused is outside the "
             "guarantee: nobody but the publisher may learn it."
         )
-    budget = _budget(accountant, epsilon, delta)
-    formed_by = "not said" if bags is None else bags.formed_by
     if formed_by == "label":
         warnings.warn(
             "these bags were formed by label, so that being in a bag gives the label away whatever "
@@ -154,37 +162,6 @@ default="auto"
     )
 
 
-def _classes(classes: ArrayLike) -> NDArray[Any]:
-    known = np.asarray(classes)
-    if known.ndim != 1 or len(known) < 2 or len(np.unique(known)) < len(known):
-        raise ValueError(f"classes={classes!r} must be a list of two or more different labels.")
-    return known
-
-
-def _counts(
-    labels: Sequence[ArrayLike], names: Sequence[Any], classes: NDArray[Any]
-) -> NDArray[np.float64]:
-    if not len(labels):
-        raise ValueError("y_bags has no bag; give at least one.")
-    counts = np.zeros((len(labels), len(classes)))
-    for row, (name, bag) in enumerate(zip(names, labels, strict=True)):
-        # As objects, so that 1 and "1" are different labels.
-        found = np.asarray(np.asarray(bag).tolist(), dtype=object)
-        if found.ndim != 1:
-            raise ValueError(f"y_bags: the bag {name!r} is not a list of labels, one per instance.")
-        if not found.size:
-            raise ValueError(
-                f"y_bags: the bag {name!r} is empty; leave it out, it has no proportions."
-            )
-        counts[row] = [(found == label).sum() for label in classes.tolist()]
-        if counts[row].sum() != len(found):
-            raise ValueError(
-                f"y_bags: the bag {name!r} has labels that are none of classes="
-                f"{classes.tolist()!r}; name all classes there are. Nothing was published."
-            )
-    return counts
-
-
 def _mechanism(mechanism: str | Proportions, task: Task) -> Proportions:
     if isinstance(mechanism, Proportions):
         return mechanism
@@ -198,11 +175,37 @@ def _mechanism(mechanism: str | Proportions, task: Task) -> Proportions:
     return task.named(mechanism)
 
 
+def _check_charge(
+    mechanism: Proportions, epsilon: float, delta: float, n_classes: int, budget: PrivacyAccountant
+) -> None:
+    """Refuse a mechanism that a label would pay more for than was asked."""
+    charged = mechanism.epsilon
+    if charged is None:
+        # By its Renyi curve: at order infinity that is a pure epsilon, at others less than a pair.
+        order = budget.levels[0].order
+        basic = math.isinf(order)
+        charged = float(mechanism.move(n_classes).worst_case((order,))[0]) if basic else epsilon
+    if charged > epsilon * (1 + _ROUNDING):
+        raise ValueError(
+            f"mechanism={mechanism!r} is charged epsilon={charged:.6g}, more than the "
+            f"epsilon={epsilon!r} asked for; give it more noise, or epsilon={epsilon!r} of its own "
+            "to be charged that and the least delta."
+        )
+    least = mechanism.move(n_classes).delta(charged)
+    if least > delta * (1 + _ROUNDING):
+        raise ValueError(
+            f"mechanism={mechanism!r} has delta={least:.3g} at epsilon={charged:.6g}, more than "
+            f"the delta={delta!r} asked for; give it more noise."
+        )
+
+
 def _budget(
     accountant: PrivacyAccountant | None, epsilon: float, delta: float
 ) -> PrivacyAccountant:
     if accountant is None:
         return PrivacyAccountant(epsilon, delta, unit="label", order=math.inf)
+    if not isinstance(accountant, PrivacyAccountant):
+        raise TypeError(f"accountant={accountant!r} must be None or a PrivacyAccountant.")
     if accountant.unit != "label":
         raise ValueError(
             f"the accountant's unit={accountant.unit!r}, but proportions protect one label of one "

@@ -83,7 +83,14 @@ def advise_publisher(
     holds the distortions: what the noise costs, and what the size of the bags costs.
     """
     P, m = np.asarray(proportions, dtype=float), np.asarray(sizes)
+    if P.ndim != 2 or m.shape != (len(P),) or not (np.isfinite(P).all() and (m >= 1).all()):
+        raise ValueError(
+            f"proportions has shape {P.shape} and sizes {m.shape}; give one row of finite "
+            "proportions, and one size of at least 1, for each bag."
+        )
     noise = np.broadcast_to(np.asarray(distortion, dtype=float), m.shape)
+    if not (noise >= 0).all():
+        raise ValueError(f"distortion={distortion!r} must be at least 0.")
     n_bags, n_classes = P.shape
     contrast = float(np.linalg.svd(P, compute_uv=False)[-1]) if n_bags >= n_classes else 0.0
     from_noise, from_size = float(np.linalg.norm(noise)), float(np.linalg.norm(1 / np.sqrt(m)))
