@@ -63,7 +63,7 @@ class Table:
         self.errors.setdefault((row, column), []).append(float(np.mean(errors)))
 
     def mean(self, row: str, column: str) -> float:
-        return float(np.mean(self.errors.get((row, column), [np.nan])))
+        return float(np.mean(self.errors[row, column]))
 
     def show(self, title: str) -> None:
         rows, columns = (list(dict.fromkeys(key[i] for key in self.errors)) for i in (0, 1))

@@ -66,8 +66,8 @@ class PerBag(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : sequence of bags, 3-d array, or Bags
-        y : ignored
+        X, y
+            As in `fit`.
 
         Returns
         -------
