@@ -12,50 +12,58 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from secretballot.accounting import plan_rows
+from secretballot.accounting import RenyiCost, plan_rows
 from secretballot.divergences import EVERYONE, gaussian_delta
 from secretballot.mechanisms import GNMax
 
+Floats = NDArray[np.float64]
 SIGMA, DELTA = 40.0, 1e-5
 EPSILONS = np.array([0.25, 0.5, np.log(2), 1.0, 1.5, 2.0, 3.0, 4.0])
 
 
-def by_renyi(bound: str, n_most: int, **conversion: object) -> list[int]:
+def by_renyi(epsilons: Floats, bound: str, n_most: int, **conversion: object) -> list[int]:
     """Labels by adding up Renyi divergences."""
-    cost = GNMax(sigma=SIGMA, bound=bound).max_cost(2)[EVERYONE]
-    spent = np.array([float((n * cost).epsilon(DELTA, **conversion)) for n in range(1, n_most + 1)])
-    return [int((spent <= epsilon).sum()) for epsilon in EPSILONS]
+    one = GNMax(sigma=SIGMA, bound=bound).max_cost(2)[EVERYONE]
+    sums = RenyiCost(np.arange(1, n_most + 1)[:, None] * one.curve)
+    spent = sums.epsilon(DELTA, **conversion)
+    return [int((spent <= epsilon).sum()) for epsilon in epsilons]
 
 
-def by_noisy_counts(n_most: int) -> list[int]:
+def by_noisy_counts(epsilons: Floats, n_most: int) -> list[int]:
     """Labels if the noisy counts were released: Gaussians composed exactly."""
     ratio = np.sqrt(2) / SIGMA
     return [
         max(n for n in range(1, n_most) if gaussian_delta(ratio * np.sqrt(n), epsilon) <= DELTA)
-        for epsilon in EPSILONS
+        for epsilon in epsilons
     ]
 
 
-def by_game(n_most: int) -> list[int]:
+def by_game(epsilons: Floats, n_most: int) -> list[int]:
     """Labels by the worst case of the whole plan."""
     mechanism = GNMax(sigma=SIGMA)
-    return [plan_rows(mechanism, n_most, epsilon, DELTA, n_columns=2) for epsilon in EPSILONS]
+    return [plan_rows(mechanism, n_most, epsilon, DELTA, n_columns=2) for epsilon in epsilons]
+
+
+def labels(epsilons: Floats, n_most: int = 1200) -> dict[str, list[int]]:
+    """Labels that each epsilon buys, by accounting; at most `n_most`."""
+    published = {"conversion": "mironov", "orders": range(2, 51)}
+    return {
+        "published": by_renyi(epsilons, "papernot", n_most, **published),
+        "better conversion": by_renyi(epsilons, "papernot", n_most),
+        "noisy counts, exactly": by_noisy_counts(epsilons, n_most),
+        "exact outcomes, Renyi": by_renyi(epsilons, "exact", n_most),
+        "exact outcomes, game": by_game(epsilons, n_most),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1200, help="the most labels looked at")
-    n_most = parser.parse_args().rows
-    labels = {
-        "published": by_renyi("papernot", n_most, conversion="mironov", orders=range(2, 51)),
-        "better conversion": by_renyi("papernot", n_most),
-        "noisy counts, exactly": by_noisy_counts(n_most),
-        "exact outcomes, Renyi": by_renyi("exact", n_most),
-        "exact outcomes, game": by_game(n_most),
-    }
+    bought = labels(EPSILONS, parser.parse_args().rows)
     print(f"{'epsilon':22s}" + "".join(f"{epsilon:8.3f}" for epsilon in EPSILONS))
-    for name, counts in labels.items():
+    for name, counts in bought.items():
         print(f"{name:22s}" + "".join(f"{count:8,}" for count in counts))
     try:
         import matplotlib
@@ -66,7 +74,7 @@ def main() -> None:
         print("no picture: matplotlib is not installed")
         return
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for name, counts in labels.items():
+    for name, counts in bought.items():
         axes.plot(EPSILONS, np.where(counts, counts, np.nan), marker="o", label=name)
     axes.set(xlabel="epsilon", ylabel="labels", xscale="log", yscale="log")
     axes.set_title(f"Labels that an epsilon buys (sigma {SIGMA:g}, delta {DELTA:g}, worst case)")

@@ -70,7 +70,7 @@ def test_one_bit_in_closed_form(ratio, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "epsilon"), [(44, np.log(2)), (88, 1.0), (313, 2.0), (1069, 4.0)]
+    ("n_rows", "epsilon"), [(44, np.log(2)), (88, 1.0), (313, 2.0), (1071, 4.0)]
 )
 def test_fixed_gaps_composed_exactly(n_rows, epsilon):
     ratio = np.sqrt(2) / 40

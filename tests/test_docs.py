@@ -1,0 +1,167 @@
+"""The documentation: its examples run as they stand, its figures hold, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.proportions.distortion import DEFAULT, distortions
+from examples.labels_against_epsilon import DELTA, SIGMA, labels
+from tests.games._references import tied
+
+from secretballot.accounting import price_plan
+from secretballot.mechanisms import GNMax
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+}
+EXAMPLES = {
+    name: found
+    for name, page in PAGES.items()
+    if (found := re.findall(r"^```python\n(.*?)^```", page, flags=re.S | re.M))
+}
+# Audits draw: seeded, but a stream of random numbers may change between versions of NumPy.
+DRAWN = {"docs/audit.md": 0.05}
+NUMBER = r"\d[\d,]*(?:\.\d+)?|\.\d+"
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run(name, tmp_path, monkeypatch, capsys):
+    """In the order of the page, after each other; what a page says is printed is printed."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for example in EXAMPLES[name]:
+        exec(compile(example, name, "exec"), names)
+    printed = capsys.readouterr().out.splitlines()
+    for shown in re.findall(r"^```text\n(.*?)^```", PAGES[name], flags=re.S | re.M):
+        for line, expected in zip(printed, shown.splitlines(), strict=True):
+            assert re.split(NUMBER, line) == re.split(NUMBER, expected)
+            found, wanted = (
+                list(map(float, re.findall(NUMBER, text))) for text in (line, expected)
+            )
+            assert found == pytest.approx(wanted, rel=DRAWN.get(name, 0))
+
+
+def test_links_lead_somewhere():
+    """To a file of the repository; that they lead to pages on the site is checked by Sphinx."""
+    links = [
+        (name, link)
+        for name, page in PAGES.items()
+        for link in re.findall(r"\]\(([^)#\s]+)", page)
+        if "://" not in link
+    ]
+    assert len(links) > 15
+    assert [
+        (name, link) for name, link in links if not (ROOT / name).parent.joinpath(link).is_file()
+    ] == []
+
+
+def table(name, heading):
+    """Cells of the first table of a page after `heading`, without its own two lines of heading."""
+    lines = iter(PAGES[name].split(heading)[1].splitlines())
+    rows = []
+    for line in lines:
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in line.strip("|").split("|")])
+        elif rows:
+            break
+    return rows[0], rows[2:]
+
+
+def agrees(shown, value):
+    """Whether a value rounds to the figure that is shown."""
+    figure = shown.strip("* %").replace(",", "")
+    unit = 10.0 ** -len(figure.partition(".")[2])
+    return abs(value - float(figure)) <= unit / 2 * (1 + 1e-9)
+
+
+@cache
+def bought():
+    return labels(np.array([0.5, np.log(2), 1.0, 2.0, 4.0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "accountings", "epsilons"),
+    [
+        ("docs/game.md", "Labels of two classes", [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]),
+        ("README.md", "Without a threshold", [0, 3, 4], [1, 2, 3, 4]),
+    ],
+)
+def test_labels_against_epsilon(name, heading, accountings, epsilons):
+    _, rows = table(name, heading)
+    computed = list(bought().values())
+    expected = [[f"{computed[a][e]:,}" for e in epsilons] for a in accountings]
+    assert [cells for _, *cells in rows] == expected
+
+
+COLUMNS = {
+    "Gaussian": "gaussian",
+    "Laplace, pure": "laplace (pure)",
+    "Laplace": "laplace (delta)",
+    "with prior": "prior (delta)",
+    "Dirichlet, promise": "dirichlet (promise)",
+    "promise": "dirichlet (promise)",
+    "pseudo": "dirichlet (pseudo)",
+    "paper": "dirichlet (paper)",
+}
+
+
+@pytest.mark.parametrize("heading", ["First the setting of Iyer", "A delta of .05 is no"])
+def test_distortions(heading):
+    (_, *columns), rows = table("docs/proportions.md", heading)
+    for what, *cells in rows:
+        values = [float(value.replace(",", "")) for value in what.split(", ")]
+        at = dict(
+            zip(("c",) if len(values) == 1 else ("epsilon", "delta", "m"), values, strict=True)
+        )
+        found = distortions({**DEFAULT, **at}, 400)
+        for column, cell in zip(columns, cells, strict=True):
+            value = found[COLUMNS[column]]
+            assert np.isnan(value) if cell == "can't" else agrees(cell, value), (what, column)
+
+
+def lost_by_renyi():
+    game, renyi = bought()["exact outcomes, game"], bought()["exact outcomes, Renyi"]
+    return [100 * np.mean([1 - r / g for r, g in zip(renyi, game, strict=True)])]
+
+
+def first_tie_too_many():
+    ratio = np.sqrt(2) / SIGMA
+    ties = (n for n in range(1, 400) if tied(n, ratio, np.log(2), ratio / 2) > DELTA)
+    return [next(ties)]
+
+
+def three_classes_beyond_two():
+    def epsilon(n_rows, n_classes):
+        return price_plan(GNMax(sigma=SIGMA), n_rows, n_columns=n_classes)["*"].epsilon(DELTA)
+
+    return [100 * (epsilon(10, 3) / epsilon(10, 2) - 1)]
+
+
+def even_bags():
+    found = [distortions({**DEFAULT, "c": c, "rho": 1 / c}, 400) for c in (5, 2)]
+    return [each[name] for each in found for name in ("dirichlet (promise)", "gaussian")]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "compute"),
+    [
+        ("docs/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
+        ("docs/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
+        ("docs/game.md", r"rows by 3 %, with 10 by (\d+) %", three_classes_beyond_two),
+        (
+            "docs/proportions.md",
+            r"noise \((\S+) and (\S+) at 5 classes\) or ahead of it \((\S+) and (\S+) at 2\)",
+            even_bags,
+        ),
+    ],
+)
+def test_figures_in_sentences(name, sentence, compute):
+    (found,) = re.finditer(sentence, " ".join(PAGES[name].split()))
+    for shown, value in zip(found.groups(), compute(), strict=True):
+        assert agrees(shown, value), (shown, value)
