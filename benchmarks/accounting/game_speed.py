@@ -17,7 +17,6 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from secretballot.accounting import calibrate, price_plan
-from secretballot.divergences import EVERYONE
 from secretballot.games import FINE
 from secretballot.mechanisms import GNMax
 
@@ -67,7 +66,7 @@ def main() -> None:
         )
         other = GNMax(sigma=mechanism.sigma * (1 + 1e-9))  # nothing of it is remembered
         start = time.perf_counter()
-        price = price_plan(other, n_rows, n_columns=n_classes)[EVERYONE]
+        price = price_plan(other, n_rows, n_columns=n_classes)
         priced = time.perf_counter() - start
         plain = plain_rows(float(np.sqrt(2)) / mechanism.sigma, n_rows, max(2, 2_000 // n_rows))
         print(

@@ -43,7 +43,7 @@ def test_the_pair_is_on_the_plan_s_curve_and_in_the_ledger(tmp_path):
     accountant.release(GNMax(sigma=40), tied(20), note={"of": "a test"})
     (entry,) = accountant.entries()
     epsilon, delta = pair(entry)
-    assert price_plan(GNMax(sigma=40), 20, n_columns=2)["*"].delta(epsilon) <= delta
+    assert price_plan(GNMax(sigma=40), 20, n_columns=2).delta(epsilon) <= delta
     assert epsilon / LOG2 == pytest.approx(delta / 1e-5)
     assert accountant.spent().share == pytest.approx(epsilon / LOG2)
     assert json.loads(entry.note) == {"of": "a test", "priced": "as one plan"}

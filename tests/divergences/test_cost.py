@@ -49,6 +49,17 @@ def test_an_infinite_curve_used_zero_times_costs_nothing():
     assert np.isinf(none.at(np.inf)[1])
 
 
+def test_a_single_release_has_plain_numbers_and_a_batch_arrays():
+    batch = GAUSSIAN * np.arange(4)
+    for one, many in (
+        (GAUSSIAN.epsilon(1e-5), batch.epsilon(1e-5)),
+        (GAUSSIAN.at(2.0), batch.at(2.0)),
+    ):
+        assert type(one) is float
+        assert many.shape == (4,)
+        assert many[1] == one
+
+
 def test_batches_sum_and_slice():
     batch = GAUSSIAN * np.arange(4)
     assert batch.shape == (4,)

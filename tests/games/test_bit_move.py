@@ -86,7 +86,7 @@ def test_fixed_gaps_composed_exactly(n_rows, epsilon):
 )
 def test_ties_are_not_the_worst(epsilon, game, ties):
     law = GNMax(sigma=40).laws(2)["*"]
-    assert _longest(law, 400, float(epsilon), 1e-5, FINE) == game
+    assert _longest(law, 400, float(epsilon), 1e-5) == game
     ratio = np.sqrt(2) / 40
     middle = ratio / 2
     counted = max(n for n in range(1, 400) if tied(n, ratio, epsilon, middle) <= 1e-5)
@@ -222,6 +222,6 @@ def test_two_classes_are_a_bit():
     assert _price(vote, 10, FINE, None).delta(0.3) == pytest.approx(
         delta(np.sqrt(2) / 40, 10, 0.3), rel=1e-12
     )
-    one = price_plan(GNMax(sigma=40), 10, n_columns=1)["*"]
+    one = price_plan(GNMax(sigma=40), 10, n_columns=1)
     assert one.delta(0.0) == 0.0
     assert isinstance(bit_move(1.0, LossGrid(0.1), 0.1, 0.5), BitMove)

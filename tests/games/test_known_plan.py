@@ -11,7 +11,8 @@ from secretballot.divergences._law import NoisyBit, NoisyMax, Step
 from secretballot.games._choices import bit_choices, max_choices
 from secretballot.games._grid import LossGrid
 from secretballot.games._known_plan import KnownPlan
-from secretballot.games._price import PlanPrice, _price
+from secretballot.games._plan_price import PlanPrice
+from secretballot.games._price import _price
 from secretballot.games._worst_game import FINE
 
 BIT = (Step("bit", NoisyBit(scale=2.0, shift=1.0)),)

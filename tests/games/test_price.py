@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from secretballot.accounting import calibrate
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games._plan_noise import least_plan_noise
-from secretballot.games._price import plan_rows, plan_share, price_plan
+from secretballot.games._price import plan_rows, plan_shares, price_plan
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 
@@ -42,7 +43,7 @@ TURNS = Turns({"level/turn-0": 0.1, "level/turn-1": 0.1, "other": 0.05})
 
 
 def test_a_price_is_a_curve():
-    price = price_plan(GNMax(sigma=40), 44, n_columns=2)[EVERYONE]
+    price = price_plan(GNMax(sigma=40), 44, n_columns=2)
     assert price.delta(math.log(2)) < 1e-5 < price.delta(0.68)
     epsilon = price.epsilon(1e-5)
     assert price.delta(epsilon) <= 1e-5 < price.delta(epsilon * (1 - 1e-6))
@@ -50,7 +51,7 @@ def test_a_price_is_a_curve():
     assert 0.98 < share <= 1
     assert price.delta(share * math.log(2)) <= share * 1e-5
     # What is left of both after half the rows pays for less than the other half.
-    half = price_plan(GNMax(sigma=40), 22, n_columns=2)[EVERYONE].share(math.log(2), 1e-5)
+    half = price_plan(GNMax(sigma=40), 22, n_columns=2).share(math.log(2), 1e-5)
     assert 0.5 < half < share
     assert price.epsilon(0.5) == 0.0
     assert price.epsilon(1e-40) == math.inf
@@ -58,17 +59,19 @@ def test_a_price_is_a_curve():
 
 
 def test_no_rows_cost_nothing():
-    price = price_plan(GNMax(sigma=40), 0, n_columns=2)[EVERYONE]
+    price = price_plan(GNMax(sigma=40), 0, n_columns=2)
     assert price.delta(0.0) == 0.0
     assert price.delta(-1.0) == pytest.approx(1 - math.exp(-1), rel=1e-3)
     assert plan_rows(GNMax(sigma=0.1), 5, 0.1, 1e-5, n_columns=2) == 0
 
 
 def test_rows_that_a_group_sits_out():
+    # A level pays what its dearest part does: turn-0 is there 11 times, turn-1 10 times.
     prices = price_plan(TURNS, 21)
-    alone = price_plan(Turns({"a": 0.1}), 11)["a"]
-    assert prices["level/turn-0"].delta(0.3) == alone.delta(0.3)
-    assert prices["level/turn-1"].delta(0.3) == price_plan(Turns({"a": 0.1}), 10)["a"].delta(0.3)
+    assert list(prices) == ["level", "other"]
+    assert prices["level"].delta(0.3) == price_plan(Turns({"a": 0.1}), 11)["a"].delta(0.3)
+    later = price_plan(Turns({"level/turn-1": 0.1}), 21)["level"]
+    assert later.delta(0.3) == price_plan(Turns({"a": 0.1}), 10)["a"].delta(0.3)
     # The longest prefix: turn-0 is there in rows 0, 2, 4, ...
     epsilon, delta = 0.3, 1e-3
     own = plan_rows(Turns({"a": 0.1}), 50, epsilon, delta)
@@ -91,12 +94,19 @@ def test_levels_have_limits_of_their_own():
     everyone = plan_rows(GNMax(sigma=40), 100, limits, by_level, n_columns=2)
     assert everyone == plan_rows(GNMax(sigma=40), 100, 0.5, 1e-6, n_columns=2)
     shares = [
-        plan_share(mechanism, 5, {"strict": e, "generous": 9.0}, 1e-5, n_columns=2)
+        plan_shares(mechanism, 5, {"strict": e, "generous": 9.0}, 1e-5, n_columns=2)
         for e in (0.1, 0.2)
     ]
-    assert shares[0] > shares[1]
-    with pytest.raises(ValueError, match="not for both at once"):
-        plan_rows(Turns({EVERYONE: 0.1, "level": 0.1}), 5, 1.0, 1e-5)
+    assert shares[0]["strict"] > shares[1]["strict"]
+    assert shares[0]["generous"] == shares[1]["generous"]
+
+
+@pytest.mark.parametrize("other", [EVERYONE, "level"])
+def test_groups_that_pay_on_top_of_each_other_have_no_price(other):
+    overlapping = Turns({other: 0.1, "level/turn-0": 0.1})
+    for call in (price_plan, partial(plan_rows, epsilon=1.0, delta=1e-5)):
+        with pytest.raises(ValueError, match="not for both at once"):
+            call(overlapping, 5)
 
 
 def test_known_votes_are_cheaper_and_searched_for():
@@ -105,8 +115,8 @@ def test_known_votes_are_cheaper_and_searched_for():
     known = plan_rows(mechanism, 600, 0.5, 1e-5, counts=votes)
     worst = plan_rows(mechanism, 600, 0.5, 1e-5, n_columns=2)
     assert worst < known < 600
-    assert price_plan(mechanism, known, counts=votes)[EVERYONE].delta(0.5) <= 1e-5
-    assert price_plan(mechanism, known + 1, counts=votes)[EVERYONE].delta(0.5) > 1e-5
+    assert price_plan(mechanism, known, counts=votes).delta(0.5) <= 1e-5
+    assert price_plan(mechanism, known + 1, counts=votes).delta(0.5) > 1e-5
     assert plan_rows(mechanism, 3, 0.5, 1e-5, counts=votes) == 3
     assert plan_rows(mechanism, 600, 1e-4, 1e-9, counts=votes) == 0
 
@@ -115,16 +125,14 @@ def test_known_rows_that_a_group_sits_out():
     gaps = np.zeros((20, 1))
     prices = price_plan(TURNS, 20, counts=gaps)
     worst = price_plan(TURNS, 20)
-    for group in TURNS.shifts:
-        assert prices[group].delta(0.2) <= worst[group].delta(0.2)
+    for level in ("level", "other"):
+        assert prices[level].delta(0.2) <= worst[level].delta(0.2)
     assert plan_rows(TURNS, 20, 0.2, 1e-3, counts=gaps) >= plan_rows(TURNS, 20, 0.2, 1e-3)
 
 
 def test_answers_are_counted_where_there_is_a_threshold():
     mechanism = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300)
-    many, few = (
-        price_plan(mechanism, 30, n_columns=2, n_answers=k)[EVERYONE].delta(0.4) for k in (None, 5)
-    )
+    many, few = (price_plan(mechanism, 30, n_columns=2, n_answers=k).delta(0.4) for k in (None, 5))
     assert few < 0.2 * many
 
 
@@ -133,7 +141,7 @@ def test_noise_for_a_wanted_privacy(n_queries):
     wanted = {"epsilon": 1.0, "delta": 1e-5, "n_queries": n_queries, "n_columns": 2}
     game, renyi = (calibrate(GNMax, **wanted, pricing=how) for how in ("game", "renyi"))
     assert game.sigma < (0.96 if n_queries > 1 else 1.0) * renyi.sigma
-    share = price_plan(game, n_queries, n_columns=2)[EVERYONE].share(1.0, 1e-5)
+    share = price_plan(game, n_queries, n_columns=2).share(1.0, 1e-5)
     assert 0.998 <= share <= 1
     assert plan_rows(game, n_queries + 1, 1.0, 1e-5, n_columns=2) >= n_queries
 
@@ -149,7 +157,8 @@ def test_noise_for_levels_and_for_thresholds():
         n_columns=2,
         pricing="game",
     )
-    assert 0.998 <= plan_share(game, 10, {"a": 1.0, "b": 2.0}, 1e-5, n_columns=2) <= 1
+    shares = plan_shares(game, 10, {"a": 1.0, "b": 2.0}, 1e-5, n_columns=2)
+    assert 0.998 <= max(shares.values()) <= 1
 
 
 def test_a_price_that_falls_in_steps():
@@ -160,6 +169,64 @@ def test_a_price_that_falls_in_steps():
     assert 1.0 <= least_plan_noise(lambda noise: noise, share, 1.4, coarse=True) < 1.125
     # Where nothing else is found to be enough, what was known to be is.
     assert least_plan_noise(lambda noise: noise, lambda n, f: math.inf, 1.4, coarse=True) == 1.4
+
+
+def test_a_price_is_shown_in_one_line():
+    price = price_plan(GNMax(sigma=40), 44, n_columns=2)
+    assert repr(price) == f"<PlanPrice: epsilon {price.epsilon(1e-5):.4g} at delta 1e-05>"
+
+
+CONFIDENT = ConfidentGNMax(sigma=10, sigma_threshold=20, threshold=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_rows": -1}, "n_rows=-1 must be an integer of at least 0"),
+        ({"n_rows": 2.5}, r"n_rows=2\.5 must be"),
+        ({"n_rows": True}, "n_rows=True must be"),
+        ({"counts": [[9, 1]] * 4}, "counts has 4 rows and n_rows=5; pass the votes of every row"),
+        ({"counts": [[9, 1]] * 5, "n_columns": 3}, "n_columns=3 is not what counts has, 2"),
+    ],
+)
+def test_bad_plans(arguments, message):
+    plan = {"mechanism": CONFIDENT, "n_rows": 5, **arguments}
+    for call in (price_plan, partial(plan_rows, epsilon=1.0, delta=1e-5)):
+        with pytest.raises(ValueError, match=message):
+            call(**plan)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_answers": 0}, "n_answers=0 must be an integer of at least 1"),
+        ({"n_answers": 2, "counts": [[9, 1]] * 5}, "n_answers=2 is not priced on known counts"),
+        ({"n_answers": 2, "mechanism": GNMax(sigma=9)}, "n_answers=2 needs a threshold"),
+    ],
+)
+def test_answers_that_nothing_counts(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        price_plan(**{"mechanism": CONFIDENT, "n_rows": 5, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        (math.nan, 1e-5, "epsilon=nan must be a finite number above 0"),
+        (0.5, math.nan, "delta=nan must be"),
+        (0.5, 1e5, r"delta=100000\.0 must be"),
+        ({"strict": 0.5}, 1e-5, r"epsilon=\{'strict': 0\.5\} has no level 'generous'"),
+        (0.5, {"generous": 1e-5}, "delta=.* has no level 'strict'"),
+    ],
+)
+def test_what_is_left_has_to_be_a_pair_for_every_level(epsilon, delta, message):
+    mechanism = GNMax(sigma=9, weight={"strict": 1.0, "generous": 2.0})
+    for call in (plan_rows, plan_shares):
+        with pytest.raises(ValueError, match=message):
+            call(mechanism, 5, epsilon, delta, n_columns=2)
+    if not isinstance(epsilon, dict) and not isinstance(delta, dict):
+        with pytest.raises(ValueError, match=message):
+            price_plan(GNMax(sigma=9), 5, n_columns=2).share(epsilon, delta)
 
 
 def test_bad_parameters():

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, cast, get_args
 from secretballot._numbers import check_integer
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.games import Fineness, Planned, least_plan_noise, plan_share
+from secretballot.games import Fineness, Planned, least_plan_noise, plan_shares
 from secretballot.ledger import Budget, LevelBudget, Totals, budget_levels
 
 M = TypeVar("M", bound=ReleaseMechanism)
@@ -102,12 +102,13 @@ def least_noise_of_plan(
     build = builder(make)
 
     def share(mechanism: M, fineness: Fineness) -> float:
-        return plan_share(
+        shares = plan_shares(
             cast("Planned", mechanism),
             *(n_queries, epsilon, delta),
             n_columns=n_columns,
             fineness=fineness,
         )
+        return max(shares.values())
 
     start = _start(build, pairs, n_queries, n_columns)
     return least_plan_noise(build, share, start=start, coarse=n_queries > 100)

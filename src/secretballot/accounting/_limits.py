@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting._gate import Gate, budget_gates, scope_gates
 from secretballot.accounting._protocol import ReleaseMechanism
@@ -70,7 +72,7 @@ class Limits:
             pairs = [(realised.at(g.order), promised.at(g.order)) for g in self._gates]
             for did, at_most in [*pairs, (realised.delta, promised.delta)]:
                 # Room for rounding only: whoever charges by outcome computes the two alike.
-                if (did > at_most * (1 + 1e-9)).any():
+                if np.any(did > at_most * (1 + 1e-9)):
                     raise RuntimeError(
                         f"the mechanism charges more to {group!r} than its max_cost() allows, "
                         "which is a fault of the mechanism. Nothing was released or recorded."

@@ -10,7 +10,7 @@ from secretballot._errors import BudgetExceededError
 from secretballot.accounting._limits import Limits, parallel_cost
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import RenyiCost, check_groups
-from secretballot.games import Planned, plan_rows, price_plan
+from secretballot.games import Planned, plan_rows, plan_shares
 from secretballot.ledger import Budget, Totals
 
 #: What a sum of pairs may be rounded up by.
@@ -121,15 +121,10 @@ class AsOnePlan:
                 f"Not even one row fits the (epsilon, delta) that is left: {pairs}. Nothing was "
                 "released or recorded. Use more noise, or accept that this budget is used up."
             )
-        prices = price_plan(self._mechanism, begun, **self._data)
+        shares = plan_shares(self._mechanism, begun, epsilon, delta, **self._data)
         charges = {}
-        for level in epsilon:
-            shares = [
-                price.share(epsilon[level], delta[level])
-                for group, price in prices.items()
-                if group.partition("/")[0] in (level, "*")
-            ]
-            share = min(max(shares), 1.0) * _ROUNDING
+        for level, used in shares.items():
+            share = min(used, 1.0) * _ROUNDING
             charges[level] = RenyiCost.from_epsilon_delta(
                 share * epsilon[level], share * delta[level]
             )

@@ -151,7 +151,7 @@ def _claim(
     counts = np.asarray(pair.data)
     n_columns = counts.shape[1] if counts.ndim > 1 else None
     curve = claimed_cost(mechanism, n_rows=len(counts), n_columns=n_columns, group=pair.group)
-    return curve, float(curve.epsilon(delta))
+    return curve, curve.epsilon(delta)
 
 
 def _law_of(mechanism: Any) -> Law:

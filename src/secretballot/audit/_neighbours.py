@@ -53,7 +53,7 @@ def claimed_cost(
     >>> from secretballot.audit import claimed_cost
     >>> from secretballot.mechanisms import GNMax
     >>> cost = claimed_cost(GNMax(sigma=40), n_rows=10, n_columns=2)
-    >>> round(float(cost.epsilon(delta=1e-5)), 3)
+    >>> round(cost.epsilon(delta=1e-5), 3)
     0.34
     """
     charged = mechanism.max_cost(n_columns)

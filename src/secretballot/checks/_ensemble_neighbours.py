@@ -120,7 +120,7 @@ def audit_ensemble(make: Make, *, owners: bool = False, n_draws: int) -> Audit:
         None,
         family,
         AUDIT_DELTA,
-        claim=float(claimed_cost(_MECHANISM, n_columns=2).epsilon(AUDIT_DELTA)),
+        claim=claimed_cost(_MECHANISM, n_columns=2).epsilon(AUDIT_DELTA),
         draw=lambda both, n, rng: ensemble_draws(ensemble, both[1])(both[0], n, rng),
         law=lambda both: outcome_law(_MECHANISM, votes_after(make, pool=both[1], **both[0])),
         n_draws=n_draws,

@@ -37,7 +37,7 @@ class RenyiCost:
     --------
     >>> from secretballot.accounting import ORDERS, RenyiCost
     >>> gaussian = RenyiCost(ORDERS / (2 * 40**2))
-    >>> round(float((100 * gaussian).epsilon(delta=1e-5)), 3)
+    >>> round((100 * gaussian).epsilon(delta=1e-5), 3)
     1.012
     """
 
@@ -88,9 +88,9 @@ class RenyiCost:
         """Shape of the batch; ``()`` for a single release."""
         return self.curve.shape[:-1]
 
-    def at(self, order: float) -> Floats:
-        """Divergence at one order of the grid, shape of the batch."""
-        return self.curve[..., order_index(order)]
+    def at(self, order: float) -> float | Floats:
+        """Divergence at one order of the grid: a float, or an array of the batch's shape."""
+        return _plain(self.curve[..., order_index(order)])
 
     def __getitem__(self, rows: Any) -> RenyiCost:
         return RenyiCost(self.curve[rows], self.delta[rows])
@@ -130,7 +130,7 @@ class RenyiCost:
         *,
         conversion: Conversion = "cks",
         orders: Iterable[float] | None = None,
-    ) -> Floats:
+    ) -> float | Floats:
         """Smallest epsilon that the curve certifies at ``delta``.
 
         Valid for a total that was fixed in advance. After an adaptive run it is a reading, not a
@@ -148,8 +148,9 @@ class RenyiCost:
 
         Returns
         -------
-        ndarray of shape (...)
-            Epsilon, infinite where the approximation delta uses up ``delta``.
+        float or ndarray of shape (...)
+            Epsilon, infinite where the approximation delta uses up ``delta``; a float for a
+            single release.
         """
         chosen = (
             np.arange(len(ORDERS))
@@ -160,7 +161,7 @@ class RenyiCost:
         converted = epsilon_at_orders(
             self.curve[..., chosen], ORDERS[chosen], spare[..., None], conversion
         )
-        return np.asarray(converted.min(axis=-1))
+        return _plain(converted.min(axis=-1))
 
     def __repr__(self) -> str:
         if self.shape:
@@ -169,3 +170,8 @@ class RenyiCost:
             f"<RenyiCost: {self.at(2.0):.4g} at order 2, {self.at(10.0):.4g} at order 10, "
             f"delta {float(self.delta):.3g}>"
         )
+
+
+def _plain(values: Floats) -> float | Floats:
+    """Return a number for a single release, an array for a batch."""
+    return float(values) if np.ndim(values) == 0 else values

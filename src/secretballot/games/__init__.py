@@ -1,7 +1,8 @@
 """A whole plan priced as a game against an adversary who chooses the data row by row."""
 
 from secretballot.games._plan_noise import least_plan_noise
-from secretballot.games._price import Planned, PlanPrice, plan_rows, plan_share, price_plan
+from secretballot.games._plan_price import PlanPrice
+from secretballot.games._price import Planned, plan_rows, plan_shares, price_plan
 from secretballot.games._worst_game import FINE, Fineness
 
 __all__ = [
@@ -11,6 +12,6 @@ __all__ = [
     "Planned",
     "least_plan_noise",
     "plan_rows",
-    "plan_share",
+    "plan_shares",
     "price_plan",
 ]

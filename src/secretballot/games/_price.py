@@ -1,8 +1,8 @@
-"""What a plan costs as a whole: the pairs (epsilon, delta) that its game proves."""
+"""A plan of rows priced as a whole, and the longest one that fits a budget."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -11,13 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.divergences import EVERYONE, Law, split_group
+from secretballot._numbers import check_integer
+from secretballot.divergences import EVERYONE, Law, check_pair, split_group
 from secretballot.games._grid import ValueFunction
 from secretballot.games._known_plan import KnownPlan
+from secretballot.games._plan_price import PlanPrice
 from secretballot.games._worst_game import FINE, Fineness, worst_game
-
-#: Floating-point error of all rows together, relative.
-_ROUNDING = 1e-9
 
 
 class Planned(Protocol):
@@ -37,46 +36,66 @@ class Planned(Protocol):
 
 
 @dataclass(frozen=True)
-class PlanPrice:
-    """What a plan costs: every pair (epsilon, delta) on its curve is proven.
+class _Part:
+    """What a plan asks of a privacy group: the law of a row, which rows, and what is known."""
 
-    Made by `price_plan`.
-    """
+    law: Law
+    rows: NDArray[np.bool_]
+    state: Mapping[str, NDArray[Any]] | None
 
-    _value_functions: tuple[ValueFunction, ...]
+    def known(self) -> KnownPlan | None:
+        """Return the plan on known votes, of the rows in which the group takes part."""
+        if self.state is None:
+            return None
+        return KnownPlan(self.law, {name: known[self.rows] for name, known in self.state.items()})
 
-    def delta(self, epsilon: float) -> float:
-        """Return delta at `epsilon`, rounded up."""
-        worst = max(float(worth.at(np.array(-epsilon))) for worth in self._value_functions)
-        return min(worst * (1 + _ROUNDING), 1.0)
-
-    def epsilon(self, delta: float) -> float:
-        """Return the least epsilon at `delta`, rounded up; infinite where the grid ends first."""
-        if self.delta(0.0) <= delta:
-            return 0.0
-        return _least(lambda epsilon: self.delta(epsilon) <= delta, self._highest)
-
-    def share(self, epsilon: float, delta: float) -> float:
-        """Return the least s for which (s * epsilon, s * delta) is on the curve.
-
-        At most 1 if the plan fits (epsilon, delta).
-        """
-        return _least(lambda s: self.delta(s * epsilon) <= s * delta, self._highest / epsilon)
-
-    @property
-    def _highest(self) -> float:
-        return -min(worth.first * worth.grid.step for worth in self._value_functions)
+    def value_functions(
+        self, fineness: Fineness, n_answers: int | None
+    ) -> tuple[ValueFunction, ...]:
+        plan = self.known()
+        if plan is None:
+            return _price(self.law, int(self.rows.sum()), fineness, n_answers)._value_functions
+        return plan.value_functions(len(plan))
 
 
-def _least(enough: Callable[[float], bool], most: float) -> float:
-    """Return a number that is enough, next to the least one; infinity if `most` isn't."""
-    if not enough(most):
-        return float("inf")
-    low, high = 0.0, most
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+def _parts(
+    mechanism: Planned, n_rows: int, n_columns: int | None, counts: ArrayLike | None
+) -> dict[str, _Part]:
+    """Return what a plan asks of each privacy group."""
+    check_integer("n_rows", n_rows, least=0)
+    state = None
+    if counts is not None:
+        votes = mechanism.check_counts(counts)[:n_rows]
+        if len(votes) < n_rows:
+            raise ValueError(
+                f"counts has {len(votes)} rows and n_rows={n_rows}; pass the votes of every row."
+            )
+        if n_columns not in (None, votes.shape[1]):
+            raise ValueError(
+                f"n_columns={n_columns!r} is not what counts has, {votes.shape[1]}; leave it out."
+            )
+        state, n_columns = mechanism.state(votes), votes.shape[1]
+    laws = mechanism.laws(n_columns)
+    for group in laws:
+        level, member = split_group(group)
+        if (member and level in laws) or (group != EVERYONE and EVERYONE in laws):
+            raise ValueError(
+                f"the groups {', '.join(map(repr, laws))} overlap: a plan is priced per level, or "
+                "for everyone, not for both at once."
+            )
+    there, always = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
+    return {group: _Part(law, there.get(group, always), state) for group, law in laws.items()}
+
+
+def _prices(
+    parts: Mapping[str, _Part], fineness: Fineness = FINE, n_answers: int | None = None
+) -> dict[str, PlanPrice]:
+    """Return the price for each level: its members are different people, so the dearest decides."""
+    found: dict[str, tuple[ValueFunction, ...]] = {}
+    for group, part in parts.items():
+        level = _level(group)
+        found[level] = found.get(level, ()) + part.value_functions(fineness, n_answers)
+    return {level: PlanPrice(worths) for level, worths in found.items()}
 
 
 def price_plan(
@@ -86,8 +105,7 @@ def price_plan(
     n_columns: int | None = None,
     counts: ArrayLike | None = None,
     n_answers: int | None = None,
-    fineness: Fineness = FINE,
-) -> dict[str, PlanPrice]:
+) -> PlanPrice | dict[str, PlanPrice]:
     """Price a plan as a game: `n_rows` rows of one mechanism, all of them begun.
 
     Parameters
@@ -103,12 +121,17 @@ def price_plan(
     n_answers : int, default=None
         The run ends after so many answered rows; a mechanism with a threshold and no `counts`
         only. Memory and time grow with it.
-    fineness : Fineness, default=FINE
 
     Returns
     -------
-    dict of str to PlanPrice
-        Per privacy group.
+    PlanPrice or dict of str to PlanPrice
+        One price for all, or one per level where the mechanism has levels.
+
+    Raises
+    ------
+    ValueError
+        If `n_rows` is no number of rows, `counts` has fewer or other columns than `n_columns`, or
+        `n_answers` is given where nothing counts the answers.
 
     Notes
     -----
@@ -127,26 +150,24 @@ def price_plan(
     --------
     >>> from secretballot import GNMax
     >>> from secretballot.accounting import price_plan
-    >>> price = price_plan(GNMax(sigma=40), 44, n_columns=2)["*"]
+    >>> price = price_plan(GNMax(sigma=40), 44, n_columns=2)
     >>> round(price.epsilon(delta=1e-5), 3)
     0.688
     >>> price.delta(epsilon=0.7) < 1e-5
     True
     """
-    prices = {}
-    laws = mechanism.laws(n_columns)
-    there = mechanism.participation(n_rows)
-    if counts is not None:
-        votes = mechanism.check_counts(counts)[:n_rows]
-        state, laws = mechanism.state(votes), mechanism.laws(votes.shape[1])
-    for group, law in laws.items():
-        rows = there.get(group, np.ones(n_rows, dtype=bool))
+    parts = _parts(mechanism, n_rows, n_columns, counts)
+    if n_answers is not None:
+        check_integer("n_answers", n_answers)
         if counts is not None:
-            plan = KnownPlan(law, {name: known[rows] for name, known in state.items()})
-            prices[group] = PlanPrice(plan.value_functions(len(plan)))
-        else:
-            prices[group] = _price(law, int(rows.sum()), fineness, n_answers)
-    return prices
+            raise ValueError(f"n_answers={n_answers} is not priced on known counts; leave one out.")
+        if any(all(step.after is None for step in part.law) for part in parts.values()):
+            raise ValueError(
+                f"n_answers={n_answers} needs a threshold that decides which rows are answered, "
+                "as ConfidentGNMax has."
+            )
+    prices = _prices(parts, n_answers=n_answers)
+    return prices.get(EVERYONE, prices)
 
 
 @lru_cache(maxsize=32)
@@ -165,7 +186,6 @@ def plan_rows(
     *,
     n_columns: int | None = None,
     counts: ArrayLike | None = None,
-    fineness: Fineness = FINE,
 ) -> int:
     """Return how many rows, at most `n_rows`, are the longest plan that fits (epsilon, delta).
 
@@ -176,13 +196,18 @@ def plan_rows(
         Rows that are asked for.
     epsilon, delta : float or dict of str to float
         What is left, per level of the budget; everyone's if a number.
-    n_columns, counts, fineness
+    n_columns, counts
         As for `price_plan`.
 
     Returns
     -------
     int
         0 if not even one row fits.
+
+    Raises
+    ------
+    ValueError
+        As `price_plan` does, and if `epsilon` or `delta` is none or forgets a level.
 
     Examples
     --------
@@ -191,64 +216,68 @@ def plan_rows(
     >>> plan_rows(GNMax(sigma=40), 100, epsilon=1, delta=1e-5, n_columns=2)
     88
     """
-    laws = mechanism.laws(n_columns)
-    if counts is not None:
-        votes = mechanism.check_counts(counts)[:n_rows]
-        state, laws = mechanism.state(votes), mechanism.laws(votes.shape[1])
-    if EVERYONE in laws and len(laws) > 1:
-        raise ValueError("a plan is priced per level, or for everyone, not for both at once.")
-    there = mechanism.participation(n_rows)
+    parts = _parts(mechanism, n_rows, n_columns, counts)
+    limits = _limits(map(_level, parts), epsilon, delta)
     longest = n_rows
-    for group, law in laws.items():
-        rows = there.get(group, np.ones(n_rows, dtype=bool)).cumsum()
-        asked = int(rows[longest - 1]) if longest else 0
-        for limits in _limits(group, epsilon, delta):
-            if counts is None:
-                fit = _longest(law, asked, *limits, fineness)
-            else:
-                own = np.diff(rows, prepend=0) > 0
-                plan = KnownPlan(law, {name: known[own] for name, known in state.items()})
-                fit = _longest_known(plan, asked, *limits)
-            asked = min(asked, fit)
-        longest = min(longest, int(np.searchsorted(rows, asked, side="right")))
+    for group, part in parts.items():
+        plan, rows = part.known(), part.rows.cumsum()
+        fit = int(rows[longest - 1]) if longest else 0
+        for pair in limits[_level(group)].values():
+            fit = (
+                _longest(part.law, fit, *pair) if plan is None else _longest_known(plan, fit, *pair)
+            )
+        longest = min(longest, int(np.searchsorted(rows, fit, side="right")))
     return longest
 
 
-def plan_share(
+def plan_shares(
     mechanism: Planned,
     n_rows: int,
     epsilon: float | Mapping[str, float],
     delta: float | Mapping[str, float],
     *,
     n_columns: int | None = None,
+    counts: ArrayLike | None = None,
     fineness: Fineness = FINE,
-) -> float:
-    """Return the least s such that a plan costs no level more than (s * epsilon, s * delta)."""
-    prices = price_plan(mechanism, n_rows, n_columns=n_columns, fineness=fineness)
-    return max(
-        price.share(*limits)
-        for group, price in prices.items()
-        for limits in _limits(group, epsilon, delta)
-    )
+) -> dict[str, float]:
+    """Return for each level the least s such that a plan costs it (s * epsilon, s * delta)."""
+    prices = _prices(_parts(mechanism, n_rows, n_columns, counts), fineness)
+    limits = _limits(prices, epsilon, delta)
+    return {
+        name: prices[level].share(*pair) for level in prices for name, pair in limits[level].items()
+    }
 
 
 def _limits(
-    group: str, epsilon: float | Mapping[str, float], delta: float | Mapping[str, float]
-) -> list[tuple[float, float]]:
-    """Return the pairs that a group has to fit: its level's, or every level's."""
+    charged: Iterable[str],
+    epsilon: float | Mapping[str, float],
+    delta: float | Mapping[str, float],
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return the pairs that each level charged has to fit, by name: its own, or every level's."""
     named = {name for limit in (epsilon, delta) if isinstance(limit, Mapping) for name in limit}
-    level = split_group(group)[0]
-    levels = sorted(named) if level == EVERYONE and named else [level]
 
-    def at(limit: float | Mapping[str, float], name: str) -> float:
+    def at(what: str, limit: float | Mapping[str, float], name: str) -> float:
+        if isinstance(limit, Mapping) and name not in limit:
+            raise ValueError(f"{what}={dict(limit)!r} has no level {name!r}.")
         return limit[name] if isinstance(limit, Mapping) else limit
 
-    return [(at(epsilon, name), at(delta, name)) for name in levels]
+    def pairs(level: str) -> dict[str, tuple[float, float]]:
+        names = sorted(named) if level == EVERYONE and named else [level]
+        return {name: (at("epsilon", epsilon, name), at("delta", delta, name)) for name in names}
+
+    limits = {level: pairs(level) for level in charged}
+    for pair in (pair for each in limits.values() for pair in each.values()):
+        check_pair(*pair)
+    return limits
+
+
+def _level(group: str) -> str:
+    return split_group(group)[0]
 
 
 @lru_cache(maxsize=32)
-def _longest(law: Law, n_rows: int, epsilon: float, delta: float, fineness: Fineness) -> int:
-    for n_fit, worth in enumerate(islice(worst_game(law, fineness), 1, n_rows + 1)):
+def _longest(law: Law, n_rows: int, epsilon: float, delta: float) -> int:
+    for n_fit, worth in enumerate(islice(worst_game(law), 1, n_rows + 1)):
         if PlanPrice((worth,)).delta(epsilon) > delta:
             return n_fit
     return n_rows
