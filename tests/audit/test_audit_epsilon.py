@@ -1,9 +1,18 @@
 """The audit of a mechanism: below the exact figure and near it, and able to refute."""
 
+import math
+
 import numpy as np
 import pytest
 
-from secretballot.audit import Neighbours, audit_epsilon, claimed_cost, exact_epsilon, outcome_law
+from secretballot.audit import (
+    Neighbours,
+    PairAudit,
+    audit_epsilon,
+    claimed_cost,
+    exact_epsilon,
+    outcome_law,
+)
 from secretballot.audit._draws import mechanism_draws
 from secretballot.audit._exact import composed
 from secretballot.mechanisms import ConfidentGNMax, GNMax
@@ -84,7 +93,7 @@ def test_each_of_many_pairs_is_held_to_a_stricter_level():
     pairs = [pair([5, 5], [6, 4])] * 20
     refuted = [
         not audit_epsilon(
-            coin, pairs, 0.0, claim=1e-9, law=lambda data: None, n_draws=200,
+            coin, pairs, 0.0, claim=1e-9, outcome_law=lambda data: None, n_draws=200,
             confidence=0.5, random_state=seed,
         ).holds
         for seed in range(60)
@@ -109,6 +118,14 @@ def test_anything_that_draws_can_be_audited():
         AssertionError, match=r"epsilon = 0\.5 is claimed at delta=0\.001 for group"
     ):
         audit.check()
+
+
+@pytest.mark.parametrize("unknown", ["claim", "lower_bound", "exact", "renyi_share"])
+def test_what_is_no_number_holds_nothing(unknown):
+    figures = {"claim": 1.0, "lower_bound": 0.9, "exact": 0.95, "renyi_share": 0.99}
+    honest = PairAudit(neighbours=pair(*TIED), **figures)
+    assert not honest.faults
+    assert PairAudit(neighbours=pair(*TIED), **{**figures, unknown: math.nan}).faults
 
 
 def test_nothing_claimed():
@@ -146,6 +163,8 @@ def test_draws_of_several_rows_keep_their_shape():
             {"neighbours": [(np.zeros((1, 2)), np.zeros((1, 3)))]},
             r"pair of shapes \(1, 2\) and \(1, 3\)",
         ),
+        ({"claim": math.nan}, r"claim=nan gives no epsilon of at least 0 to '\*'"),
+        ({"claim": {"level": 1.0}}, r"claim=\{'level': 1\.0\} gives no epsilon"),
         ({"mechanism": None}, "mechanism=None leaves nothing to audit"),
         ({"delta": -0.1}, r"delta=-0\.1 must be"),
         ({"confidence": 1.0}, r"confidence=1\.0 must be a finite number above 0 and below 1"),

@@ -93,6 +93,11 @@ def test_a_mechanism_may_offer_its_law_or_not():
     assert outcome_law(Coin(), np.zeros((3, 2))).log_probabilities.shape == (3, 2)
     assert outcome_law(object(), np.zeros((3, 2))) is None
 
+    class NoisyCoin(Coin, GNMax):
+        """What a mechanism states itself comes before what its class would."""
+
+    assert (np.exp(outcome_law(NoisyCoin(sigma=1.0), [[9.0, 1.0]]).log_probabilities) == 0.5).all()
+
 
 @pytest.mark.parametrize(
     ("p", "q", "message"),

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from secretballot.accounting import PrivacyAccountant, RenyiCost, _accountant, _gate
-from secretballot.divergences._law import NoisyMax
+from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost, _accountant, _gate
+from secretballot.audit import OutcomeLaw
+from secretballot.divergences import max_log_probabilities, renyi_divergence
+from secretballot.divergences._law import NoisyBit, NoisyMax
 from secretballot.ensemble import _fit_data, _partition
 from secretballot.ensemble._randomness import Randomness
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
@@ -65,6 +67,31 @@ def anothers_weight(patch):
 
 def one_ballot_charged_for_several(patch):
     patch(NoisyMax, "ratio", property(lambda self: self.weight / self.sigma))
+
+
+def known_votes_charged_in_one_direction(patch):
+    # D(data, neighbour) alone, for the neighbour that takes a ballot from the winner.
+    def one_way(self, state):
+        moved = state.copy()
+        rows = np.arange(len(state))
+        moved[rows, state.argmax(axis=1)] -= self.weight
+        moved[rows, state.argmin(axis=1)] += self.weight
+        laws = [max_log_probabilities(votes, self.sigma)[:, None] for votes in (state, moved)]
+        return np.concatenate([renyi_divergence(p, q, ORDERS) for p, q in zip(*laws, strict=True)])
+
+    patch(NoisyMax, "exact", one_way)
+
+
+def known_gap_of_the_threshold_charged_half(patch):
+    exact = NoisyBit.exact
+    patch(NoisyBit, "exact", lambda self, state: exact(self, state) / 2)
+
+
+def law_without_numbers(patch):
+    def no_law(self, counts):
+        return OutcomeLaw(np.arange(counts.shape[1]), np.full(counts.shape, np.nan))
+
+    patch(GNMax, "outcome_law", no_law, raising=False)
 
 
 def turns_charged_half(patch):

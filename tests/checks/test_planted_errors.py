@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.checks import _planted as planted
 
+from secretballot.accounting import ORDERS, RenyiCost
 from secretballot.audit import Neighbours
 from secretballot.checks import MechanismExample, registered
 from secretballot.checks import _ensemble as ensemble
@@ -19,9 +20,10 @@ from secretballot.checks import _mechanism_costs as costs
 from secretballot.checks import _mechanism_door as door
 from secretballot.checks import _mechanism_noise as noise
 from secretballot.checks._ensemble_examples import ESTIMATORS, make_ensemble
-from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
+from secretballot.divergences import renyi_divergence
+from secretballot.mechanisms import ConfidentGNMax, GNMax
 
-PLAIN, CONFIDENT = registered()[GNMax], registered()[ConfidentGNMax]
+PLAIN, CONFIDENT, TURNS = (registered()[k] for k in ("GNMax", "ConfidentGNMax", "RoundRobin"))
 
 
 def votes(one, two, group="*", n_rows=1):
@@ -48,13 +50,13 @@ COPIED = replace(
     counts=np.array([[9.0, 1.0], [4.0, 3.0], [0.0, 10.0]]),
     neighbours=(votes([8, 12], [7, 13], "once"), votes([8, 12], [6, 14], "twice")),
 )
-TURNS = registered()[RoundRobin]
 # Four tied queries in one release.
 REPEATED = replace(PLAIN, neighbours=(votes([5, 5, 0], [6, 4, 0], n_rows=4),))
 LOGISTIC = partial(make_ensemble, ESTIMATORS["logistic regression"])
 
 PROVEN = "outcomes prove epsilon"
 COVERED = "what outcomes are charged, each its own, covers"
+ON_KNOWN_VOTES = "covers what they reveal; not on the votes"
 ONCE = "every row is seen by one teacher, and once"
 
 CASES = [
@@ -81,6 +83,24 @@ CASES = [
     (planted.anothers_weight, noise.check_charges_pass_the_filter, WEIGHTED, COVERED),
     (planted.one_ballot_charged_for_several, noise.check_claim_survives_the_audit, COPIED, PROVEN),
     (planted.one_ballot_charged_for_several, noise.check_charges_pass_the_filter, COPIED, COVERED),
+    (
+        planted.known_votes_charged_in_one_direction,
+        noise.check_charges_pass_the_filter,
+        PLAIN,
+        ON_KNOWN_VOTES,
+    ),
+    (
+        planted.known_gap_of_the_threshold_charged_half,
+        noise.check_charges_pass_the_filter,
+        CONFIDENT,
+        ON_KNOWN_VOTES,
+    ),
+    (
+        planted.law_without_numbers,
+        noise.check_charges_pass_the_filter,
+        PLAIN,
+        COVERED,
+    ),
     (planted.turns_charged_half, noise.check_claim_survives_the_audit, TURNS, PROVEN),
     (planted.a_row_seen_by_two_teachers, neighbours.check_every_row_is_seen_once, LOGISTIC, ONCE),
     (
@@ -189,10 +209,34 @@ def test_the_guard_fails(plant, check, subject, promise, monkeypatch):
         check(subject)
 
 
-@pytest.mark.parametrize("example", [THRESHOLD, WEIGHTED, COPIED, REPEATED], ids=str)
+@pytest.mark.parametrize("example", [THRESHOLD, WEIGHTED, COPIED, REPEATED])
 def test_the_guards_pass_without_a_planted_error(example: MechanismExample):
     noise.check_claim_survives_the_audit(example)
     noise.check_charges_pass_the_filter(example)
+
+
+def test_the_filter_itself():
+    log_p, log_q = np.log([0.5, 0.5]), np.log([0.9, 0.1])
+
+    def covers(curve, one=log_p, two=log_q):
+        return noise._covers(RenyiCost(np.tile(curve, (2, 1))), one, two)
+
+    there, back = (renyi_divergence(*two, ORDERS) for two in ((log_p, log_q), (log_q, log_p)))
+    assert covers(there)
+    assert covers(back, log_q, log_p)
+    # One order too little, the last one alone, the other direction's.
+    for order in (0, 60, -1):
+        less = there.copy()
+        less[order] *= 1 - 1e-6
+        assert not covers(less)
+    assert not covers(np.minimum(there, back * (1 - 1e-6)))
+    # What can't happen on the neighbour costs everything; what is no number proves nothing.
+    never = np.array([0.0, -np.inf])
+    assert not covers(there, log_p, never)
+    assert covers(np.full(len(ORDERS), np.inf), log_p, never)
+    assert covers(there * 0 + 50, never, log_p)
+    assert not covers(there, np.array([np.nan, 0.0]), log_q)
+    assert not covers(there, log_p, np.array([np.nan, 0.0]))
 
 
 def test_every_planted_error_is_guarded():

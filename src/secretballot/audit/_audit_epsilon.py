@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._numbers import real
 from secretballot.accounting import RenyiCost
 from secretballot.audit._draws import Draw, mechanism_draws
 from secretballot.audit._events import Statistics
 from secretballot.audit._exact import composed, exact_divergence, exact_epsilon
 from secretballot.audit._lower_bound import check_probabilities, epsilon_lower_bound
 from secretballot.audit._neighbours import Neighbours, as_neighbours, claimed_cost
-from secretballot.audit._outcome_law import OutcomeLaw, outcome_law
+from secretballot.audit._outcome_law import OutcomeLaw
+from secretballot.audit._outcome_law import outcome_law as law_of_mechanism
 from secretballot.audit._report import Audit, PairAudit
 
-Law = Callable[[Any], OutcomeLaw | None]
+#: ``outcome_law(data)``: the law of what the data's rows release, None if it is unknown.
+OutcomeLaws = Callable[[Any], OutcomeLaw | None]
 
 
 def audit_epsilon(
@@ -27,7 +31,7 @@ def audit_epsilon(
     *,
     claim: float | Mapping[str, float] | None = None,
     draw: Draw | None = None,
-    law: Law | None = None,
+    outcome_law: OutcomeLaws | None = None,
     n_draws: int = 100_000,
     confidence: float = 0.999,
     events: Statistics | None = None,
@@ -54,9 +58,9 @@ def audit_epsilon(
     draw : callable, default=None
         ``draw(data, n_draws, rng)`` returns independent outcomes on `data`, shape (n_draws, ...).
         None: the mechanism's own `sample`.
-    law : callable, default=None
-        ``law(data)`` returns the `OutcomeLaw` of the data's rows, or None. By default
-        `outcome_law` of the mechanism.
+    outcome_law : callable, default=None
+        ``outcome_law(data)`` returns the `OutcomeLaw` of the data's rows, or None. By default
+        that of the mechanism, if it is drawn from.
     n_draws : int, default=100_000
         Draws on each data set.
     confidence : float, default=0.999
@@ -74,7 +78,7 @@ def audit_epsilon(
     Raises
     ------
     ValueError
-        If there is nothing to draw from, nothing claimed or no neighbours.
+        If there is nothing to draw from, no claim for some pair or no neighbours.
 
     Notes
     -----
@@ -111,8 +115,8 @@ def audit_epsilon(
     if not pairs:
         raise ValueError("neighbours is empty; give at least one pair of neighbouring data sets.")
     draws = mechanism_draws(mechanism) if draw is None else draw
-    if law is None and mechanism is not None and draw is None:
-        law = _law_of(mechanism)
+    if outcome_law is None and mechanism is not None and draw is None:
+        outcome_law = partial(law_of_mechanism, mechanism)
     found = []
     seeds = np.random.SeedSequence(_entropy(random_state)).spawn(len(pairs))
     for pair, seed in zip(pairs, seeds, strict=True):
@@ -121,7 +125,7 @@ def audit_epsilon(
         one, two = (
             np.asarray(draws(data, n_draws, rng)) for data, rng in zip(pair[:2], rngs, strict=True)
         )
-        exact, share = _exact(law, pair, delta, curve)
+        exact, share = _exact(outcome_law, pair, delta, curve)
         found.append(
             PairAudit(
                 neighbours=pair,
@@ -147,22 +151,21 @@ def _claim(
 ) -> tuple[RenyiCost | None, float]:
     """Return the claimed curve, if a mechanism claims one, and the claimed epsilon."""
     if claim is not None:
-        return None, float(claim[pair.group] if isinstance(claim, Mapping) else claim)
+        epsilon = real(claim.get(pair.group) if isinstance(claim, Mapping) else claim)
+        if not epsilon >= 0:
+            raise ValueError(f"claim={claim!r} gives no epsilon of at least 0 to {pair.group!r}.")
+        return None, epsilon
     counts = np.asarray(pair.data)
     n_columns = counts.shape[1] if counts.ndim > 1 else None
     curve = claimed_cost(mechanism, n_rows=len(counts), n_columns=n_columns, group=pair.group)
     return curve, curve.epsilon(delta)
 
 
-def _law_of(mechanism: Any) -> Law:
-    return lambda counts: outcome_law(mechanism, counts)
-
-
 def _exact(
-    law: Law | None, pair: Neighbours, delta: float, curve: RenyiCost | None
+    outcome_law: OutcomeLaws | None, pair: Neighbours, delta: float, curve: RenyiCost | None
 ) -> tuple[float | None, float | None]:
     """Return the exact epsilon of a pair and its exact share of the claimed curve."""
-    laws = [law(data) if law else None for data in pair[:2]]
+    laws = [outcome_law(data) if outcome_law else None for data in pair[:2]]
     if laws[0] is None or laws[1] is None:
         return None, None
     joint = [composed(each.log_probabilities) for each in laws if each is not None]
@@ -176,4 +179,5 @@ def _exact(
 
 def _largest_share(exact: NDArray[np.float64], claimed: NDArray[np.float64]) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.where(exact > 0, exact / claimed, 0.0)[np.isfinite(claimed)].max(initial=0))
+        share = np.where(exact == 0, 0.0, exact / claimed)
+    return float(share[np.isfinite(claimed)].max(initial=0))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences import renyi_divergence
-
-Floats = NDArray[np.float64]
+from secretballot.divergences import Floats, renyi_divergence
 
 #: Products of more outcomes than this are not enumerated.
 MOST_OUTCOMES = 1_000_000
@@ -35,7 +33,7 @@ def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
     >>> round(hockey_stick(np.log([0.75, 0.25]), np.log([0.25, 0.75]), epsilon=0.0), 12)
     0.5
     """
-    p, q = _laws(log_p, log_q)
+    p, q = _checked(log_p, log_q)
     return max(
         float(np.maximum(np.exp(a) - np.exp(epsilon + b), 0.0).sum()) for a, b in ((p, q), (q, p))
     )
@@ -67,7 +65,7 @@ def exact_epsilon(log_p: ArrayLike, log_q: ArrayLike, delta: float) -> float:
     >>> float(np.exp(exact_epsilon(np.log([0.75, 0.25]), np.log([0.25, 0.75]), delta=0.25)))
     2.0
     """
-    p, q = _laws(log_p, log_q)
+    p, q = _checked(log_p, log_q)
     return max(_one_way(p, q, delta), _one_way(q, p, delta), 0.0)
 
 
@@ -92,7 +90,7 @@ def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
     >>> float(np.exp(curve.at(np.inf)).round(12))
     3.0
     """
-    p, q = _laws(log_p, log_q)
+    p, q = _checked(log_p, log_q)
     possible = (p > -np.inf) | (q > -np.inf)
     p, q = p[possible], q[possible]
     if not (np.isfinite(p) & np.isfinite(q)).all():
@@ -124,7 +122,7 @@ def _one_way(log_p: Floats, log_q: Floats, delta: float) -> float:
         return float(np.log(gain[useful] / price[useful]).max(initial=0.0))
 
 
-def _laws(log_p: ArrayLike, log_q: ArrayLike) -> tuple[Floats, Floats]:
+def _checked(log_p: ArrayLike, log_q: ArrayLike) -> tuple[Floats, Floats]:
     p, q = np.asarray(log_p, dtype=np.float64), np.asarray(log_q, dtype=np.float64)
     for name, law in (("log_p", p), ("log_q", q)):
         total = np.exp(law).sum()

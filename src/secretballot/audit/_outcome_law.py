@@ -52,13 +52,13 @@ def outcome_law(mechanism: Any, counts: ArrayLike) -> OutcomeLaw | None:
     >>> law.outcomes, np.exp(law.log_probabilities).round(3)
     (array([0, 1]), array([[0.76, 0.24]]))
     """
-    return _law_of(mechanism, np.asarray(counts))
+    votes, own = np.asarray(counts), getattr(mechanism, "outcome_law", None)
+    return _law_of(mechanism, votes) if own is None else OutcomeLaw(*own(votes))
 
 
 @singledispatch
 def _law_of(mechanism: Any, counts: NDArray[Any]) -> OutcomeLaw | None:
-    own = getattr(mechanism, "outcome_law", None)
-    return None if own is None else OutcomeLaw(*own(counts))
+    return None
 
 
 @_law_of.register

@@ -44,12 +44,12 @@ class PairAudit:
     @property
     def faults(self) -> list[str]:
         """What contradicts the claim; empty if nothing does."""
-        found = []
-        if self.lower_bound > self.claim:
+        found = []  # "not below" rather than "above": NaN proves nothing
+        if not self.lower_bound <= self.claim:
             found.append(f"outcomes prove epsilon >= {self.lower_bound:.4g}")
-        if self.exact is not None and self.exact > self.claim * _ROUNDING:
+        if self.exact is not None and not self.exact <= self.claim * _ROUNDING:
             found.append(f"the exact epsilon is {self.exact:.4g}")
-        if self.renyi_share is not None and self.renyi_share > _ROUNDING:
+        if self.renyi_share is not None and not self.renyi_share <= _ROUNDING:
             found.append(f"a Renyi divergence is {self.renyi_share:.4g} times what is claimed")
         return found
 

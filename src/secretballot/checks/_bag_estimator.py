@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import pickle
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from secretballot.checks._expect import quietly, refused
+from secretballot.checks._contract import named, quietly, refused, run
 from secretballot.quantification import (
     MMDClassRatioEstimator,
     SoftmaxClassRatioEstimator,
@@ -43,13 +42,18 @@ ESTIMATORS = {
 }
 
 
-def check_bag_estimator(estimator: Any) -> None:
+def check_bag_estimator(estimator: Any) -> dict[str, str]:
     """Run all common checks on an estimator of class ratios.
 
     Parameters
     ----------
     estimator : estimator
         Unfitted, seeded, for dense and sparse bags of 3 features.
+
+    Returns
+    -------
+    dict of str to str
+        Promises that say nothing about this estimator, and why.
 
     Raises
     ------
@@ -61,16 +65,14 @@ def check_bag_estimator(estimator: Any) -> None:
     >>> from secretballot import MMDClassRatioEstimator
     >>> from secretballot.checks import check_bag_estimator
     >>> check_bag_estimator(MMDClassRatioEstimator(gamma=0.1, random_state=0))
+    {}
     """
-    for check in _CHECKS:
-        check(estimator)
+    return run(_CHECKS, estimator)
 
 
 def bag_estimator_checks() -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield a name and a check to call, for every kind of estimator and promise."""
-    for name, estimator in ESTIMATORS.items():
-        for check in _CHECKS:
-            yield f"{name}-{check.__name__.removeprefix('check_')}", partial(check, estimator)
+    return named(_CHECKS, ESTIMATORS)
 
 
 def some_bags() -> tuple[list[Any], Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from secretballot.accounting import PrivacyAccountant, PrivacySpent, RenyiCost
-from secretballot.checks._expect import quietly
+from secretballot.checks._contract import quietly
 from secretballot.checks._registry import MechanismExample
 from secretballot.divergences import EVERYONE, level_cost, split_group
 
@@ -20,7 +20,7 @@ def mechanism_counts(example: MechanismExample) -> Any:
     return example.mechanism.check_counts(example.counts)
 
 
-def n_columns(counts: Any) -> int | None:
+def columns_of(counts: Any) -> int | None:
     """Columns of counts, as the accountant counts them."""
     return counts.shape[1] if counts.ndim > 1 else None
 
@@ -55,7 +55,7 @@ def budget_of(
 
 def budget_for_rows(example: MechanismExample, n_rows: int) -> PrivacyAccountant:
     """Return a budget in which about `n_rows` rows fit, each at its most."""
-    columns = n_columns(mechanism_counts(example))
+    columns = columns_of(mechanism_counts(example))
     most = example.mechanism.max_cost(columns)
     epsilon = 1.0
     while True:
@@ -93,8 +93,8 @@ def below(cost: RenyiCost, most: RenyiCost) -> bool:
     return bool((cost.curve <= most.curve * ROUNDING).all() and (cost.delta <= most.delta).all())
 
 
-def check_same_cost(one: RenyiCost, two: RenyiCost, promise: str) -> None:
-    """Compare two costs at the finite orders."""
+def same_cost(one: RenyiCost, two: RenyiCost, promise: str) -> None:
+    """AssertionError, naming the promise, if two costs differ at the finite orders."""
     finite = slice(0, -1)
     assert np.allclose(one.curve[..., finite], two.curve[..., finite], rtol=1e-9, atol=0), promise
     assert np.allclose(one.delta, two.delta, rtol=1e-9, atol=0), promise

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from secretballot.accounting import BudgetExceededError
+from secretballot.checks._contract import named, quietly, refused, run
 from secretballot.checks._ensemble_examples import (
     ESTIMATORS,
     Make,
@@ -28,11 +29,10 @@ from secretballot.checks._ensemble_neighbours import (
     check_one_record_reaches_one_teacher,
     check_private_labels_survive_the_audit,
 )
-from secretballot.checks._expect import quietly, refused
 from secretballot.mechanisms import GNMax
 
 
-def check_ensemble(make: Make) -> None:
+def check_ensemble(make: Make) -> dict[str, str]:
     """Run all common checks on an ensemble.
 
     Parameters
@@ -40,6 +40,11 @@ def check_ensemble(make: Make) -> None:
     make : callable
         Takes an accountant, or None, and returns an unfitted ensemble of six teachers with
         ``classes=[0, 1]``, a student and an integer ``random_state``.
+
+    Returns
+    -------
+    dict of str to str
+        Promises that say nothing about this ensemble, and why.
 
     Raises
     ------
@@ -57,17 +62,15 @@ def check_ensemble(make: Make) -> None:
     ...         classes=[0, 1], accountant=accountant, random_state=0,
     ...     )
     ... )
+    {}
     """
-    for check in _CHECKS:
-        check(make)
+    return run(_CHECKS, make)
 
 
 def ensemble_checks() -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield a name and a check to call, for every kind of ensemble and promise."""
-    for name, estimator in ESTIMATORS.items():
-        make = partial(make_ensemble, estimator)
-        for check in _CHECKS:
-            yield f"{name}-{check.__name__.removeprefix('check_')}", partial(check, make)
+    makes = {name: partial(make_ensemble, estimator) for name, estimator in ESTIMATORS.items()}
+    return named(_CHECKS, makes)
 
 
 def check_clone_shares_the_budget(make: Make) -> None:

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.checks._expect import quietly
+from secretballot.checks._contract import quietly
 from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
 
 #: Takes an accountant, or None, and returns an unfitted ensemble of six teachers.

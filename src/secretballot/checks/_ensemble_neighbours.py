@@ -17,8 +17,8 @@ from secretballot.audit import (
     exact_epsilon,
     outcome_law,
 )
+from secretballot.checks._contract import quietly
 from secretballot.checks._ensemble_examples import Make, some_data, votes_after
-from secretballot.checks._expect import quietly
 from secretballot.checks._mechanism_noise import AUDIT_DELTA, CI_DRAWS
 from secretballot.mechanisms import GNMax
 
@@ -122,7 +122,9 @@ def audit_ensemble(make: Make, *, owners: bool = False, n_draws: int) -> Audit:
         AUDIT_DELTA,
         claim=claimed_cost(_MECHANISM, n_columns=2).epsilon(AUDIT_DELTA),
         draw=lambda both, n, rng: ensemble_draws(ensemble, both[1])(both[0], n, rng),
-        law=lambda both: outcome_law(_MECHANISM, votes_after(make, pool=both[1], **both[0])),
+        outcome_law=lambda both: outcome_law(
+            _MECHANISM, votes_after(make, pool=both[1], **both[0])
+        ),
         n_draws=n_draws,
         # The noise is not seeded here, as it is not for users: an error once in a billion audits.
         confidence=1 - 1e-9,

@@ -6,8 +6,8 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, fields
-from functools import partial
 
+from secretballot.checks._contract import named, run
 from secretballot.checks._mechanism_costs import (
     check_charges_no_more_than_its_most,
     check_cost_is_linear_in_the_count,
@@ -32,13 +32,18 @@ from secretballot.checks._mechanism_noise import (
 from secretballot.checks._registry import MechanismExample, registered
 
 
-def check_mechanism(example: MechanismExample) -> None:
+def check_mechanism(example: MechanismExample) -> dict[str, str]:
     """Run all common checks on one mechanism.
 
     Parameters
     ----------
     example : MechanismExample
         The mechanism, counts to run it on, and neighbouring rows.
+
+    Returns
+    -------
+    dict of str to str
+        Promises that say nothing about this mechanism, and why.
 
     Raises
     ------
@@ -54,16 +59,18 @@ def check_mechanism(example: MechanismExample) -> None:
     >>> check_mechanism(
     ...     MechanismExample(mechanism=GNMax(sigma=1.5), counts=pair[:, 0], neighbours=(pair,))
     ... )
+    {}
     """
-    for check in _CHECKS:
-        check(example)
+    return run(_CHECKS, example)
 
 
 def mechanism_checks() -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield a name and a check to call, for every registered mechanism and promise."""
-    for example in registered().values():
-        for check in _CHECKS:
-            yield f"{example}-{check.__name__.removeprefix('check_')}", partial(check, example)
+    """Yield a name and a check to call, for every registered mechanism and promise.
+
+    A check that says nothing about a mechanism raises `NotApplicable`, which pytest and unittest
+    take for a skip.
+    """
+    return named(_CHECKS, registered())
 
 
 def check_is_an_immutable_description(example: MechanismExample) -> None:

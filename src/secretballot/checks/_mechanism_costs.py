@@ -8,10 +8,10 @@ from secretballot.checks._budgets import (
     ROUNDING,
     below,
     budget_of,
-    check_same_cost,
+    columns_of,
     mechanism_counts,
-    n_columns,
     pay,
+    same_cost,
     some_level,
     spent_by_level,
 )
@@ -22,7 +22,7 @@ from secretballot.divergences import level_cost
 def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
     mechanism, counts = example.mechanism, mechanism_counts(example)
     outcome = pay(budget_of(example), example, counts)
-    columns = n_columns(counts)
+    columns = columns_of(counts)
     most, anywhere = mechanism.max_cost(columns), mechanism.max_cost()
     known = mechanism.max_cost(columns, counts)
     charged = mechanism.cost(outcome, n_columns=columns)
@@ -38,7 +38,7 @@ def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
 
 def check_every_row_is_charged_alone(example: MechanismExample) -> None:
     mechanism, counts = example.mechanism, mechanism_counts(example)
-    columns = n_columns(counts)
+    columns = columns_of(counts)
     outcome = pay(budget_of(example), example, np.concatenate([counts] * 2))
     together = mechanism.cost(outcome, n_columns=columns)
     there, first = mechanism.participation(len(outcome)), mechanism.participation(1)
@@ -48,14 +48,14 @@ def check_every_row_is_charged_alone(example: MechanismExample) -> None:
                 assert not together[group][row].curve.any(), "who sits a row out pays nothing"
             elif group not in first or first[group][0]:
                 promise = "a row costs the same in any batch, wherever it stands"
-                check_same_cost(together[group][row : row + 1], alone, promise)
+                same_cost(together[group][row : row + 1], alone, promise)
 
 
 def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
     accountant, counts = budget_of(example), mechanism_counts(example)
     repeated = np.concatenate([counts] * 3)
     outcome = pay(accountant, example, repeated)
-    costs = example.mechanism.cost(outcome, n_columns=n_columns(counts))
+    costs = example.mechanism.cost(outcome, n_columns=columns_of(counts))
     parallel = example.mechanism.rows == "parallel"
     charges = {group: cost.max() if parallel else cost.sum() for group, cost in costs.items()}
     for group, cost in costs.items():  # added up by hand
@@ -63,7 +63,7 @@ def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
         assert np.allclose(charges[group].curve[:-1], added[:-1], rtol=1e-9), "costs add up"
     for level, spent in spent_by_level(accountant).items():
         promise = "the ledger holds the cost of every row"
-        check_same_cost(spent.cost, level_cost(charges, level), promise)
+        same_cost(spent.cost, level_cost(charges, level), promise)
     pay(accountant, example, repeated)
     assert some_level(accountant).n_releases == 2, "every release is an entry"
     assert some_level(accountant).n_rows == 2 * len(repeated), "every row is counted"

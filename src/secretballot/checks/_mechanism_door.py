@@ -15,14 +15,14 @@ from secretballot.checks._budgets import (
     ROUNDING,
     budget_for_rows,
     budget_of,
-    check_same_cost,
+    columns_of,
     mechanism_counts,
-    n_columns,
     pay,
+    same_cost,
     some_level,
     spent_by_level,
 )
-from secretballot.checks._expect import refused
+from secretballot.checks._contract import NotApplicable, refused
 from secretballot.checks._registry import MechanismExample
 from secretballot.divergences import Costs, level_cost
 
@@ -44,13 +44,13 @@ def check_answers_only_what_was_paid_for(example: MechanismExample) -> None:
 def check_runs_end_predictably(example: MechanismExample) -> None:
     # A run ends where the next row might not fit, whatever that row turned out to be.
     if example.mechanism.rows == "parallel":
-        return
+        raise NotApplicable("parallel rows are all answered, or none")
     counts = mechanism_counts(example)
-    most = example.mechanism.max_cost(n_columns(counts))
+    most = example.mechanism.max_cost(columns_of(counts))
     for seed in range(20):
         accountant = budget_for_rows(example, 10)
         outcome = pay(accountant, example, np.concatenate([counts] * 100), seed)
-        cost = example.mechanism.cost(outcome, n_columns=n_columns(counts))
+        cost = example.mechanism.cost(outcome, n_columns=columns_of(counts))
 
         def room(begun: int, cost: Costs = cost, budget: Any = accountant) -> bool:
             spent = {group: each[:begun].sum() + most[group] for group, each in cost.items()}
@@ -89,7 +89,10 @@ def check_refusal_changes_nothing(example: MechanismExample) -> None:
 
 
 def check_relation_is_enforced(example: MechanismExample) -> None:
-    for relation in {"replace", "add_remove"} - example.mechanism.relations:
+    unproven = {"replace", "add_remove"} - example.mechanism.relations
+    if not unproven:
+        raise NotApplicable("proven for both relations, there is none to refuse")
+    for relation in unproven:
         accountant = PrivacyAccountant(epsilon=1e9, delta=1e-5, relation=relation)
         message = refused(
             ValueError,
@@ -122,4 +125,4 @@ def check_ledger_replays_to_the_same_epsilon(example: MechanismExample) -> None:
         for level, spent in again.items():
             total = sum((level_cost(entry.charges, level) for entry in entries[1:]),
                         level_cost(entries[0].charges, level))  # fmt: skip
-            check_same_cost(spent.cost, total, "the entries add up to what is spent")
+            same_cost(spent.cost, total, "the entries add up to what is spent")

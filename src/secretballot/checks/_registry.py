@@ -44,20 +44,37 @@ class MechanismExample:
     neighbours: tuple[Neighbours | NDArray[Any], ...]
     tightness: float = 0.7
 
-    def __str__(self) -> str:
-        return type(self.mechanism).__name__
+
+_EXAMPLES: dict[str, MechanismExample] = {}
 
 
-_EXAMPLES: dict[type, MechanismExample] = {}
+def register(example: MechanismExample, *, name: str | None = None, replace: bool = False) -> None:
+    """Have the common checks run on a mechanism.
+
+    Parameters
+    ----------
+    example : MechanismExample
+    name : str, default=None
+        What the checks call it; the name of the mechanism's class if None.
+    replace : bool, default=False
+        Whether it may take the place of an example of that name.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken and not to be replaced.
+    """
+    called = type(example.mechanism).__name__ if name is None else name
+    if called in _EXAMPLES and not replace:
+        raise ValueError(
+            f"name={called!r} is taken by {_EXAMPLES[called].mechanism}; give another name= for "
+            "a second example, or replace=True."
+        )
+    _EXAMPLES[called] = example
 
 
-def register(example: MechanismExample) -> None:
-    """Have the common checks run on a mechanism."""
-    _EXAMPLES[type(example.mechanism)] = example
-
-
-def registered() -> dict[type, MechanismExample]:
-    """Return the examples, by class of mechanism."""
+def registered() -> dict[str, MechanismExample]:
+    """Return the examples by name."""
     return dict(_EXAMPLES)
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from tests.ensemble.conftest import make_blobs
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
-from secretballot.checks._expect import quietly
+from secretballot.checks._contract import quietly
 from secretballot.ensemble import (
     PrivateTeacherEnsemble,
     PublicData,
