@@ -6,13 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost, _accountant, _gate
+from secretballot.accounting import (
+    ORDERS,
+    BudgetExceededError,
+    PrivacyAccountant,
+    RenyiCost,
+    _accountant,
+    _gate,
+)
 from secretballot.audit import OutcomeLaw
 from secretballot.divergences import max_log_probabilities, renyi_divergence
 from secretballot.divergences._law import NoisyBit, NoisyMax
-from secretballot.ensemble import _fit_data, _partition
+from secretballot.ensemble import PrivateTeacherEnsemble, _fit_data, _partition
 from secretballot.ensemble._randomness import Randomness
-from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
+from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin
 
 
 def half_the_noise(patch):
@@ -127,6 +134,102 @@ def partition_by_a_sort_of_the_features(patch):
         return np.array_split(np.argsort(np.asarray(self.X)[:, 0]), self.plan.n_teachers)
 
     patch(_fit_data.FitData, "shards", sorted_shards)
+
+
+def a_parameter_that_is_not_told(patch):
+    patch(GNMax, "describe", lambda self: {"mechanism": "GNMax"})
+
+
+def known_votes_charged_more_than_any(patch):
+    exact = NoisyMax.exact
+    patch(NoisyMax, "exact", lambda self, state: 3 * exact(self, state))
+
+
+def answers_beyond_the_budget(patch):
+    release = PrivacyAccountant.release
+
+    def generous(self, mechanism, counts, **options):
+        outcome = release(self, mechanism, counts, **options)
+        return np.concatenate([outcome, outcome])
+
+    patch(PrivacyAccountant, "release", generous)
+
+
+def a_refusal_that_is_recorded(patch):
+    release = PrivacyAccountant.release
+
+    def eager(self, mechanism, counts, **options):
+        try:
+            return release(self, mechanism, counts, **options)
+        except BudgetExceededError:
+            release(self, LaplaceProportions(scale=1e12), np.ones((1, 2)))
+            raise
+
+    patch(PrivacyAccountant, "release", eager)
+
+
+def any_relation_will_do(patch):
+    patch(_accountant, "check_mechanism", lambda mechanism, relation: None)
+
+
+def a_ledger_that_forgets_an_entry(patch):
+    entries = PrivacyAccountant.entries
+    patch(PrivacyAccountant, "entries", lambda self: entries(self)[:2])
+
+
+def a_budget_made_unseen(patch):
+    fit = PrivateTeacherEnsemble.fit
+
+    def helpful(self, *args, **data):
+        if self.accountant is None:
+            self.accountant = PrivacyAccountant(epsilon=50.0, delta=1e-5)
+        return fit(self, *args, **data)
+
+    patch(PrivateTeacherEnsemble, "fit", helpful)
+
+
+def labels_from_somewhere_else(patch):
+    predict_private = PrivateTeacherEnsemble.predict_private
+
+    def obliging(self, X):
+        try:
+            return predict_private(self, X)
+        except BudgetExceededError:
+            return self.predict(X)
+
+    patch(PrivateTeacherEnsemble, "predict_private", obliging)
+
+
+def a_prediction_that_spends(patch):
+    predict = PrivateTeacherEnsemble.predict
+
+    def spending(self, X):
+        self.predict_private(X[:1])
+        return predict(self, X)
+
+    patch(PrivateTeacherEnsemble, "predict", spending)
+
+
+def a_public_attribute_of_private_labels(patch):
+    fit = PrivateTeacherEnsemble.fit
+
+    def telling(self, X, y, **data):
+        fit(self, X, y, **data)
+        self.first_label_ = y[0]
+        return self
+
+    patch(PrivateTeacherEnsemble, "fit", telling)
+
+
+def a_student_that_carries_its_teachers(patch):
+    to_student = PrivateTeacherEnsemble.to_student
+
+    def laden(self):
+        student = to_student(self)
+        student._teachers = self._teachers
+        return student
+
+    patch(PrivateTeacherEnsemble, "to_student", laden)
 
 
 def spend_recorded_after_return(patch):

@@ -16,6 +16,7 @@ from secretballot.audit import Neighbours
 from secretballot.checks import MechanismExample, registered
 from secretballot.checks import _ensemble as ensemble
 from secretballot.checks import _ensemble_neighbours as neighbours
+from secretballot.checks import _mechanism as mechanism
 from secretballot.checks import _mechanism_costs as costs
 from secretballot.checks import _mechanism_door as door
 from secretballot.checks import _mechanism_noise as noise
@@ -134,6 +135,72 @@ CASES = [
         "reaches one teacher, and no other",
     ),
     (
+        planted.a_parameter_that_is_not_told,
+        mechanism.check_is_an_immutable_description,
+        PLAIN,
+        "tells every parameter",
+    ),
+    (
+        planted.known_votes_charged_more_than_any,
+        costs.check_charges_no_more_than_its_most,
+        PLAIN,
+        "no known row costs more than the worst case",
+    ),
+    (
+        planted.answers_beyond_the_budget,
+        door.check_answers_only_what_was_paid_for,
+        PLAIN,
+        "what is returned is recorded, no more",
+    ),
+    (
+        planted.a_refusal_that_is_recorded,
+        door.check_refusal_changes_nothing,
+        registered()["LaplaceProportions"],
+        "a refusal records nothing",
+    ),
+    (
+        planted.any_relation_will_do,
+        door.check_relation_is_enforced,
+        PLAIN,
+        "for which nothing is proven",
+    ),
+    (
+        planted.a_ledger_that_forgets_an_entry,
+        door.check_ledger_replays_to_the_same_epsilon,
+        PLAIN,
+        "the entries add up",
+    ),
+    (
+        planted.labels_from_somewhere_else,
+        ensemble.check_refusal_returns_nothing_and_changes_nothing,
+        LOGISTIC,
+        "labels beyond the budget are refused",
+    ),
+    (
+        planted.a_budget_made_unseen,
+        ensemble.check_no_budget_no_release,
+        LOGISTIC,
+        "no label without a budget",
+    ),
+    (
+        planted.a_prediction_that_spends,
+        ensemble.check_free_methods_are_free,
+        LOGISTIC,
+        "prediction by the student costs nothing",
+    ),
+    (
+        planted.a_public_attribute_of_private_labels,
+        ensemble.check_public_attributes_are_public,
+        LOGISTIC,
+        "the public attribute first_label_ depends on private data",
+    ),
+    (
+        planted.a_student_that_carries_its_teachers,
+        ensemble.check_student_carries_no_private_state,
+        LOGISTIC,
+        "the deployed student carries",
+    ),
+    (
         planted.spend_recorded_after_return,
         door.check_returned_means_recorded,
         PLAIN,
@@ -246,3 +313,7 @@ def test_every_planted_error_is_guarded():
         if callable(value) and value.__module__ == planted.__name__ and not name.startswith("_")
     }
     assert {case[0] for case in CASES} == errors
+
+
+def test_every_check_can_fail():
+    assert {case[1] for case in CASES} == {*mechanism._CHECKS, *ensemble._CHECKS}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._numbers import real
+from secretballot._numbers import check_number
 from secretballot.accounting import RenyiCost
 from secretballot.audit._draws import Draw, mechanism_draws
 from secretballot.audit._events import Statistics
@@ -151,10 +151,10 @@ def _claim(
 ) -> tuple[RenyiCost | None, float]:
     """Return the claimed curve, if a mechanism claims one, and the claimed epsilon."""
     if claim is not None:
-        epsilon = real(claim.get(pair.group) if isinstance(claim, Mapping) else claim)
-        if not epsilon >= 0:
-            raise ValueError(f"claim={claim!r} gives no epsilon of at least 0 to {pair.group!r}.")
-        return None, epsilon
+        by_group = isinstance(claim, Mapping)
+        epsilon = claim.get(pair.group) if by_group else claim
+        check_number(f"claim[{pair.group!r}]" if by_group else "claim", epsilon, least=0)
+        return None, float(epsilon)
     counts = np.asarray(pair.data)
     n_columns = counts.shape[1] if counts.ndim > 1 else None
     curve = claimed_cost(mechanism, n_rows=len(counts), n_columns=n_columns, group=pair.group)
