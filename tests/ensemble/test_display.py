@@ -43,7 +43,7 @@ def test_displays(fitted, show):
     shown = show(fitted[0])
     assert "PrivateTeacherEnsemble" in shown
     assert "31337" not in shown
-    for name in ("_teachers", "votes", "_randomness", "ConstantTeacher", "partition"):
+    for name in ("_teachers", "votes", "_labelling", "ConstantTeacher", "partition"):
         assert not re.search(rf"\b{name}\b\s*(=|<|:)", shown)
 
 

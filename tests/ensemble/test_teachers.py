@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._tasks import batches
 from secretballot.ensemble._teachers import ConstantTeacher, Shard, train_teacher
-from secretballot.ensemble._votes import ballots, collect_votes
+from secretballot.ensemble._votes import ballots, batches, collect_votes
 
 CLASSES = np.array([0, 1])
 

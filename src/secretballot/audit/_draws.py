@@ -99,7 +99,7 @@ def fitted_teachers(ensemble: Any, data: Mapping[str, Any]) -> Any:
     copy = clone(ensemble).set_params(accountant=plenty, epsilon=None, student=None)
     fitted = copy.fit(**data)
     # The partition is drawn; from here on the noise is what users get.
-    fitted._randomness = replace(fitted._randomness, seeded=False)
+    fitted._labelling.randomness = replace(fitted._labelling.randomness, seeded=False)
     return fitted
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._classes import declared_classes, encode, learned_classes
 from secretballot.ensemble._parties import check_parties, parties_classes, shared_attribute
@@ -169,11 +169,9 @@ def training_template(estimator: Any) -> Any:
     template = clone(estimator)
     dropped = drop_callbacks(template)
     if dropped:
-        warnings.warn(
+        warn(
             f"callbacks set on estimator are dropped ({', '.join(sorted(set(dropped)))}): they "
             "would be shown private rows. Set them on the PrivateTeacherEnsemble instead, which "
-            "tells them counts only.",
-            UserWarning,
-            stacklevel=2,
+            "tells them counts only."
         )
     return template

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from secretballot.accounting import PrivacyLeakWarning
-from secretballot.ensemble._votes import Votes
 
 
 class PrivateLabels(NamedTuple):
@@ -51,59 +47,3 @@ def private_labels(
         labels = np.full(n_queries, None, dtype=object)
     labels[answered] = classes[codes[answered]]
     return PrivateLabels(labels, answered)
-
-
-def label_votes(
-    accountant: Any,
-    mechanism: Any,
-    votes: Votes,
-    classes: NDArray[Any],
-    *,
-    random_state: np.random.SeedSequence | None,
-    scope: Any,
-    note: dict[str, Any],
-) -> tuple[PrivateLabels, int]:
-    """Answer rows in order while the budget lasts; warn if it ended before the last one.
-
-    Returns the labels, and how many rows were begun.
-    """
-    outcome = accountant.release(
-        mechanism, votes, random_state=random_state, scope=scope, note=note
-    )
-    if len(outcome) < len(votes):
-        warnings.warn(
-            f"the budget ended after {len(outcome)} of {len(votes)} rows; the others are "
-            "unanswered. More noise or fewer rows fit it all (mechanism=None calibrates).",
-            UserWarning,
-            stacklevel=4,
-        )
-    return private_labels(outcome, len(votes), classes), len(outcome)
-
-
-def privacy_of(accountant: Any, note: dict[str, Any], seeded: bool) -> dict[str, Any]:
-    """What the budget guarantees and how much of it is spent, as plain values."""
-    told = {
-        name: getattr(accountant, name)
-        for name in ("unit", "relation", "epsilon", "delta", "accounting")
-    }
-    told.update(note, seeded=seeded, statement=accountant.statement().to_dict())
-    # What votes did cost is sensitive itself; what they can cost at most is not.
-    if accountant.accounting == "worst_case":
-        spent = accountant.spent()
-        told["share_spent"] = (
-            {level: float(each.share) for level, each in spent.items()}
-            if isinstance(spent, dict)
-            else float(spent.share)
-        )
-    return told
-
-
-def warn_classes_learned(stacklevel: int = 3) -> None:
-    """Say that the set of classes was read off private labels."""
-    warnings.warn(
-        "classes=None: the set of classes is learned from private labels and released exactly, "
-        "outside the guarantee (a label that only one row has reveals that row). Name the "
-        "possible labels: classes=[...].",
-        PrivacyLeakWarning,
-        stacklevel=stacklevel,
-    )

@@ -16,33 +16,15 @@ from secretballot._sklearn_compat import (
     StrOptions,
     _fit_context,
     _num_samples,
-    with_callbacks,
 )
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble._fit_data import (
-    FitData,
-    check_queries,
-    prepared_data,
-    prepared_parties,
-    training_template,
-)
-from secretballot.ensemble._parameters import check_parts, check_unit
-from secretballot.ensemble._parties import is_parties
-from secretballot.ensemble._private_labels import (
-    PrivateLabels,
-    label_votes,
-    privacy_of,
-    warn_classes_learned,
-)
-from secretballot.ensemble._progress import Progress
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._student import fit_student
+from secretballot.ensemble._fit_data import check_queries
+from secretballot.ensemble._fit_run import run_fit
+from secretballot.ensemble._parts import check_parts, combine_tags
+from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
-from secretballot.ensemble._tags import combine_tags
-from secretballot.ensemble._teachers import train_teachers
-from secretballot.ensemble._votes import GroupVotes, Tally, collect_votes
+from secretballot.ensemble._votes import collect_votes
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
-from secretballot.mechanisms import GNMax
 
 
 class PrivateTeacherEnsemble(
@@ -203,6 +185,7 @@ class PrivateTeacherEnsemble(
         self,
         X: Any,
         y: Any,
+        *,
         X_public: Any = None,
         owners: Any = None,
         budgets: Any = None,
@@ -234,152 +217,21 @@ class PrivateTeacherEnsemble(
         BudgetExceededError
             If not one public row fits the budget. The teachers are kept.
         """
-        for name in [name for name in vars(self) if name in _FITTED]:
-            delattr(self, name)
+        for name in vars(self).pop("_left_by_fit", ()):
+            vars(self).pop(name, None)
+        before = set(vars(self))
         check_parts(self)
         teachers: list[Any] = []
         try:
-            self._fit(X, y, X_public, owners, budgets, teachers)
+            run_fit(self, X, y, X_public, owners, budgets, teachers=teachers)
         finally:
             # Last, so that callbacks never meet an estimator that holds teachers; and also if
             # the labelling failed, so that no training is lost.
             if teachers:
                 self._teachers = teachers
+            # The next fit begins by forgetting all that this one has added, whatever it is.
+            self._left_by_fit = set(vars(self)) - before
         return self
-
-    @with_callbacks
-    def _fit(
-        self, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any, teachers: list[Any]
-    ) -> None:
-        if X_public is not None and self.accountant is None:
-            raise ValueError(
-                "X_public was given but accountant=None: labels are not released without a "
-                "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
-            )
-        prepare = prepared_parties if is_parties(self.estimator) else prepared_data
-        data = prepare(self, X, y, X_public, owners, budgets)
-        self.classes_, self.n_teachers_ = data.classes, data.plan.n_teachers
-        self._plan, self._levels = data.plan, data.levels
-        self._split_by, self._classes_learned = data.split_by, data.classes_learned
-        self._classes_told = False
-        self._randomness = Randomness.of(self.random_state)
-        self._n_releases, self._n_begun = 0, 0
-        mechanism = None
-        if self.accountant is not None:
-            self._check_door(stacklevel=5, silent=X_public is None)
-            self._scope = self.accountant.scope(self.epsilon)
-        if data.X_public is not None:
-            # Before any training: an empty budget should not cost hours.
-            mechanism = self._mechanism_for(_num_samples(data.X_public))
-        n_tasks = 1 + (mechanism is not None) * (1 + (self.student is not None))
-        progress = Progress(self, n_tasks, self.verbose)
-        votes = self._train(data, teachers, progress)
-        if mechanism is not None:
-            self._label(data.X_public, votes, mechanism, progress)
-        progress.end()
-
-    def _train(self, data: FitData, teachers: list[Any], progress: Progress) -> GroupVotes:
-        """Train teachers or ask the parties; their votes on the public rows, if there are any."""
-        with progress.task("train teachers", self.n_teachers_) as task:
-            if data.parties is not None:
-                teachers.extend(data.parties)
-                task.advance("teacher", self.n_teachers_)
-                if data.X_public is None:
-                    return {}
-                return collect_votes(teachers, data.X_public, self.classes_, self.n_jobs)
-            trained: list[Any] = [None] * self.n_teachers_
-            tally = Tally()
-            for batch in train_teachers(
-                training_template(self.estimator),
-                data.X,
-                data.y,
-                data.shards(self._randomness),
-                self._plan.groups,
-                self.classes_,
-                self._randomness,
-                data.X_public,
-                self.n_jobs,
-            ):
-                for index, teacher in batch.teachers.items():
-                    trained[index] = teacher
-                tally.add(batch.votes)
-                task.advance("teacher", len(batch.teachers))
-        teachers.extend(trained)
-        return tally.votes
-
-    def _label(self, X_public: Any, votes: GroupVotes, mechanism: Any, progress: Progress) -> None:
-        """Release the labels of the public rows and train the student on them."""
-        self.mechanism_ = mechanism
-        with progress.task("label public rows") as task:
-            self.pool_labels_ = self._answer(mechanism, votes)
-            n_rows = len(self.pool_labels_.answered)
-            self.n_answered_ = int(self.pool_labels_.answered.sum())
-            task.counts = {"n_done": self.n_answered_, "n_total": n_rows}
-            progress.say(f"rows labelled: {self.n_answered_} of {n_rows}")
-        self._privacy = privacy_of(self.accountant, self._ledger_note(), self._randomness.seeded)
-        if self.student is not None:
-            with progress.task("fit student"):
-                self.student_ = fit_student(
-                    self.student,
-                    X_public,
-                    self.pool_labels_,
-                    self.classes_,
-                    self.unanswered,
-                    self._randomness,
-                )
-
-    def _check_door(self, *, stacklevel: int, silent: bool = False) -> None:
-        """Check the budget against the partition, and warn of learned classes, once a fit."""
-        if self.accountant is None:
-            raise ValueError(
-                "accountant=None: labels are not released without a budget. Use "
-                "set_params(accountant=PrivacyAccountant(epsilon, delta))."
-            )
-        if self._split_by != "party":
-            check_unit(self.accountant, owners=self._split_by == "owner")
-        if self._classes_learned and not self._classes_told and not silent:
-            warn_classes_learned(stacklevel)
-            self._classes_told = True
-
-    def _mechanism_for(self, n_queries: int) -> Any:
-        """Return the mechanism as the plan needs it; calibrated to the pool if none was given."""
-
-        def planned(mechanism: Any) -> Any:
-            return self._plan.individualize(mechanism, len(self.classes_), self._n_begun)
-
-        if self.mechanism is not None:
-            return planned(self.mechanism)
-        return self.accountant.calibrate(
-            lambda sigma: planned(GNMax(sigma=sigma)),
-            n_queries=n_queries,
-            n_columns=len(self.classes_),
-            scope=self._scope,
-        )
-
-    def _ledger_note(self) -> dict[str, Any]:
-        """Public facts that the guarantee rests on, for the ledger and for who gets the student."""
-        note = {
-            "n_teachers": self.n_teachers_,
-            "split_by": self._split_by,
-            "classes_learned": self._classes_learned,
-        }
-        if self._levels is not None:
-            note.update(self._levels.ledger_note, individualization=self._plan.ledger_note)
-        return note
-
-    def _answer(self, mechanism: Any, votes: GroupVotes) -> PrivateLabels:
-        count, self._n_releases = self._n_releases, self._n_releases + 1
-        labels, n_begun = label_votes(
-            self.accountant,
-            mechanism,
-            self._plan.add_up(votes, mechanism),
-            self.classes_,
-            random_state=self._randomness.noise(count),
-            scope=self._scope,
-            note=self._ledger_note(),
-        )
-        self._n_begun += n_begun
-        return labels
 
     def predict_private(self, X: Any) -> PrivateLabels:
         """Label rows by a private vote of the teachers. **This spends budget.**
@@ -404,22 +256,12 @@ class PrivateTeacherEnsemble(
         check_is_fitted(self, "_teachers", msg=UNFITTED)
         self._validate_params()
         check_parts(self)
-        self._check_door(stacklevel=4)
+        labelling = self._labelling
+        labelling.open(self)
         X = check_queries(self, X, "X")
-        if not hasattr(self, "_scope"):
-            self._scope = self.accountant.scope(self.epsilon)
         # Before the vote: without budget nobody needs to be asked.
-        mechanism = self._mechanism_for(_num_samples(X))
+        mechanism = labelling.mechanism_for(self, _num_samples(X))
         votes = collect_votes(
-            self._teachers, X, self.classes_, self.n_jobs, groups=self._plan.groups
+            self._teachers, X, self.classes_, self.n_jobs, groups=labelling.plan.groups
         )
-        return self._answer(mechanism, votes)
-
-
-# What a fit leaves behind, and the next one begins by forgetting.
-_FITTED = {
-    *("classes_", "n_features_in_", "feature_names_in_", "n_teachers_", "pool_labels_"),
-    *("n_answered_", "mechanism_", "student_", "_teachers", "_split_by"),
-    *("_classes_learned", "_classes_told"),
-    *("_plan", "_levels", "_randomness", "_n_releases", "_n_begun", "_scope", "_privacy"),
-}
+        return labelling.answer(self.accountant, mechanism, votes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from secretballot._errors import warn
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.accounting import PrivacyStatement
 from secretballot.ensemble._classes import encode
@@ -54,11 +54,9 @@ def fit_student(
             ) from error
         told = str(error)
     # As a teacher does that saw one class: labels that are paid for should not end in an error.
-    warnings.warn(
+    warn(
         f"all {len(answered)} answered rows have the label {classes[known].tolist()[0]!r} and the "
-        f"student can't learn from one class; a constant one replaces it. It said: {told}",
-        UserWarning,
-        stacklevel=5,
+        f"student can't learn from one class; a constant one replaces it. It said: {told}"
     )
     constant = DummyClassifier(strategy="constant", constant=known[0])
     return constant.fit(X_public, np.full(len(codes), known[0]))

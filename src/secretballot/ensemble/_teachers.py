@@ -13,8 +13,7 @@ from sklearn.utils import check_array
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._partition import Shards
 from secretballot.ensemble._randomness import Randomness, seed_estimator
-from secretballot.ensemble._tasks import batches, run_tasks
-from secretballot.ensemble._votes import GroupVotes, count_by_group
+from secretballot.ensemble._votes import GroupVotes, batches, count_by_group, run_tasks
 
 
 class ConstantTeacher:

@@ -1,17 +1,19 @@
-"""Ballots, and the votes they add up to."""
+"""Ballots, the votes they add up to, and the work on many teachers at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot._sklearn_compat import _num_samples
 from secretballot.divergences import EVERYONE
 from secretballot.ensemble._classes import encode
-from secretballot.ensemble._tasks import batches, run_tasks
 
 Votes = NDArray[np.integer[Any]]
 GroupVotes = dict[str, Votes]
@@ -89,3 +91,30 @@ def collect_votes(
     for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs, prefer="threads"):
         tally.add(counted)
     return tally.votes
+
+
+def batches(n_teachers: int, n_jobs: int | None) -> list[range]:
+    """Teachers that are worked on together.
+
+    What all teachers share (the public rows) is sent once per batch, so there should be few; but
+    enough that all workers end at about the same time.
+    """
+    workers = effective_n_jobs(n_jobs)
+    size = 1 if workers == 1 else max(1, n_teachers // (16 * workers))
+    return [range(start, min(start + size, n_teachers)) for start in range(0, n_teachers, size)]
+
+
+def run_tasks(
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    *,
+    n_jobs: int | None,
+    prefer: str | None = None,
+) -> Iterator[Any]:
+    """Results of ``function(*task)`` as they arrive, in any order, so that none has to wait."""
+    backend, _ = get_active_backend(prefer=prefer)
+    arrives = getattr(backend, "supports_return_generator", False)
+    parallel = Parallel(
+        n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered" if arrives else "list"
+    )
+    return iter(parallel(delayed(function)(*task) for task in tasks))

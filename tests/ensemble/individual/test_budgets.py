@@ -132,7 +132,11 @@ def test_turns_go_on_where_they_ended():
             if group.startswith("strict/"):
                 members[group] = members.get(group, 0) + float(cost.at(2.0))
     assert len(members) > 1
-    one = GNMax(sigma=ensemble._mechanism_for(1).mechanism.sigma).max_cost(2)["*"].at(2.0)
+    one = (
+        GNMax(sigma=ensemble._labelling.mechanism_for(ensemble, 1).mechanism.sigma)
+        .max_cost(2)["*"]
+        .at(2.0)
+    )
     assert max(members.values()) - min(members.values()) <= one * (1 + 1e-9)
 
 

@@ -54,10 +54,14 @@ class Tiny:
         """Return what is counted, and the mechanism that charges for it."""
         ensemble = self.ensemble(self.X if X is None else X, self.y if y is None else y)
         counted = collect_votes(
-            ensemble._teachers, QUERIES, ensemble.classes_, None, groups=ensemble._plan.groups
+            ensemble._teachers,
+            QUERIES,
+            ensemble.classes_,
+            None,
+            groups=ensemble._labelling.plan.groups,
         )
-        planned = ensemble._plan.individualize(mechanism, len(self.classes))
-        return ensemble._plan.add_up(counted, planned), planned
+        planned = ensemble._labelling.plan.individualize(mechanism, len(self.classes))
+        return ensemble._labelling.plan.add_up(counted, planned), planned
 
     def neighbours(self):
         """Yield the level of a row, or owner, and data in which it is replaced."""

@@ -11,9 +11,9 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.ensemble._partition import PrivateRows, spread_rows
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble.individual._levels import check_levels
+from secretballot.ensemble.individual._levels import affordable, check_levels
 from secretballot.ensemble.individual._plan import Plan
-from secretballot.ensemble.individual._shares import affordable, largest_remainder
+from secretballot.ensemble.individual._weighting import largest_remainder
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 RANDOMNESS = Randomness(7, seeded=True)

@@ -72,6 +72,33 @@ def _rate(level: LevelBudget) -> float:
     return level.renyi / level.order
 
 
+def affordable(
+    rates: NDArray[np.float64], values: NDArray[np.float64], *, power: int
+) -> NDArray[np.float64]:
+    """Choices of a value per level, among which is the best.
+
+    A level with rate r that chose v lasts for r / v^power votes, and a vote is the better the
+    larger the values. Whatever level runs out first, the others should choose the largest value
+    with which they last as long: so it is enough to try each level as the first, with each value.
+
+    Parameters
+    ----------
+    rates : ndarray of shape (n_levels,)
+    values : ndarray of shape (n_values,)
+        Ascending.
+    power : int
+
+    Returns
+    -------
+    ndarray of shape (n_choices, n_levels)
+    """
+    spends = values**power
+    lasts = np.unique(rates[:, None] / spends)  # how long the first level lasts
+    room = rates / lasts[:, None] * (1 + 1e-12)
+    largest = np.searchsorted(spends, room, side="right") - 1
+    return np.asarray(np.unique(values[largest[(largest >= 0).all(axis=1)]], axis=0))
+
+
 def check_levels(budgets: Any, n_rows: int, owners: Any, accountant: Any) -> Levels:
     """Check the level of each row against the budget's levels and the owners.
 

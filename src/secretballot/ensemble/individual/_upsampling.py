@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from secretballot._numbers import check_integer
 from secretballot.ensemble._partition import PrivateRows, Shards
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble.individual._levels import Levels
+from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
-from secretballot.ensemble.individual._shares import affordable
 
 #: Fewer copies are chosen if they buy this share of the most answers: copies cost training.
 _NEARLY = 0.9

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.ensemble.individual._levels import Levels
+from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
-from secretballot.ensemble.individual._shares import affordable
 from secretballot.ensemble.individual._weighting import OneLevelPlan, one_level_teachers
 from secretballot.mechanisms import RoundRobin
 

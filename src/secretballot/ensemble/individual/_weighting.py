@@ -12,7 +12,6 @@ from secretballot.ensemble._partition import PrivateRows, Shards
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels
 from secretballot.ensemble.individual._plan import Individualization, Plan
-from secretballot.ensemble.individual._shares import largest_remainder
 
 _EVEN = 1e-3  # how evenly budgets are made to run out
 _ROUNDS = 20
@@ -88,6 +87,15 @@ def one_level_teachers(levels: Levels, n_teachers: int) -> tuple[int, ...]:
             f"budget of {name!r} too (Upsampling takes levels of any size)."
         )
     return tuple(merged)
+
+
+def largest_remainder(shares: NDArray[np.float64], total: int) -> NDArray[np.intp]:
+    """Return whole numbers proportional to `shares` that add up to `total`."""
+    exact = shares / shares.sum() * total
+    whole = np.floor(exact).astype(np.intp)
+    rest = total - int(whole.sum())
+    whole[np.argsort(whole - exact, kind="stable")[:rest]] += 1
+    return whole
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the ensemble's parameters may be, beyond their types; checked before any data."""
+"""What an ensemble is made of: what its parts may be, and what they say of the whole."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import ClassifierTags, get_tags
 
 from secretballot.ensemble._parties import check_parties, is_parties
 
@@ -71,3 +72,22 @@ def check_unit(accountant: Any, *, owners: bool) -> None:
             "not what one ballot of this partition bounds. Use "
             "PrivacyAccountant(..., relation='replace')."
         )
+
+
+def combine_tags(tags: Any, estimator: Any, student: Any) -> Any:
+    """Tags of an ensemble: a classifier if it has a student; inputs that all its parts take."""
+    teachers = list(estimator) if is_parties(estimator) else [estimator]
+    learners = teachers if student is None else [*teachers, student]
+    # Parameters are checked in fit; until then they may be anything.
+    known = [get_tags(learner) for learner in learners if hasattr(learner, "__sklearn_tags__")]
+    tags.input_tags.sparse = all(each.input_tags.sparse for each in known)
+    tags.input_tags.allow_nan = all(each.input_tags.allow_nan for each in known)
+    tags.target_tags.required = not is_parties(estimator)
+    if student is not None:
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(
+            multi_class=all(
+                each.classifier_tags is None or each.classifier_tags.multi_class for each in known
+            )
+        )
+    return tags

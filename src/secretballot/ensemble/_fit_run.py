@@ -1,0 +1,111 @@
+"""The run of one fit: check, train, label, teach the student; told step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secretballot._sklearn_compat import _num_samples, with_callbacks
+from secretballot.ensemble._fit_data import (
+    FitData,
+    prepared_data,
+    prepared_parties,
+    training_template,
+)
+from secretballot.ensemble._labelling import Labelling
+from secretballot.ensemble._parties import is_parties
+from secretballot.ensemble._progress import Progress
+from secretballot.ensemble._student import fit_student
+from secretballot.ensemble._teachers import train_teachers
+from secretballot.ensemble._votes import GroupVotes, Tally, collect_votes
+
+
+@with_callbacks
+def run_fit(
+    ensemble: Any,
+    X: Any,
+    y: Any,
+    X_public: Any,
+    owners: Any,
+    budgets: Any,
+    *,
+    teachers: list[Any],
+) -> None:
+    """Fit an ensemble; `teachers` is filled when all are trained, whatever comes after."""
+    if X_public is not None and ensemble.accountant is None:
+        raise ValueError(
+            "X_public was given but accountant=None: labels are not released without a "
+            "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
+        )
+    prepare = prepared_parties if is_parties(ensemble.estimator) else prepared_data
+    data = prepare(ensemble, X, y, X_public, owners, budgets)
+    ensemble.classes_, ensemble.n_teachers_ = data.classes, data.plan.n_teachers
+    ensemble._labelling = labelling = Labelling.of(data, ensemble.random_state)
+    mechanism = None
+    if ensemble.accountant is not None:
+        labelling.open(ensemble, silent=X_public is None)
+    if data.X_public is not None:
+        # Before any training: an empty budget should not cost hours.
+        mechanism = labelling.mechanism_for(ensemble, _num_samples(data.X_public))
+    n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
+    progress = Progress(ensemble, n_tasks, ensemble.verbose)
+    votes = _train(ensemble, data, teachers, progress)
+    if mechanism is not None:
+        _label(ensemble, data.X_public, votes, mechanism, progress)
+    progress.end()
+
+
+def _train(ensemble: Any, data: FitData, teachers: list[Any], progress: Progress) -> GroupVotes:
+    """Train teachers or ask the parties; their votes on the public rows, if there are any."""
+    n_teachers = data.plan.n_teachers
+    with progress.task("train teachers", n_teachers) as task:
+        if data.parties is not None:
+            teachers.extend(data.parties)
+            task.advance("teacher", n_teachers)
+            if data.X_public is None:
+                return {}
+            return collect_votes(teachers, data.X_public, data.classes, ensemble.n_jobs)
+        trained: list[Any] = [None] * n_teachers
+        tally = Tally()
+        randomness = ensemble._labelling.randomness
+        for batch in train_teachers(
+            training_template(ensemble.estimator),
+            data.X,
+            data.y,
+            data.shards(randomness),
+            data.plan.groups,
+            data.classes,
+            randomness,
+            data.X_public,
+            ensemble.n_jobs,
+        ):
+            for index, teacher in batch.teachers.items():
+                trained[index] = teacher
+            tally.add(batch.votes)
+            task.advance("teacher", len(batch.teachers))
+    teachers.extend(trained)
+    return tally.votes
+
+
+def _label(
+    ensemble: Any, X_public: Any, votes: GroupVotes, mechanism: Any, progress: Progress
+) -> None:
+    """Release the labels of the public rows and train the student on them."""
+    labelling = ensemble._labelling
+    ensemble.mechanism_ = mechanism
+    with progress.task("label public rows") as task:
+        ensemble.pool_labels_ = labelling.answer(ensemble.accountant, mechanism, votes)
+        n_rows = len(ensemble.pool_labels_.answered)
+        ensemble.n_answered_ = int(ensemble.pool_labels_.answered.sum())
+        task.counts = {"n_done": ensemble.n_answered_, "n_total": n_rows}
+        progress.say(f"rows labelled: {ensemble.n_answered_} of {n_rows}")
+    ensemble._privacy = labelling.privacy(ensemble.accountant)
+    if ensemble.student is not None:
+        with progress.task("fit student"):
+            ensemble.student_ = fit_student(
+                ensemble.student,
+                X_public,
+                ensemble.pool_labels_,
+                labelling.classes,
+                ensemble.unanswered,
+                labelling.randomness,
+            )

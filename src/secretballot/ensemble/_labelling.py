@@ -1,0 +1,150 @@
+"""What labels of one fit are released with: plan, scope, randomness, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from secretballot._errors import PrivacyLeakWarning, warn
+from secretballot.ensemble._fit_data import FitData
+from secretballot.ensemble._parts import check_unit
+from secretballot.ensemble._private_labels import PrivateLabels, private_labels
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._votes import GroupVotes
+from secretballot.ensemble.individual import Levels, Plan
+from secretballot.mechanisms import GNMax
+
+
+@dataclass
+class Labelling:
+    """How the votes of one fit's teachers become released labels.
+
+    It holds public facts, and how far the fit has come; no rows, votes or teachers. What the
+    ensemble's parameters say is asked for anew each time: an accountant may come after the fit.
+
+    Attributes
+    ----------
+    scope : Scope or None
+        What marks all releases of this fit in the ledger; None until there is an accountant.
+    n_releases, n_begun : int
+        Releases so far, and the rows begun in them.
+    told : bool
+        Whether what weakens the guarantee was warned of.
+    """
+
+    classes: NDArray[Any]
+    classes_learned: bool
+    plan: Plan
+    levels: Levels | None
+    split_by: str
+    randomness: Randomness
+    scope: Any = None
+    n_releases: int = 0
+    n_begun: int = 0
+    told: bool = False
+
+    @classmethod
+    def of(cls, data: FitData, random_state: Any) -> Labelling:
+        """Begin the labelling of a fit."""
+        return cls(
+            classes=data.classes,
+            classes_learned=data.classes_learned,
+            plan=data.plan,
+            levels=data.levels,
+            split_by=data.split_by,
+            randomness=Randomness.of(random_state),
+        )
+
+    def open(self, ensemble: Any, *, silent: bool = False) -> None:
+        """Check the budget against the partition, and warn once a fit of what is outside it."""
+        accountant = ensemble.accountant
+        if accountant is None:
+            raise ValueError(
+                "accountant=None: labels are not released without a budget. Use "
+                "set_params(accountant=PrivacyAccountant(epsilon, delta))."
+            )
+        if self.split_by != "party":
+            check_unit(accountant, owners=self.split_by == "owner")
+        if self.scope is None:
+            self.scope = accountant.scope(ensemble.epsilon)
+        if not (silent or self.told):
+            self.told = True
+            if self.classes_learned:
+                warn_classes_learned()
+
+    def mechanism_for(self, ensemble: Any, n_queries: int) -> Any:
+        """Return the mechanism as the plan needs it; calibrated to the pool if none was given."""
+
+        def planned(mechanism: Any) -> Any:
+            return self.plan.individualize(mechanism, len(self.classes), self.n_begun)
+
+        if ensemble.mechanism is not None:
+            return planned(ensemble.mechanism)
+        return ensemble.accountant.calibrate(
+            lambda sigma: planned(GNMax(sigma=sigma)),
+            n_queries=n_queries,
+            n_columns=len(self.classes),
+            scope=self.scope,
+        )
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """Public facts that the guarantee rests on, for the ledger and for who gets the student."""
+        note = {
+            "n_teachers": self.plan.n_teachers,
+            "split_by": self.split_by,
+            "classes_learned": self.classes_learned,
+        }
+        if self.levels is not None:
+            note.update(self.levels.ledger_note, individualization=self.plan.ledger_note)
+        return note
+
+    def answer(self, accountant: Any, mechanism: Any, votes: GroupVotes) -> PrivateLabels:
+        """Answer rows in order while the budget lasts; warn if it ended before the last one."""
+        count, self.n_releases = self.n_releases, self.n_releases + 1
+        counts = self.plan.add_up(votes, mechanism)
+        outcome = accountant.release(
+            mechanism,
+            counts,
+            random_state=self.randomness.noise(count),
+            scope=self.scope,
+            note=self.note,
+        )
+        self.n_begun += len(outcome)
+        if len(outcome) < len(counts):
+            warn(
+                f"the budget ended after {len(outcome)} of {len(counts)} rows; the others are "
+                "unanswered. More noise or fewer rows fit it all (mechanism=None calibrates)."
+            )
+        return private_labels(outcome, len(counts), self.classes)
+
+    def privacy(self, accountant: Any) -> dict[str, Any]:
+        """Return what the budget guarantees and how much of it is spent, as plain values."""
+        told = {
+            name: getattr(accountant, name)
+            for name in ("unit", "relation", "epsilon", "delta", "accounting")
+        }
+        told.update(
+            self.note, seeded=self.randomness.seeded, statement=accountant.statement().to_dict()
+        )
+        # What votes did cost is sensitive itself; what they can cost at most is not.
+        if accountant.accounting == "worst_case":
+            spent = accountant.spent()
+            told["share_spent"] = (
+                {level: float(each.share) for level, each in spent.items()}
+                if isinstance(spent, dict)
+                else float(spent.share)
+            )
+        return told
+
+
+def warn_classes_learned() -> None:
+    """Say that the set of classes was read off private labels."""
+    warn(
+        "classes=None: the set of classes is learned from private labels and released exactly, "
+        "outside the guarantee (a label that only one row has reveals that row). Name the "
+        "possible labels: classes=[...].",
+        PrivacyLeakWarning,
+    )

@@ -1,0 +1,65 @@
+"""What a fit leaves behind, and where its warnings point."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from secretballot.accounting import PrivacyLeakWarning
+from secretballot.ensemble import PublicData
+from secretballot.mechanisms import GNMax
+
+
+def test_a_fit_forgets_all_that_the_last_one_added(ensemble, private, public):
+    unfitted = set(vars(ensemble))
+    ensemble.fit(*private, X_public=public[0])
+    assert set(vars(ensemble)) - unfitted > {"student_", "_teachers"}
+    with pytest.raises(ValueError, match="y is None"):
+        ensemble.fit(private[0], None)
+    assert set(vars(ensemble)) - unfitted == {"_left_by_fit"}
+    with pytest.raises(NotFittedError):
+        check_is_fitted(ensemble, "_teachers")
+
+
+def test_what_is_no_fits_is_kept(ensemble, private, public):
+    ensemble.set_params(epsilon=5.0).fit(*private, X_public=public[0])
+    ensemble.remark = "mine"
+    ensemble.fit(*private)
+    assert ensemble.remark == "mine"
+    assert not hasattr(ensemble, "student_")
+    assert not hasattr(clone(ensemble), "_left_by_fit")
+
+
+def test_what_a_fit_gets_comes_by_name(ensemble, private, public):
+    with pytest.raises(TypeError, match="positional"):
+        ensemble.fit(*private, public[0])
+
+
+def here(warned):
+    return {warning.filename for warning in warned} == {__file__}
+
+
+def test_warnings_point_at_the_users_line(ensemble, private, public):
+    ensemble.set_params(classes=None, mechanism=GNMax(sigma=1.5))
+    with pytest.warns(PrivacyLeakWarning, match="classes=None") as warned:
+        ensemble.fit(*private, X_public=public[0])
+    assert here(warned)
+    ensemble.set_params(classes=[0, 1], epsilon=12.0, student=None).fit(*private)
+    with pytest.warns(UserWarning, match="the budget ended") as warned:
+        ensemble.predict_private(public[0])
+    assert here(warned)
+    ensemble.set_params(classes=None, epsilon=None)
+    with pytest.warns(PrivacyLeakWarning, match="classes=None") as warned:
+        cross_validate(
+            make_pipeline(ensemble.set_params(student=LogisticRegression())),
+            *private,
+            params={"privateteacherensemble__X_public": PublicData(public[0])},
+            cv=2,
+            error_score="raise",
+        )
+    assert here(warned)
+    assert np.isfinite(ensemble.accountant.spent().epsilon)
