@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot.ensemble._fit_data import FitData
+from secretballot.ensemble._mechanism_choice import check_charges
 from secretballot.ensemble._parts import check_unit
 from secretballot.ensemble._private_labels import PrivateLabels, private_labels
 from secretballot.ensemble._randomness import Randomness
@@ -81,6 +82,8 @@ class Labelling:
             return self.plan.individualize(mechanism, len(self.classes), self.n_begun)
 
         if ensemble.mechanism is not None:
+            levels = ensemble.accountant.levels
+            check_charges(ensemble.mechanism, levels, len(self.classes), n_queries)
             return planned(ensemble.mechanism)
         return ensemble.accountant.calibrate(
             lambda sigma: planned(GNMax(sigma=sigma)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sklearn.frozen import FrozenEstimator
@@ -24,28 +23,21 @@ def check_parts(ensemble: Any) -> None:
             "estimator is one FrozenEstimator, so all teachers would be the same model. Give "
             "a list of FrozenEstimators, one for each party, or an estimator to be trained."
         )
-    if ensemble.mechanism is not None:
-        _check_ballots(ensemble.mechanism, ensemble.individualization)
+    if ensemble.mechanism is not None and ensemble.individualization is not None:
+        _check_individual(ensemble.mechanism, ensemble.individualization)
 
 
-def _check_ballots(mechanism: Any, individualization: Any) -> None:
-    """Refuse what would charge for less than a ballot moves."""
-    weight, ballots = getattr(mechanism, "weight", 1.0), getattr(mechanism, "ballots", 1)
-    if individualization is not None:
-        if not hasattr(mechanism, "scaled"):
-            raise ValueError(
-                f"mechanism={mechanism!r} does not take individual budgets "
-                f"(individualization={individualization!r}); use GNMax or ConfidentGNMax."
-            )
-        if weight != 1 or ballots != 1:
-            raise ValueError(
-                f"mechanism={mechanism!r} has a weight or ballots of its own, which "
-                f"individualization={individualization!r} is to choose; leave them out."
-            )
-    if min(weight.values() if isinstance(weight, Mapping) else [weight]) < 1:
+def _check_individual(mechanism: Any, individualization: Any) -> None:
+    """Refuse a mechanism in which individual budgets have nothing left to choose."""
+    if not hasattr(mechanism, "scaled"):
         raise ValueError(
-            f"mechanism={mechanism!r} has a weight below 1, but every teacher's ballot counts 1; "
-            "use weight=1."
+            f"mechanism={mechanism!r} does not take individual budgets "
+            f"(individualization={individualization!r}); use GNMax or ConfidentGNMax."
+        )
+    if mechanism.for_plain_ballots() != mechanism:
+        raise ValueError(
+            f"mechanism={mechanism!r} has a weight or ballots of its own, which "
+            f"individualization={individualization!r} is to choose; leave them out."
         )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, ClassVar
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,6 +65,21 @@ class Mechanism(ABC):
         """
         del n_rows
         return {}
+
+    def for_plain_ballots(self) -> Self:
+        """Return the same mechanism where each ballot counts 1 and a row moves one of them.
+
+        That is what the fields `weight` and `ballots` are about, here and in the mechanisms that
+        this one is made of.
+        """
+        plain: dict[str, Any] = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, Mechanism):
+                plain[field.name] = value.for_plain_ballots()
+            elif field.name in ("weight", "ballots"):
+                plain[field.name] = 1
+        return replace(self, **plain)  # type: ignore[type-var]
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as an array of shape (n_rows, n_columns), or raise `ValueError`."""

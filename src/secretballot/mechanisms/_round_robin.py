@@ -71,6 +71,14 @@ class RoundRobin(Mechanism):
                     f"turns={turn!r} for level {level!r} must be (present, of) with "
                     "1 <= present <= of."
                 )
+        charged = self.mechanism.laws()
+        for level in self.turns:
+            if level not in charged and EVERYONE not in charged:
+                raise ValueError(
+                    f"turns={dict(self.turns)!r} names level {level!r}, but mechanism="
+                    f"{self.mechanism!r} charges {', '.join(map(repr, charged))} only; give its "
+                    "ballots the levels of turns, and none of them turns of its own."
+                )
         check_integer("first_row", self.first_row, least=0)
 
     @staticmethod

@@ -220,6 +220,12 @@ def test_turns_are_checked():
         RoundRobin(mechanism=GNMax(sigma=1), turns={})
     with pytest.raises(ValueError, match=r"turns=\(3, 2\) for level 'a'"):
         RoundRobin(mechanism=GNMax(sigma=1), turns={"a": (3, 2)})
+    for inner in (
+        RoundRobin(mechanism=GNMax(sigma=1), turns={"a": (1, 2)}),
+        GNMax(sigma=1, weight={"b": 1.0}),
+    ):
+        with pytest.raises(ValueError, match="turns=.* names level 'a', but mechanism=.* charges"):
+            RoundRobin(mechanism=inner, turns={"a": (1, 1)})
     with pytest.raises(ValueError, match="first_row=-1"):
         RoundRobin(mechanism=GNMax(sigma=1), turns={"a": (1, 2)}, first_row=-1)
 

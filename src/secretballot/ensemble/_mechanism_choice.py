@@ -1,0 +1,91 @@
+"""What votes are released with: it charges for whole ballots, and leaves something of a vote."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from secretballot.divergences import NoisyBit, NoisyMax, level_cost, max_log_probabilities
+from secretballot.ensemble.individual import Plan
+from secretballot.ledger import LevelBudget
+
+#: How often a unanimous vote must win for votes to be worth what they cost.
+WORTH_ASKING = 0.75
+
+#: The order at which charges are compared where the budget has none.
+_SOME_ORDER = 2.0
+
+#: Rows after which turns have come round.
+_ROUND = 64
+
+
+def check_charges(
+    mechanism: Any, levels: Sequence[LevelBudget], n_columns: int, n_rows: int
+) -> None:
+    """Refuse a mechanism that charges anybody for less than one ballot on every row.
+
+    What is compared is the charge, not the parameters that lead to it: each level has to pay at
+    least what the dearest does for plain ballots.
+
+    Parameters
+    ----------
+    mechanism : mechanism
+        As it was given by hand: all teachers are to vote on all rows with ballots that count 1.
+        What individual budgets make of it is theirs to say.
+    levels : sequence of LevelBudget
+        Who has to pay.
+    n_columns, n_rows : int
+        Classes that are voted on, and rows.
+    """
+    if mechanism.rows != "sequential":
+        raise ValueError(
+            f"mechanism={mechanism!r} charges for rows of different people, but every teacher "
+            "votes on every row; use one that answers queries, such as GNMax."
+        )
+    for group, there in mechanism.participation(n_rows).items():
+        if not np.all(there):
+            raise ValueError(
+                f"mechanism={mechanism!r} lets {group!r} pay for a part of the rows, but every "
+                "teacher votes on every row. Turns are what individualization=Vanishing() makes."
+            )
+    plain = getattr(mechanism, "for_plain_ballots", lambda: mechanism)()
+    for level in levels:
+        order = _SOME_ORDER if math.isinf(level.order) else level.order
+        charged = level_cost(mechanism.max_cost(n_columns, order=order), level.name)
+        for needed in plain.max_cost(n_columns, order=order).values():
+            # Room for rounding only.
+            short = charged.at(order) < needed.at(order) * (1 - 1e-9)
+            if short or charged.delta < needed.delta * (1 - 1e-9):
+                raise ValueError(
+                    f"mechanism={mechanism!r} charges {level.name!r} less than a ballot that "
+                    "counts 1 costs, but every teacher's does: a weight below 1, or a level left "
+                    "out? Use weight=1, and ballots=1."
+                )
+
+
+def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float | None:
+    """Return how likely a unanimous vote is answered, and rightly; None for other mechanisms.
+
+    Exact: what the law of a row says of a vote with all ballots on one class.
+    """
+    if not hasattr(mechanism, "laws"):
+        return None
+    votes = {
+        group: np.eye(1, n_columns, dtype=int).repeat(min(n_rows, _ROUND), axis=0) * n_teachers
+        for group, n_teachers in zip(*np.unique(plan.groups, return_counts=True), strict=True)
+    }
+    counts = np.asarray(plan.add_up(votes, mechanism), dtype=float)
+    law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
+    answered = np.ones(len(counts))
+    for step in law:
+        if isinstance(step.move, NoisyMax):
+            answered *= np.exp(max_log_probabilities(state[step.name], step.move.sigma)[:, 0])
+        elif isinstance(step.move, NoisyBit) and step.times == 1:
+            answered *= ndtr(state[step.name] / step.move.scale)
+        else:
+            return None
+    return float(answered.min())
