@@ -7,14 +7,13 @@ import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.ensemble._ballots import ConstantTeacher
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._teachers import ConstantTeacher, Shard, train_teacher
-from secretballot.ensemble._votes import ballots, batches, collect_votes
+from secretballot.ensemble._teachers import Shard, train_teacher
+from secretballot.ensemble._votes import batches, collect_votes
 
 CLASSES = np.array([0, 1])
 
@@ -39,14 +38,6 @@ def test_an_empty_shard_votes_by_its_number():
     for index, label in enumerate([0, 1, 0]):
         teacher = train(np.empty((0, 1)), np.empty(0, dtype=int), index=index)
         assert teacher.predict(np.zeros((2, 1))).tolist() == [label, label]
-
-
-def test_a_shard_with_one_class_does_not_hide_values_the_estimator_refuses():
-    X = [[np.nan], [1.0]]
-    with pytest.raises(ValueError, match="NaN"):
-        train(X, [1, 1])
-    imputed = make_pipeline(SimpleImputer(), LogisticRegression())
-    assert isinstance(train(X, [1, 1], imputed), ConstantTeacher)
 
 
 @pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
@@ -109,26 +100,3 @@ def test_teachers_see_their_shard_with_its_columns_and_labels():
         assert list(teacher.X_.columns) == ["age", "job"]
         assert (teacher.y_ == y[teacher.X_["age"]]).all()
     assert ensemble.feature_names_in_.tolist() == ["age", "job"]
-
-
-class Odd(Witness):
-    """Votes for what it likes."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def predict(self, X):
-        return np.array([self.answer] * len(X))
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (2, r"labels that are not among the classes \[0, 1\], such as \[2\]"),
-        ("yes", "labels that are not among the classes"),
-        ([0.5, 0.5], r"estimator.predict gave an array of shape \(3, 2\) for 3 rows"),
-    ],
-)
-def test_ballots_for_nobody(answer, message):
-    with pytest.raises(ValueError, match=message):
-        ballots(Odd(answer), np.zeros((3, 1)), CLASSES)

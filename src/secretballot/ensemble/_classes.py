@@ -37,20 +37,35 @@ def _checked(labels: NDArray[Any], name: str) -> NDArray[Any]:
     return found
 
 
+def positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Position of each label in ``classes``, -1 for labels that are not there."""
+    try:
+        codes = np.searchsorted(classes, labels)
+        codes[codes == len(classes)] = 0
+        known = np.asarray(classes[codes] == labels, dtype=bool)
+    except TypeError:
+        # Text and numbers have no order among each other.
+        found = {label: code for code, label in enumerate(classes.tolist())}
+        return np.array([_of(found, label) for label in labels.tolist()], dtype=np.intp)
+    if known.shape != labels.shape:
+        return np.full(len(labels), -1)
+    return np.where(known, codes, -1)
+
+
+def _of(found: dict[Any, int], label: Any) -> int:
+    try:
+        return found.get(label, -1)
+    except TypeError:  # what can't be looked up is no label
+        return -1
+
+
 def encode(labels: Any, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
     """Position of each label in ``classes``; `ValueError` for labels that are not there."""
     given = np.asarray(labels)
-    try:
-        codes = np.searchsorted(classes, given)
-        codes[codes == len(classes)] = 0
-        known = np.asarray(classes[codes] == given, dtype=bool)
-    except TypeError:
-        # Text and numbers have no order among each other.
-        known = np.zeros(len(given), dtype=bool)
-    if known.shape != given.shape or not known.all():
-        strange = given if known.shape != given.shape else given[~known]
+    codes = positions(given, classes)
+    if (codes < 0).any():
         raise ValueError(
             f"{name} holds labels that are not among the classes {classes.tolist()!r}, such as "
-            f"{strange[:1].tolist()!r}; name all of them in classes."
+            f"{given[codes < 0][:1].tolist()!r}; name all of them in classes."
         )
     return codes

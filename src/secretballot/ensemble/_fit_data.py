@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, indexable
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -19,6 +19,7 @@ from secretballot.ensemble._parties import check_parties, parties_classes, share
 from secretballot.ensemble._partition import PrivateRows, Shards, partition_rows
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._rows import as_rows, check_queries, check_values
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 
 
@@ -58,12 +59,13 @@ def prepared_data(
             if y is None
             else "X is None; give the private rows."
         )
-    X = _as_rows(X, "X")
+    X = as_rows(X, "X")
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     check_classification_targets(y)
+    check_values(X, [ensemble.estimator], "X")
     if _num_samples(X) < ensemble.n_teachers:
         # Also where owners split the rows: there are no more owners than rows.
         partition_rows(_num_samples(X), ensemble.n_teachers, np.random.SeedSequence(0))
@@ -133,35 +135,6 @@ def _pool(ensemble: Any, X_public: Any, n_private: int | None) -> Any:
     if X_public is None:
         return None
     return check_queries(ensemble, public_rows(X_public, n_private), "X_public")
-
-
-def check_queries(ensemble: Any, X: Any, name: str) -> Any:
-    """Rows with the columns that the teachers were fitted on."""
-    X = _as_rows(X, name)
-    try:
-        validate_data(ensemble, X, reset=False, skip_check_array=True)
-    except ValueError as error:
-        if name == "X":
-            raise
-        raise ValueError(f"{name} must have the columns of X: {error}") from error
-    return X
-
-
-def _as_rows(X: Any, name: str) -> Any:
-    """Rows that can be indexed; anything the estimator may take, so little else is checked."""
-    (X,) = indexable(X)
-    shape = getattr(X, "shape", ())
-    if len(shape) == 1 and getattr(X, "dtype", np.dtype(object)).kind in "biufc":
-        raise ValueError(
-            f"{name}: expected 2D array, got 1D array instead, of shape {shape}. Reshape your "
-            "data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample."
-        )
-    if len(shape) == 2 and shape[1] == 0:
-        raise ValueError(
-            f"{name}: found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 "
-            "is required."
-        )
-    return X
 
 
 def training_template(estimator: Any) -> Any:

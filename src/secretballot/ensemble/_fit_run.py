@@ -16,7 +16,7 @@ from secretballot.ensemble._parties import is_parties
 from secretballot.ensemble._progress import Progress
 from secretballot.ensemble._student import fit_student
 from secretballot.ensemble._teachers import train_teachers
-from secretballot.ensemble._votes import GroupVotes, Tally, collect_votes
+from secretballot.ensemble._votes import GroupVotes, Tally, tally_of
 
 
 @with_callbacks
@@ -48,22 +48,24 @@ def run_fit(
         mechanism = labelling.mechanism_for(ensemble, _num_samples(data.X_public))
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
     progress = Progress(ensemble, n_tasks, ensemble.verbose)
-    votes = _train(ensemble, data, teachers, progress)
+    tally = _train(ensemble, data, teachers, progress)
     if mechanism is not None:
-        _label(ensemble, data.X_public, votes, mechanism, progress)
+        _label(ensemble, data.X_public, tally.votes, mechanism, progress)
     progress.end()
+    # After the release: where warnings are errors, it must not be an unpaid one.
+    tally.failures.tell()
 
 
-def _train(ensemble: Any, data: FitData, teachers: list[Any], progress: Progress) -> GroupVotes:
+def _train(ensemble: Any, data: FitData, teachers: list[Any], progress: Progress) -> Tally:
     """Train teachers or ask the parties; their votes on the public rows, if there are any."""
     n_teachers = data.plan.n_teachers
     with progress.task("train teachers", n_teachers) as task:
         if data.parties is not None:
             teachers.extend(data.parties)
             task.advance("teacher", n_teachers)
-            if data.X_public is None:
-                return {}
-            return collect_votes(teachers, data.X_public, data.classes, ensemble.n_jobs)
+            tally = tally_of(teachers, data.X_public, data.classes, ensemble.n_jobs)
+            tally.failures.check_some_left()
+            return tally
         trained: list[Any] = [None] * n_teachers
         tally = Tally()
         randomness = ensemble._labelling.randomness
@@ -80,10 +82,11 @@ def _train(ensemble: Any, data: FitData, teachers: list[Any], progress: Progress
         ):
             for index, teacher in batch.teachers.items():
                 trained[index] = teacher
-            tally.add(batch.votes)
+            tally.add(batch.counted)
             task.advance("teacher", len(batch.teachers))
+        tally.failures.check_some_left()
     teachers.extend(trained)
-    return tally.votes
+    return tally
 
 
 def _label(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -34,6 +35,10 @@ def check_parties(parties: Any) -> list[Any]:
                 f"estimator[{index}] is a FrozenEstimator of an unfitted "
                 f"{type(party.estimator).__name__}; fit it before it is frozen."
             ) from None
+        if is_regressor(party):
+            raise ValueError(
+                f"estimator[{index}] is a regressor; a party votes for a class: give a classifier."
+            )
         if not hasattr(party, "predict"):
             raise ValueError(f"estimator[{index}] has no predict method; a party must vote.")
     return list(parties)

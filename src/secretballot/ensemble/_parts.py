@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, get_tags
 
@@ -18,6 +19,11 @@ def check_parts(ensemble: Any) -> None:
             raise ValueError(f"{name}={part.__name__} is a class; give an instance of it.")
     if is_parties(ensemble.estimator):
         check_parties(ensemble.estimator)
+    elif is_regressor(ensemble.estimator):
+        raise ValueError(
+            f"estimator={ensemble.estimator!r} is a regressor; a teacher votes for a class: give "
+            "a classifier."
+        )
     elif isinstance(ensemble.estimator, FrozenEstimator):
         raise ValueError(
             "estimator is one FrozenEstimator, so all teachers would be the same model. Give "

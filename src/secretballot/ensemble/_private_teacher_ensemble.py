@@ -18,12 +18,12 @@ from secretballot._sklearn_compat import (
     _num_samples,
 )
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble._fit_data import check_queries
 from secretballot.ensemble._fit_run import run_fit
 from secretballot.ensemble._parts import check_parts, combine_tags
 from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._rows import check_queries
 from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
-from secretballot.ensemble._votes import collect_votes
+from secretballot.ensemble._votes import tally_of
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 
 
@@ -261,7 +261,9 @@ class PrivateTeacherEnsemble(
         X = check_queries(self, X, "X")
         # Before the vote: without budget nobody needs to be asked.
         mechanism = labelling.mechanism_for(self, _num_samples(X))
-        votes = collect_votes(
-            self._teachers, X, self.classes_, self.n_jobs, groups=labelling.plan.groups
-        )
-        return labelling.answer(self.accountant, mechanism, votes)
+        groups = labelling.plan.groups
+        tally = tally_of(self._teachers, X, self.classes_, self.n_jobs, groups)
+        tally.failures.check_some_left()
+        released = labelling.answer(self.accountant, mechanism, tally.votes)
+        tally.failures.tell()
+        return released

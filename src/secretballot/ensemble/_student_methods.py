@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot.accounting import PrivacyStatement
-from secretballot.ensemble._fit_data import check_queries
+from secretballot.ensemble._rows import matching_rows
 from secretballot.ensemble._student import PublicStudent
 
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
@@ -89,7 +89,7 @@ class StudentMethods:
             Predicted class labels.
         """
         self._check_student()
-        return self.to_student().predict(check_queries(self, X, "X"))
+        return self.to_student().predict(matching_rows(self, X, "X"))
 
     @available_if(_student_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -106,7 +106,7 @@ class StudentMethods:
             Probability of each class in the order of ``classes_``.
         """
         self._check_student()
-        return self.to_student().predict_proba(check_queries(self, X, "X"))
+        return self.to_student().predict_proba(matching_rows(self, X, "X"))
 
     @available_if(_student_has("predict"))
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

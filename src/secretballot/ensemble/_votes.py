@@ -1,9 +1,9 @@
-"""Ballots, the votes they add up to, and the work on many teachers at once."""
+"""Votes: many teachers' ballots, counted, and the work on many teachers at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,46 +13,41 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot._sklearn_compat import _num_samples
 from secretballot.divergences import EVERYONE
-from secretballot.ensemble._classes import encode
+from secretballot.ensemble._ballots import Failures, ballots, training_failure
 
 Votes = NDArray[np.integer[Any]]
 GroupVotes = dict[str, Votes]
 
 
-def ballots(teacher: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Position in ``classes`` of the class that one teacher votes for, row by row."""
-    labels = np.asarray(teacher.predict(X))
-    if labels.shape != (_num_samples(X),):
-        raise ValueError(
-            f"estimator.predict gave an array of shape {labels.shape} for {_num_samples(X)} rows; "
-            "a teacher must give one class label per row."
-        )
-    return encode(labels, classes, "a teacher's predictions")
+class Counted(NamedTuple):
+    """Votes by group of teachers, each of shape (n_queries, n_classes), and what went wrong."""
 
-
-def count_votes(teachers: Sequence[Any], X: Any, classes: NDArray[Any]) -> Votes:
-    """Votes of some teachers, shape (n_queries, n_classes), counted one teacher at a time."""
-    # The smallest type that can't overflow: many such parts may wait to be added up.
-    votes = np.zeros((_num_samples(X), len(classes)), dtype=np.min_scalar_type(len(teachers)))
-    rows = np.arange(len(votes))
-    for teacher in teachers:
-        # One ballot per row: no row is met twice.
-        votes[rows, ballots(teacher, X, classes)] += 1
-    return votes
+    votes: GroupVotes
+    failures: Failures
 
 
 def count_by_group(
-    teachers: Sequence[Any], groups: Sequence[str], X: Any, classes: NDArray[Any]
-) -> GroupVotes:
-    """Votes of some teachers, counted for each group of them."""
-    return {
-        group: count_votes(
-            [teacher for teacher, of in zip(teachers, groups, strict=True) if of == group],
-            X,
-            classes,
-        )
-        for group in dict.fromkeys(groups)
-    }
+    teachers: Mapping[int, Any], groups: Sequence[str], X: Any, classes: NDArray[Any]
+) -> Counted:
+    """Votes of some teachers, by their number, counted one teacher at a time.
+
+    Without rows to vote on (`X` is None) it only tells who could not be trained.
+    """
+    failures = Failures()
+    votes: GroupVotes = {}
+    for (index, teacher), group in zip(teachers.items(), groups, strict=True):
+        if X is None:
+            failures += training_failure(teacher, index)
+            continue
+        if group not in votes:
+            # The smallest type that can't overflow: many such parts may wait to be added up.
+            kind = np.min_scalar_type(len(teachers))
+            votes[group] = np.zeros((_num_samples(X), len(classes)), dtype=kind)
+        codes, failed = ballots(teacher, X, classes, index)
+        # One ballot per row: no row is met twice.
+        votes[group][np.arange(len(codes)), codes] += 1
+        failures += failed
+    return Counted(votes, failures)
 
 
 class Tally:
@@ -63,10 +58,12 @@ class Tally:
 
     def __init__(self) -> None:
         self.votes: GroupVotes = {}
+        self.failures = Failures()
 
-    def add(self, counted: GroupVotes) -> None:
+    def add(self, counted: Counted) -> None:
         """Add the votes of some teachers."""
-        for group, votes in counted.items():
+        self.failures += counted.failures
+        for group, votes in counted.votes.items():
             if group in self.votes:
                 self.votes[group] += votes
             else:
@@ -81,16 +78,27 @@ def collect_votes(
     groups: Sequence[str] | None = None,
 ) -> GroupVotes:
     """Votes of all teachers by group, counted in parallel; all are of one group if None."""
+    return tally_of(teachers, X, classes, n_jobs, groups).votes
+
+
+def tally_of(
+    teachers: Sequence[Any],
+    X: Any,
+    classes: NDArray[Any],
+    n_jobs: int | None,
+    groups: Sequence[str] | None = None,
+) -> Tally:
+    """Return the votes of all teachers, and what went wrong."""
     of = [EVERYONE] * len(teachers) if groups is None else groups
     tasks = (
-        ([teachers[index] for index in batch], [of[index] for index in batch], X, classes)
+        ({index: teachers[index] for index in batch}, [of[index] for index in batch], X, classes)
         for batch in batches(len(teachers), n_jobs)
     )
     tally = Tally()
     # Threads: sending fitted teachers to other processes costs more than asking them.
     for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs, prefer="threads"):
         tally.add(counted)
-    return tally.votes
+    return tally
 
 
 def batches(n_teachers: int, n_jobs: int | None) -> list[range]:

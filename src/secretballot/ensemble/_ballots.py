@@ -1,0 +1,162 @@
+"""One teacher asked for its ballots; where it has none, a public rule casts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot._errors import warn
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.ensemble._classes import positions
+
+
+class ConstantTeacher:
+    """A teacher that votes for one class whatever it is asked.
+
+    It saw one class, or nothing, or could not be trained: then `failure` says why.
+    """
+
+    def __init__(self, label: NDArray[Any], failure: str = "") -> None:
+        self.label = label
+        self.failure = failure
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the one class for each row."""
+        return np.repeat(self.label, _num_samples(X))
+
+
+def by_rule(index: int, n_classes: int) -> int:
+    """Return the class that a teacher votes for that has nothing to say: that of its number."""
+    return index % n_classes
+
+
+def told(error: Exception) -> str:
+    """Return what went wrong with a teacher, for the operator."""
+    return f"{type(error).__name__}: {error}"
+
+
+@dataclass
+class Failures:
+    """What teachers could not do. Private: an error can tell of a row as a ballot can.
+
+    Attributes
+    ----------
+    n_teachers, n_ballots : int
+        How many were looked at.
+    untrained, silent : int
+        Teachers that could not be trained, and that could not answer some of the rows.
+    by_rule : int
+        Ballots that the public rule cast for them.
+    first : tuple of (int, str)
+        The first teacher that failed, by number, and what it said.
+    """
+
+    n_teachers: int = 0
+    n_ballots: int = 0
+    untrained: int = 0
+    silent: int = 0
+    by_rule: int = 0
+    first: tuple[int, str] = (-1, "")
+
+    def __add__(self, other: Failures) -> Failures:
+        first = [each.first for each in (self, other) if each.first[1]]
+        return Failures(
+            self.n_teachers + other.n_teachers,
+            self.n_ballots + other.n_ballots,
+            self.untrained + other.untrained,
+            self.silent + other.silent,
+            self.by_rule + other.by_rule,
+            min(first, default=(-1, "")),
+        )
+
+    def check_some_left(self) -> None:
+        """Raise ValueError if nobody could be trained, or nobody could answer anything."""
+        if self.untrained < self.n_teachers and (
+            not self.n_ballots or self.by_rule < self.n_ballots
+        ):
+            return
+        raise ValueError(
+            f"none of {self.n_teachers} teachers could "
+            + ("be trained" if self.untrained == self.n_teachers else "answer any row")
+            + f". Nothing was released or spent. {self._said}"
+        )
+
+    def tell(self) -> None:
+        """Warn the operator of failures, if there were any."""
+        parts = [
+            f"{count} of {self.n_teachers} teachers could not {what}"
+            for count, what in (
+                (self.untrained, "be trained"),
+                (self.silent, "answer some of the rows"),
+            )
+            if count
+        ]
+        if parts:
+            asked = f" ({self.by_rule} of {self.n_ballots} ballots)" if self.n_ballots else ""
+            warn(
+                f"{' and '.join(parts)}: for them a public rule votes{asked}, by the teacher's "
+                f"number. {self._said}"
+            )
+
+    @property
+    def _said(self) -> str:
+        index, text = self.first
+        return f"NOT FOR PUBLICATION, as it depends on private rows: teacher {index} said: {text}"
+
+
+def training_failure(teacher: Any, index: int) -> Failures:
+    """Return whether one teacher could be trained."""
+    failure = teacher.failure if isinstance(teacher, ConstantTeacher) else ""
+    return Failures(n_teachers=1, untrained=int(failure != ""), first=(index, failure))
+
+
+def ballots(
+    teacher: Any, X: Any, classes: NDArray[Any], index: int
+) -> tuple[NDArray[np.intp], Failures]:
+    """Position in ``classes`` of the class that one teacher votes for, row by row.
+
+    It has a ballot on every row, whatever happens: an error would be a release that nobody paid,
+    and could be asked for again and again.
+    """
+    codes, failure = _answers(teacher, X, classes)
+    missing = codes < 0
+    codes[missing] = by_rule(index, len(classes))
+    failures = training_failure(teacher, index)
+    failures.n_ballots = len(codes)
+    if failures.untrained:
+        failures.by_rule = len(codes)
+    elif missing.any():
+        failures.silent, failures.by_rule = 1, int(missing.sum())
+        failures.first = index, failure
+    return codes, failures
+
+
+def _answers(teacher: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp], str]:
+    """Positions of the predicted classes, -1 where there is none, and why not."""
+    n_rows = _num_samples(X)
+    try:
+        labels = np.asarray(teacher.predict(X))
+        if labels.shape != (n_rows,):
+            raise ValueError(
+                f"predict gave an array of shape {labels.shape} for {n_rows} row(s), instead of "
+                "one class label per row"
+            )
+        codes = positions(labels, classes)
+    except MemoryError:
+        raise
+    except Exception as error:
+        failure = told(error)
+    else:
+        # Not which: that would be a prediction.
+        return codes, "a prediction is not among the classes" if (codes < 0).any() else ""
+    if n_rows <= 1:
+        return np.full(n_rows, -1, dtype=np.intp), failure
+    # By halves, down to the rows that it can't answer.
+    halves = [
+        _answers(teacher, _safe_indexing(X, rows), classes)[0]
+        for rows in np.array_split(np.arange(n_rows), 2)
+    ]
+    return np.concatenate(halves), failure
