@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.special import ndtr
 from scipy.stats import chi2
 
@@ -16,7 +17,7 @@ from secretballot.accounting import ORDERS
 from secretballot.divergences._bit import worst_bit
 from secretballot.divergences._exact_max import max_log_probabilities
 from secretballot.divergences._groups import EVERYONE
-from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 FINITE = ORDERS[:-1]
 
@@ -202,11 +203,36 @@ def test_bad_parameters(make, message):
         ([[1.0, float("nan")]], "finite and non-negative"),
         ([[-1, 3]], "finite and non-negative"),
         (np.zeros((3, 0)), "counts has shape"),
+        (np.array([[2**60, 2**60 + 128]]), r"above 2\*\*53, which floats can't hold apart"),
+        (np.array([[2**63, 2**63 + 1]], dtype=np.uint64), r"above 2\*\*53"),
+        ([[2**53 + 1, 0]], r"above 2\*\*53"),
+        ([[1e300, 0.0]], r"above 2\*\*53"),
+        (np.array([[1e300, 0.0]], dtype=np.longdouble), r"above 2\*\*53"),
+        ([[2**64, 1]], "counts has dtype object"),
+        (np.array([[1, 2]], dtype=object), "counts has dtype object"),
+        (np.array([[1 + 0j, 2]]), "counts has dtype complex128"),
+        (np.array([["2024-01-01"]], dtype="M8[D]"), "counts has dtype datetime64"),
+        (np.array([[3]], dtype="m8[s]"), "counts has dtype timedelta64"),
+        (np.ma.masked_array([[1, 2]], mask=[[True, False]]), "a masked array.*; fill it"),
+        (sparse.csr_array([[1, 2]]), r"sparse matrix; pass counts.toarray\(\)"),
+        ([[2**53, 0]], "too coarse for noise of sigma=1: it would be rounded away"),
     ],
 )
-def test_bad_counts(counts, message):
+@pytest.mark.parametrize("kind", ["vote", "threshold", "turns"])
+def test_bad_counts(counts, message, kind):
+    mechanism = {
+        "vote": GNMax(sigma=1),
+        "threshold": ConfidentGNMax(sigma=9e9, sigma_threshold=1, threshold=1),
+        "turns": RoundRobin(mechanism=GNMax(sigma=1), turns={"a": (1, 2)}),
+    }[kind]
     with pytest.raises(ValueError, match=message):
-        GNMax(sigma=1).check_counts(counts)
+        mechanism.check_counts(counts)
+
+
+def test_counts_of_a_billion():
+    votes = np.array([[10**9, 0]])
+    np.testing.assert_array_equal(GNMax(sigma=1).check_counts(votes), votes)
+    np.testing.assert_array_equal(GNMax(sigma=1).check_counts([[True, False]]), [[1, 0]])
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._numbers import check_unmasked
 from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, worst_case_cost
 
-#: From here on neighbouring whole numbers are one and the same float.
-_MOST_VOTES = 2.0**53
+#: Up to here floats hold whole numbers apart.
+_MOST_VOTES = 2**53
 
 
 class Mechanism(ABC):
@@ -84,6 +84,8 @@ class Mechanism(ABC):
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as an array of shape (n_rows, n_columns), or raise `ValueError`."""
         check_unmasked("counts", counts)
+        if hasattr(counts, "toarray"):
+            raise ValueError("counts is a sparse matrix; pass counts.toarray().")
         try:
             votes = np.asarray(counts)
         except ValueError as error:
@@ -93,15 +95,15 @@ class Mechanism(ABC):
             raise ValueError(f"counts {what}; pass one row per query and one column per class.")
         if votes.dtype.kind not in "biuf":
             raise ValueError(f"counts has dtype {votes.dtype}; pass numbers.")
-        votes = votes.astype(np.float64)
         if not np.isfinite(votes).all() or (votes < 0).any():
             raise ValueError("counts must be finite and non-negative numbers of votes.")
-        if votes.max(initial=0) > _MOST_VOTES:
+        # Compared as they are: as floats they would not differ any more.
+        if (votes > _MOST_VOTES).any():
             raise ValueError(
-                f"counts has {votes.max():.4g}; above 2**53 floats can't tell a number of votes "
-                "from the next, and noise is lost in rounding. Pass smaller ones."
+                "counts holds numbers above 2**53, which floats can't hold apart: the cost of one "
+                "ballot more or less would be unknown."
             )
-        return votes
+        return votes.astype(np.float64)
 
     def max_cost(
         self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None

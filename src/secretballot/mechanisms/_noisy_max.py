@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Bound, Law, NoisyBit, NoisyMax, Step, check_bound
 from secretballot.mechanisms._base import Mechanism, paired
+
+#: How fine floats beside a count must be, in units of the noise on it.
+_FINE = 2.0**-20
 
 #: Outcome of a row that was not answered.
 UNANSWERED = -1
@@ -89,6 +92,10 @@ class GNMax(Mechanism):
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
         return replace(self, sigma=float(self.sigma * factor))
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""
+        return _finer_than(self.sigma, super().check_counts(counts))
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the winning class of each row, shape (n_rows,)."""
@@ -187,6 +194,10 @@ class ConfidentGNMax(Mechanism):
             threshold=float(self.threshold * factor),
         )
 
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""
+        return _finer_than(min(self.sigma, self.sigma_threshold), super().check_counts(counts))
+
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each row's winner, -1 where the threshold was not reached; shape (n_rows,)."""
         top = counts.max(axis=1) + rng.normal(scale=self.sigma_threshold, size=len(counts))
@@ -202,3 +213,13 @@ class ConfidentGNMax(Mechanism):
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return the largest count's distance from the threshold, and the votes."""
         return {"threshold": counts.max(axis=1) - self.threshold, "vote": counts}
+
+
+def _finer_than(sigma: float, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Refuse votes so large that floats beside them are too coarse for the noise's law to hold."""
+    if votes.size and np.spacing(votes.max()) > sigma * _FINE:
+        raise ValueError(
+            f"counts holds {votes.max():.6g} votes, beside which floats are too coarse for noise "
+            f"of sigma={sigma:g}: it would be rounded away. Use more noise, or count in parts."
+        )
+    return votes

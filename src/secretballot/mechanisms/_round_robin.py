@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer
 from secretballot.divergences import EVERYONE, MEMBER_SEPARATOR, Law
@@ -104,6 +104,10 @@ class RoundRobin(Mechanism):
             for number in range(of)
             if present < of
         }
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return what the mechanism takes for votes."""
+        return self.mechanism.check_counts(counts)
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         """Draw what the mechanism draws from the ballots that are there."""
