@@ -1,5 +1,6 @@
 """Parties that trained elsewhere."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble
@@ -66,6 +69,18 @@ def test_plain_fitted_models_are_refused(private):
 def test_bad_parties(parties, message):
     with pytest.raises(ValueError, match=message):
         PrivateTeacherEnsemble(parties).fit(None, None)
+
+
+def test_a_party_has_one_ballot(private):
+    X, y = private
+    model = LogisticRegression().fit(X, y)
+    steps = [make_pipeline(FunctionTransformer(), model) for _ in range(2)]
+    wrapped = [FrozenEstimator(FrozenEstimator(model)), *map(FrozenEstimator, [model, *steps])]
+    for pair in itertools.combinations(wrapped, 2):
+        with pytest.raises(ValueError, match=r"estimator\[1\] is the same fitted model .*\[0\]"):
+            PrivateTeacherEnsemble(pair).fit(None, None)
+    with pytest.raises(ValueError, match="Give each party once"):
+        PrivateTeacherEnsemble([wrapped[0]] * 10).fit(None, None)
 
 
 def test_parties_with_other_columns(parties, private):

@@ -19,8 +19,10 @@ RELATIONS = {"replace": "replaced by any other", "add_remove": "added or removed
 
 _ABOUT_UNITS = {
     "row": "One row is protected at a time. Who contributed several rows is protected for each of "
-    "them, not for all together.",
-    "owner": "The owner ids are right: all rows of one owner carry the same id.",
+    "them, not for all together. How many rows there are is public.",
+    "owner": "The owner ids are right: all rows of one owner carry the same id. Which owners take "
+    "part is public: what is replaced is all that an owner contributed, not the owner's id. (With "
+    "another id, two ballots can change, as if two owners were replaced.)",
     "label": "Only the labels are private. The instances, and which bag each belongs to, are "
     "public.",
     "voter": "Each voter cast one ballot.",
@@ -91,6 +93,12 @@ def _declared(entries: Sequence[LedgerEntry]) -> Iterator[str]:
     named = _saying(notes, "classes_learned", False)
     if named:
         yield f"In {_of(named, entries)} the set of classes was named beforehand, and is public."
+    pooled = sum("categories_learned" in note for note in notes)
+    if pooled:
+        yield (
+            f"In {_of(pooled, entries)} the categories of some columns were read off the private "
+            "table, and could show in the codes that all teachers saw, outside the guarantee."
+        )
     planned = _saying(notes, "priced", "as one plan")
     if planned:
         yield (
@@ -138,7 +146,7 @@ def _declared_of_levels(notes: list[dict[str, Any]]) -> Iterator[str]:
     yield (
         "Each person's level of privacy was chosen by that person, or by a rule, and not by "
         "looking at private data: who is of which level is public. Each is guaranteed the epsilon "
-        "of their own level."
+        "of their own level, between data in which all keep their levels."
     )
     sentences = []
     for people, plan in told:

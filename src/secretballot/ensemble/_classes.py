@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._errors import PrivacyLeakWarning, warn
+
 
 def declared_classes(classes: Any) -> NDArray[Any]:
     """Sorted classes of the parameter ``classes``."""
@@ -69,3 +71,13 @@ def encode(labels: Any, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
             f"{given[codes < 0][:1].tolist()!r}; name all of them in classes."
         )
     return codes
+
+
+def warn_classes_learned() -> None:
+    """Say that the set of classes was read off private labels."""
+    warn(
+        "classes=None: the set of classes is learned from private labels and released exactly, "
+        "outside the guarantee (a label that only one row has reveals that row). Name the "
+        "possible labels: classes=[...].",
+        PrivacyLeakWarning,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
+from secretballot.ensemble._categories import public_categories
 from secretballot.ensemble._classes import declared_classes, encode, learned_classes
 from secretballot.ensemble._parties import check_parties, parties_classes, shared_attribute
 from secretballot.ensemble._partition import PrivateRows, Shards, partition_rows
@@ -35,6 +36,7 @@ class FitData:
     y: Any = None
     owners: Any = None
     levels: Levels | None = None
+    categories_learned: list[str] = field(default_factory=list)
     parties: list[Any] | None = None
 
     @property
@@ -85,11 +87,14 @@ def prepared_data(
         )
     else:
         plan = ensemble.individualization.plan(levels, n_teachers)
+    pool = _pool(ensemble, X_public, _num_samples(X))
+    X, categories_learned = public_categories(X, pool)
     return FitData(
         classes=classes,
         classes_learned=learned,
+        categories_learned=categories_learned,
         plan=plan,
-        X_public=_pool(ensemble, X_public, _num_samples(X)),
+        X_public=pool,
         X=X,
         y=y,
         owners=owners,

@@ -7,7 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from secretballot._errors import PrivacyLeakWarning, warn
+from secretballot._errors import warn
+from secretballot.ensemble._categories import warn_categories_learned
+from secretballot.ensemble._classes import warn_classes_learned
 from secretballot.ensemble._fit_data import FitData
 from secretballot.ensemble._mechanism_choice import check_charges
 from secretballot.ensemble._parts import check_unit
@@ -37,6 +39,7 @@ class Labelling:
 
     classes: NDArray[Any]
     classes_learned: bool
+    categories_learned: list[str]
     plan: Plan
     levels: Levels | None
     split_by: str
@@ -52,6 +55,7 @@ class Labelling:
         return cls(
             classes=data.classes,
             classes_learned=data.classes_learned,
+            categories_learned=data.categories_learned,
             plan=data.plan,
             levels=data.levels,
             split_by=data.split_by,
@@ -74,6 +78,8 @@ class Labelling:
             self.told = True
             if self.classes_learned:
                 warn_classes_learned()
+            if self.categories_learned:
+                warn_categories_learned(self.categories_learned)
 
     def mechanism_for(self, ensemble: Any, n_queries: int) -> Any:
         """Return the mechanism as the plan needs it; calibrated to the pool if none was given."""
@@ -95,11 +101,13 @@ class Labelling:
     @property
     def note(self) -> dict[str, Any]:
         """Public facts that the guarantee rests on, for the ledger and for who gets the student."""
-        note = {
+        note: dict[str, Any] = {
             "n_teachers": self.plan.n_teachers,
             "split_by": self.split_by,
             "classes_learned": self.classes_learned,
         }
+        if self.categories_learned:
+            note["categories_learned"] = self.categories_learned
         if self.levels is not None:
             note.update(self.levels.ledger_note, individualization=self.plan.ledger_note)
         return note
@@ -141,13 +149,3 @@ class Labelling:
                 else float(spent.share)
             )
         return told
-
-
-def warn_classes_learned() -> None:
-    """Say that the set of classes was read off private labels."""
-    warn(
-        "classes=None: the set of classes is learned from private labels and released exactly, "
-        "outside the guarantee (a label that only one row has reveals that row). Name the "
-        "possible labels: classes=[...].",
-        PrivacyLeakWarning,
-    )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 
@@ -41,7 +42,25 @@ def check_parties(parties: Any) -> list[Any]:
             )
         if not hasattr(party, "predict"):
             raise ValueError(f"estimator[{index}] has no predict method; a party must vote.")
+    # By what is inside: a model wrapped twice is one party, and so is one at the end of two
+    # pipelines. (A copy can't be told from another party that came to the same model.)
+    first: dict[int, int] = {}
+    for index, party in enumerate(parties):
+        other = first.setdefault(id(_model(party)), index)
+        if other != index:
+            raise ValueError(
+                f"estimator[{index}] is the same fitted model as estimator[{other}]: one party "
+                "would have two ballots, and its data twice the weight that is charged. Give each "
+                "party once."
+            )
     return list(parties)
+
+
+def _model(party: Any) -> Any:
+    """The fitted model that votes, whatever it is wrapped in."""
+    if isinstance(party, FrozenEstimator):
+        return _model(party.estimator)
+    return _model(party.steps[-1][1]) if isinstance(party, Pipeline) else party
 
 
 def parties_classes(parties: list[Any]) -> NDArray[Any]:
