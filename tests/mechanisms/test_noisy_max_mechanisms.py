@@ -213,7 +213,7 @@ def test_bad_parameters(make, message):
         (np.array([[1 + 0j, 2]]), "counts has dtype complex128"),
         (np.array([["2024-01-01"]], dtype="M8[D]"), "counts has dtype datetime64"),
         (np.array([[3]], dtype="m8[s]"), "counts has dtype timedelta64"),
-        (np.ma.masked_array([[1, 2]], mask=[[True, False]]), "a masked array.*; fill it"),
+        (np.ma.masked_array([[1, 2]], mask=[[True, False]]), "a masked array.*give a plain array"),
         (sparse.csr_array([[1, 2]]), r"sparse matrix; pass counts.toarray\(\)"),
         ([[2**53, 0]], "too coarse for noise of sigma=1: it would be rounded away"),
     ],

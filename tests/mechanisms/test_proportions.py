@@ -325,7 +325,7 @@ def test_bad_parameters(make, message):
         (None, "counts is of <class 'NoneType'>"),
         (np.ma.array([[5, 3]], mask=[[1, 0]]), "counts is a masked array"),
         # To a float these are the same number; to whom they are charged to they are not.
-        ([[2**60, 2**60 + 128]], r"above 2\*\*53 floats can't tell"),
+        ([[2**60, 2**60 + 128]], r"above 2\*\*53, which floats can't hold apart"),
         ([[1e300, 3]], r"above 2\*\*53"),
         ([[9, 2], [9, 1]], "min_count=2 is promised, but bag 1"),
     ],
