@@ -11,7 +11,7 @@ from secretballot.accounting._replay import history as history
 from secretballot.accounting._replay import replay as replay
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
-from secretballot.divergences import EVERYONE, ORDERS, RenyiCost
+from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost
 from secretballot.games import PlanPrice, plan_rows, price_plan
 from secretballot.ledger import Scope
 
@@ -22,6 +22,7 @@ __all__ = [
     "PrivacyStatement",
     "Scope",
     "RenyiCost",
+    "GaussianCost",
     "ORDERS",
     "EVERYONE",
     "calibrate",

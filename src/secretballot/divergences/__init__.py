@@ -4,12 +4,14 @@ Mathematics only: nothing here knows a budget or a file.
 """
 
 from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
+from secretballot.divergences._bisection import bracket
 from secretballot.divergences._bit import gaussian_bound
 from secretballot.divergences._conversion import best_order, gate_budget, renyi_budget
 from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.divergences._divergence import renyi_divergence
 from secretballot.divergences._exact_max import max_log_probabilities
+from secretballot.divergences._gaussian_cost import GaussianCost, gaussian_budget
 from secretballot.divergences._groups import (
     EVERYONE,
     MEMBER_SEPARATOR,
@@ -32,6 +34,7 @@ from secretballot.divergences._law import (
 )
 from secretballot.divergences._least_distortion import check_pair, sharpest
 from secretballot.divergences._orders import ORDERS, Floats, order_index
+from secretballot.divergences._profile import Profile, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._worst_max_search import three_outcomes
 
@@ -40,6 +43,7 @@ __all__ = [
     "Costs",
     "EVERYONE",
     "Floats",
+    "GaussianCost",
     "Law",
     "MEMBER_SEPARATOR",
     "MOST_NODES",
@@ -47,6 +51,7 @@ __all__ = [
     "NoisyBit",
     "NoisyMax",
     "ORDERS",
+    "Profile",
     "Quadrature",
     "RenyiCost",
     "Step",
@@ -58,7 +63,9 @@ __all__ = [
     "dirichlet_renyi",
     "dirichlet_tail",
     "gate_budget",
+    "bracket",
     "gaussian_bound",
+    "gaussian_budget",
     "gaussian_delta",
     "is_member",
     "laplace_delta",
@@ -67,6 +74,7 @@ __all__ = [
     "max_log_probabilities",
     "realised_cost",
     "order_index",
+    "pure_cost",
     "renyi_budget",
     "renyi_divergence",
     "sharpest",
@@ -75,5 +83,5 @@ __all__ = [
     "three_outcomes",
 ]
 
-# Users import it from there, whichever folder was imported first.
-RenyiCost.__module__ = "secretballot.accounting"
+# Users import them from there, whichever folder was imported first.
+RenyiCost.__module__ = GaussianCost.__module__ = "secretballot.accounting"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from secretballot.divergences._orders import ORDERS, Floats
@@ -14,23 +15,25 @@ _ERROR = 1e-13
 _TINY = 1e-300
 
 
-def gaussian_delta(ratio: float, epsilon: float) -> float:
+def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
     """Least delta at `epsilon` of the Gaussian mechanism, rounded up.
 
     Parameters
     ----------
-    ratio : float
-        L2 sensitivity over the noise's standard deviation.
-    epsilon : float
+    ratio : array-like
+        L2 sensitivity over the noise's standard deviation, above 0.
+    epsilon : array-like
+        At least 0; it broadcasts against `ratio`.
 
     References
     ----------
     Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy" (ICML 2018),
     Theorem 8.
     """
-    here = ndtr(ratio / 2 - epsilon / ratio)
-    there = math.exp(min(epsilon + log_ndtr(-ratio / 2 - epsilon / ratio), 0.0))
-    return float(min(max(here - there, 0.0) + _ERROR * here + _TINY, 1.0))
+    move, at = np.asarray(ratio, dtype=np.float64), np.asarray(epsilon, dtype=np.float64)
+    here = ndtr(move / 2 - at / move)
+    there = np.exp(np.minimum(at + log_ndtr(-move / 2 - at / move), 0.0))
+    return np.minimum(np.maximum(here - there, 0.0) + _ERROR * here + _TINY, 1.0)
 
 
 def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
