@@ -49,7 +49,7 @@ class GaussianCost:
     >>> from secretballot.accounting import GaussianCost
     >>> vector = GaussianCost(2 / 40**2)
     >>> round(float((100 * vector).epsilon(delta=1e-5)), 3)
-    1.358
+    1.356
     """
 
     __slots__ = ("delta", "mu2")
