@@ -6,7 +6,7 @@ import pickle
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.divergences import GaussianCost, Profile, gaussian_budget, pure_cost
@@ -77,6 +77,7 @@ def test_the_gaussian_s_own_profile_costs_what_it_is(mu):
     losses=st.lists(st.floats(-2.0, 2.0), min_size=6, max_size=6),
     failure=st.sampled_from([1e-9, 1e-6, 1e-3]),
 )
+@settings(deadline=None)
 def test_every_profile_lies_below_what_it_costs(weights, losses, failure):
     # Any law P, and Q with any likelihood ratios: both directions at 60 nodes, then everywhere.
     p = np.array(weights) / sum(weights)

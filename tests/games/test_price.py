@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from tests._fakes import Gaussian
 
 from secretballot.accounting import calibrate
+from secretballot.divergences import gaussian_delta
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games._plan_noise import least_plan_noise
@@ -237,3 +239,104 @@ def test_bad_parameters():
         calibrate(GNMax, **wanted, pricing="game", order=32)
     with pytest.raises(AttributeError):
         calibrate(Gaussian, **wanted, pricing="game")
+
+
+RATIO = 2 / (math.sqrt(2) * 40)
+#: Share of the mu^2 of noisy counts that rows at sigma 40 cost, and that they are worth unused.
+GAUSSIAN = [
+    (1, (1.002, 1.0015, 1.001), 1.0),
+    (4, (0.838, 0.814, 0.786), 0.761),
+    (10, (0.736, 0.722, 0.708), 0.697),
+    (44, (0.665, 0.661, 0.657), 0.655),
+    (88, (0.652, 0.650, 0.648), 0.647),
+]
+
+
+@pytest.mark.parametrize(("n_rows", "shares", "unused"), GAUSSIAN)
+def test_plans_in_the_gaussian_currency(n_rows, shares, unused):
+    price = price_plan(GNMax(sigma=40), n_rows, n_columns=2)
+    full = n_rows * RATIO**2
+    for failure, share in zip((1e-10, 1e-8, 1e-6), shares, strict=True):
+        assert price.gaussian_cost(failure).mu2 / full == pytest.approx(share, abs=6e-4)
+    assert price.refund() / full == pytest.approx(unused, abs=6e-4)
+    # Less comes back than was paid, unless a large approximation delta had paid for the rest.
+    assert price.refund() < price.gaussian_cost(1e-8).mu2
+
+
+@pytest.mark.parametrize("cost", [price_plan(GNMax(sigma=5), 12, n_columns=2)])
+def test_the_gaussian_curve_lies_above_the_plan_s_everywhere(cost):
+    claimed = cost.gaussian_cost(1e-6)
+    for epsilon in np.random.default_rng(0).uniform(0, 12, 60):
+        above = gaussian_delta(math.sqrt(claimed.mu2), epsilon)
+        assert cost.delta(epsilon) <= claimed.delta + (1 - claimed.delta) * above
+        assert gaussian_delta(math.sqrt(cost.refund()), epsilon) <= cost.delta(epsilon) * (1 + 1e-8)
+    # A tenth less would be too little; without a delta beside it the noisy counts are paid.
+    less = [gaussian_delta(0.95 * math.sqrt(claimed.mu2), each) for each in np.linspace(0, 4, 400)]
+    worth = [cost.delta(each) for each in np.linspace(0, 4, 400)]
+    assert np.any(np.array(worth) > claimed.delta + np.array(less))
+    assert cost.gaussian_cost(0.0).mu2 == math.inf
+
+
+def losses(n_rows, sigma):
+    """Losses, and their probability under P, of rows that are all tied half-way."""
+    half = math.sqrt(2) / sigma / 2
+    ones = np.arange(n_rows + 1)
+    ways = np.array([math.comb(n_rows, k) for k in ones])
+    up, down = ndtr(half), ndtr(-half)
+    return (2 * ones - n_rows) * math.log(up / down), ways * up**ones * down ** (n_rows - ones)
+
+
+@pytest.mark.parametrize("first", [(3, 2.0), (6, 4.0)])
+def test_the_next_plan_may_be_chosen_by_the_outcome_of_the_last(first):
+    """Exact delta of two plans, of which the outcome of one decides the other: below the sums."""
+    failure, plans = 1e-4, [(1, 1.3), (2, 1.9), (5, 3.1), (9, 4.2)]
+
+    def cost(plan):
+        return price_plan(GNMax(sigma=plan[1]), plan[0], n_columns=2).gaussian_cost(failure)
+
+    budget = cost(first) + max((cost(plan) for plan in plans), key=lambda each: float(each.mu2))
+    loss, p = losses(*first)
+    following = [losses(*plan) for plan in plans]
+    for epsilon in (0.1, 1.0, 2.5, 4.0):
+        # The best plan after each outcome, as nothing but its cost has to fit.
+        worth = [
+            max(
+                float(np.sum(q * np.maximum(-np.expm1(epsilon - each - more), 0.0)))
+                for more, q in following
+            )
+            for each in loss
+        ]
+        claim = budget.delta + (1 - budget.delta) * gaussian_delta(
+            math.sqrt(float(budget.mu2)), epsilon
+        )
+        exact = float(np.dot(p, worth))
+        assert exact <= claim
+        assert exact > 0.5 * claim or epsilon > 2
+    # What the noisy counts of the same rows would cost is more than what is claimed here.
+    counts = sum(2 * n_rows / sigma**2 for n_rows, sigma in (first, plans[-1]))
+    assert float(budget.mu2) < 1.5 * counts
+
+
+def test_stopping_for_the_refund_is_never_worth_more_than_drawing_on():
+    n_rows, sigma, failure = 8, 3.0, 1e-5
+    price = price_plan(GNMax(sigma=sigma), n_rows, n_columns=2)
+    paid = float(price.gaussian_cost(failure).mu2)
+    for drawn in (2, 5):
+        rest = price_plan(GNMax(sigma=sigma), n_rows - drawn, n_columns=2)
+        loss, p = losses(drawn, sigma)
+        stopped = math.sqrt(rest.refund())
+        for epsilon in (0.2, 1.0, 3.0):
+            # After each outcome the better of two: noisy counts for the refund, or the rows.
+            best = [
+                max(float(gaussian_delta(stopped, epsilon - each)), rest_worth)
+                for each, rest_worth in zip(
+                    loss, rest_at(loss, epsilon, n_rows - drawn, sigma), strict=True
+                )
+            ]
+            claim = failure + (1 - failure) * gaussian_delta(math.sqrt(paid), epsilon)
+            assert float(np.dot(p, best)) <= claim
+
+
+def rest_at(loss, epsilon, n_rows, sigma):
+    more, q = losses(n_rows, sigma)
+    return [float(np.sum(q * np.maximum(-np.expm1(epsilon - each - more), 0.0))) for each in loss]
