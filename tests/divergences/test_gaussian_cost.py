@@ -77,7 +77,7 @@ def test_the_gaussian_s_own_profile_costs_what_it_is(mu):
     losses=st.lists(st.floats(-2.0, 2.0), min_size=6, max_size=6),
     failure=st.sampled_from([1e-9, 1e-6, 1e-3]),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_every_profile_lies_below_what_it_costs(weights, losses, failure):
     # Any law P, and Q with any likelihood ratios: both directions at 60 nodes, then everywhere.
     p = np.array(weights) / sum(weights)
