@@ -126,6 +126,11 @@ def test_pure_dp_curve_is_above_randomised_response(epsilon):
     assert curve[-1] == epsilon
 
 
+@pytest.mark.parametrize("epsilon", [1e300, np.float64(1e300)])
+def test_a_pure_epsilon_may_be_as_large_as_a_float(epsilon):
+    assert (RenyiCost.from_epsilon_delta(epsilon).curve == epsilon).all()
+
+
 def test_bad_input_names_what_is_wrong():
     with pytest.raises(ValueError, match="last axis must hold 150 orders"):
         RenyiCost([1.0, 2.0])

@@ -80,8 +80,9 @@ class RenyiCost:
         Pure DP bounds every order by ``min(epsilon, order * epsilon**2 / 2)`` (Bun and Steinke,
         2016, Proposition 3.3); `delta` is the approximation.
         """
-        finite = np.minimum(epsilon, ORDERS[:-1] * epsilon * epsilon / 2)
-        return cls(np.append(finite, epsilon), delta)
+        amount = float(epsilon)
+        finite = np.minimum(amount, ORDERS[:-1] * (amount * amount) / 2)  # the square may overflow
+        return cls(np.append(finite, amount), delta)
 
     @property
     def shape(self) -> tuple[int, ...]:
