@@ -5,15 +5,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DOCS := $(VENV)/.installed-docs
+# The oldest Python and core dependencies that pyproject.toml declares, and the tests run on them.
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= python$(shell sed -n 's/^requires-python = ">=\(.*\)"/\1/p' pyproject.toml)
+OLDEST_TESTS := $(addprefix tests/,divergences games ledger accounting mechanisms ensemble)
 WORKERS ?= auto
 
-.PHONY: help demo test lint format docs bench audit
+.PHONY: help demo test test-oldest lint format docs bench audit
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    private labels and a student from the Adult data, alike for all and by choice;"
 	@echo "             pictures in output/"
 	@echo "make test    the tests and the examples in the docstrings"
+	@echo "make test-oldest  the tests of the core, on the oldest Python and dependencies declared"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the layout"
 	@echo "make docs    the documentation, in docs/_build/html"
@@ -37,6 +42,16 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+$(OLDEST)/.installed: pyproject.toml
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
+		print('\n'.join(p['project']['dependencies']).replace('>=', '=='))" > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/oldest.txt --editable ".[test]"
+	@touch $@
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) $(OLDEST_TESTS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

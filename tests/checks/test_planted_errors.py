@@ -37,6 +37,8 @@ THRESHOLD = replace(
     mechanism=ConfidentGNMax(sigma=4.0, sigma_threshold=1.5, threshold=10.0),
     neighbours=(votes([8, 6, 0], [7, 7, 0]),),
 )
+# Data and neighbour the other way round.
+SWAPPED = replace(CONFIDENT, neighbours=tuple(pair[::-1] for pair in CONFIDENT.neighbours))
 WEIGHTED = replace(
     PLAIN,
     mechanism=GNMax(sigma=1.5, weight={"light": 1.0, "heavy": 2.0}),
@@ -78,6 +80,12 @@ CASES = [
         planted.threshold_charged_only_if_it_passes,
         noise.check_charges_pass_the_filter,
         CONFIDENT,
+        COVERED,
+    ),
+    (
+        planted.threshold_charged_only_if_it_passes,
+        noise.check_charges_pass_the_filter,
+        SWAPPED,
         COVERED,
     ),
     (planted.anothers_weight, noise.check_claim_survives_the_audit, WEIGHTED, PROVEN),
