@@ -95,3 +95,11 @@ def check_unmasked(name: str, values: Any) -> None:
             f"{name} is a masked array, and its mask would be lost: what is masked would count. "
             "Leave it out, or give a plain array with values in its place."
         )
+
+
+def check_pair(epsilon: float, delta: float, *, pure: bool = True) -> None:
+    """Refuse a pair that is no privacy guarantee, and delta 0 where noise can't be `pure`."""
+    check_number("epsilon", epsilon, above=0)
+    check_number("delta", delta, least=0, below=1)
+    if delta == 0 and not pure:
+        raise ValueError("delta=0 takes Laplace noise; with any other use a delta above 0.")

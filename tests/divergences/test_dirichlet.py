@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
 
+from secretballot._numbers import check_pair
 from secretballot.accounting import ORDERS
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
-from secretballot.divergences._least_distortion import check_pair, sharpest
+from secretballot.divergences._just_enough import sharpest
 
 
 def test_reference_values():

@@ -4,7 +4,6 @@ Mathematics only: nothing here knows a budget or a file.
 """
 
 from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
-from secretballot.divergences._bisection import bracket
 from secretballot.divergences._bit import gaussian_bound
 from secretballot.divergences._conversion import best_order, gate_budget, renyi_budget
 from secretballot.divergences._cost import RenyiCost
@@ -21,6 +20,7 @@ from secretballot.divergences._groups import (
     level_cost,
     split_group,
 )
+from secretballot.divergences._just_enough import bracket, sharpest
 from secretballot.divergences._law import (
     Bound,
     Law,
@@ -32,7 +32,6 @@ from secretballot.divergences._law import (
     realised_cost,
     worst_case_cost,
 )
-from secretballot.divergences._least_distortion import check_pair, sharpest
 from secretballot.divergences._orders import ORDERS, Floats, order_index
 from secretballot.divergences._profile import Profile, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
@@ -58,7 +57,6 @@ __all__ = [
     "best_order",
     "check_bound",
     "check_groups",
-    "check_pair",
     "dirichlet_delta",
     "dirichlet_renyi",
     "dirichlet_tail",

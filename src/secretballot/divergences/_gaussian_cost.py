@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.divergences._additive_noise import gaussian_delta
-from secretballot.divergences._bisection import bracket
+from secretballot.divergences._just_enough import bracket
 from secretballot.divergences._orders import Floats
 
 #: What is allowed is rounded down by this.

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
-from secretballot.divergences._bisection import bracket
 from secretballot.divergences._gaussian_cost import GaussianCost
+from secretballot.divergences._just_enough import bracket
 from secretballot.divergences._orders import Floats
 
 #: What mu is rounded up by.

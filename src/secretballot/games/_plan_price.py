@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from secretballot._numbers import check_number
-from secretballot.divergences import GaussianCost, Profile, bracket, check_pair, gaussian_delta
+from secretballot._numbers import check_number, check_pair
+from secretballot.divergences import GaussianCost, Profile, bracket, gaussian_delta
 from secretballot.games._grid import ValueFunction
 
 #: Floating-point error of all rows together, relative.

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer
-from secretballot.divergences import EVERYONE, Law, check_pair, split_group
+from secretballot._numbers import check_integer, check_pair
+from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.games._grid import ValueFunction
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import Floats, check_pair
+from secretballot._numbers import check_integer, check_number, check_pair
+from secretballot.divergences import Floats
 from secretballot.mechanisms._proportion_moves import AdditiveMove, GaussianMove, LaplaceMove
 from secretballot.mechanisms._proportions import Proportions, on_simplex
 

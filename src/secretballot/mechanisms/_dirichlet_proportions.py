@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
 from secretballot._errors import PrivacyLeakWarning
-from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import Floats, check_pair, dirichlet_tail, sharpest
+from secretballot._numbers import check_integer, check_number, check_pair
+from secretballot.divergences import Floats, dirichlet_tail, sharpest
 from secretballot.mechanisms._proportion_moves import DirichletMove
 from secretballot.mechanisms._proportions import Proportions, public_cases
 

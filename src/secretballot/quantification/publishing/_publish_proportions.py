@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer, check_number, check_pair
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
-from secretballot.divergences import check_pair
 from secretballot.mechanisms import Proportions
 from secretballot.quantification._bags import Bags
 from secretballot.quantification.publishing._choose_mechanism import NAMES, Task

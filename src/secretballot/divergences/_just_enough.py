@@ -1,21 +1,29 @@
-"""The sharpest release that is (epsilon, delta)-private, by one root-find."""
+"""Where a condition begins to hold: numbers that are just enough."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from secretballot._numbers import check_number
-
 _LEAST, _MOST = 1e-12, 1e12
+_PRECISION = 1e-10
 
 
-def check_pair(epsilon: float, delta: float, *, pure: bool = True) -> None:
-    """Refuse a pair that is no privacy guarantee, and delta 0 where noise can't be `pure`."""
-    check_number("epsilon", epsilon, above=0)
-    check_number("delta", delta, least=0, below=1)
-    if delta == 0 and not pure:
-        raise ValueError("delta=0 takes Laplace noise; with any other use a delta above 0.")
+def bracket(enough: Callable[[float], bool], most: float = _MOST) -> tuple[float, float]:
+    """Return two numbers next to each other, of which the second is enough and the first isn't.
+
+    From somewhere in (0, `most`] on every number is enough. If none is, both are infinite; what is
+    returned is enough as computed, whatever rounding does to the order.
+    """
+    low, high = 0.0, min(1.0, most)
+    while not enough(high):
+        if high >= most:
+            return math.inf, math.inf
+        low, high = high, min(2 * high, most)
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return low, high
 
 
 def sharpest(delta_of: Callable[[float], float], delta: float) -> float:
