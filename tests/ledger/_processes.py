@@ -22,7 +22,7 @@ import numpy as np
 from tests._fakes import Pure, basic_budget, votes
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting import _ledger_file as ledger_file
+from secretballot.ledger import _file as ledger_file
 from secretballot.mechanisms import GNMax
 
 ROOT = Path(__file__).resolve().parents[2]

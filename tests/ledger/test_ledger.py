@@ -21,7 +21,7 @@ import pytest
 from tests._fakes import Gaussian, Pure, basic_budget, spend, tamper, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
-from secretballot.accounting import _ledger_file as ledger_file
+from secretballot.ledger import _file as ledger_file
 from secretballot.ledger._ledger import Transaction
 
 
