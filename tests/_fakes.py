@@ -6,6 +6,7 @@ import contextlib
 import math
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -180,12 +181,14 @@ def spend(accountant, times=1, epsilon=0.25):
 
 
 def tamper(path, *statements):
-    """Change a ledger as someone would who knows SQLite, triggers and all."""
+    """Change a ledger as someone would who knows how: triggers are put back, its mark is gone."""
+    Path(f"{path}.mark").unlink(missing_ok=True)
     with contextlib.closing(sqlite3.connect(path)) as opened:
-        for (name,) in opened.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-        ).fetchall():
+        triggers = opened.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall()
+        for name, _ in triggers:
             opened.execute(f"DROP TRIGGER {name}")
-        for statement in statements:
+        for statement in (*statements, *(sql for _, sql in triggers)):
             opened.execute(statement)
         opened.commit()

@@ -1,8 +1,17 @@
-"""``python -m secretballot``: look at a ledger, and check it. Needs no scikit-learn."""
+"""``python -m secretballot``: the command `secretballot`, for where it is not installed.
 
-from __future__ import annotations
+Python looks in the current folder first, and runs what lies there under the name of a module: the
+command does not.
+"""
 
 import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # Before anything else is imported.
+    import os
+
+    if sys.path[:1] in ([""], [os.getcwd()]):
+        del sys.path[0]
 
 from secretballot._cli import main
 

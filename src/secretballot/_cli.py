@@ -9,19 +9,23 @@ import sys
 from collections.abc import Sequence
 
 from secretballot import __version__
-from secretballot._tables import mechanism_text, percent, text_table
-from secretballot.accounting import LedgerError, PrivacyStatement, history, replay
-from secretballot.ledger import Ledger, export
+from secretballot._tables import mechanism_text, percent, text_table, visible
+from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
+from secretballot.ledger import Ledger, Totals, export
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 if all is well, 1 if the ledger is not, 2 for a wrong command."""
+    # Whatever a terminal can't show is shown as an escape.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     given = _parser().parse_args(arguments)
     try:
         given.run(Ledger.open(given.file), given)
         sys.stdout.flush()
     except LedgerError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {visible(str(error))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # Whoever reads has read enough; Python would complain once more at exit.
@@ -31,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m secretballot", description="Differentially private learning by voting."
+        prog="secretballot", description="Differentially private learning by voting."
     )
     parser.add_argument("--version", action="version", version=f"secretballot {__version__}")
     subjects = parser.add_subparsers(required=True, metavar="ledger")
@@ -66,10 +70,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries")
+    return int(text)
 
 
 def _warn_of_copy(ledger: Ledger) -> None:
@@ -77,19 +80,33 @@ def _warn_of_copy(ledger: Ledger) -> None:
         ledger.settle(moved=False)
     except LedgerError as error:
         # Reading it is all right; spending from it would be refused.
-        print(f"note: {error}", file=sys.stderr)
+        print(f"note: {visible(str(error))}", file=sys.stderr)
 
 
 def _show(ledger: Ledger, given: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
-    header, (head, entries) = ledger.header(), ledger.walk()
-    budget = header.budget
-    states = history(budget, entries)
-    print(f"{ledger.path}\n{header.ledger_id}, opened {header.created[:19]} UTC")
+    header, budget = ledger.header(), ledger.budget
+    # From the checkpoint before the entries that are to be shown.
+    totals = Totals(digest=ledger.genesis) if given.last is None else ledger.before(given.last)
+    rows = []
+    for entry in ledger.follow(totals):
+        state = spent_by_level(budget, totals) if entry.is_release else None
+        rows.append(
+            (
+                str(entry.sequence),
+                entry.time[:19],
+                mechanism_text(json.loads(entry.mechanism)),
+                str(entry.n_rows),
+                "SEEDED" if entry.seeded else "",
+                *(percent(state[name].share) if state else "" for name in budget.names),
+            )
+        )
+    print(f"{visible(ledger.path)}\n{visible(header.ledger_id)}, ", end="")
+    print(f"opened {visible(header.created[:19])} UTC")
     print(f"protects one {budget.unit} ({budget.relation}); charges {budget.accounting}")
     if budget.accounting == "data_dependent":
         print("These figures depend on the private data: they are sensitive themselves.")
-    spent = states[-1]
+    spent = spent_by_level(budget, totals)
     print()
     print(
         text_table(
@@ -107,54 +124,44 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
             ],
         )
     )
+    for name, each in spent.items():
+        if each.share > 1:
+            print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement says how.")
     print()
-    after = iter(states[1:])
-    rows = []
-    for entry in entries:
-        state = next(after) if entry.is_release else None
-        rows.append(
-            (
-                str(entry.sequence),
-                entry.time[:19],
-                mechanism_text(json.loads(entry.mechanism)),
-                str(entry.n_rows),
-                "SEEDED" if entry.seeded else "",
-                *(percent(state[name].share) if state else "" for name in budget.names),
-            )
-        )
     # What the share was after the entry, level by level: the last row is the table above.
     headings = ("entry", "time (UTC)", "what", "rows", "", *(f"{n} after" for n in budget.names))
     shown = rows if given.last is None else rows[len(rows) - min(given.last, len(rows)) :]
-    if len(shown) < len(rows):
-        print(f"({len(rows) - len(shown)} earlier entries are not shown)")
+    if len(shown) < totals.sequence:
+        print(f"({totals.sequence - len(shown)} earlier entries are not shown)")
     print(text_table(headings, shown))
-    print(f"\n{head.n_entries} entries, head digest {head.digest}")
+    print(f"\n{totals.sequence} entries, head digest {totals.digest}")
 
 
 def _verify(ledger: Ledger, given: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
-    genesis, (head, entries) = ledger.header().digest, ledger.walk()
-    if given.head is not None:
-        digests = [genesis, *(entry.digest for entry in entries)]
-        wanted = given.head.strip().lower()
-        if wanted not in digests:
+    totals = Totals(digest=ledger.genesis)
+    wanted = None if given.head is None else given.head.strip().lower()
+    place = 0 if wanted == totals.digest else None
+    for entry in ledger.follow(totals):
+        if entry.digest == wanted:
+            place = entry.sequence
+    if wanted is not None:
+        if place is None:
             raise LedgerError(
                 f"The ledger {ledger.path!r} is not, or no longer, what the statement was made "
-                f"from: none of its {head.n_entries} entries has the digest {given.head}. Its end "
+                f"from: none of its {totals.sequence} entries has the digest {given.head}. Its end "
                 "was cut off, or it was written anew."
             )
-        place = digests.index(wanted)
-        print(
-            f"the statement's head is entry {place}; {head.n_entries - place} were recorded since"
-        )
-    print(f"ok: {head.n_entries} entries, head digest {head.digest}")
+        since = totals.sequence - place
+        print(f"the statement's head is entry {place}; {since} were recorded since")
+    print(f"ok: {totals.sequence} entries, head digest {totals.digest}")
 
 
 def _replay(ledger: Ledger, given: argparse.Namespace) -> None:
     for name, spent in replay(ledger).items():
         # All digits: whoever adds up elsewhere can compare.
         print(
-            f"{name}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, divergence "
+            f"{visible(name)}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, divergence "
             f"{spent.renyi!r} at order {spent.order!r}, {spent.share:.1%} of its budget, "
             f"{spent.n_rows} rows in {spent.n_releases} releases"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import FunctionType
 from typing import Any
 
@@ -15,3 +16,13 @@ def published(namespace: dict[str, Any]) -> None:
         value = namespace[name]
         if isinstance(value, type | FunctionType):
             value.__module__ = namespace["__name__"]
+
+
+def public_name(kind: type, home: str) -> str:
+    """Return how a class is called in a ledger: by its name if it is the package's own.
+
+    Any other, a subclass of one for example, is called ``"module:name"``.
+    """
+    if kind.__module__ == home and getattr(sys.modules.get(home), kind.__name__, None) is kind:
+        return kind.__name__
+    return f"{kind.__module__}:{kind.__qualname__}"

@@ -12,26 +12,39 @@ WITHHELD = "withheld"
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return aligned columns, with a line under the headings."""
-    # What a ledger holds was written by others: no cell may move the cursor or begin a line.
-    cells = [[_one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in [headings, *cells]) for i in range(len(headings))]
-    lines = [headings, ["-" * width for width in widths], *cells]
+    shown, *cells = [[visible(cell) for cell in row] for row in [headings, *rows]]
+    widths = [max(len(row[i]) for row in [shown, *cells]) for i in range(len(headings))]
+    lines = [shown, ["-" * width for width in widths], *cells]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
 
 
-def _one_line(text: str) -> str:
-    return "".join(each if each.isprintable() else "?" for each in text)
+def visible(text: str) -> str:
+    """Return text on one line, with escapes for what would act instead of being read.
+
+    What a ledger holds was written by others, and so were names of files: none of it may move the
+    cursor, begin a line, change the direction of reading, or fail to be printed. (Controls, marks
+    of direction and lone surrogates are what Python calls not printable.)
+    """
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
+
+
+def html_text(text: str) -> str:
+    """Return text as HTML that shows it."""
+    return escape(visible(text))
 
 
 def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
     """Return a table with escaped cells; `caption` is HTML."""
     titled = f"<caption>{caption}</caption>" if caption else ""
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    head = "".join(f"<th>{html_text(heading)}</th>" for heading in headings)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table>{titled}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

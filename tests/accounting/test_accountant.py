@@ -352,7 +352,7 @@ class Secretive(Gaussian):
     """Describes itself with something that is no plain value."""
 
     def describe(self):
-        return {"mechanism": object()}
+        return {"secret": object()}
 
 
 @pytest.mark.parametrize(
@@ -389,6 +389,29 @@ def test_bad_counts_and_notes_release_nothing(accountant):
 
 
 @pytest.mark.parametrize(
+    "note",
+    [
+        {"priced": "as one plan"},
+        {"classes_learned": "no"},
+        {"split_by": "label"},
+        {"split_by": ["row"]},
+        {"bags_formed_by": 3},
+        {"min_count_promised": "five"},
+        {"people": {"strict": "many"}},
+        {"people": 7},
+        {"people": {"strict": 3}, "individualization": "weighting"},
+        {"people": {"strict": 3}, "individualization": {"variant": "weighting"}},
+        {"people": {"strict": 3}, "individualization": {"variant": []}},
+    ],
+)
+def test_words_of_the_statement_mean_what_they_mean(accountant, note):
+    """It says them of the release, and can't be broken by them."""
+    with pytest.raises(ValueError, match="note.*Call it something else|note.*call it something"):
+        accountant.release(Gaussian(sigma=40), votes(1), note=note)
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [("unit", "user"), ("relation", "swap"), ("accounting", "expected"), ("allow_seeded", "yes")],
 )
@@ -398,11 +421,6 @@ def test_unknown_words(name, value):
 
 
 # Where the noise comes from
-
-
-@pytest.fixture
-def unwarned(monkeypatch):
-    monkeypatch.setattr(random, "_warned", False)
 
 
 def draw(accountant, **kwargs):
@@ -415,7 +433,6 @@ def test_every_release_has_noise_of_its_own(accountant):
     assert not any(entry.seeded for entry in accountant.entries())
 
 
-@pytest.mark.usefixtures("unwarned")
 def test_seeded_noise_repeats_itself_warns_once_and_is_marked(accountant):
     with pytest.warns(PrivacyLeakWarning, match="protects nobody"):
         first = draw(accountant, random_state=0)
@@ -425,9 +442,11 @@ def test_seeded_noise_repeats_itself_warns_once_and_is_marked(accountant):
             np.testing.assert_array_equal(draw(accountant, random_state=seed), first)
     assert all(entry.seeded for entry in accountant.entries())
     assert len(accountant.entries()) == 5
+    # Whoever opens another budget is told again.
+    with pytest.warns(PrivacyLeakWarning, match="protects nobody"):
+        draw(PrivacyAccountant(1.0, 1e-5), random_state=0)
 
 
-@pytest.mark.usefixtures("unwarned")
 def test_seeded_noise_is_refused_on_a_named_ledger(tmp_path):
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "real.ledger")
     with pytest.raises(ValueError, match="allow_seeded=True"):
@@ -440,7 +459,6 @@ def test_seeded_noise_is_refused_on_a_named_ledger(tmp_path):
     assert PrivacyAccountant.open(trial.ledger).allow_seeded
 
 
-@pytest.mark.usefixtures("unwarned")
 def test_where_warnings_are_errors_seeded_noise_releases_nothing(accountant):
     for _ in range(2):
         with warnings.catch_warnings():

@@ -148,7 +148,9 @@ def test_entries_say_what_when_and_at_what_cost(path):
         Thresholded(bit=0.001, vote=0.01), [[3, 1], [0, 1]], scope=scope, note={"classes": "public"}
     )
     (entry,) = accountant.entries()
-    assert entry.mechanism == '{"bit": 0.001, "mechanism": "Thresholded", "vote": 0.01}'
+    assert (
+        entry.mechanism == '{"bit": 0.001, "mechanism": "tests._fakes:Thresholded", "vote": 0.01}'
+    )
     assert (entry.sequence, entry.n_rows, entry.seeded) == (1, 2, False)
     assert (entry.scope_id, entry.scope_epsilon) == (scope.id, 2.0)
     assert entry.note == '{"classes": "public"}'

@@ -77,29 +77,34 @@ def test_entries_have_no_field_for_answers(tmp_path):
     accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])
     (entry,) = export(Ledger.open(tmp_path / "budget.ledger"))["entries"]
     assert set(entry) == {
-        *("sequence", "time", "previous", "digest"),  # its place
+        *("sequence", "time", "previous", "digest", "checkpoint"),  # its place
         *("mechanism", "n_rows", "seeded", "note"),  # what was released
         *("scope_id", "scope_epsilon", "charges"),  # at what cost
     }
     assert set(entry["charges"][0]) == {"group", "delta", "curve"}
 
 
-def test_no_file_is_left_beside_it(tmp_path):
-    """The journal held pages of the ledger, and goes with the commit."""
+def test_what_is_left_beside_it(tmp_path):
+    """The journal held pages of the ledger, and goes with the commit; the mark stays."""
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger")
     accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])
-    assert [Path(each).name for each in tmp_path.iterdir()] == ["budget.ledger"]
+    names = sorted(each.name for each in tmp_path.iterdir())
+    assert names == ["budget.ledger", "budget.ledger.mark"]
+    header, (entry,) = accountant._ledger.header(), accountant.entries()
+    mark = (tmp_path / names[1]).read_text()
+    assert mark == f"secretballot {header.ledger_id} 1 {entry.digest}\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have other permissions here")
-def test_costs_that_are_sensitive_are_for_the_owner_only(tmp_path):
-    before = os.umask(0o022)
+def test_files_are_for_their_owner_only(tmp_path):
+    before = os.umask(0)
     try:
-        PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "worst")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
-            PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "known", accounting="data_dependent")
+        accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger")
+        accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])
+        temporary = PrivacyAccountant(1.0, 1e-5)
+        unnamed = Path(temporary._ledger.path)
     finally:
         os.umask(before)
-    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("worst", "known")]
-    assert modes == [0o644, 0o600]
+    files = [*tmp_path.iterdir(), unnamed, unnamed.with_name(f"{unnamed.name}.mark")]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in files] == [0o600] * 4
+    assert stat.S_IMODE(unnamed.parent.stat().st_mode) == 0o700

@@ -7,8 +7,8 @@ from secretballot._errors import BudgetExceededError, LedgerError, PrivacyLeakWa
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._calibrate import calibrate
-from secretballot.accounting._replay import history as history
 from secretballot.accounting._replay import replay as replay
+from secretballot.accounting._replay import spent_by_level as spent_by_level
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost

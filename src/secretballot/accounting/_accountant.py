@@ -15,9 +15,11 @@ from secretballot._numbers import check_integer
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._calibrate import builder, least_noise, least_noise_of_plan
 from secretballot.accounting._limits import Limits
+from secretballot.accounting._notes import check_note
 from secretballot.accounting._pricing import is_plan, pricing_of
-from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
+from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
+from secretballot.accounting._report import spent_on
 from secretballot.ledger import Budget, Cap, Ledger, LedgerEntry, Scope, budget_levels, to_json
 
 M = TypeVar("M", bound=ReleaseMechanism)
@@ -72,6 +74,8 @@ class PrivacyAccountant(BudgetHandle):
     1.0
     """
 
+    _told_of_seeds = False
+
     def __init__(
         self,
         epsilon: float | Mapping[str, float],
@@ -106,7 +110,10 @@ class PrivacyAccountant(BudgetHandle):
         relation: str | None = None,
         moved: bool = False,
     ) -> PrivacyAccountant:
-        """Continue the budget of an existing ledger, after checking all of its entries.
+        """Continue the budget of an existing ledger.
+
+        Checked are its budget, that it is the original, and the entries after its last checkpoint;
+        ``secretballot ledger verify FILE`` checks all of them.
 
         Parameters
         ----------
@@ -115,9 +122,10 @@ class PrivacyAccountant(BudgetHandle):
         epsilon, delta, unit, relation : default=None
             What the budget is expected to be; None takes what the ledger says.
         moved : bool, default=False
-            A copy is refused: it and the original could spend the budget twice. True continues
-            with it all the same, and records that, where the ledger was moved from another disk
-            or restored, and *the original is gone with nothing spent that is not in this file*.
+            A copy, or a backup that was restored, is refused: it and the original could spend the
+            budget twice. True continues with it all the same, and records that, where the ledger
+            was moved from another disk or restored, and *the original is gone with nothing spent
+            that is not in this file*.
 
         Returns
         -------
@@ -142,6 +150,7 @@ class PrivacyAccountant(BudgetHandle):
                 )
         ledger.settle(moved=moved)
         _warn_data_dependent(budget)
+        _warn_overspent(ledger)
         accountant = cls.__new__(cls)
         accountant._ledger = ledger
         return accountant
@@ -171,10 +180,12 @@ class PrivacyAccountant(BudgetHandle):
             None: a cryptographic generator. Anything else is reproducible and protects nobody: it
             is for tests, warns, and is refused on a named ledger without `allow_seeded`.
         scope : Scope, default=None
-            A part of the run with a cap of its own.
+            A part of the run with a cap of its own: one fit. Without it the release is a fit of its
+            own (which matters where parts of a level pay apart, as in `RoundRobin`).
         note : dict, default=None
             Public facts about this release to keep with it in the ledger, such as an assumption
-            that the guarantee rests on.
+            that the guarantee rests on. Words that the privacy statement reads, such as
+            ``"split_by"``, must mean what they mean there.
 
         Returns
         -------
@@ -192,8 +203,8 @@ class PrivacyAccountant(BudgetHandle):
         check_mechanism(mechanism, budget.relation)
         votes = mechanism.check_counts(counts)
         n_rows = len(votes)
-        description = to_json(mechanism.describe(), "mechanism.describe()")
-        to_json(dict(note or {}), "note")  # refused before anything is drawn
+        description = to_json(describe(mechanism), "mechanism.describe()")
+        told = check_note(note)  # refused before anything is drawn
         limits = self._limits(scope)
         seeded = self._check_random_state(random_state)
         if not n_rows:
@@ -203,10 +214,10 @@ class PrivacyAccountant(BudgetHandle):
         n_columns = votes.shape[1] if votes.ndim > 1 else None
         pricing = pricing_of(budget, limits, mechanism, n_rows, n_columns, known)
         # Refusing before anything is drawn is only a courtesy; what counts is checked below.
-        pricing.admit_first(self._ledger.totals())
+        pricing.admit_first(self._ledger.totals(limits.scope_id))
 
         if seeded:
-            warn_seeded()
+            self._warn_seeded()
         outcome = np.asarray(mechanism.sample(votes, noise_generator(random_state)))
         if len(outcome) != n_rows:
             raise RuntimeError(
@@ -215,7 +226,7 @@ class PrivacyAccountant(BudgetHandle):
             )
         pricing.settle(outcome)
 
-        with self._ledger.transaction() as transaction:
+        with self._ledger.transaction(limits.scope_id) as transaction:
             begun, charges = pricing.charge(transaction.totals)
             transaction.append(
                 LedgerEntry(
@@ -224,7 +235,7 @@ class PrivacyAccountant(BudgetHandle):
                     scope_id=scope.id if scope else None,
                     scope_epsilon=scope.epsilon if scope else None,
                     seeded=seeded,
-                    note=to_json({**(note or {}), **pricing.note}, "note"),
+                    note=to_json({**told, **pricing.note}, "note"),
                     charges=charges,
                 )
             )
@@ -232,7 +243,11 @@ class PrivacyAccountant(BudgetHandle):
         return outcome[:begun].copy()
 
     def scope(self, epsilon: Cap = None) -> Scope:
-        """Return a new part of a run that may spend at most `epsilon` on its own.
+        """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
+
+        Where parts of a level take turns (`RoundRobin`), each part is the same people in all
+        releases of a scope, and the level pays what the dearest part does. In another scope they
+        are other people, and what scopes cost adds up.
 
         Parameters
         ----------
@@ -285,7 +300,8 @@ class PrivacyAccountant(BudgetHandle):
         relation = self._ledger.budget.relation
         check_integer("n_queries", n_queries)
         times = int(n_queries)
-        limits, totals = self._limits(scope), self._ledger.totals()
+        limits = self._limits(scope)
+        totals = self._ledger.totals(limits.scope_id)
         limits.check_room(totals)
 
         sample = builder(make)(1.0)
@@ -311,6 +327,13 @@ class PrivacyAccountant(BudgetHandle):
             )
         return Limits(self._ledger.budget, scope)
 
+    def _warn_seeded(self) -> None:
+        """Say once for each accountant that reproducible noise protects nobody."""
+        if not self._told_of_seeds:
+            warn_seeded()
+            # Not before: where warnings are errors, every seeded release has to fail alike.
+            self._told_of_seeds = True
+
     def _check_random_state(self, random_state: Any) -> bool:
         seeded = is_seeded(random_state)
         if seeded and not self.allow_seeded and self.ledger is not None:
@@ -331,3 +354,19 @@ def _warn_data_dependent(budget: Budget) -> None:
             PrivacyLeakWarning,
             stacklevel=3,
         )
+
+
+def _warn_overspent(ledger: Ledger) -> None:
+    totals = ledger.totals()
+    for level in ledger.budget.levels:
+        spent = spent_on(level, totals)
+        if spent.share > 1:
+            warnings.warn(
+                f"the ledger {ledger.path!r} has overspent: {spent.share:.1%} of the budget of "
+                f"{level.name!r} is gone. Parts of a level are other people in every fit, and a "
+                "version before this one let each of them pay anew. Nothing more is released for "
+                f"that level; what was released amounts to an epsilon of {spent.epsilon:.4g} "
+                f"instead of {level.epsilon:g}, and the statement says so.",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )

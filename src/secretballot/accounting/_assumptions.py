@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from secretballot.ledger import Budget, LedgerEntry
+from secretballot.accounting._notes import VARIANTS
+from secretballot.accounting._protocol import foreign_names
+from secretballot.accounting._released import Released
+from secretballot.ledger import Budget
 
 UNITS = {
     "row": "one row of the private data",
@@ -43,16 +44,27 @@ _ALWAYS = (
 )
 
 
-def assumptions(budget: Budget, entries: Sequence[LedgerEntry]) -> tuple[str, ...]:
-    """Return one sentence or two per assumption."""
-    releases = [entry for entry in entries if entry.is_release]
+def assumptions(
+    budget: Budget, released: Sequence[Released], n_moves: int, overspent: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Return one sentence or two per assumption; `overspent` has the shares of such levels."""
     return (
+        *_overspent(overspent),
         _ABOUT_UNITS[budget.unit],
         *_composition(budget),
-        *_declared(releases),
+        *_declared(released),
         *_ALWAYS,
-        *_moved(len(entries) - len(releases)),
+        *_moved(n_moves),
     )
+
+
+def _overspent(shares: Mapping[str, float]) -> Iterator[str]:
+    for level, share in shares.items():
+        yield (
+            f"THE BUDGET OF {level!r} IS OVERSPENT ({share:.1%}): a version with a fault let parts "
+            "of a level, which take turns, pay anew in every fit, though they are other people "
+            "there. For that level the guarantee above does not hold; epsilon so far is a reading."
+        )
 
 
 def _moved(times: int) -> Iterator[str]:
@@ -80,67 +92,72 @@ def _composition(budget: Budget) -> Iterator[str]:
         )
 
 
-def _declared(entries: Sequence[LedgerEntry]) -> Iterator[str]:
-    if not entries:
+def _declared(released: Sequence[Released]) -> Iterator[str]:
+    if not released:
         return
-    notes = [json.loads(entry.note) for entry in entries]
-    learned = _saying(notes, "classes_learned", True)
-    if learned:
-        yield (
-            f"In {_of(learned, entries)} the set of classes was learned from private labels and "
-            "released exactly, outside the guarantee."
-        )
-    named = _saying(notes, "classes_learned", False)
-    if named:
-        yield f"In {_of(named, entries)} the set of classes was named beforehand, and is public."
-    pooled = sum("categories_learned" in note for note in notes)
-    if pooled:
-        yield (
-            f"In {_of(pooled, entries)} the categories of some columns were read off the private "
-            "table, and could show in the codes that all teachers saw, outside the guarantee."
-        )
-    planned = _saying(notes, "priced", "as one plan")
-    if planned:
-        yield (
-            f"In {_of(planned, entries)} all rows were one plan, fixed before anything was drawn, "
-            "and cost the pair (epsilon, delta) of its exact worst case, whatever was released."
-        )
+    for where, sentence in (
+        (
+            [each.told.get("classes_learned") is True for each in released],
+            "In {} the set of classes was learned from private labels and released exactly, "
+            "outside the guarantee.",
+        ),
+        (
+            [each.told.get("classes_learned") is False for each in released],
+            "In {} the set of classes was named beforehand, and is public.",
+        ),
+        (
+            ["categories_learned" in each.told for each in released],
+            "In {} the categories of some columns were read off the private table, and could show "
+            "in the codes that all teachers saw, outside the guarantee.",
+        ),
+        (
+            ["priced" in each.told for each in released],
+            "In {} all rows were one plan, fixed before anything was drawn, and cost the pair "
+            "(epsilon, delta) of its exact worst case, whatever was released.",
+        ),
+    ):
+        if any(where):
+            yield sentence.format(_of(released, where))
     for split, sentence in _ABOUT_SPLITS.items():
-        if _saying(notes, "split_by", split):
+        if any(each.told.get("split_by") == split for each in released):
             yield sentence
-    yield from _declared_of_levels(notes)
-    yield from _declared_of_bags(notes, entries)
-    seeded = sum(entry.seeded for entry in entries)
-    if seeded:
+    yield from _declared_of_levels(released)
+    yield from _declared_of_bags(released)
+    yield from _foreign(released)
+    seeded = [each.seeded for each in released]
+    if any(seeded):
         yield (
-            f"IN {_of(seeded, entries).upper()} THE NOISE WAS REPRODUCIBLE (A SEED): WHOEVER KNOWS "
-            "THE SEED CAN SUBTRACT IT. The guarantee does not hold for what was released there."
+            f"IN {_of(released, seeded).upper()} THE NOISE WAS REPRODUCIBLE (A SEED): WHOEVER "
+            "KNOWS THE SEED CAN SUBTRACT IT. The guarantee does not hold for what was released "
+            "there."
         )
     else:
         yield "All noise came from a cryptographic generator, and none of it was kept."
 
 
+def _foreign(released: Sequence[Released]) -> Iterator[str]:
+    names = sorted({name for each in released for name in foreign_names(each.mechanism)})
+    if names:
+        where = [any(foreign_names(each.mechanism)) for each in released]
+        yield (
+            f"In {_of(released, where)} the mechanism was not one of the library's: "
+            f"{', '.join(names)}. The proof of what it costs is its author's."
+        )
+
+
 _SHARES_OF_LEVELS = {
-    "upsampling": (
-        "copies",
-        "Rows were with as many teachers as their level earned ({each} teachers), and noise and "
-        "threshold grew with their number.",
-    ),
-    "weighting": (
-        "teachers",
-        "Each teacher had rows of one level, or of a level and looser ones that were too small for "
-        "a teacher ({each} teachers), and its ballot the weight of that level.",
-    ),
-    "vanishing": (
-        "turns",
-        "Each teacher had rows of one level, or of a level and looser ones that were too small for "
-        "a teacher, and voted in turns decided beforehand ({each} of the votes).",
-    ),
+    "upsampling": "Rows were with as many teachers as their level earned ({each} teachers), and "
+    "noise and threshold grew with their number.",
+    "weighting": "Each teacher had rows of one level, or of a level and looser ones that were too "
+    "small for a teacher ({each} teachers), and its ballot the weight of that level.",
+    "vanishing": "Each teacher had rows of one level, or of a level and looser ones that were too "
+    "small for a teacher, and voted in turns decided beforehand ({each} of the votes).",
 }
 
 
-def _declared_of_levels(notes: list[dict[str, Any]]) -> Iterator[str]:
-    told = [(note["people"], note["individualization"]) for note in notes if "people" in note]
+def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
+    notes = [each.told for each in released]
+    told = [(note["people"], note.get("individualization")) for note in notes if "people" in note]
     if not told:
         return
     yield (
@@ -153,36 +170,34 @@ def _declared_of_levels(notes: list[dict[str, Any]]) -> Iterator[str]:
         counted = ", ".join(f"{count} of {level!r}" for level, count in people.items())
         sentence = f"Votes were cast for {counted}. "
         if plan:
-            name, explained = _SHARES_OF_LEVELS[plan["variant"]]
-            each = ", ".join(f"{level!r}: {share}" for level, share in plan[name].items())
-            sentence += explained.format(each=each)
+            shares = plan[VARIANTS[plan["variant"]]]
+            each = ", ".join(f"{level!r}: {share}" for level, share in shares.items())
+            sentence += _SHARES_OF_LEVELS[plan["variant"]].format(each=each)
         else:
             sentence += "All contributed alike, whatever their level."
         sentences.append(sentence)
     yield from dict.fromkeys(sentences)
 
 
-def _declared_of_bags(notes: list[dict[str, Any]], entries: Sequence[LedgerEntry]) -> Iterator[str]:
-    by_label = _saying(notes, "bags_formed_by", "label")
-    if by_label:
+def _declared_of_bags(released: Sequence[Released]) -> Iterator[str]:
+    by_label = [each.told.get("bags_formed_by") == "label" for each in released]
+    if any(by_label):
         yield (
-            f"IN {_of(by_label, entries).upper()} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES "
+            f"IN {_of(released, by_label).upper()} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES "
             "THE LABELS AWAY. The guarantee covers the published proportions only."
         )
-    for least in sorted({note.get("min_count_promised", 0) for note in notes} - {0}):
-        promised = _saying(notes, "min_count_promised", least)
+    for least in sorted({each.told.get("min_count_promised", 0) for each in released} - {0}):
+        promised = [each.told.get("min_count_promised") == least for each in released]
         yield (
-            f"In {_of(promised, entries)} every bag was promised to hold at least {least} of each "
+            f"In {_of(released, promised)} every bag was promised to hold at least {least} of each "
             "class. The guarantee is between data that keep the promise, and a bag that was "
             "refused for breaking it is known to have broken it."
         )
 
 
-def _saying(notes: list[dict[str, Any]], key: str, value: object) -> int:
-    return sum(note.get(key) == value for note in notes)
-
-
-def _of(count: int, entries: Sequence[LedgerEntry]) -> str:
-    if count == len(entries):
+def _of(released: Sequence[Released], where: Sequence[bool]) -> str:
+    count = sum(each.n_releases for each, there in zip(released, where, strict=True) if there)
+    total = sum(each.n_releases for each in released)
+    if count == total:
         return "all releases" if count > 1 else "the one release"
-    return f"{count} of {len(entries)} releases"
+    return f"{count} of {total} releases"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 from secretballot._errors import LedgerError
-from secretballot.accounting._replay import history
+from secretballot.accounting._replay import history, spent_by_level
 from secretballot.accounting._report import (
     PrivacyRemaining,
     PrivacySpent,
     as_html,
     as_text,
     remaining_for,
-    spent_on,
 )
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.ledger import ONLY_LEVEL, Ledger, LedgerEntry, LevelBudget
@@ -42,7 +41,7 @@ class BudgetHandle:
 
     def history(self) -> list[dict[str, PrivacySpent]]:
         """Return what had been spent before the first release and after each, by level."""
-        return history(self._ledger.budget, self._ledger.entries())
+        return history(self._ledger)
 
     def statement(self) -> PrivacyStatement:
         """Return what a data owner signs, with all entries of the ledger checked."""
@@ -89,8 +88,7 @@ class BudgetHandle:
         return self._ledger.budget.allow_seeded
 
     def _spent_by_level(self) -> dict[str, PrivacySpent]:
-        totals = self._ledger.totals()
-        return {level.name: spent_on(level, totals) for level in self._ledger.budget.levels}
+        return spent_by_level(self._ledger.budget, self._ledger.totals())
 
     def _spent_or_none(self) -> dict[str, PrivacySpent] | None:
         try:

@@ -28,19 +28,30 @@ class Limits:
         """The names of the budget's levels."""
         return self._budget.names
 
+    @property
+    def scope_id(self) -> str | None:
+        """The scope that has to be in the totals."""
+        return None if self._scope is None else self._scope.id
+
     def _gates_and_spent(self, totals: Totals) -> Iterator[tuple[Gate, Costs]]:
+        seen = totals.seen_from(self.scope_id)
         for gate in self._gates:
-            yield gate, totals.charges
-        if self._scope is None:
-            return
-        recorded = totals.scope_epsilon.get(self._scope.id, self._scope.epsilon)
-        if recorded != self._scope.epsilon:
-            raise ValueError(
-                f"scope={self._scope!r} is in the ledger with epsilon={recorded!r}; a scope's cap "
-                "is fixed by its first release. Make another one with accountant.scope(epsilon)."
-            )
+            yield gate, seen
+        within = self._spent_in_scope(totals)
         for gate in self._scope_gates:
-            yield gate, totals.scopes.get(self._scope.id, {})
+            yield gate, within
+
+    def _spent_in_scope(self, totals: Totals) -> Costs:
+        if self._scope is None or self._scope.id not in totals.scopes:
+            return {}
+        recorded = totals.scopes[self._scope.id]
+        if recorded.epsilon != self._scope.epsilon:
+            raise ValueError(
+                f"scope={self._scope!r} is in the ledger with epsilon={recorded.epsilon!r}; a "
+                "scope's cap is fixed by its first release. Make another one with "
+                "accountant.scope(epsilon)."
+            )
+        return recorded.charges
 
     def _of(self, gate: Gate) -> str:
         where = "of this scope" if gate in self._scope_gates else "of the budget"
@@ -110,14 +121,14 @@ class Limits:
 
         A scope that is capped at a share of a level's epsilon has that share of its delta.
         """
-        left = {}
+        left, within = {}, self._spent_in_scope(totals)
         for level in self._budget.levels:
             spent = level_cost(totals.charges, level.name)
             epsilon = level.epsilon - float(spent.at(math.inf))
             delta = level.delta - float(spent.delta)
             cap = None if self._scope is None else self._scope.cap(level.name)
             if self._scope is not None and cap is not None and cap < level.epsilon:
-                used = level_cost(totals.scopes.get(self._scope.id, {}), level.name)
+                used = level_cost(within, level.name)
                 epsilon = min(epsilon, cap - float(used.at(math.inf)))
                 share = cap / level.epsilon
                 delta = min(delta, share * level.delta - float(used.delta))

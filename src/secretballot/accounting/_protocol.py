@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._public import public_name
 from secretballot.divergences import Costs
 
 
@@ -14,8 +16,8 @@ class ReleaseMechanism(Protocol):
     """How counts become a private answer, and what that costs.
 
     Costs are keyed by group: `EVERYONE`, a level of the budget, or ``"level/member"`` for a part
-    of a level that is charged on its own. A level has spent what was charged to everyone and to
-    itself, plus the largest charge of its members.
+    of a level that is charged on its own. In one fit (a scope) a level has spent what was charged
+    to everyone and to itself, plus the largest charge of its members; fits add up.
     """
 
     relations: ClassVar[frozenset[str]]
@@ -43,6 +45,22 @@ class ReleaseMechanism(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Return the public parameters, for the ledger."""
+
+
+def describe(mechanism: ReleaseMechanism) -> dict[str, Any]:
+    """Return a mechanism's public parameters under the name of its class, whatever it says."""
+    name = public_name(type(mechanism), "secretballot.mechanisms")
+    return {**mechanism.describe(), "mechanism": name}
+
+
+def foreign_names(description: Any) -> Iterator[str]:
+    """Yield the classes in a recorded description that are not the library's."""
+    if isinstance(description, dict):
+        for key, value in description.items():
+            if key == "mechanism" and isinstance(value, str) and ":" in value:
+                yield value
+            else:
+                yield from foreign_names(value)
 
 
 _MEMBERS = (

@@ -11,8 +11,6 @@ import numpy as np
 
 from secretballot._errors import PrivacyLeakWarning
 
-_warned = False
-
 
 def is_seeded(random_state: Any) -> bool:
     """Whether the noise would be reproducible; ValueError if it is no source of noise."""
@@ -46,15 +44,10 @@ def noise_generator(random_state: Any = None) -> np.random.Generator:
 
 
 def warn_seeded() -> None:
-    """Say once per process that reproducible noise protects nobody."""
-    global _warned
-    if _warned:
-        return
+    """Say that reproducible noise protects nobody."""
     warnings.warn(
         "Noise drawn with random_state is reproducible and protects nobody: whoever knows the "
         "seed can subtract it. It is for tests and examples; leave random_state=None to protect.",
         PrivacyLeakWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
-    # Not before: where warnings are errors, every seeded release has to fail alike.
-    _warned = True

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 
-from secretballot._tables import html_table
+from secretballot._tables import html_table, html_text
 from secretballot.divergences import RenyiCost, level_cost
 from secretballot.ledger import Budget, LevelBudget, Totals
+
+#: What sums in another order than the gate's may differ by.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +27,8 @@ class PrivacySpent:
     delta : float
         The delta of the reading, the budget's.
     share : float
-        Share of the budget that is used up, between 0 and 1.
+        Share of the budget that is used up, between 0 and 1. (Above 1 for a ledger that a version
+        with a fault let overspend.)
     order : float
         The Renyi order at which the budget gates.
     renyi : float
@@ -81,11 +84,12 @@ def spent_on(level: LevelBudget, totals: Totals) -> PrivacySpent:
     shares = [renyi / level.renyi]
     if approximate:
         shares.append(approximate / level.approximation_delta)
+    share = max(shares)
     return PrivacySpent(
         level=level.name,
         epsilon=float(cost.epsilon(level.delta)),
         delta=level.delta,
-        share=min(max(shares), 1.0),
+        share=share if share > 1 + ROUNDING else min(share, 1.0),
         order=level.order,
         renyi=renyi,
         n_releases=totals.n_releases,
@@ -99,7 +103,7 @@ def remaining_for(level: LevelBudget, totals: Totals) -> PrivacyRemaining:
     spent = spent_on(level, totals)
     return PrivacyRemaining(
         level=level.name,
-        share=1 - spent.share,
+        share=max(1 - spent.share, 0.0),
         renyi=max(level.renyi - spent.renyi, 0.0),
         order=level.order,
         delta=max(level.approximation_delta - float(spent.cost.delta), 0.0),
@@ -118,7 +122,7 @@ def as_html(budget: Budget, spent: Mapping[str, PrivacySpent] | None, ledger: st
     return html_table(
         headings,
         [_cells(level, spent or {}) for level in budget.levels],
-        f"{escape(caption)}<br>{escape(f'ledger: {ledger}')}",
+        f"{html_text(caption)}<br>{html_text(f'ledger: {ledger}')}",
     )
 
 

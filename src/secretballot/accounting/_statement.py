@@ -6,21 +6,22 @@ import json
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from html import escape
-from itertools import groupby
 from typing import Any
 
 from secretballot._tables import (
     WITHHELD,
     html_table,
+    html_text,
     mechanism_text,
     percent,
     plain_number,
     text_table,
+    visible,
 )
 from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
-from secretballot.accounting._replay import history
-from secretballot.ledger import Ledger, LedgerEntry
+from secretballot.accounting._released import released
+from secretballot.accounting._replay import spent_by_level
+from secretballot.ledger import Ledger, Totals
 
 _LEVELS = ("level", "epsilon", "delta", "Renyi order", "share spent", "epsilon so far")
 _RELEASED = ("what", "rows", "releases", "first", "last", "noise")
@@ -52,9 +53,9 @@ class PrivacyStatement:
     n_entries : int
         How many entries the ledger had.
     head : str or None
-        The digest of the last: it stands for all of them, and ``python -m secretballot ledger
-        verify FILE --head DIGEST`` checks it. None if accounting is data dependent, where it could
-        confirm a guess.
+        The digest of the last: it stands for all of them, and ``secretballot ledger verify FILE
+        --head DIGEST`` checks it. None if accounting is data dependent, where it could confirm a
+        guess.
 
     Examples
     --------
@@ -83,12 +84,12 @@ class PrivacyStatement:
     @classmethod
     def of(cls, ledger: Ledger) -> PrivacyStatement:
         """Read a ledger, check it, and state what it holds."""
-        header = ledger.header()
-        head, entries = ledger.walk()
+        header, totals = ledger.header(), Totals(digest=ledger.genesis)
+        kinds = released(entry for entry in ledger.follow(totals) if entry.is_release)
         budget = header.budget
         sensitive = budget.accounting == "data_dependent"
-        spent = history(budget, entries)[-1]
-        releases = [entry for entry in entries if entry.is_release]
+        spent = spent_by_level(budget, totals)
+        overspent = {name: each.share for name, each in spent.items() if each.share > 1}
         return cls(
             unit=budget.unit,
             relation=budget.relation,
@@ -105,13 +106,24 @@ class PrivacyStatement:
                 }
                 for level in budget.levels
             ),
-            released=_summarized(releases, sensitive),
-            assumptions=assumptions(budget, entries),
+            released=tuple(
+                {
+                    "mechanism": kind.mechanism,
+                    "note": kind.note,
+                    "seeded": kind.seeded,
+                    "n_releases": kind.n_releases,
+                    "n_rows": None if sensitive else kind.n_rows,
+                    "first": kind.first,
+                    "last": kind.last,
+                }
+                for kind in kinds
+            ),
+            assumptions=assumptions(budget, kinds, totals.sequence - totals.n_releases, overspent),
             ledger_id=header.ledger_id,
             created=header.created,
             library_version=header.library_version,
-            n_entries=head.n_entries,
-            head=None if sensitive else head.digest,
+            n_entries=totals.sequence,
+            head=None if sensitive else totals.digest,
         )
 
     @classmethod
@@ -132,14 +144,14 @@ class PrivacyStatement:
 
     def to_html(self) -> str:
         """Return a fragment of HTML, escaped."""
-        listed = "".join(f"<li>{escape(each)}</li>" for each in self.assumptions)
-        facts = "".join(f"<p>{escape(each)}</p>" for each in self._ledger_lines())
+        listed = "".join(f"<li>{html_text(each)}</li>" for each in self.assumptions)
+        facts = "".join(f"<p>{html_text(each)}</p>" for each in self._ledger_lines())
         return (
-            f"<section><h2>Privacy statement</h2><p>{escape(self._promise())}</p>"
+            f"<section><h2>Privacy statement</h2><p>{html_text(self._promise())}</p>"
             f"{html_table(_LEVELS, self._level_cells())}<h3>Released so far</h3>"
             f"{html_table(_RELEASED, self._released_cells())}"
             f"<h3>What this rests on</h3><ul>{listed}</ul><h3>Ledger</h3>{facts}"
-            f"<p>{escape(_SIGNATURE)}</p></section>"
+            f"<p>{html_text(_SIGNATURE)}</p></section>"
         )
 
     def __str__(self) -> str:
@@ -159,7 +171,8 @@ class PrivacyStatement:
 
     def __repr__(self) -> str:
         epsilons = ", ".join(
-            f"{each['epsilon']:g}" + (f" ({each['level']})" if len(self.levels) > 1 else "")
+            f"{each['epsilon']:g}"
+            + (f" ({visible(each['level'])})" if len(self.levels) > 1 else "")
             for each in self.levels
         )
         releases = sum(each["n_releases"] for each in self.released)
@@ -213,8 +226,8 @@ class PrivacyStatement:
             f"{self.n_entries} entries, head digest {self.head or WITHHELD}",
         ]
         if self.head:
-            lines.append(f"To check: python -m secretballot ledger verify FILE --head {self.head}")
-        return lines
+            lines.append(f"To check: secretballot ledger verify FILE --head {self.head}")
+        return [visible(line) for line in lines]
 
 
 _SIGNATURE = "Signed (data owner): ______________________   Date: ______________"
@@ -222,25 +235,4 @@ _SIGNATURE = "Signed (data owner): ______________________   Date: ______________
 
 def _wrapped(sentence: str, *, bullet: bool = False) -> str:
     first, rest = ("- ", "  ") if bullet else ("", "")
-    return textwrap.fill(sentence, 79, initial_indent=first, subsequent_indent=rest)
-
-
-def _summarized(entries: list[LedgerEntry], sensitive: bool) -> tuple[dict[str, Any], ...]:
-    """Put alike releases together, in the order in which they began."""
-
-    def kind(entry: LedgerEntry) -> tuple[str, str, bool]:
-        return entry.mechanism, entry.note, entry.seeded
-
-    groups = [list(group) for _, group in groupby(sorted(entries, key=kind), kind)]
-    return tuple(
-        {
-            "mechanism": json.loads(group[0].mechanism),
-            "note": json.loads(group[0].note),
-            "seeded": group[0].seeded,
-            "n_releases": len(group),
-            "n_rows": None if sensitive else sum(entry.n_rows for entry in group),
-            "first": group[0].time,
-            "last": group[-1].time,
-        }
-        for group in sorted(groups, key=lambda group: group[0].sequence)
-    )
+    return textwrap.fill(visible(sentence), 79, initial_indent=first, subsequent_indent=rest)

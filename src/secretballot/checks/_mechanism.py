@@ -85,7 +85,8 @@ def check_is_an_immutable_description(example: MechanismExample) -> None:
             continue
         raise AssertionError(f"{name} can be changed after the mechanism was made")
     described = json.loads(json.dumps(mechanism.describe()))
-    assert described["mechanism"] == type(mechanism).__name__, "describe() names the mechanism"
+    name = described["mechanism"].rpartition(":")[2]
+    assert name == type(mechanism).__qualname__, "describe() names the mechanism"
     assert set(parameters) <= set(described), "describe() tells every parameter"
 
 

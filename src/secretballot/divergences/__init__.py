@@ -16,6 +16,7 @@ from secretballot.divergences._groups import (
     MEMBER_SEPARATOR,
     Costs,
     check_groups,
+    dearest,
     is_member,
     level_cost,
     split_group,
@@ -32,7 +33,7 @@ from secretballot.divergences._law import (
     realised_cost,
     worst_case_cost,
 )
-from secretballot.divergences._orders import ORDERS, Floats, order_index
+from secretballot.divergences._orders import ORDERS, Floats, grid_order, order_index, same_orders
 from secretballot.divergences._profile import Profile, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._worst_max_search import three_outcomes
@@ -57,6 +58,7 @@ __all__ = [
     "best_order",
     "check_bound",
     "check_groups",
+    "dearest",
     "dirichlet_delta",
     "dirichlet_renyi",
     "dirichlet_tail",
@@ -65,6 +67,7 @@ __all__ = [
     "gaussian_bound",
     "gaussian_budget",
     "gaussian_delta",
+    "grid_order",
     "is_member",
     "laplace_delta",
     "laplace_renyi",
@@ -75,6 +78,7 @@ __all__ = [
     "pure_cost",
     "renyi_budget",
     "renyi_divergence",
+    "same_orders",
     "sharpest",
     "worst_case_cost",
     "split_group",

@@ -24,7 +24,13 @@ def split_group(group: str) -> tuple[str, str]:
 
 def check_groups(groups: Iterable[str], levels: Collection[str], source: str) -> None:
     """Refuse costs of levels that the budget doesn't have, or that forget one it has."""
-    charged = {split_group(group)[0] for group in groups}
+    named = list(groups)
+    charged = {split_group(group)[0] for group in named}
+    if any(is_member(group, EVERYONE) for group in named):
+        raise ValueError(
+            f"{source} charges a part of {EVERYONE!r}, which stands for all levels alike; only a "
+            "level has parts."
+        )
     unknown = sorted(charged - {EVERYONE, *levels})
     if unknown:
         raise ValueError(
@@ -40,13 +46,22 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
 
 
 def level_cost(charges: Costs, level: str) -> RenyiCost:
-    """Return what a level has spent: its own and everyone's charges, and its dearest member's."""
+    """Return what a level pays in one fit: everyone's charges, its own, and its dearest member's.
+
+    Fits add up: a member is other people in each of them.
+    """
     total = RenyiCost.zero()
     for group in (EVERYONE, level):
         if group in charges:
             total = total + charges[group]
+    members = dearest(charges, level)
+    return total if members is None else total + members
+
+
+def dearest(charges: Costs, level: str) -> RenyiCost | None:
+    """Return the most, order by order, that a member of a level pays; None if it has none."""
     members = [cost for group, cost in charges.items() if is_member(group, level)]
-    return total + reduce(RenyiCost.parallel, members) if members else total
+    return reduce(RenyiCost.parallel, members) if members else None
 
 
 def is_member(group: str, level: str) -> bool:

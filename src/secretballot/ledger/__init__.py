@@ -4,10 +4,11 @@ It knows costs; which of them a budget allows is not its business.
 """
 
 from secretballot.ledger._budget import ONLY_LEVEL, Budget, Cap, LevelBudget, Scope, budget_levels
-from secretballot.ledger._entry import LedgerEntry, Totals, to_json
+from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
-from secretballot.ledger._format import Header
+from secretballot.ledger._header import Header
 from secretballot.ledger._ledger import Head, Ledger
+from secretballot.ledger._totals import Totals
 
 __all__ = [
     "Budget",

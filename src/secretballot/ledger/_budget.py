@@ -15,7 +15,7 @@ from secretballot.divergences import (
     ORDERS,
     best_order,
     gate_budget,
-    order_index,
+    grid_order,
     renyi_budget,
 )
 
@@ -25,6 +25,13 @@ ONLY_LEVEL = "everyone"
 UNITS = ("row", "owner", "label", "voter")
 RELATIONS = ("replace", "add_remove")
 ACCOUNTING = ("worst_case", "data_dependent")
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a string that a file can hold, and not empty."""
+    if not isinstance(value, str) or not value:
+        return False
+    return not any("\ud800" <= each <= "\udfff" for each in value)  # surrogates stand for bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +101,7 @@ def budget_levels(
         gate = as_float(order)
         if math.isnan(gate):
             raise ValueError(f"order={order!r} must be None or a Renyi order (a number, or inf).")
-        order_index(gate)
-        order = gate
+        order = grid_order(gate)
     basic = order is not None and math.isinf(order)
     total, share = as_float(delta), as_float(approximation_delta)
     if not (0 < total < 1 or (basic and total == 0)):
@@ -116,7 +122,7 @@ def budget_levels(
     check_number("epsilon", epsilon, above=0, per_level=True)
     amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
     for name in amounts:
-        if not isinstance(name, str) or not name or MEMBER_SEPARATOR in name or name == EVERYONE:
+        if not is_text(name) or MEMBER_SEPARATOR in name or name == EVERYONE:
             raise ValueError(
                 f"epsilon has a level called {name!r}; the name of a level is a non-empty string "
                 f"without {MEMBER_SEPARATOR!r}, other than {EVERYONE!r}."
@@ -174,6 +180,10 @@ Cap = float | Mapping[str, float] | None
 class Scope:
     """A part of a run that may spend no more than its own epsilon; from `PrivacyAccountant.scope`.
 
+    A scope is one fit. Parts of a level (``"level/part"``) are the same people in all releases of
+    a scope, which pay what the dearest part does; in every other scope they are other people, and
+    what scopes cost adds up.
+
     Attributes
     ----------
     id : str
@@ -188,6 +198,10 @@ class Scope:
     id: str
     epsilon: Cap
     ledger: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        if not is_text(self.id):
+            raise ValueError(f"id={self.id!r} of a scope must be a non-empty string.")
 
     @classmethod
     def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:

@@ -1,17 +1,16 @@
-"""What a ledger holds: entries, each bound to all before it by a digest, and their totals."""
+"""One release as the ledger holds it, bound to all before it by a digest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from secretballot._errors import LedgerError
-from secretballot.divergences import RenyiCost
+from secretballot.divergences import Costs, RenyiCost
 from secretballot.ledger._budget import Budget, Cap
 
 
@@ -36,15 +35,27 @@ def curve_bytes(cost: RenyiCost) -> bytes:
     return np.ascontiguousarray(cost.curve, dtype="<f8").tobytes()
 
 
-def _digest(content: Any) -> str:
-    # Every value is text or an integer by now: floats as hexadecimal, so that no digit is lost.
+def digest_of(content: Any) -> str:
+    """Return the SHA-256 of values that are text or integers by now.
+
+    Floats come as hexadecimal, so that no digit is lost.
+    """
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
 
 
-def _cap_digits(cap: Cap) -> Any:
+def cap_digits(cap: Cap) -> Any:
+    """Return the cap of a scope for a digest."""
     if isinstance(cap, Mapping):
         return [[level, float(each).hex()] for level, each in sorted(cap.items())]
     return None if cap is None else float(cap).hex()
+
+
+def charge_digits(charges: Costs) -> Any:
+    """Return costs per group for a digest."""
+    return [
+        [group, float(cost.delta).hex(), curve_bytes(cost).hex()]
+        for group, cost in sorted(charges.items())
+    ]
 
 
 def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> str:
@@ -66,7 +77,7 @@ def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> st
         for level in budget.levels
     ]
     fixed = [budget.unit, budget.relation, budget.accounting, int(budget.allow_seeded)]
-    return _digest(["secretballot ledger", list(identity), fixed, levels, orders.hex()])
+    return digest_of(["secretballot ledger", list(identity), fixed, levels, orders.hex()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +104,8 @@ class LedgerEntry:
         What the caller declared about the release, JSON.
     charges : dict of str to RenyiCost
         Cost per group.
+    checkpoint : str or None
+        Every now and then: the digest of the sums over all entries up to this one.
     previous, digest : str
         The hash chain.
     """
@@ -106,6 +119,7 @@ class LedgerEntry:
     seeded: bool
     note: str = "{}"
     charges: Mapping[str, RenyiCost]
+    checkpoint: str | None = None
     previous: str = ""
     digest: str = ""
 
@@ -134,70 +148,16 @@ class LedgerEntry:
 
     def expected_digest(self) -> str:
         """Digest of everything the entry says, its place and its predecessor included."""
-        return _digest(
-            [
-                self.sequence,
-                self.time,
-                self.mechanism,
-                self.n_rows,
-                self.scope_id,
-                _cap_digits(self.scope_epsilon),
-                int(self.seeded),
-                self.note,
-                self.previous,
-                [
-                    [group, float(cost.delta).hex(), curve_bytes(cost).hex()]
-                    for group, cost in sorted(self.charges.items())
-                ],
-            ]
-        )
-
-
-@dataclass
-class Totals:
-    """The sums over a ledger's entries so far, and the head of its chain."""
-
-    digest: str
-    sequence: int = 0
-    n_releases: int = 0
-    n_rows: int = 0
-    place: str | None = None
-    charges: dict[str, RenyiCost] = field(default_factory=dict)
-    scopes: dict[str, dict[str, RenyiCost]] = field(default_factory=dict)
-    scope_epsilon: dict[str, Cap] = field(default_factory=dict)
-
-    def add(self, entry: LedgerEntry) -> None:
-        """Add the next entry; LedgerError if it is not the one that was written."""
-        if (
-            entry.sequence != self.sequence + 1
-            or entry.previous != self.digest
-            or entry.digest != entry.expected_digest()
-        ):
-            raise LedgerError(
-                f"entry {entry.sequence} does not follow from the {self.sequence} before it: an "
-                "entry was altered, removed or reordered; restore the ledger from a copy"
-            )
-        _accumulate(self.charges, entry.charges)
-        if entry.scope_id is not None:
-            _accumulate(self.scopes.setdefault(entry.scope_id, {}), entry.charges)
-            self.scope_epsilon.setdefault(entry.scope_id, entry.scope_epsilon)
-        self.sequence, self.digest = entry.sequence, entry.digest
-        self.n_rows += entry.n_rows
-        if entry.is_release:
-            self.n_releases += 1
-        else:
-            self.place = json.loads(entry.mechanism).get("place")
-
-    def snapshot(self) -> Totals:
-        """Return a copy that further entries leave alone."""
-        return replace(
-            self,
-            charges=dict(self.charges),
-            scopes={scope: dict(charges) for scope, charges in self.scopes.items()},
-            scope_epsilon=dict(self.scope_epsilon),
-        )
-
-
-def _accumulate(sums: dict[str, RenyiCost], charges: Mapping[str, RenyiCost]) -> None:
-    for group, cost in charges.items():
-        sums[group] = sums[group] + cost if group in sums else cost
+        content = [
+            self.sequence,
+            self.time,
+            self.mechanism,
+            self.n_rows,
+            self.scope_id,
+            cap_digits(self.scope_epsilon),
+            int(self.seeded),
+            self.note,
+            self.previous,
+            charge_digits(self.charges),
+        ]
+        return digest_of(content if self.checkpoint is None else [*content, self.checkpoint])

@@ -14,7 +14,7 @@ from secretballot.ledger._ledger import Ledger
 def export(ledger: Ledger) -> dict[str, Any]:
     """Return everything that a ledger holds; numbers are exact, infinity is the text ``"inf"``."""
     header = ledger.header()
-    head, entries = ledger.walk()
+    entries = ledger.entries()
     budget = header.budget
     return {
         "ledger_id": header.ledger_id,
@@ -39,8 +39,8 @@ def export(ledger: Ledger) -> dict[str, Any]:
         "orders": [plain_number(order) for order in ORDERS.tolist()],
         "genesis": header.digest,
         "entries": [_entry(entry) for entry in entries],
-        "n_entries": head.n_entries,
-        "head": head.digest,
+        "n_entries": len(entries),
+        "head": entries[-1].digest if entries else header.digest,
     }
 
 
@@ -62,6 +62,7 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
             }
             for group, cost in sorted(entry.charges.items())
         ],
+        "checkpoint": entry.checkpoint,
         "previous": entry.previous,
         "digest": entry.digest,
     }

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget
-from secretballot.ledger._entry import LedgerEntry, Totals
-from secretballot.ledger._file import (
-    PROCESS_LOCK,
-    TemporaryFile,
-    connection,
-    create_exclusively,
-    temporary_file,
-)
-from secretballot.ledger._format import (
-    Header,
+from secretballot.ledger._entry import LedgerEntry
+from secretballot.ledger._file import PROCESS_LOCK, connection, create_exclusively
+from secretballot.ledger._header import Header, meaning, read_header, write_new
+from secretballot.ledger._mark import Mark, held, mark_path, read_mark
+from secretballot.ledger._place import check_file_system, check_spendable, place_of, same_place
+from secretballot.ledger._rows import (
+    digest_at,
     insert_entry,
-    meaning,
+    last_checkpoint,
+    last_sequence,
+    load_scope,
     read_entries,
-    read_header,
-    write_new,
+    read_totals,
 )
-from secretballot.ledger._place import check_file_system, check_place, place_of
+from secretballot.ledger._temporary import TemporaryFile, temporary_file
+from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
+
+T = TypeVar("T")
+
+#: Entries read in one transaction: a long walk lets writers in between.
+_AT_ONCE = 256
 
 
 class Head(NamedTuple):
@@ -41,7 +46,8 @@ class Head(NamedTuple):
 class Ledger:
     """A handle on a ledger file; it can be pickled, copied and forked, the file is one.
 
-    Make one with `create`, `temporary` or `open`.
+    Make one with `create`, `temporary` or `open`. What it says of the budget is what the header of
+    the file says, or nothing is read from the file and nothing written to it.
     """
 
     def __init__(self, path: str, budget: Budget, genesis: str, is_temporary: bool = False) -> None:
@@ -57,15 +63,12 @@ class Ledger:
     def create(cls, path: str | os.PathLike[str], budget: Budget) -> Ledger:
         """Make a new named ledger; LedgerError if the file exists."""
         name = os.path.realpath(path)
-        # Costs that depend on the data are for its owner's eyes, and so is the journal (SQLite
-        # gives it the mode of the file).
-        create_exclusively(name, 0o600 if budget.accounting == "data_dependent" else 0o666)
+        create_exclusively(name)
         try:
-            with meaning(name):
-                check_file_system(name, os.stat(name).st_dev)
-            return cls(name, budget, write_new(name, budget))
+            return cls._new(name, budget)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            for each in (name, mark_path(name)):
+                Path(each).unlink(missing_ok=True)
             raise
 
     @classmethod
@@ -73,18 +76,24 @@ class Ledger:
         """Make a ledger in a private file that goes with this process's last handle."""
         # The local name keeps the file until the handle does.
         file = TemporaryFile()
-        with meaning(file.path):
-            check_file_system(file.path, os.stat(file.path).st_dev)
-        return cls(file.path, budget, write_new(file.path, budget))
+        return cls._new(file.path, budget)
+
+    @classmethod
+    def _new(cls, path: str, budget: Budget) -> Ledger:
+        with meaning(path):
+            check_file_system(path, os.stat(path).st_dev)
+        with held(path) as right:
+            header = write_new(path, budget)
+            right.advance(Mark(header.ledger_id, 0, header.digest))
+        return cls(path, budget, header.digest)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Open an existing ledger and check all of its entries."""
+        """Open an existing ledger, and check its budget and what follows its last checkpoint."""
         name = os.path.realpath(path)
-        with connection(name, begin="DEFERRED") as opened, meaning(name):
-            header = read_header(opened)
+        header = _read(name, read_header)
         ledger = cls(name, header.budget, header.digest)
-        ledger.verify()
+        ledger.totals()
         return ledger
 
     def __reduce__(self) -> tuple[type[Ledger], tuple[str, Budget, str, bool]]:
@@ -92,84 +101,187 @@ class Ledger:
         return Ledger, (self.path, self.budget, self.genesis, self.is_temporary)
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """Hold the ledger: nobody else spends meanwhile; leaving commits, an exception doesn't."""
-        with PROCESS_LOCK:
-            with connection(self.path, begin="IMMEDIATE") as opened:
-                header = self._catch_up(opened)
+    def transaction(
+        self, scope: str | None = None, *, moved: bool = False
+    ) -> Iterator[Transaction]:
+        """Hold the ledger: nobody else spends meanwhile; leaving commits, an exception doesn't.
+
+        The totals hold one scope, if it is named. With `moved`, a copy is no error.
+        """
+        with PROCESS_LOCK, held(self.path) as right:
+            with connection(self.path, to="write") as opened:
                 with meaning(self.path):
-                    check_place(self.path, self._totals.place or header.place)
+                    check_spendable(self.path)
+                    header = self._catch_up(opened, upgrade=True)
+                    load_scope(opened, self._totals, scope)
+                    fault = self._copied(opened, header, read_mark(self.path))
+                    if fault and not moved:
+                        raise LedgerError(fault)
                 transaction = Transaction(opened, self._totals)
+                if fault:
+                    transaction.append(LedgerEntry.move(place_of(self.path)))
                 yield transaction
             # Only now is it certain. Knowing one's own entries, one misses them if they go.
             for entry in transaction.appended:
                 self._totals.add(entry)
+            right.advance(Mark(header.ledger_id, self._totals.sequence, self._totals.digest))
 
     def settle(self, *, moved: bool) -> None:
         """Check that this is the original in its place; with `moved`, record the one it is in."""
-        with connection(self.path, begin="IMMEDIATE" if moved else "DEFERRED") as opened:
-            header = self._catch_up(opened)
-            recorded, here = self._totals.place or header.place, place_of(self.path)
-            with meaning(self.path):
-                check_place(self.path, here if moved else recorded)
-            if here != recorded:
-                Transaction(opened, self._totals).append(LedgerEntry.move(here))
+        if moved:
+            with self.transaction(moved=True):
+                return
 
-    def totals(self) -> Totals:
-        """Return the sums over all entries, those of other processes included."""
-        with connection(self.path, begin="DEFERRED") as opened:
-            self._catch_up(opened)
+        def check(opened: sqlite3.Connection) -> None:
+            # First, as it may be moved on once the ledger has been read.
+            mark = read_mark(self.path)
+            header = self._catch_up(opened)
+            check_spendable(self.path)
+            if fault := self._copied(opened, header, mark):
+                raise LedgerError(fault)
+
+        _read(self.path, check)
+
+    def totals(self, scope: str | None = None) -> Totals:
+        """Return the sums over all entries, those of other processes included.
+
+        They hold one scope, if it is named.
+        """
+
+        def catch_up(opened: sqlite3.Connection) -> Totals | None:
+            self._catch_up(opened, at_most=_AT_ONCE)
+            if self._totals.sequence < last_sequence(opened):
+                return None
+            load_scope(opened, self._totals, scope)
             return self._totals.snapshot()
+
+        while (totals := _read(self.path, catch_up)) is None:
+            pass
+        return totals
 
     def header(self) -> Header:
         """Return what the ledger fixes, and which ledger it is."""
-        with connection(self.path, begin="DEFERRED") as opened:
-            return self._catch_up(opened)
+        return _read(self.path, self._same_header)
+
+    def follow(self, totals: Totals | None = None) -> Iterator[LedgerEntry]:
+        """Yield the entries after `totals`, checked and added to them, up to the last there is now.
+
+        Nobody is kept from spending meanwhile.
+        """
+        totals = Totals(digest=self.genesis) if totals is None else totals
+        # What this handle has seen before must still be there: that catches a file that was cut
+        # off, or replaced by an older copy of itself.
+        last = self.totals().sequence
+        while totals.sequence < last:
+            entries = _read(self.path, lambda opened: self._next_entries(opened, totals))
+            with meaning(self.path):
+                if not entries:
+                    raise LedgerError(f"it ended after entry {totals.sequence} of {last}")
+                for entry in entries[: last - totals.sequence]:
+                    totals.add(entry)
+                    yield entry
+            totals.forget()
+
+    def before(self, n_entries: int) -> Totals:
+        """Return the totals of the last checkpoint before the last entries; follow them from it."""
+        start = max(self.totals().sequence - n_entries, 0)
+        stored = _read(self.path, lambda opened: read_totals(opened, at_most=start))
+        return Totals(digest=self.genesis) if stored is None else stored
 
     def entries(self) -> list[LedgerEntry]:
         """Return all entries, checked."""
-        return self.walk()[1]
+        return list(self.follow())
 
     def verify(self) -> Head:
-        """Check the whole chain and the file; LedgerError names the first entry that is wrong."""
-        return self.walk()[0]
+        """Check every entry and checkpoint; LedgerError names the first that is wrong."""
+        totals = Totals(digest=self.genesis)
+        for _ in self.follow(totals):
+            pass
+        return Head(totals.sequence, totals.digest)
 
-    def walk(self) -> tuple[Head, list[LedgerEntry]]:
-        """Return the head and all entries, read at one moment and checked."""
-        with connection(self.path, begin="DEFERRED") as opened:
-            with meaning(self.path):
-                damage = opened.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if damage != "ok":
-                    raise LedgerError(f"it is corrupt ({damage}); restore it from a copy")
-            # What this handle has seen before must still be there: that catches a file that was
-            # cut off, or replaced by an older copy of itself.
-            self._catch_up(opened)
-            with meaning(self.path):
-                totals, entries = Totals(digest=self.genesis), []
-                for entry in read_entries(opened, after=0):
-                    totals.add(entry)
-                    entries.append(entry)
-        return Head(totals.sequence, totals.digest), entries
+    def _next_entries(self, opened: sqlite3.Connection, totals: Totals) -> list[LedgerEntry]:
+        self._same_header(opened)
+        entries = read_entries(opened, after=totals.sequence, at_most=_AT_ONCE)
+        for entry in entries:
+            load_scope(opened, totals, entry.scope_id)
+        return entries
 
-    def _catch_up(self, opened: sqlite3.Connection) -> Header:
-        """Check that this is still the same ledger, and add its new entries to the totals."""
-        with meaning(self.path):
-            header = read_header(opened)
-            if header.digest != self.genesis:
-                raise LedgerError(
-                    "another ledger is in its place; PrivacyAccountant.open continues that one"
-                )
-            last = self._totals.sequence
-            if last:
-                found = opened.execute("SELECT digest FROM entry WHERE sequence = ?", (last,))
-                if found.fetchone() != (self._totals.digest,):
-                    raise LedgerError(
-                        f"entry {last}, which was there before, is gone or was altered; restore "
-                        "it from a copy"
-                    )
-            for entry in read_entries(opened, after=last):
-                self._totals.add(entry)
+    def _same_header(self, opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
+        """Check that this is still the same ledger, with the budget that this handle knows."""
+        header = read_header(opened, upgrade=upgrade)
+        if header.digest != self.genesis:
+            raise LedgerError(
+                "another ledger is in its place; PrivacyAccountant.open continues that one"
+            )
+        if header.budget != self.budget:
+            raise LedgerError(
+                "it fixes another budget than this handle has, which was pickled with another and "
+                "is not to be trusted; PrivacyAccountant.open continues the ledger"
+            )
         return header
+
+    def _catch_up(
+        self, opened: sqlite3.Connection, *, upgrade: bool = False, at_most: int = 2**62
+    ) -> Header:
+        """Add new entries to the totals, after checking that those that were there still are."""
+        header = self._same_header(opened, upgrade=upgrade)
+        last = self._totals.sequence
+        if last and digest_at(opened, last) != self._totals.digest:
+            raise LedgerError(
+                f"entry {last}, which was there before, is gone or was altered; restore it from a "
+                "copy"
+            )
+        if last_checkpoint(opened) > last + CHECKPOINT_EVERY:
+            self._totals = read_totals(opened) or self._totals
+        entries = read_entries(opened, after=self._totals.sequence, at_most=at_most)
+        for entry in entries:
+            load_scope(opened, self._totals, entry.scope_id)
+            self._totals.add(entry)
+        self._totals.forget()
+        return header
+
+    def _copied(self, opened: sqlite3.Connection, header: Header, mark: Mark | None) -> str:
+        """Say why this may be a copy that lacks what the original has spent; else nothing."""
+        if not same_place(self._totals.place or header.place, place_of(self.path)):
+            why = "it is a copy, was restored from one, or was moved from another disk"
+        elif mark is None or mark.ledger_id != header.ledger_id:
+            return ""
+        else:
+            found = digest_at(opened, mark.sequence) if mark.sequence else header.digest
+            if found == mark.digest:
+                return ""
+            why = (
+                f"it was restored from a copy: {mark.sequence} entries had been recorded, as the "
+                f"file {mark_path(self.path)!r} beside it says, and they are not in it"
+            )
+        return (
+            f"{why}: what the original has spent since is not in it, and both together could spend "
+            "the budget twice. If the original is gone and nothing was spent from it since, "
+            f"PrivacyAccountant.open({self.path!r}, moved=True) continues here and records the "
+            "move. Nothing was released"
+        )
+
+
+def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
+    """Read in a short transaction, which keeps nobody from writing for long.
+
+    What seems wrong is looked at again while nobody can write: a writer's locks in the ledger
+    itself may have been lost, or it was killed, and what it began has to be rolled back.
+    """
+    try:
+        with connection(path, to="read") as opened, meaning(path):
+            return ask(opened)
+    except LedgerError as error:
+        wrong = error
+    with ExitStack() as stack:
+        try:
+            if not any(map(os.path.exists, (mark_path(path), f"{path}-journal"))):
+                raise wrong  # nobody writes there
+            stack.enter_context(held(path))
+        except LedgerError:
+            raise wrong from None
+        with connection(path, to="recover") as opened, meaning(path):
+            return ask(opened)
 
 
 class Transaction:
@@ -183,6 +295,10 @@ class Transaction:
     def append(self, entry: LedgerEntry) -> None:
         """Write an entry after the last; it is recorded once the transaction has been left."""
         now = datetime.now(UTC).isoformat(timespec="microseconds")
-        placed = entry.chained(self.totals.sequence + 1, now, self.totals.digest)
-        insert_entry(self._opened, placed)
+        after, sequence = self.totals.snapshot(), self.totals.sequence + 1
+        after.add_up(replace(entry, sequence=sequence))
+        if sequence - after.checkpoint >= CHECKPOINT_EVERY:
+            entry = replace(entry, checkpoint=after.sums_digest())
+        placed = entry.chained(sequence, now, self.totals.digest)
+        insert_entry(self._opened, placed, after)
         self.appended.append(placed)

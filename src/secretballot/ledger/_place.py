@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import struct
+import sys
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from secretballot._errors import LedgerError
 
@@ -23,35 +27,32 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def place_of(path: str) -> str:
-    """Return what tells this file from a copy of it: its number in the file system.
+    """Return what tells this file from a copy of it: its number in the file system, and its birth.
 
-    Not the device: its number changes when a machine is started again. The empty string where
-    files have no numbers.
+    Not the device: its number changes when a machine is started again. The birth because the next
+    file often gets the number of one that was deleted. The empty string where files have no
+    numbers, the number alone where births are not recorded (format 2 of ledgers did not).
     """
     number = os.stat(path).st_ino
-    return str(number) if number else ""
+    if not number:
+        return ""
+    born = _birth(path)
+    return str(number) if born is None else f"{number}@{born}"
 
 
-def check_place(path: str, recorded: str) -> None:
-    """Refuse to spend from a copy, or where two machines could spend at once."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return  # Opening it says it better.
+def same_place(one: str, other: str) -> bool:
+    """Whether two places are the same, as far as both of them tell."""
+    return all(a == b for a, b in zip(one.split("@"), other.split("@"), strict=False) if a and b)
+
+
+def check_spendable(path: str) -> None:
+    """Refuse to spend where two machines could at once, or where a crash would lose a spend."""
+    status = os.stat(path)
     check_file_system(path, status.st_dev)
     if status.st_nlink > 1:
         raise LedgerError(
             f"it has {status.st_nlink} names (hard links), and an interrupted write would be "
             "found under one of them only; keep one name"
-        )
-    here = place_of(path)
-    if recorded and here and here != recorded:
-        raise LedgerError(
-            "it is a copy, was restored from one, or was moved from another disk: what the "
-            "original has spent since is not in it, and both together could spend the budget "
-            "twice. If the original is gone and nothing was spent from it since, "
-            f"PrivacyAccountant.open({path!r}, moved=True) continues here and records the move. "
-            "Nothing was released"
         )
 
 
@@ -69,6 +70,41 @@ def check_file_system(path: str, device: int) -> None:
             "the file alone is mounted here, without the folder in which an interrupted write "
             "would be found; mount its folder instead. Nothing was released"
         )
+
+
+def _birth(path: str) -> int | None:
+    """Return when a file was made, in whatever unit; None if that is not recorded."""
+    status = os.stat(path)
+    born: float | None = getattr(status, "st_birthtime", None)  # macOS, BSD, newer Pythons
+    if born is not None:
+        return int(1e6 * born)
+    if sys.platform == "win32":
+        return status.st_ctime_ns
+    function = _statx()
+    if function is None:
+        return None
+    # struct statx: the mask of what is known, and from byte 80 on the birth: seconds, nanoseconds.
+    answer = ctypes.create_string_buffer(256)
+    failed = function(_HERE, os.fsencode(path), 0, _BIRTH, answer)
+    if failed or not int.from_bytes(answer.raw[:4], sys.byteorder) & _BIRTH:
+        return None
+    seconds, nanoseconds = struct.unpack_from("=qI", answer.raw, 80)
+    return int(seconds) * 10**9 + int(nanoseconds)
+
+
+_HERE, _BIRTH = -100, 0x800  # AT_FDCWD, STATX_BTIME
+
+
+@lru_cache(maxsize=1)
+def _statx() -> Any:
+    """Return Linux's system call for the birth of files, which Python has from 3.15 on."""
+    try:
+        function = ctypes.CDLL(None).statx
+    except (AttributeError, OSError, TypeError):
+        return None
+    kinds = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
+    function.argtypes = kinds
+    return function
 
 
 @lru_cache(maxsize=64)

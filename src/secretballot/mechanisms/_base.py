@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
+from secretballot._public import public_name
 from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, worst_case_cost
 
+#: Whose classes are recorded by their name alone.
+HOME = "secretballot.mechanisms"
 #: Up to here floats hold whole numbers apart.
 _MOST_VOTES = 2**53
 
@@ -178,8 +181,11 @@ class Mechanism(ABC):
         }
 
     def describe(self) -> dict[str, Any]:
-        """Return the public parameters, for the ledger and for people."""
-        parameters: dict[str, Any] = {"mechanism": type(self).__name__}
+        """Return the public parameters, for the ledger and for people.
+
+        A class that is not of `secretballot.mechanisms` is named with its module.
+        """
+        parameters: dict[str, Any] = {"mechanism": public_name(type(self), HOME)}
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             parameters[field.name] = dict(value) if isinstance(value, Mapping) else value

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer
+from secretballot._public import public_name
 from secretballot.divergences import EVERYONE, MEMBER_SEPARATOR, Law
-from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._base import HOME, Mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +125,11 @@ class RoundRobin(Mechanism):
     def describe(self) -> dict[str, Any]:
         """Return the public parameters, the mechanism's own among them."""
         return {
-            "mechanism": type(self).__name__,
-            "inner": self.mechanism.describe(),
+            "mechanism": public_name(type(self), HOME),
+            "inner": {
+                **self.mechanism.describe(),
+                "mechanism": public_name(type(self.mechanism), HOME),
+            },
             "turns": {level: list(turn) for level, turn in self.turns.items()},
             "first_row": self.first_row,
         }

@@ -1,0 +1,76 @@
+"""What a release declares of itself: words that the statement knows are checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from secretballot.ledger import LedgerEntry, to_json
+
+SPLITS = ("row", "owner", "party")
+#: The individual budgets that the statement explains, and under which word each tells its shares.
+VARIANTS = {"upsampling": "copies", "weighting": "teachers", "vanishing": "turns"}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_plan(value: Any) -> bool:
+    if not value:
+        return value is None or value == {}
+    if not isinstance(value, dict) or value.get("variant") not in list(VARIANTS):
+        return False
+    shares = value.get(VARIANTS[value["variant"]])
+    return isinstance(shares, dict) and all(
+        isinstance(share, str | int | float) for share in shares.values()
+    )
+
+
+#: The words of a note that the statement reads, what they say, and whether a value says it.
+_KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
+    "categories_learned": ("a list of columns", lambda value: isinstance(value, list)),
+    "split_by": (f"one of {SPLITS}", lambda value: isinstance(value, str) and value in SPLITS),
+    "bags_formed_by": ("a string", lambda value: isinstance(value, str)),
+    "min_count_promised": ("a count", _is_count),
+    "people": (
+        "a dict of a count for each level",
+        lambda value: isinstance(value, dict) and all(map(_is_count, value.values())),
+    ),
+    "individualization": (
+        "None, or {'variant': name, ...} as an ensemble with individual budgets says it",
+        _is_plan,
+    ),
+}
+#: What is said by the accountant alone.
+_RESERVED = {"priced": "as one plan"}
+
+
+def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a caller's note as plain values; ValueError if it can't be kept, or misleads."""
+    plain: dict[str, Any] = json.loads(to_json(dict(note or {}), "note"))
+    for word in plain.keys() & _RESERVED.keys():
+        raise ValueError(
+            f"note has {word!r}, which the accountant says itself; call it something else."
+        )
+    for word, (meaning, says) in _KNOWN.items():
+        if word in plain and not says(plain[word]):
+            raise ValueError(
+                f"note={{{word!r}: {plain[word]!r}}} is not what the privacy statement reads "
+                f"there: it must be {meaning}. Call it something else if it means something else."
+            )
+    return plain
+
+
+def declared(entry: LedgerEntry) -> dict[str, Any]:
+    """Return those words of an entry's note that the statement knows, with values it can read."""
+    note = json.loads(entry.note)
+    if not isinstance(note, dict):
+        return {}
+    told = {
+        word: note[word] for word, (_, says) in _KNOWN.items() if word in note and says(note[word])
+    }
+    told.update({word: note[word] for word, value in _RESERVED.items() if note.get(word) == value})
+    return told

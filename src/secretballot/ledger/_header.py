@@ -1,0 +1,119 @@
+"""What a ledger file fixes for good: how it is written, and read back."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from secretballot._errors import LedgerError
+from secretballot.divergences import ORDERS, grid_order, same_orders
+from secretballot.ledger._budget import Budget, LevelBudget
+from secretballot.ledger._entry import genesis_digest
+from secretballot.ledger._file import connection
+from secretballot.ledger._place import place_of
+from secretballot.ledger._schema import (
+    SCHEMA,
+    check_schema,
+    execute_all,
+    insert_row,
+    mark_as_ledger,
+)
+
+_ORDERS = ORDERS.astype("<f8").tobytes()
+
+
+class Header(NamedTuple):
+    """What a ledger fixes, and which ledger it is."""
+
+    budget: Budget
+    digest: str
+    ledger_id: str
+    created: str
+    library_version: str
+    place: str
+
+
+@contextmanager
+def meaning(path: str) -> Iterator[None]:
+    """Name the file in what is wrong with its contents."""
+    try:
+        yield
+    except LedgerError as error:
+        raise LedgerError(f"The ledger {path!r} can't be used: {error}.") from None
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise LedgerError(
+            f"The ledger {path!r} can't be used: it holds values that secretballot never wrote "
+            f"({error}); restore it from a copy."
+        ) from error
+
+
+def write_new(path: str, budget: Budget) -> Header:
+    """Fill a new, empty file; return what it fixes."""
+    from secretballot import __version__
+
+    identity = (
+        uuid.uuid4().hex,
+        datetime.now(UTC).isoformat(timespec="microseconds"),
+        __version__,
+        place_of(path),
+    )
+    genesis = genesis_digest(identity, budget, _ORDERS)
+    fixed = (budget.unit, budget.relation, budget.accounting, int(budget.allow_seeded))
+    with connection(path, to="write") as opened:
+        execute_all(opened, SCHEMA)
+        insert_row(opened, "header", (1, *identity, *fixed, _ORDERS, genesis))
+        for position, level in enumerate(budget.levels):
+            amounts = (level.epsilon, level.delta, level.approximation_delta)
+            insert_row(opened, "level", (position, level.name, *amounts, level.order, level.renyi))
+        mark_as_ledger(opened)
+    return Header(budget, genesis, *identity)
+
+
+def read_header(opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
+    """Return what the ledger fixes; LedgerError if it is not our ledger, and nothing else."""
+    check_schema(opened, upgrade=upgrade)
+    header = opened.execute(
+        "SELECT ledger_id, created, library_version, place, unit, relation, accounting, "
+        "allow_seeded, orders, digest FROM header"
+    ).fetchone()
+    if header is None:
+        raise LedgerError("its header is missing; restore it from a copy")
+    *identity, unit, relation, accounting, allow_seeded, orders, digest = header
+    levels = tuple(
+        LevelBudget(
+            name=name,
+            epsilon=epsilon,
+            delta=delta,
+            approximation_delta=approximation_delta,
+            order=order,
+            renyi=renyi,
+        )
+        for name, epsilon, delta, approximation_delta, order, renyi in opened.execute(
+            "SELECT name, epsilon, delta, approximation_delta, gate_order, renyi_budget FROM level "
+            "ORDER BY position"
+        )
+    )
+    budget = Budget(
+        levels=levels,
+        unit=unit,
+        relation=relation,
+        accounting=accounting,
+        allow_seeded=bool(allow_seeded),
+    )
+    # As they were written, on whatever machine; from here on they are the grid's.
+    if digest != genesis_digest(identity, budget, orders):
+        raise LedgerError("its budget was altered; restore it from a copy")
+    if orders != _ORDERS:
+        recorded = np.frombuffer(orders, dtype="<f8")
+        if recorded.shape != ORDERS.shape or not same_orders(recorded, ORDERS).all():
+            raise LedgerError("it uses other Renyi orders; use the version that wrote it")
+        on_grid = tuple(replace(level, order=grid_order(level.order)) for level in levels)
+        budget = replace(budget, levels=on_grid)
+    return Header(budget, digest, *identity)

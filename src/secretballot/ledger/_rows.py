@@ -1,0 +1,198 @@
+"""The rows of a ledger file: how entries and checkpoints are written, and read back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from secretballot._errors import LedgerError
+from secretballot.divergences import MEMBER_SEPARATOR, Costs, RenyiCost, split_group
+from secretballot.ledger._budget import Cap
+from secretballot.ledger._entry import LedgerEntry, curve_bytes, to_json
+from secretballot.ledger._schema import insert_row
+from secretballot.ledger._totals import ScopeTotals, Totals
+
+_ENTRY_COLUMNS = (
+    "sequence, time, mechanism, n_rows, scope_id, scope_epsilon, seeded, note, previous, digest"
+)
+#: The scope of a ledger's own totals, which no scope is called.
+_WHOLE = ""
+#: Beyond the number of any entry.
+_EVER = 2**62
+
+
+def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> list[LedgerEntry]:
+    """Return the entries after a sequence number with their charges, in order."""
+    rows = opened.execute(
+        f"SELECT {_ENTRY_COLUMNS}, (SELECT digest FROM checkpoint AS c WHERE c.sequence = "
+        "entry.sequence) FROM entry WHERE sequence > ? ORDER BY sequence LIMIT ?",
+        (after, at_most),
+    ).fetchall()
+    # Behind the last entry there should be no charge either.
+    last = rows[-1][0] if len(rows) == at_most else _EVER
+    charges = groupby(
+        opened.execute(
+            # Before format 3 a charge held the curve itself.
+            "SELECT charge.sequence, level, member, delta, coalesce(value, curve) FROM charge "
+            "LEFT JOIN curve ON number = charge.curve WHERE charge.sequence > ? "
+            "AND charge.sequence <= ? ORDER BY charge.sequence",
+            (after, last),
+        ),
+        key=lambda charge: int(charge[0]),
+    )
+    charged, group = next(charges, (0, iter(())))
+    entries = []
+    for row in rows:
+        costs: dict[str, RenyiCost] = {}
+        if charged == row[0]:
+            costs = _costs(charge[1:] for charge in group)
+            charged, group = next(charges, (0, iter(())))
+        entries.append(
+            LedgerEntry(
+                sequence=row[0],
+                time=row[1],
+                mechanism=row[2],
+                n_rows=row[3],
+                scope_id=row[4],
+                scope_epsilon=_cap(row[5]),
+                seeded=bool(row[6]),
+                note=row[7],
+                charges=costs,
+                checkpoint=row[10],
+                previous=row[8],
+                digest=row[9],
+            )
+        )
+    if charged:
+        raise LedgerError(
+            f"there are charges for entry {charged}, which was removed; restore it from a copy"
+        )
+    return entries
+
+
+def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, RenyiCost]:
+    return {
+        level + (MEMBER_SEPARATOR + member if member else ""): RenyiCost(
+            np.frombuffer(curve, dtype="<f8"), delta
+        )
+        for level, member, delta, curve in charges
+    }
+
+
+def _cap(stored: Any) -> Cap:
+    cap: Cap = json.loads(stored) if isinstance(stored, str) else stored
+    return cap
+
+
+def last_sequence(opened: sqlite3.Connection) -> int:
+    """Return the number of the last entry."""
+    return int(opened.execute("SELECT coalesce(max(sequence), 0) FROM entry").fetchone()[0])
+
+
+def last_checkpoint(opened: sqlite3.Connection) -> int:
+    """Return the number of the last entry with totals."""
+    return int(opened.execute("SELECT coalesce(max(sequence), 0) FROM checkpoint").fetchone()[0])
+
+
+def digest_at(opened: sqlite3.Connection, sequence: int) -> str | None:
+    """Return the digest that an entry is stored with; None if there is no such entry."""
+    row = opened.execute("SELECT digest FROM entry WHERE sequence = ?", (sequence,)).fetchone()
+    return str(row[0]) if row else None
+
+
+def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals | None:
+    """Return the totals of the last checkpoint up to an entry, checked against that entry."""
+    row = opened.execute(
+        "SELECT sequence, n_releases, n_rows, place FROM checkpoint WHERE sequence <= ? "
+        "ORDER BY sequence DESC LIMIT 1",
+        (at_most,),
+    ).fetchone()
+    if row is None:
+        return None
+    sequence, n_releases, n_rows, place = row
+    found = read_entries(opened, after=sequence - 1, at_most=1)
+    if not found or found[0].sequence != sequence or found[0].digest != found[0].expected_digest():
+        raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")
+    stored = opened.execute(
+        "SELECT scope_id, scope_epsilon, level, member, delta, value FROM total LEFT JOIN curve "
+        "ON number = curve WHERE sequence = ? ORDER BY scope_id",
+        (sequence,),
+    )
+    charges: dict[str, RenyiCost] = {}
+    scopes = {}
+    for scope, rows in groupby(stored, key=lambda row: str(row[0])):
+        sums = list(rows)
+        if scope == _WHOLE:
+            charges = _costs(each[2:] for each in sums)
+        else:
+            scopes[scope] = ScopeTotals(_cap(sums[0][1]), _costs(each[2:] for each in sums))
+    totals = Totals(
+        digest=found[0].digest,
+        sequence=sequence,
+        n_releases=n_releases,
+        n_rows=n_rows,
+        place=place,
+        checkpoint=sequence,
+        charges=charges,
+        scopes=scopes,
+        touched=set(scopes),
+    )
+    totals.check(found[0])
+    totals.touched.clear()
+    return totals
+
+
+def load_scope(opened: sqlite3.Connection, totals: Totals, scope: str | None) -> None:
+    """Make sure that the totals hold what was spent in a scope up to them."""
+    if scope is None or scope in totals.scopes:
+        return
+    (sequence,) = opened.execute(
+        "SELECT max(sequence) FROM total WHERE scope_id = ? AND sequence <= ?",
+        (scope, totals.checkpoint),
+    ).fetchone()
+    if sequence is not None:
+        stored = read_totals(opened, at_most=sequence)
+        if stored is not None:
+            totals.scopes[scope] = stored.scopes[scope]
+
+
+def insert_entry(opened: sqlite3.Connection, placed: LedgerEntry, after: Totals) -> None:
+    """Write an entry and its charges; and the totals after it, if it is a checkpoint."""
+    cap = _stored_cap(placed.scope_epsilon)
+    what = (placed.mechanism, placed.n_rows, placed.scope_id, cap, int(placed.seeded), placed.note)
+    chain = (placed.previous, placed.digest)
+    insert_row(opened, "entry", (placed.sequence, placed.time, *what, *chain))
+    for row in _stored(opened, placed.charges):
+        insert_row(opened, "charge", (placed.sequence, *row))
+    if placed.checkpoint is None:
+        return
+    counted = (after.n_releases, after.n_rows, after.place)
+    insert_row(opened, "checkpoint", (placed.sequence, *counted, placed.checkpoint))
+    for row in _stored(opened, after.charges):
+        insert_row(opened, "total", (placed.sequence, _WHOLE, *row, None))
+    for scope in sorted(after.touched):
+        cap = _stored_cap(after.scopes[scope].epsilon)
+        for row in _stored(opened, after.scopes[scope].charges):
+            insert_row(opened, "total", (placed.sequence, scope, *row, cap))
+
+
+def _stored_cap(cap: Cap) -> str | float | None:
+    return to_json(cap, "scope") if isinstance(cap, Mapping) else cap
+
+
+def _stored(opened: sqlite3.Connection, charges: Costs) -> Iterator[tuple[str, str, float, int]]:
+    for group, cost in charges.items():
+        yield *split_group(group), float(cost.delta), _curve_number(opened, curve_bytes(cost))
+
+
+def _curve_number(opened: sqlite3.Connection, curve: bytes) -> int:
+    """Return the number under which a curve is stored; it is, if it was not."""
+    digest = hashlib.sha256(curve).digest()
+    row = opened.execute("SELECT number FROM curve WHERE digest = ?", (digest,)).fetchone()
+    return int(row[0]) if row else insert_row(opened, "curve", (None, digest, curve))

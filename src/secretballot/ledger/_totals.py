@@ -1,0 +1,154 @@
+"""What a ledger's entries add up to: people who were in several fits paid for each of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from secretballot._errors import LedgerError
+from secretballot.divergences import Costs, RenyiCost, dearest, split_group
+from secretballot.ledger._budget import Cap
+from secretballot.ledger._entry import LedgerEntry, cap_digits, charge_digits, digest_of
+
+#: Entries from one checkpoint to the next: what has to be read again to go on with a ledger.
+CHECKPOINT_EVERY = 64
+
+
+@dataclass(frozen=True)
+class ScopeTotals:
+    """What was spent in one scope, by group, parts of levels apart; and its cap."""
+
+    epsilon: Cap
+    charges: Costs
+
+
+@dataclass
+class Totals:
+    """The sums over a ledger's entries so far, and the head of its chain.
+
+    A part of a level (``"level/part"``) is the same people in one fit only, the entries of a scope;
+    in another fit they are with other people. So parts are kept apart within a scope, as more may
+    be asked of it, and a level has paid, beside its own charges, the *sum over the scopes* of what
+    the dearest part paid in each. An entry without a scope is a fit of its own.
+
+    Attributes
+    ----------
+    charges : dict of str to RenyiCost
+        What everyone and each level has paid, the parts of levels included.
+    scopes : dict of str to ScopeTotals
+        At least the scopes of `touched`; others are in the file, and are read when they are needed.
+    touched : set of str
+        The scopes of entries since the last checkpoint.
+    """
+
+    digest: str
+    sequence: int = 0
+    n_releases: int = 0
+    n_rows: int = 0
+    place: str | None = None
+    checkpoint: int = 0
+    charges: dict[str, RenyiCost] = field(default_factory=dict)
+    scopes: dict[str, ScopeTotals] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+
+    def add(self, entry: LedgerEntry) -> None:
+        """Add the next entry; LedgerError if it is not the one that was written."""
+        if (
+            entry.sequence != self.sequence + 1
+            or entry.previous != self.digest
+            or entry.digest != entry.expected_digest()
+        ):
+            raise LedgerError(
+                f"entry {entry.sequence} does not follow from the {self.sequence} before it: an "
+                "entry was altered, removed or reordered; restore the ledger from a copy"
+            )
+        self.add_up(entry)
+        self.digest = entry.digest
+        if entry.checkpoint is not None:
+            self.check(entry)
+            self.checkpoint = entry.sequence
+            self.touched.clear()
+
+    def add_up(self, entry: LedgerEntry) -> None:
+        """Add an entry's rows and costs."""
+        self.sequence = entry.sequence
+        self.n_rows += entry.n_rows
+        if entry.is_release:
+            self.n_releases += 1
+        else:
+            self.place = json.loads(entry.mechanism).get("place")
+        before = ScopeTotals(entry.scope_epsilon, {})
+        if entry.scope_id is not None:
+            before = self.scopes.get(entry.scope_id, before)
+        after = dict(before.charges)
+        for group, cost in entry.charges.items():
+            _add(after, group, cost)
+            if not split_group(group)[1]:
+                _add(self.charges, group, cost)
+        for level in {split_group(group)[0] for group in entry.charges}:
+            grown = dearest(after, level)
+            if grown is not None:
+                _add(self.charges, level, _without(grown, dearest(before.charges, level)))
+        if entry.scope_id is not None and after:
+            self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
+            self.touched.add(entry.scope_id)
+
+    def check(self, entry: LedgerEntry) -> None:
+        """Check the digest of these sums that an entry carries; LedgerError if it is another."""
+        if entry.checkpoint != self.sums_digest():
+            raise LedgerError(
+                f"the totals that were stored with entry {entry.sequence} are not the sums of the "
+                "entries up to it; restore the ledger from a copy"
+            )
+
+    def sums_digest(self) -> str:
+        """Digest of all sums, of the scopes those that changed since the last checkpoint."""
+        scopes = [
+            [
+                scope,
+                cap_digits(self.scopes[scope].epsilon),
+                charge_digits(self.scopes[scope].charges),
+            ]
+            for scope in sorted(self.touched)
+        ]
+        counted = [self.sequence, self.n_releases, self.n_rows, self.place]
+        return digest_of(["secretballot checkpoint", counted, charge_digits(self.charges), scopes])
+
+    def seen_from(self, scope: str | None) -> Costs:
+        """Return what each group has spent, with the parts of levels in one scope apart.
+
+        What they paid there is taken out of their level's sum: `level_cost` adds it again.
+        """
+        if scope is None or scope not in self.scopes:
+            return self.charges
+        seen, within = dict(self.charges), self.scopes[scope].charges
+        for level in self.charges:
+            paid = dearest(within, level)
+            if paid is not None:
+                seen[level] = _without(seen[level], paid)
+        return {**seen, **{group: cost for group, cost in within.items() if split_group(group)[1]}}
+
+    def snapshot(self) -> Totals:
+        """Return a copy that further entries leave alone."""
+        return replace(
+            self, charges=dict(self.charges), scopes=dict(self.scopes), touched=set(self.touched)
+        )
+
+    def forget(self) -> None:
+        """Drop the scopes that can be read again."""
+        self.scopes = {scope: self.scopes[scope] for scope in self.touched}
+
+
+def _add(sums: dict[str, RenyiCost], group: str, cost: RenyiCost) -> None:
+    sums[group] = sums[group] + cost if group in sums else cost
+
+
+def _without(whole: RenyiCost, part: RenyiCost | None) -> RenyiCost:
+    """Take a part out of a sum; what is infinite stays so."""
+    if part is None:
+        return whole
+    finite = np.isfinite(whole.curve)
+    curve = np.where(finite, whole.curve - np.where(finite, part.curve, 0.0), np.inf)
+    return RenyiCost(np.maximum(curve, 0.0), np.maximum(whole.delta - part.delta, 0.0))

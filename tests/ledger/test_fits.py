@@ -1,0 +1,164 @@
+"""Parts of a level are other people in every fit: fits add up, and people are within budget."""
+
+import dataclasses
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests._fakes import Grouped, gaussian, votes
+
+from secretballot.accounting import (
+    EVERYONE,
+    BudgetExceededError,
+    PrivacyAccountant,
+    RenyiCost,
+)
+from secretballot.accounting._replay import replay
+from secretballot.divergences import level_cost
+from secretballot.ledger import LedgerEntry, Totals
+from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import RoundRobin as Turns
+
+ROWS = np.tile([60.0, 40.0], (4, 1))
+
+
+def test_nobody_pays_more_than_the_budget_over_many_fits():
+    """Each fit divides the people anew: whoever had the dear part twice has paid twice."""
+    accountant = PrivacyAccountant({"strict": 0.5, "generous": 3.0}, 1e-5)
+    turns = {"strict": (1, 3), "generous": (1, 1)}
+    paid_in_fit, people = [], np.zeros(3000)
+    rng = np.random.default_rng(0)
+    for fit in range(40):
+        scope = accountant.scope()
+        parts = np.zeros(3)
+        mechanism = Turns(mechanism=GNMax(sigma=32.0), turns=turns, first_row=fit)
+        try:
+            begun = len(accountant.release(mechanism, ROWS, scope=scope))
+        except BudgetExceededError:
+            break
+        one_row = float(mechanism.max_cost(2)["strict/0"].at(accountant.levels[0].order))
+        for part in range(3):
+            parts[part] = one_row * mechanism.participation(begun)[f"strict/{part}"].sum()
+        paid_in_fit.append(parts)
+        people += parts[rng.integers(3, size=len(people))]
+    strict = accountant.levels[0]
+    unlucky = sum(parts.max() for parts in paid_in_fit)
+    assert fit > 5  # so that it matters who is with whom
+    assert people.max() <= unlucky
+    assert accountant.spent()["strict"].renyi == pytest.approx(unlucky)
+    assert unlucky <= strict.renyi
+    # Names of parts say nothing about people: added up over fits, some seemed to have much left.
+    assert sum(parts for parts in paid_in_fit).max() < 0.8 * unlucky
+    replay(accountant._ledger)
+
+
+def test_parts_of_one_fit_take_the_most_of_them_over_all_its_releases():
+    """What is asked of a fit later is asked of the same people."""
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    order = accountant.levels[0].order
+    unit = accountant.levels[0].renyi / 10
+    first, second = accountant.scope(), accountant.scope()
+    other = pickle.loads(pickle.dumps(accountant))
+    for scope, part, spent in (
+        (first, 0, 1),
+        (second, 1, 2),
+        (None, 1, 3),
+        (None, 0, 4),  # without a scope each release is a fit
+        (first, 1, 4),
+        (first, 1, 5),
+    ):
+        mechanism = Grouped(rates={f"everyone/{part}": unit / order})
+        accountant.release(mechanism, votes(1), scope=scope)
+        assert accountant.spent().renyi == pytest.approx(spent * unit)
+    # So does another handle: part 1 of the first fit has paid 2 there and has 5 left; then part 0,
+    # which had paid 1, may pay 6 until it has paid as much.
+    for part, fitting in ((1, 5), (0, 6)):
+        mechanism = Grouped(rates={f"everyone/{part}": 0.999 * unit / order})
+        assert len(other.release(mechanism, votes(9), scope=first)) == fitting
+    for scope in (None, first):
+        with pytest.raises(BudgetExceededError):
+            other.release(mechanism, votes(1), scope=scope)
+    assert (
+        other.spent().renyi == accountant.spent().renyi == replay(other._ledger)["everyone"].renyi
+    )
+
+
+def entry(scope, charges):
+    return LedgerEntry(
+        mechanism="{}",
+        n_rows=1,
+        scope_id=scope,
+        scope_epsilon=None,
+        seeded=False,
+        charges={group: gaussian(rate / 16) for group, rate in charges.items()},
+    )
+
+
+def at(cost):
+    return float(cost.at(2.0)) * 8
+
+
+GROUPS = (EVERYONE, "a", "a/0", "a/1", "a/2", "b", "b/0")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, "one", "two"]),
+            st.dictionaries(st.sampled_from(GROUPS), st.integers(0, 9), min_size=1),
+        ),
+        max_size=12,
+    )
+)
+def test_what_a_level_has_paid_by_brute_force(entries):
+    """The dearest of all people: one for each choice of a part in each fit."""
+    totals = Totals(digest="")
+    for number, (scope, charges) in enumerate(entries, start=1):
+        totals.add(entry(scope, charges).chained(number, "", totals.digest))
+    fits = {}
+    for number, (scope, charges) in enumerate(entries):
+        fits.setdefault(scope or number, []).append(charges)
+    for level, parts in (("a", "012"), ("b", "0")):
+        shared = sum(c.get(EVERYONE, 0) + c.get(level, 0) for _, c in entries)
+        paid = [
+            [sum(c.get(f"{level}/{part}", 0) for c in fit) for part in parts]
+            for fit in fits.values()
+        ]
+        dearest = max(map(sum, itertools.product(*paid)))
+        assert at(level_cost(totals.charges, level)) == shared + dearest
+        # Seen from a fit, its parts are apart, and nothing is lost.
+        for scope in ("one", "two", None):
+            seen = totals.seen_from(scope)
+            assert at(level_cost(seen, level)) == shared + dearest
+            named = {group for group in seen if group.startswith(f"{level}/")}
+            assert named == {
+                group
+                for fit, charges in entries
+                for group in charges
+                if scope and fit == scope and group.startswith(f"{level}/")
+            }
+
+
+def test_infinite_costs_of_parts_stay_infinite():
+    infinite = RenyiCost(np.append(np.zeros(149), math.inf))
+    totals = Totals(digest="")
+    for number in (1, 2):
+        one = dataclasses.replace(entry("one", {}), charges={"a/0": infinite})
+        totals.add(one.chained(number, "", totals.digest))
+    for scope in ("one", None):
+        cost = level_cost(totals.seen_from(scope), "a")
+        assert math.isinf(cost.at(math.inf))
+        assert not cost.curve[:-1].any()
+
+
+def test_everyone_has_no_parts():
+    """Nobody would be charged for one."""
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match=r"a part of '\*'"):
+        accountant.release(Grouped(rates={EVERYONE: 0.0, f"{EVERYONE}/0": 1.0}), votes(1))
+    assert accountant.entries() == []
