@@ -1,6 +1,6 @@
 """Processes that spend at once, or die while they spend.
 
-Run as a script, ``python -m tests.ledger._processes race|kill|step FOLDER TIMES``: in a fresh
+Run as a script, ``python -m tests.ledger._processes race|kill|step|backup FOLDER TIMES``: in a fresh
 interpreter without threads, so that forking is quick and safe. Prints what happened as JSON.
 """
 
@@ -14,6 +14,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -143,6 +144,40 @@ def kill(folder, times):
     }
 
 
+def backup(folder, times, n_processes=4):
+    """Processes spend while they read the file in another thread, as a backup would."""
+    path = Path(folder) / "backup.ledger"
+    basic_budget(path, epsilon=1e6)
+
+    def spend_on(write):
+        mine, done = PrivacyAccountant.open(path), threading.Event()
+
+        def read_it():
+            while not done.is_set():
+                path.read_bytes()
+                Path(f"{path}.mark").read_bytes()
+
+        reader = threading.Thread(target=read_it)
+        reader.start()
+        try:
+            for _ in range(times):
+                mine.release(Pure(epsilon=0.25), votes(1))
+                os.write(write, b"x")
+        finally:
+            done.set()
+            reader.join()
+
+    children = [fork(spend_on) for _ in range(n_processes)]
+    answered = sum(len(drained(read)) for _, read in children)
+    failed = sum(os.waitpid(pid, 0)[1] != 0 for pid, _ in children)
+    return {
+        "answered": answered,
+        "recorded": len(PrivacyAccountant.open(path).entries()),
+        "failed": failed,
+        "asked": n_processes * times,
+    }
+
+
 class Dying(sqlite3.Connection):
     """Kills its process before or after the n-th statement."""
 
@@ -188,4 +223,8 @@ def step(folder, _times):
 
 if __name__ == "__main__":
     _, what, folder, times = sys.argv
-    print(json.dumps({"race": race, "kill": kill, "step": step}[what](folder, int(times))))
+    print(
+        json.dumps(
+            {"race": race, "kill": kill, "step": step, "backup": backup}[what](folder, int(times))
+        )
+    )

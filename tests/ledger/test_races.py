@@ -25,6 +25,12 @@ def test_eight_processes_get_exactly_what_the_budget_affords(tmp_path):
     check_race(tmp_path, 5)
 
 
+def test_reading_the_file_while_spending_from_it_drops_no_record(tmp_path):
+    """Closing any descriptor on a file drops the POSIX locks that the process has on it."""
+    result = run_processes("backup", tmp_path, 40)
+    assert result == {"answered": 160, "recorded": 160, "failed": 0, "asked": 160}
+
+
 @pytest.mark.slow
 def test_eight_processes_fifty_times(tmp_path):
     check_race(tmp_path, 50)

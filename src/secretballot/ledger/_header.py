@@ -98,7 +98,7 @@ def read_header(opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
         for name, epsilon, delta, approximation_delta, order, renyi in opened.execute(
             "SELECT name, epsilon, delta, approximation_delta, gate_order, renyi_budget FROM level "
             "ORDER BY position"
-        )
+        ).fetchall()
     )
     budget = Budget(
         levels=levels,

@@ -272,14 +272,15 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
         with connection(path, to="read") as opened, meaning(path):
             return ask(opened)
     except LedgerError as error:
-        wrong = error
+        if not any(map(os.path.exists, (mark_path(path), f"{path}-journal"))):
+            raise  # nobody writes there
+        # Not the error itself: what it holds on to would keep the file open.
+        wrong = str(error)
     with ExitStack() as stack:
         try:
-            if not any(map(os.path.exists, (mark_path(path), f"{path}-journal"))):
-                raise wrong  # nobody writes there
             stack.enter_context(held(path))
         except LedgerError:
-            raise wrong from None
+            raise LedgerError(wrong) from None
         with connection(path, to="recover") as opened, meaning(path):
             return ask(opened)
 

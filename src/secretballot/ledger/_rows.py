@@ -43,7 +43,7 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
             "LEFT JOIN curve ON number = charge.curve WHERE charge.sequence > ? "
             "AND charge.sequence <= ? ORDER BY charge.sequence",
             (after, last),
-        ),
+        ).fetchall(),
         key=lambda charge: int(charge[0]),
     )
     charged, group = next(charges, (0, iter(())))
@@ -123,7 +123,7 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
         "SELECT scope_id, scope_epsilon, level, member, delta, value FROM total LEFT JOIN curve "
         "ON number = curve WHERE sequence = ? ORDER BY scope_id",
         (sequence,),
-    )
+    ).fetchall()
     charges: dict[str, RenyiCost] = {}
     scopes = {}
     for scope, rows in groupby(stored, key=lambda row: str(row[0])):

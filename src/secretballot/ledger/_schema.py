@@ -140,7 +140,9 @@ def _pragma(opened: sqlite3.Connection, name: str) -> int:
 def _objects(opened: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     # SQLite's own indexes have no text.
     return frozenset(
-        opened.execute("SELECT type, name, sql FROM main.sqlite_master WHERE sql IS NOT NULL")
+        opened.execute(
+            "SELECT type, name, sql FROM main.sqlite_master WHERE sql IS NOT NULL"
+        ).fetchall()
     )
 
 

@@ -1,0 +1,164 @@
+"""Ledgers of the format before, of other machines, and of versions that let them overspend."""
+
+import contextlib
+import dataclasses
+import gzip
+import math
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests._fakes import Grouped, gaussian, spend, votes
+
+from secretballot._cli import main
+from secretballot.accounting import (
+    ORDERS,
+    BudgetExceededError,
+    LedgerError,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
+from secretballot.accounting._replay import replay
+from secretballot.ledger import Budget, Ledger, LedgerEntry, budget_levels
+from secretballot.ledger import _header as header
+from secretballot.ledger import _ledger as ledger
+from secretballot.mechanisms import GNMax
+
+OLD = Path(__file__).parent / "old"
+VOTES = [[90, 10], [20, 80], [55, 45], [70, 30]]
+
+
+@pytest.fixture
+def old(tmp_path):
+    """Return a copy of a ledger that was written in format 2."""
+
+    def copied(name):
+        path = tmp_path / "old.ledger"
+        path.write_bytes(gzip.decompress((OLD / f"{name}.format2.gz").read_bytes()))
+        return path
+
+    return copied
+
+
+def read(path, statement):
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        return opened.execute(statement).fetchone()[0]
+
+
+def version(path):
+    return read(path, "PRAGMA user_version")
+
+
+@pytest.mark.parametrize("name", ["levels", "plan"])
+def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
+    path = old(name)
+    content = path.read_bytes()
+    # It can be looked at, which changes nothing.
+    for command in ("show", "verify", "replay", "statement"):
+        assert main(["ledger", command, str(path)]) == 0
+    assert path.read_bytes() == content
+    assert ("TakingTurns(" in capsys.readouterr().out) == (name == "levels")
+    with pytest.raises(LedgerError, match="it is a copy"):
+        PrivacyAccountant.open(path)
+    accountant = PrivacyAccountant.open(path, moved=True)
+    before = accountant.spent()
+    n_entries = len(accountant.entries())
+    assert version(path) == 3
+    accountant.release(GNMax(sigma=400), VOTES[:1])
+    again = PrivacyAccountant.open(path)
+    entries = again.entries()
+    assert len(entries) == n_entries + 1
+    assert [entry.sequence for entry in entries] == list(range(1, n_entries + 2))
+    if name == "levels":
+        assert '"mechanism": "TakingTurns"' in entries[1].mechanism
+        assert set(entries[1].charges) == {"generous", "strict/0", "strict/1"}
+        assert all(again.spent()[level].renyi > before[level].renyi for level in before)
+        assert "TakingTurns" in str(again.statement())
+    else:
+        assert again.levels[0].order == math.inf
+        assert again.spent().renyi > before.renyi > 0
+    assert replay(again._ledger).keys() == {level.name for level in again.levels}
+
+
+def test_a_ledger_of_the_format_before_in_its_place(old, monkeypatch):
+    """It recorded the number of its file only. A refusal changes nothing, a spend the format."""
+    path = old("plan")
+    number = read(path, "SELECT place FROM header")
+    monkeypatch.setattr(ledger, "place_of", lambda path: f"{number}@1700000000")
+    accountant = PrivacyAccountant.open(path)
+    assert len(accountant.entries()) == 1
+    content = path.read_bytes()
+    with pytest.raises(BudgetExceededError):
+        spend(accountant, epsilon=0.9)
+    assert (path.read_bytes(), version(path)) == (content, 2)
+    spend(accountant, epsilon=0.01)
+    assert version(path) == 3
+    assert PrivacyAccountant.open(path).spent().renyi == accountant.spent().renyi
+    assert len(accountant.entries()) == accountant._ledger.verify().n_entries == 2
+
+
+@pytest.mark.parametrize("order", [None, 18, math.inf])
+def test_a_ledger_of_another_machine(tmp_path, monkeypatch, order):
+    """Elsewhere the orders were computed, and rounded in another way."""
+    path, theirs = tmp_path / "budget.ledger", ORDERS.copy()
+    theirs[:-1] *= 1 + np.finfo(float).eps * np.resize([-2, 0, 1, 2], 149)
+    levels = tuple(
+        dataclasses.replace(level, order=level.order * (1 + np.finfo(float).eps))
+        for level in budget_levels({"strict": 1.0, "lax": 3.0}, 1e-5, order)
+    )
+    with monkeypatch.context() as there:
+        there.setattr(header, "_ORDERS", theirs.astype("<f8").tobytes())
+        Ledger.create(path, Budget(levels=levels))
+    accountant = PrivacyAccountant.open(path)
+    assert {level.order for level in accountant.levels} <= set(ORDERS)
+    accountant.release(GNMax(sigma=400), VOTES[:1])
+    again = PrivacyAccountant.open(path)
+    assert again.spent()["lax"].renyi == accountant.spent()["lax"].renyi > 0
+    # Five of the last place are another order.
+    theirs[100] = ORDERS[100] + 5 * np.spacing(ORDERS[100])
+    monkeypatch.setattr(header, "_ORDERS", theirs.astype("<f8").tobytes())
+    Ledger.create(path.with_name("other.ledger"), Budget(levels=levels))
+    monkeypatch.undo()
+    with pytest.raises(LedgerError, match="other Renyi orders"):
+        PrivacyAccountant.open(path.with_name("other.ledger"))
+
+
+def test_a_ledger_that_overspent_says_so(tmp_path, capsys):
+    """Parts of a level paid anew in every fit, and the door then was too wide."""
+    path = tmp_path / "budget.ledger"
+    accountant = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5, ledger=path)
+    strict, _ = accountant.levels
+    for fit in range(3):
+        charges = {
+            f"strict/{part}": gaussian((0.8 if part == fit else 0.1) * strict.renyi / strict.order)
+            for part in range(3)
+        }
+        with accountant._ledger.transaction() as transaction:
+            transaction.append(
+                LedgerEntry(
+                    mechanism="{}",
+                    n_rows=4,
+                    scope_id=f"fit {fit}",
+                    scope_epsilon=None,
+                    seeded=False,
+                    charges={**charges, "lax": gaussian(1e-6)},
+                )
+            )
+    with pytest.warns(
+        PrivacyLeakWarning, match=r"has overspent: 240\.0% of the budget of 'strict'"
+    ):
+        again = PrivacyAccountant.open(path)
+    assert again.spent()["strict"].share == pytest.approx(2.4)
+    assert again.history()[-1]["strict"].share == pytest.approx(2.4)
+    assert again.remaining()["strict"].share == again.remaining()["strict"].renyi == 0
+    for rates in ({"strict": 1e-9, "lax": 1e-9}, {"strict": 0.0, "lax": 1e-9}):
+        with pytest.raises(BudgetExceededError, match="level 'strict'"):
+            again.release(Grouped(rates=rates), votes(1))
+    assert "THE BUDGET OF 'strict' IS OVERSPENT (240.0%)" in " ".join(
+        str(again.statement()).split()
+    )
+    with pytest.raises(LedgerError, match="entry 2 spends more than the budget allows"):
+        replay(again._ledger)
+    assert main(["ledger", "show", str(path)]) == 0
+    assert "THE BUDGET OF 'strict' IS OVERSPENT" in capsys.readouterr().out
