@@ -1,5 +1,6 @@
 """The privacy statement: what it says, what it withholds, and what it can be checked against."""
 
+import dataclasses
 import json
 import math
 import warnings
@@ -7,6 +8,7 @@ import warnings
 import pytest
 from tests._fakes import Gaussian, Known, Pure, basic_budget, spend, votes
 
+from secretballot import mechanisms
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement
 
 
@@ -119,6 +121,67 @@ def test_assumptions_that_releases_declared(notes, said, unsaid):
     text = flat(accountant.statement())
     assert said in text
     assert unsaid not in text
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {"people": 7, "individualization": [1], "classes_learned": "x", "split_by": {}},
+        {"people": {"strict": 3}},
+        {"people": {"strict": 3}, "individualization": {"variant": "none", "none": 3}},
+        {"min_count_promised": "5", "bags_formed_by": None, "priced": ["as one plan"]},
+        {"min_count_promised": [1], "priced": True},
+        ["classes_learned"],
+        3,
+        None,
+    ],
+)
+def test_a_note_of_another_version_breaks_nothing(note):
+    """What the statement can't read it doesn't say; what was noted is there as it is."""
+    accountant = basic_budget()
+    spend(accountant)
+    with accountant._ledger.transaction() as transaction:
+        transaction.append(dataclasses.replace(accountant.entries()[0], note=json.dumps(note)))
+    statement = accountant.statement()
+    plain = basic_budget()
+    spend(plain, 2)
+    said = {each for each in statement.assumptions if "Votes were cast" not in each}
+    assert said - set(plain.statement().assumptions) <= {
+        each for each in statement.assumptions if "level of privacy was chosen" in each
+    }
+    assert statement.released[1]["note"] == note
+    assert statement.to_html()
+    assert json.dumps(statement.to_dict())
+
+
+def test_mechanisms_that_are_not_the_librarys_are_marked():
+    class GNMax(mechanisms.GNMax):
+        """Calls itself like its parent, and might do anything."""
+
+        def describe(self):
+            return {**super().describe(), "mechanism": "GNMax"}
+
+    class Foreign(mechanisms.GNMax):
+        pass
+
+    turns = {"everyone": (1, 2)}
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    for mechanism in (
+        mechanisms.GNMax(sigma=400.0),
+        mechanisms.RoundRobin(mechanism=mechanisms.GNMax(sigma=400.0), turns=turns),
+    ):
+        accountant.release(mechanism, votes(1))
+    assert "not one of the library's" not in flat(accountant.statement())
+    assert Foreign(sigma=4).describe()["mechanism"].endswith(":" + Foreign.__qualname__)
+    accountant.release(GNMax(sigma=400.0), votes(1))
+    accountant.release(mechanisms.RoundRobin(mechanism=Foreign(sigma=400.0), turns=turns), votes(1))
+    statement = accountant.statement()
+    assert "In 2 of 4 releases the mechanism was not one of the library's: " in flat(statement)
+    assert "The proof of what it costs is its author's." in flat(statement)
+    names = [each["mechanism"]["mechanism"] for each in statement.released]
+    assert names == ["GNMax", "RoundRobin", f"{__name__}:{GNMax.__qualname__}", "RoundRobin"]
+    assert statement.released[3]["mechanism"]["inner"]["mechanism"].startswith(f"{__name__}:")
+    assert f"{__name__}:{GNMax.__qualname__}(" in str(statement)
 
 
 def test_seeded_noise():

@@ -1,7 +1,7 @@
 """Processes that spend at once, or die while they spend.
 
-Run as a script, ``python -m tests.ledger._processes race|kill|step|backup FOLDER TIMES``: in a fresh
-interpreter without threads, so that forking is quick and safe. Prints what happened as JSON.
+Run as a script, ``python -m tests.ledger._processes race|kill|step|backup FOLDER TIMES``: in a
+fresh interpreter without threads, so that forking is quick and safe. Prints what happened as JSON.
 """
 
 from __future__ import annotations

@@ -129,6 +129,23 @@ def test_another_ledger_in_its_place(three_entries, path, tmp_path):
         spend(three_entries)
 
 
+def test_a_budget_comes_from_the_file_and_never_from_a_pickle(three_entries, path):
+    """Whoever edits a pickle does not lift the budget."""
+    kind, (name, budget, genesis, temporary) = three_entries._ledger.__reduce__()
+    lifted = dataclasses.replace(
+        budget, levels=tuple(dataclasses.replace(each, renyi=1e9) for each in budget.levels)
+    )
+    forged = PrivacyAccountant.__new__(PrivacyAccountant)
+    for known in (lifted, dataclasses.replace(budget, allow_seeded=True)):
+        forged._ledger = kind(name, known, genesis, temporary)
+        for use in (lambda: spend(forged, epsilon=100.0), forged.spent, forged.statement):
+            with pytest.raises(LedgerError, match="another budget than this handle has"):
+                use()
+    forged._ledger = kind(name, budget, genesis, temporary)
+    spend(forged)
+    assert len(three_entries.entries()) == 4
+
+
 @pytest.mark.usefixtures("three_entries")
 @pytest.mark.parametrize(
     ("table", "column"),
