@@ -23,7 +23,7 @@ def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
     ratio : array-like
         L2 sensitivity over the noise's standard deviation, above 0.
     epsilon : array-like
-        At least 0; it broadcasts against `ratio`.
+        It broadcasts against `ratio`.
 
     References
     ----------
@@ -33,7 +33,7 @@ def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
     move, at = np.asarray(ratio, dtype=np.float64), np.asarray(epsilon, dtype=np.float64)
     here = ndtr(move / 2 - at / move)
     there = np.exp(np.minimum(at + log_ndtr(-move / 2 - at / move), 0.0))
-    return np.minimum(np.maximum(here - there, 0.0) + _ERROR * here + _TINY, 1.0)
+    return np.asarray(np.minimum(np.maximum(here - there, 0.0) + _ERROR * here + _TINY, 1.0))
 
 
 def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:

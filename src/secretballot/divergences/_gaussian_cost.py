@@ -124,7 +124,7 @@ class GaussianCost:
         """
         mu2, failure = np.broadcast_arrays(self.mu2, self.delta)
         spare = np.asarray((delta - failure) / (1 - np.minimum(failure, 0.5)))
-        return np.vectorize(_epsilon, otypes=[float])(np.sqrt(mu2), spare)
+        return np.asarray(np.vectorize(_epsilon, otypes=[float])(np.sqrt(mu2), spare))
 
     def __repr__(self) -> str:
         if self.shape:

@@ -104,7 +104,7 @@ class PlanPrice:
         # A shorter curve is continued by its value at the end, which is larger.
         low = min(worth.first for worth in worths)
         delta = np.max([worth.over(low, 1) for worth in worths], axis=0)[::-1] * (1 + _ROUNDING)
-        epsilon = worths[0].grid.step * np.arange(len(delta))
+        epsilon = worths[0].grid.step * np.arange(len(delta), dtype=np.float64)
         return Profile.of_epsilons(epsilon, np.minimum(delta, 1.0))
 
     @property

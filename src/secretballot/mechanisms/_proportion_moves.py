@@ -197,4 +197,4 @@ class GaussianMove(AdditiveMove):
 
     def delta(self, epsilon: float) -> float:
         """Return the least delta."""
-        return gaussian_delta(self._ratio, epsilon)
+        return float(gaussian_delta(self._ratio, epsilon))
