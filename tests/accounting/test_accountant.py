@@ -1,8 +1,6 @@
 """The one door: what gets through, what it is charged, and what is refused."""
 
 import math
-import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ from tests._fakes import (
     Gaussian,
     Grouped,
     Known,
-    Noisy,
     Parallel,
     Pure,
     RoundRobin,
@@ -27,7 +24,6 @@ from secretballot.accounting import (
     RenyiCost,
     Scope,
 )
-from secretballot.accounting import _random as random
 from secretballot.divergences._groups import EVERYONE
 
 
@@ -220,85 +216,6 @@ def test_groups_have_to_be_the_budgets(accountant):
     assert levels.entries() == []
 
 
-# Scopes
-
-
-def test_a_scope_is_capped_on_its_own(accountant):
-    scope, other = accountant.scope(0.5), accountant.scope(0.5)
-    mechanism = Gaussian(sigma=100)
-    counts = votes(10_000)
-    in_scope = len(accountant.release(mechanism, counts, scope=scope))
-    capped = PrivacyAccountant(0.5, 1e-5)
-    assert in_scope == len(capped.release(mechanism, counts))
-    assert "of this scope" in refused(accountant, mechanism, counts, scope=scope)
-    # Another scope, or none, has what the budget has left, and the budget caps them all.
-    assert len(accountant.release(mechanism, counts, scope=other)) == in_scope
-    rest = len(accountant.release(mechanism, counts))
-    whole = len(PrivacyAccountant(1.0, 1e-5).release(mechanism, counts))
-    assert abs(2 * in_scope + rest - whole) <= 1
-    assert "of the budget" in refused(accountant, mechanism, counts, scope=accountant.scope(0.5))
-
-
-def test_scopes_without_a_cap_and_larger_than_the_budget():
-    whole = len(PrivacyAccountant(1.0, 1e-5).release(Gaussian(sigma=100), votes(10_000)))
-    for epsilon in (None, 1.0, 50.0):
-        accountant = PrivacyAccountant(1.0, 1e-5)
-        scope = accountant.scope(epsilon)
-        outcome = accountant.release(Gaussian(sigma=100), votes(10_000), scope=scope)
-        assert len(outcome) == whole
-        assert accountant.entries()[0].scope_id == scope.id
-
-
-def test_a_scope_may_be_capped_per_level(tmp_path):
-    accountant = PrivacyAccountant({"a": 1.0, "b": 4.0}, 1e-5, ledger=tmp_path / "ledger")
-    wide, narrow = Grouped(rates={"a": 1e-6, "b": 1e-3}), Grouped(rates={"a": 1e-4, "b": 1e-4})
-    scope = accountant.scope({"a": 0.5, "b": 1.5})
-    begun = len(accountant.release(wide, votes(10_000), scope=scope))
-    alone = PrivacyAccountant({"a": 4.0, "b": 1.5}, 1e-5)
-    assert begun == len(alone.release(wide, votes(10_000)))
-    refused(accountant, wide, votes(1), scope=scope)
-    # What is left to level a is its own cap.
-    assert 0 < len(accountant.release(narrow, votes(10_000), scope=accountant.scope(0.5))) < 10_000
-    again = PrivacyAccountant.open(tmp_path / "ledger")
-    assert again.entries()[0].scope_epsilon == {"a": 0.5, "b": 1.5}
-    again.statement()
-    with pytest.raises(ValueError, match="must name every level of the budget: 'a', 'b'"):
-        accountant.scope({"a": 0.5})
-    with pytest.raises(ValueError, match="of the level 'b' must be a finite number above 0"):
-        accountant.scope({"a": 0.5, "b": -1.0})
-    other = Scope(scope.id, {"a": 0.5, "b": 1.6})
-    with pytest.raises(ValueError, match="fixed by its first release"):
-        again.release(wide, votes(1), scope=other)
-
-
-def test_a_scope_of_basic_composition_is_capped_at_infinity():
-    accountant = PrivacyAccountant(4.0, 1e-5, order=math.inf)
-    scope = accountant.scope(1.0)
-    assert len(accountant.release(Pure(epsilon=0.25), votes(9), scope=scope)) == 4
-    refused(accountant, Pure(epsilon=0.25), votes(9), scope=scope)
-
-
-def test_a_scope_is_remembered_by_the_ledger(accountant):
-    """Another handle, which never saw the first release, keeps to the cap."""
-    scope = accountant.scope(0.5)
-    begun = len(accountant.release(Gaussian(sigma=100), votes(10_000), scope=scope))
-    other = pickle.loads(pickle.dumps(accountant))
-    assert begun
-    refused(other, Gaussian(sigma=100), votes(1), scope=pickle.loads(pickle.dumps(scope)))
-    with pytest.raises(ValueError, match=r"is in the ledger with epsilon=0\.5"):
-        other.release(Gaussian(sigma=100), votes(1), scope=Scope(scope.id, 0.9))
-
-
-@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "1"])
-def test_bad_scopes(accountant, epsilon):
-    with pytest.raises(ValueError, match="epsilon=.* must be a finite number above 0"):
-        accountant.scope(epsilon)
-    with pytest.raises(ValueError, match="can't be certified"):
-        accountant.scope(1e-6)
-    with pytest.raises(TypeError, match=r"accountant\.scope\(\)"):
-        accountant.release(Gaussian(sigma=100), votes(1), scope=0.5)
-
-
 # Data-dependent accounting
 
 
@@ -418,68 +335,6 @@ def test_words_of_the_statement_mean_what_they_mean(accountant, note):
 def test_unknown_words(name, value):
     with pytest.raises(ValueError, match=f"{name}='{value}' is unknown; use one of"):
         PrivacyAccountant(1.0, 1e-5, **{name: value})
-
-
-# Where the noise comes from
-
-
-def draw(accountant, **kwargs):
-    return accountant.release(Noisy(sigma=500), votes(3), **kwargs)
-
-
-def test_every_release_has_noise_of_its_own(accountant):
-    first, second = draw(accountant), draw(accountant)
-    assert not np.isin(first, second).any()
-    assert not any(entry.seeded for entry in accountant.entries())
-
-
-def test_seeded_noise_repeats_itself_warns_once_and_is_marked(accountant):
-    with pytest.warns(PrivacyLeakWarning, match="protects nobody"):
-        first = draw(accountant, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for seed in (0, np.int64(0), np.random.SeedSequence(0), np.random.default_rng(0)):
-            np.testing.assert_array_equal(draw(accountant, random_state=seed), first)
-    assert all(entry.seeded for entry in accountant.entries())
-    assert len(accountant.entries()) == 5
-    # Whoever opens another budget is told again.
-    with pytest.warns(PrivacyLeakWarning, match="protects nobody"):
-        draw(PrivacyAccountant(1.0, 1e-5), random_state=0)
-
-
-def test_seeded_noise_is_refused_on_a_named_ledger(tmp_path):
-    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "real.ledger")
-    with pytest.raises(ValueError, match="allow_seeded=True"):
-        draw(accountant, random_state=0)
-    assert accountant.entries() == []
-    draw(accountant)
-    trial = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "trial.ledger", allow_seeded=True)
-    with pytest.warns(PrivacyLeakWarning):
-        draw(trial, random_state=0)
-    assert PrivacyAccountant.open(trial.ledger).allow_seeded
-
-
-def test_where_warnings_are_errors_seeded_noise_releases_nothing(accountant):
-    for _ in range(2):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with pytest.raises(PrivacyLeakWarning):
-                draw(accountant, random_state=0)
-    assert accountant.entries() == []
-
-
-@pytest.mark.parametrize("seed", [-1, 0.5, True, "seed", np.random.RandomState(0), [1, 2]])
-def test_what_is_no_source_of_noise(accountant, seed):
-    with pytest.raises(ValueError, match="random_state=.*not a source of noise"):
-        draw(accountant, random_state=seed)
-    assert accountant.entries() == []
-
-
-def test_the_generator_is_chacha20_with_a_key_of_the_operating_system(monkeypatch):
-    monkeypatch.setattr(random.os, "urandom", bytes)
-    stream = random.noise_generator().bit_generator.random_raw(2)
-    # The first sixteen bytes for the key zero and the counter zero (RFC 7539, appendix A.1).
-    assert stream.astype("<u8").tobytes().hex() == "76b8e0ada0f13d90405d6ae55386bd28"
 
 
 # Reports

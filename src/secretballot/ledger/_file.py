@@ -60,10 +60,12 @@ def connection(
 
     A connection lasts for one transaction, so that none is ever carried into a thread or a forked
     child. (Fetch all that is asked for: a statement that is left open, in an error's traceback for
-    example, keeps the connection and its locks alive.) To ``"read"``, it changes nothing: a write
-    that was interrupted is an error. To ``"recover"`` it is rolled back first. That, and to
-    ``"write"``, is for who holds the mark (`held`): SQLite's own locks are lost if this process
-    closes the file anywhere else, and are not relied on between spenders.
+    example, keeps the connection and its locks alive.)
+
+    To ``"read"``, it changes nothing: a write that was interrupted is an error. To ``"recover"`` it
+    is rolled back first. That, and to ``"write"``, is for who holds the mark (`held`): SQLite's own
+    locks are lost if this process closes the file anywhere else, and are not relied on between
+    spenders.
     """
     with PROCESS_LOCK:
         try:
