@@ -3,11 +3,14 @@
 import hashlib
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +34,8 @@ from secretballot.accounting import (
     PrivacyStatement,
     RenyiCost,
 )
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 
 @pytest.fixture
@@ -95,7 +100,10 @@ def test_show_the_last_entries(run, path):
     assert [whole.count("Pure"), some.count("Pure")] == [4, 1]
     assert run("show", path, "--last", 0)[1].count("Pure") == 0
     assert run("show", path, "--last", 9)[1] == whole
-    assert run("show", path, "--last", -1)[0] == 2
+    for wrong in (-1, "x"):
+        status, _, errors = run("show", path, "--last", wrong)
+        assert status == 2
+    assert "'x' is not a number of entries" in errors
 
 
 def test_show_marks_seeds_moves_and_sensitive_figures(run, path, tmp_path):
@@ -138,7 +146,7 @@ def test_verify_a_statement(run, accountant, path):
 def test_a_cut_off_tail_is_detected_by_the_head(run, accountant, path):
     head = accountant.statement().head
     tamper(path, "DELETE FROM charge WHERE sequence = 2", "DELETE FROM entry WHERE sequence = 2")
-    # The chain alone can't know.
+    # The chain alone can't know; and the mark, which could, is gone.
     assert run("verify", path)[0] == 0
     status, output, errors = run("verify", path, "--head", head)
     assert (status, output) == (1, "")
@@ -298,11 +306,26 @@ def test_as_a_module_without_scikit_learn(accountant, path):
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("ok: 2 entries")
-    version = [sys.executable, "-m", "secretballot", "--version"]
-    said = subprocess.run(version, capture_output=True, text=True).stdout
-    assert said == f"secretballot {__version__}\n"
-    missing = [sys.executable, "-m", "secretballot", "ledger", "show", "nowhere.ledger"]
-    assert subprocess.run(missing, capture_output=True).returncode == 1
+
+
+def test_what_lies_in_the_current_folder_is_not_run(tmp_path):
+    """`python -m` would look there first; the command and `__main__` do not."""
+    for name in ("argparse", "numpy", "sqlite3", "scipy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('run from the current folder')\n")
+    path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
+    script = "import sys; from secretballot._cli import main; sys.exit(main())"
+    for how in (["-m", "secretballot"], ["-P", "-c", script]):
+        done = subprocess.run(
+            [sys.executable, *how, "--version"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.stdout, done.stderr) == (f"secretballot {__version__}\n", "")
+    # The command is that function, by its name.
+    scripts = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"secretballot": f"{main.__module__}:{main.__name__}"}
 
 
 def test_a_reader_that_has_read_enough(path):

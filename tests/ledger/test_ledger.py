@@ -2,17 +2,13 @@
 
 import contextlib
 import copy
-import gc
 import multiprocessing
 import os
 import pickle
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import threading
-import warnings
 from pathlib import Path
 
 import joblib
@@ -281,58 +277,6 @@ def test_clone_copy_and_pickle_share_the_budget():
     spend(other, 3)
     assert accountant.spent().epsilon == other.spent().epsilon == 1.25
     assert other.ledger is None
-
-
-def test_a_temporary_ledger_goes_with_its_last_handle():
-    accountant = basic_budget()
-    file = file_of(accountant)
-    other = pickle.loads(pickle.dumps(accountant))
-    del accountant
-    gc.collect()
-    assert file.exists()
-    spend(other)
-    data = pickle.dumps(other)
-    del other
-    gc.collect()
-    assert not file.exists()
-    revived = pickle.loads(data)
-    assert revived.epsilon == 4.0
-    with pytest.raises(LedgerError, match="name a file with PrivacyAccountant"):
-        spend(revived)
-    assert not file.exists()
-
-
-def test_a_temporary_ledger_is_private_and_ends_with_the_process():
-    script = (
-        "import os, stat; from secretballot.accounting import PrivacyAccountant\n"
-        "a = PrivacyAccountant(1.0, 1e-5)\n"
-        "print(a._ledger.path, stat.S_IMODE(os.stat(a._ledger.path).st_mode))"
-    )
-    out = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout
-    file, mode = out.split()
-    assert not Path(file).exists()
-    if os.name == "posix":
-        assert int(mode) == 0o600
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_spends_but_never_deletes():
-    accountant = basic_budget()
-    file = file_of(accountant)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a test runner may have threads
-        child = os.fork()
-    if not child:
-        try:
-            spend(accountant, 2)
-            del accountant
-            gc.collect()
-        finally:
-            os._exit(0 if file.exists() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert accountant.spent().n_releases == 2
 
 
 def spend_and_count(accountant, attempts):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from secretballot._tables import visible
+
 
 class BudgetDisplay:
     """How much of a budget was used after how many rows, and what the labels were good for.
@@ -110,7 +112,7 @@ class BudgetDisplay:
         self.figure_ = self.ax_.figure
         self.lines_ = []
         for level, share in self.shares.items():
-            name = "budget" if len(self.shares) == 1 else level
+            name = "budget" if len(self.shares) == 1 else _label(level)
             self.lines_ += self.ax_.plot(self.rows, share, marker="o", markersize=4, label=name)
         self.ax_.axhline(1, color="black", linewidth=0.8, linestyle="--")
         self.ax_.set(ylim=(0, 1.05), xlabel="rows begun", ylabel="share of the budget spent")
@@ -118,12 +120,18 @@ class BudgetDisplay:
             self.ax_.legend()
         if self.accuracy:
             for name, (n_labels, score) in self.accuracy.items():
+                label = _label(name)
                 if n_labels is None:
-                    style = {"linestyle": ":", "color": f"C{len(self.lines_)}", "label": name}
+                    style = {"linestyle": ":", "color": f"C{len(self.lines_)}", "label": label}
                     self.lines_.append(self.accuracy_ax_.axhline(score, **style))
                 else:
                     style = {"marker": "o", "markersize": 4, "color": f"C{len(self.lines_)}"}
-                    self.lines_ += self.accuracy_ax_.plot(n_labels, score, label=name, **style)
+                    self.lines_ += self.accuracy_ax_.plot(n_labels, score, label=label, **style)
             self.accuracy_ax_.set(ylabel="accuracy")
             self.accuracy_ax_.legend(fontsize="small")
         return self
+
+
+def _label(name):
+    """Return a name as matplotlib shows it: a dollar sign would begin a formula."""
+    return visible(str(name)).replace("$", r"\$")

@@ -103,6 +103,7 @@ def _watch(path: str) -> int | None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={"PATH": "/usr/bin:/bin"},
+            cwd="/",
             start_new_session=True,
             check=False,
         )
