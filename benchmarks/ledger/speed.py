@@ -1,22 +1,28 @@
 """Spends per second with durable commits, and the ledger's share of a release.
 
     python benchmarks/ledger/speed.py [--seconds 5] [--folder .]
+    python benchmarks/ledger/speed.py --entries 1000 10000 100000 [--distinct] [--folder .]
 
 Goal: a release of 10,000 rows spends at most 5 % of its time in the ledger. How long a durable
 commit takes is up to the disk; the same disk's bare fsync is printed beside it. `--folder` is
 where the ledgers are made: not on a file system in memory, where nothing is durable.
+
+With `--entries`, one ledger grows: how large an entry is, and what using it takes at each size.
+Goal: opening it, releasing and showing the last entries at 100,000 entries within twice their time
+at 1,000, and 2 kB an entry. All entries have one curve, or, with `--distinct`, each its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import multiprocessing
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +32,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from secretballot._cli import main as command_line
 from secretballot.accounting import PrivacyAccountant
 from secretballot.datasets import make_votes
 from secretballot.ensemble import PrivateTeacherEnsemble
@@ -90,16 +97,16 @@ def time_in_ledger() -> Iterator[list[float]]:
     transaction, totals = Ledger.transaction, Ledger.totals
 
     @contextmanager
-    def timed_transaction(self: Ledger) -> Iterator[Any]:
+    def timed_transaction(self: Ledger, *scope: str | None) -> Iterator[Any]:
         start = time.perf_counter()
-        with transaction(self) as opened:
+        with transaction(self, *scope) as opened:
             yield opened
         spent.append(time.perf_counter() - start)
 
-    def timed_totals(self: Ledger) -> Any:
+    def timed_totals(self: Ledger, *scope: str | None) -> Any:
         start = time.perf_counter()
         try:
-            return totals(self)
+            return totals(self, *scope)
         finally:
             spent.append(time.perf_counter() - start)
 
@@ -162,12 +169,61 @@ def report_shares(folder: str) -> None:
     )
 
 
+def milliseconds(run: Callable[[], object], times: int) -> float:
+    """The median of some times."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        taken.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(taken)
+
+
+def report_growth(folder: str, sizes: list[int], distinct: bool) -> None:
+    path = Path(folder, "growth.ledger")
+    accountant, mechanism = PrivacyAccountant(1e9, 1e-5, ledger=path), GNMax(sigma=1e4)
+    scope, note = accountant.scope(), {"n_teachers": 250, "split_by": "row"}
+    vote, n_entries = np.array([[60.0, 30.0, 10.0]]), 0
+
+    def release(handle: PrivacyAccountant = accountant) -> None:
+        # So many rows that no two sums are alike.
+        n_rows = 1 + n_entries % 9973 if distinct else 1
+        handle.release(mechanism, np.broadcast_to(vote, (n_rows, 3)), scope=scope, note=note)
+
+    def show() -> None:
+        with redirect_stdout(io.StringIO()):
+            command_line(["ledger", "show", str(path), "--last", "10"])
+
+    for size in sizes:
+        while n_entries < size:
+            release()
+            n_entries += 1
+        large = path.stat().st_size / size
+        opening = milliseconds(lambda: PrivacyAccountant.open(path), 9)
+        showing = milliseconds(show, 9)
+        releasing = milliseconds(release, 21)
+        afresh = milliseconds(lambda: release(PrivacyAccountant.open(path)), 9)
+        checking = milliseconds(lambda: Ledger.open(path).verify(), 1)
+        n_entries += 30
+        print(
+            f"{size:,} entries, {large:,.0f} bytes each: open {opening:.1f} ms, release "
+            f"{releasing:.1f} ms, open and release {afresh:.1f} ms, show the last 10 "
+            f"{showing:.1f} ms, verify {checking / 1e3:.1f} s",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5.0, help="per measurement")
     parser.add_argument("--folder", default=".", help="where the ledgers are made")
+    parser.add_argument("--entries", type=int, nargs="+", help="grow one ledger to these sizes")
+    parser.add_argument("--distinct", action="store_true", help="no two entries cost the same")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        if arguments.entries:
+            report_growth(folder, sorted(arguments.entries), arguments.distinct)
+            return
         rate = fsyncs_per_second(folder, arguments.seconds / 5)
         print(f"bare fsync on this disk: {rate:,.0f} a second ({1e3 / rate:.2f} ms)", flush=True)
         for n_processes in (1, 8):
