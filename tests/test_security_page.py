@@ -10,7 +10,7 @@ from secretballot._cli import _parser
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"(?:tests|benchmarks)/[\w/]+\.py", PAGE)))
-COMMANDS = re.findall(r"^    python -m secretballot (.*?)(?:  +#.*)?$", PAGE, flags=re.M)
+COMMANDS = re.findall(r"^    secretballot (.*?)(?:  +#.*)?$", PAGE, flags=re.M)
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -55,7 +55,8 @@ class PrivacyAccountant(BudgetHandle):
         Part of `delta` set aside for mechanisms that have a delta of their own. At order infinity
         it is all of `delta`.
     ledger : path, default=None
-        A new file to record every spend in; `PrivacyAccountant.open` continues an existing one.
+        A new file to record every spend in, with another beside it, ``FILE.mark``, which tells if
+        a backup is put in its place; `PrivacyAccountant.open` continues an existing one.
         None: a private temporary file, deleted with the last handle of this process.
     allow_seeded : bool, default=False
         Whether reproducible noise, which protects nobody, is allowed on a named ledger.
