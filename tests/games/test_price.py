@@ -85,6 +85,16 @@ def test_rows_that_a_group_sits_out():
     assert plan_rows(TURNS, own, limits, delta) == own
 
 
+def test_parts_with_laws_of_their_own_share_a_level():
+    shifts = {"level/turn-0": 0.1, "level/turn-1": 1.5}
+    dear = price_plan(Turns({"level/turn-1": 1.5}), 20)["level"]
+    for order in (1, -1):
+        level = price_plan(Turns(dict(list(shifts.items())[::order])), 20)["level"]
+        assert level.delta(1.0) == dear.delta(1.0)
+        found, expected = (float(p.gaussian_cost(1e-7).mu2) for p in (level, dear))
+        assert found == pytest.approx(expected, rel=1e-3)
+
+
 def test_levels_have_limits_of_their_own():
     mechanism = GNMax(sigma=40, weight={"strict": 1.0, "generous": 2.0})
     limits = {"strict": math.log(2), "generous": 0.5}

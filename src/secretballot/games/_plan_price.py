@@ -100,11 +100,13 @@ class PlanPrice:
 
     @cached_property
     def _profile(self) -> Profile:
-        worths = self._value_functions
-        # A shorter curve is continued by its value at the end, which is larger.
-        low = min(worth.first for worth in worths)
-        delta = np.max([worth.over(low, 1) for worth in worths], axis=0)[::-1] * (1 + _ROUNDING)
-        epsilon = worths[0].grid.step * np.arange(len(delta), dtype=np.float64)
+        # Parts of a level may have grids of their own. A shorter curve is continued by its value
+        # at the end, which is larger.
+        step = min(worth.grid.step for worth in self._value_functions)
+        epsilon = step * np.arange(round(self._highest / step) + 1, dtype=np.float64)
+        delta = np.zeros(len(epsilon))
+        for worth in self._value_functions:
+            np.maximum(delta, worth.at(-epsilon) * (1 + _ROUNDING), out=delta)
         return Profile.of_epsilons(epsilon, np.minimum(delta, 1.0))
 
     @property
