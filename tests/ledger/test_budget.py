@@ -1,17 +1,14 @@
-"""What a budget allows: its gate order, its levels, and the rows that get through."""
+"""What a budget allows: its gate order and its levels."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests._fakes import gaussian
 
-from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant, RenyiCost
-from secretballot.accounting._gate import Gate
+from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
 from secretballot.divergences._conversion import best_order, renyi_budget
-from secretballot.divergences._groups import EVERYONE, level_cost
+from secretballot.divergences._groups import EVERYONE
 from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import GaussianProportions
 
@@ -89,78 +86,6 @@ def test_a_given_order_is_kept_for_every_level():
     levels = budget_levels({"strict": 1, "generous": 3}, 1e-5, order=20)
     assert [(level.name, level.order) for level in levels] == [("strict", 20), ("generous", 20)]
     assert levels[0].renyi < levels[1].renyi
-
-
-def naive_rows(base, cost, most, limit):
-    """The rule as it is stated, row by row."""
-    total = base
-    for row, (did, at_most) in enumerate(zip(cost, most, strict=True)):
-        if not total + at_most <= limit:
-            return row
-        total += did
-    return len(cost)
-
-
-@given(
-    rows=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30),
-    spent=st.integers(0, 40),
-    limit=st.integers(1, 60),
-)
-def test_the_prefix_rule_row_by_row(rows, spent, limit):
-    # Sixteenths add up exactly, so that both sides of the comparison mean the same.
-    cost = np.array([min(pair) for pair in rows]) / 16
-    most = np.array([max(pair) for pair in rows]) / 16
-    gate = Gate("all", 2.0, limit / 16, 0.0)
-    begun = gate.rows(
-        {"all": gaussian(spent / 32)},
-        {EVERYONE: gaussian(cost / 2)},
-        {EVERYONE: gaussian(most / 2)},
-        len(rows),
-    )
-    assert begun == naive_rows(spent / 16, cost, most, limit / 16)
-
-
-@given(
-    owners=st.lists(st.integers(0, 2), min_size=1, max_size=20),
-    spent=st.tuples(*[st.integers(0, 6)] * 4),
-    limit=st.integers(1, 30),
-)
-def test_the_prefix_rule_with_members(owners, spent, limit):
-    """A level has spent its own and everyone's charges, and its dearest member's."""
-    common, *by_member = (value / 16 for value in spent)
-    rate = 3 / 32  # 3/16 at order 2
-    cost = {f"all/{m}": gaussian(rate * (np.array(owners) == m)) for m in range(3)}
-    cost[EVERYONE] = gaussian(np.full(len(owners), 1 / 32))
-    most = {EVERYONE: gaussian(1 / 32)} | {f"all/{m}": gaussian(rate) for m in range(3)}
-    totals = {EVERYONE: gaussian(common / 2)}
-    totals |= {f"all/{m}": gaussian(value / 2) for m, value in enumerate(by_member)}
-    begun = Gate("all", 2.0, limit / 16, 0.0).rows(totals, cost, most, len(owners))
-
-    members, expected = list(by_member), 0
-    for owner in owners:
-        if common + 1 / 16 + max(members) + 3 / 16 > limit / 16:
-            break
-        common, expected = common + 1 / 16, expected + 1
-        members[owner] += 3 / 16
-    assert begun == expected
-    recorded = {g: RenyiCost(c.curve[:begun].sum(axis=0)) for g, c in cost.items()}
-    after = {g: totals.get(g, RenyiCost.zero()) + recorded[g] for g in recorded}
-    assert float(level_cost(after, "all").at(2.0)) == common + max(members)
-
-
-def test_members_that_a_release_does_not_name_still_count():
-    gate = Gate("all", 2.0, 1.0, 0.0)
-    spent = {"all/7": gaussian(0.45)}  # .9 of 1 at order 2
-    assert gate.rows(spent, {}, {"all": gaussian(0.1)}, 1) == 0
-    assert gate.rows(spent, {}, {"all/8": gaussian(0.1)}, 1) == 1
-
-
-def test_an_infinite_cost_never_fits():
-    gate = Gate("all", math.inf, 1.0, 1.0)
-    free = RenyiCost(np.zeros((3, len(ORDERS))))
-    curves = np.zeros((3, len(ORDERS)))
-    curves[1] = math.inf
-    assert gate.rows({}, {"all": free}, {"all": RenyiCost(curves)}, 3) == 1
 
 
 def test_noise_can_not_repair_an_infinite_cost():

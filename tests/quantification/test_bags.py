@@ -68,7 +68,7 @@ def test_bad_groups(X, y, groups, message):
 
 
 @given(st.integers(2, 4), st.sampled_from([0.0, 0.05, 0.1]), st.integers(1, 2), st.integers(20, 60))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_simulated_bags_have_their_proportions_and_share_nothing(n_classes, rho, times, size):
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat(np.arange(n_classes), 3 * size))

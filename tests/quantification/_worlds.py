@@ -1,0 +1,25 @@
+"""Simulated bags of three classes, and groups whose ratios are wanted."""
+
+import numpy as np
+
+CENTRES = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
+
+
+def draw(rng, counts):
+    """A bag with these numbers of three classes."""
+    y = np.repeat(np.arange(3), counts)
+    return CENTRES[y] + rng.normal(size=(len(y), 3)), y
+
+
+def world(seed=0, n_bags=5, size=120, n_tests=8):
+    rng = np.random.default_rng(seed)
+    laws = np.r_[0.7 * np.eye(3) + 0.1, rng.dirichlet(np.ones(3), size=n_bags - 3)]
+    counts = [rng.multinomial(size, law) for law in laws]
+    wanted = [rng.multinomial(size, law) for law in rng.dirichlet(np.full(3, 0.5), size=n_tests)]
+    bags, labels = zip(*[draw(rng, c) for c in counts], strict=True)
+    tests = [draw(rng, c)[0] for c in wanted]
+    return list(bags), np.array(counts) / size, tests, np.array(wanted) / size, labels
+
+
+def error(found, truth):
+    return np.abs(found - truth).sum(axis=1).mean()

@@ -1,0 +1,87 @@
+"""What a fit keeps of its bags: in blocks, in threads, sparse, and of many bags not everything."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from tests.quantification._worlds import draw, error, world
+
+from secretballot.quantification import MMDClassRatioEstimator, PerBag, SoftmaxClassRatioEstimator
+
+
+def test_block_size_and_threads_change_nothing():
+    bags, P, tests, _, _ = world()
+    whole = MMDClassRatioEstimator(random_state=0).fit(bags, P)
+    for options in ({"block_size": 7}, {"block_size": 100}, {"block_size": 10_000}):
+        other = MMDClassRatioEstimator(random_state=0, **options).fit(bags, P)
+        np.testing.assert_allclose(other.predict(tests), whole.predict(tests), atol=1e-8)
+        assert other.gamma_ == whole.gamma_
+    for features in (None, "rff", "nystroem"):
+        alone, together = (
+            MMDClassRatioEstimator(features=features, block_size=50, random_state=0, n_jobs=n)
+            .fit(bags, P)
+            .predict_interval(tests)
+            for n in (1, 3)
+        )
+        for one, other in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def texts(rng, n_spam, n_ham):
+    spam = ["subscribe my channel " + "free money " * k for k in rng.integers(1, 4, n_spam)]
+    ham = ["love this song " + "best voice " * k for k in rng.integers(1, 4, n_ham)]
+    return [*spam, *ham]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        MMDClassRatioEstimator(kernel="linear", random_state=0),
+        MMDClassRatioEstimator(random_state=0),
+        MMDClassRatioEstimator(features="rff", random_state=0),
+        MMDClassRatioEstimator(features="nystroem", random_state=0),
+        SoftmaxClassRatioEstimator(features=None, random_state=0),
+    ],
+    ids=["linear", "exact", "rff", "nystroem", "softmax"],
+)
+@pytest.mark.parametrize("n_features", [300, 2**18])
+def test_sparse_is_never_made_dense(estimator, n_features, monkeypatch):
+    rng = np.random.default_rng(0)
+    bags = [texts(rng, 20, 60), texts(rng, 60, 20)]
+    words = PerBag(CountVectorizer()).fit(bags)
+    width = words.transform(bags)[0].shape[1]
+
+    def widened(some):
+        # Many more columns, all empty: what texts look like.
+        return [sparse.csr_array((b.data, b.indices, b.indptr), shape=(b.shape[0], n_features))
+                for b in some]  # fmt: skip
+
+    assert width < 300
+    if n_features > 300 and (estimator.__class__ is SoftmaxClassRatioEstimator
+                             or getattr(estimator, "features", None) == "rff"):  # fmt: skip
+        pytest.skip("one weight or frequency for each column is its nature")
+    for kind in (sparse.csr_array, sparse.csr_matrix):
+        dense = kind.toarray
+
+        def refuse(self, *args, dense=dense, **kwargs):
+            assert self.shape[1] != n_features, "made dense"
+            return dense(self, *args, **kwargs)
+
+        monkeypatch.setattr(kind, "toarray", refuse)
+    fitted = clone(estimator).fit(widened(words.transform(bags)), [[0.25, 0.75], [0.75, 0.25]])
+    found = fitted.predict(widened(words.transform([texts(rng, 95, 5), texts(rng, 5, 95)])))
+    np.testing.assert_allclose(found[:, 0], [0.95, 0.05], atol=0.08)
+
+
+@pytest.mark.parametrize("features", [None, "rff"])
+def test_many_bags(features):
+    """A thousand small bags: sums for all pairs of parts are not kept at once."""
+    rng = np.random.default_rng(0)
+    counts = np.array([rng.multinomial(12, p) for p in rng.dirichlet(np.ones(3), size=1000)])
+    bags = [draw(rng, c)[0] for c in counts]
+    estimator = MMDClassRatioEstimator(gamma=0.1, features=features, random_state=0)
+    found = estimator.fit(bags, counts / 12).predict_interval([draw(rng, [300, 0, 0])[0]])
+    assert error(found.ratios, np.array([[1, 0, 0]])) < 0.1
+    assert (found.upper - found.lower).max() < 0.15
+    assert len(estimator._embedding.parts.bag) <= (2000 if features is None else 12_000)

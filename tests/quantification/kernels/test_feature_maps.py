@@ -1,0 +1,62 @@
+"""Features in place of a kernel."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from tests.quantification._worlds import world
+
+from secretballot.quantification import MMDClassRatioEstimator
+from secretballot.quantification.kernels._feature_maps import (
+    FourierFeatures,
+    NystroemFeatures,
+    feature_sums,
+)
+
+
+@pytest.mark.parametrize("features", ["rff", "nystroem"])
+def test_random_features_agree_with_the_exact_kernel(features):
+    bags, P, tests, _, _ = world()
+    options = {"gamma": 0.1, "diagonal": 0.0}
+    exact = MMDClassRatioEstimator(random_state=0, **options).fit(bags, P).predict(tests)
+
+    def gap(n_components):
+        found = [
+            MMDClassRatioEstimator(
+                features=features, n_components=n_components, random_state=seed, **options
+            )
+            .fit(bags, P)
+            .predict(tests)
+            for seed in range(6)
+        ]
+        return np.sqrt(np.mean((np.array(found) - exact) ** 2))
+
+    # Error like 1 / sqrt(n_components), here a factor of 5; landmarks converge faster, and sooner.
+    coarse, fine = (gap(16), gap(400)) if features == "rff" else (gap(4), gap(100))
+    assert coarse > 0.005
+    assert fine < coarse / 2.5
+
+
+def test_feature_lengths_are_right_though_few_are_measured():
+    rng = np.random.default_rng(0)
+    X, sizes = rng.normal(size=(5000, 3)), np.array([3000, 7, 1993])
+    gammas = np.array([0.1, 0.2, 0.4, 1.0])
+    for features in (
+        FourierFeatures(3, gammas, 64, 0),
+        NystroemFeatures(X, gammas, 20, np.random.default_rng(0)),
+    ):
+        sums, lengths = feature_sums(features, X, sizes, which=range(4))
+        for number in range(4):
+            whole = features(X, [number])[0].astype(float)
+            parts = np.split(whole, np.cumsum(sizes)[:-1])
+            truth = np.array([part.sum(axis=0) for part in parts])
+            np.testing.assert_allclose(sums[number], truth, atol=2e-3)
+            squares = [(part**2).sum() for part in parts]
+            np.testing.assert_allclose(lengths[number], squares, rtol=0.05)
+
+
+def test_random_features_are_the_kernel_on_average():
+    rng = np.random.default_rng(0)
+    X, gammas = rng.normal(size=(30, 3)), np.array([0.1, 0.2, 0.4])
+    features = FourierFeatures(3, gammas, 20_000, 0)
+    for gamma, found in zip(gammas, features(X, range(3)), strict=True):
+        np.testing.assert_allclose(found @ found.T, rbf_kernel(X, gamma=gamma), atol=0.04)
