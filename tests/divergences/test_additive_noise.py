@@ -33,7 +33,7 @@ def laplace_losses(ratio, n=4001):
 
 
 @given(st.floats(0.05, 3), st.floats(0.01, 3), st.sampled_from([1, 2]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_laplace_delta_against_its_losses(ratio, epsilon, n_counts):
     exact = hockey_stick_of_losses([laplace_losses(ratio)] * n_counts, epsilon)
     assert laplace_delta(ratio, epsilon, n_counts) == pytest.approx(exact, abs=2e-4 * ratio)
@@ -57,7 +57,7 @@ def test_laplace_noise_of_the_pure_scale_has_no_delta():
 
 
 @given(st.floats(0.05, 4), st.floats(0.01, 4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_gaussian_delta_against_the_integral(ratio, epsilon):
     def excess(x):
         return max(norm.pdf(x - ratio) - np.exp(epsilon) * norm.pdf(x), 0.0)
@@ -74,7 +74,7 @@ def test_gaussian_delta_far_out():
 
 
 @given(st.floats(0.01, 3), st.sampled_from([1.01, 1.5, 2.0, 8.0, 50.0]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_laplace_renyi_against_the_integral(ratio, order):
     def moment(x):
         return np.exp(-order * np.abs(x) - (1 - order) * np.abs(x - ratio)) / 2

@@ -73,7 +73,7 @@ orders = st.sampled_from(range(len(FINITE)))
 
 
 @given(gaps, st.floats(-40, 40), orders)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_divergence_against_forty_digits(g, other, k):
     got = bit_divergence(g, other, FINITE[[k]])[0]
     expected = reference(g, other, FINITE[k])
@@ -82,7 +82,7 @@ def test_divergence_against_forty_digits(g, other, k):
 
 
 @given(st.floats(-7, 7), st.floats(-7, -2), orders)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_small_shifts_are_rounded_up_by_their_float_error(g, log_ratio, k):
     ratio = 10**log_ratio
     got = bit_divergence(g, g + ratio, FINITE[[k]])[0]
@@ -91,7 +91,7 @@ def test_small_shifts_are_rounded_up_by_their_float_error(g, log_ratio, k):
 
 
 @given(gaps, ratios)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_exact_is_the_largest_of_all_four(g, ratio):
     # Also the proof that one direction per neighbour is enough.
     pairs = [(g, g - ratio), (g, g + ratio), (g - ratio, g), (g + ratio, g)]
@@ -104,7 +104,7 @@ def test_exact_is_the_largest_of_all_four(g, ratio):
 
 
 @given(gaps, st.floats(0.05, 2), st.floats(0, 1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_nearer_neighbours_cost_less(g, ratio, part):
     exact = exact_bit([g], ratio)[0]
     for other in (g + part * ratio, g - part * ratio):
@@ -113,7 +113,7 @@ def test_nearer_neighbours_cost_less(g, ratio, part):
 
 
 @given(st.floats(-5000, 5000), st.floats(-40, 40), ratios)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_worst_case_is_above_every_exact_cost_and_below_the_gaussian(far, near, ratio):
     worst = worst_bit(ratio)
     assert np.all(worst <= gaussian_bound(ratio))

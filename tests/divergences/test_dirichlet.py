@@ -82,7 +82,7 @@ counts = st.lists(st.integers(0, 12), min_size=3, max_size=4).filter(lambda n: s
 
 
 @given(counts, st.floats(0.1, 2), st.floats(0.5, 3), st.floats(0.01, 2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_delta_against_integration_for_all_pairs_and_directions(n, s, pseudo, epsilon):
     for i, j in permutations(range(len(n)), 2):
         if not n[i]:
@@ -94,7 +94,7 @@ def test_delta_against_integration_for_all_pairs_and_directions(n, s, pseudo, ep
 
 
 @given(st.floats(0.2, 30), st.floats(0.2, 30), st.floats(0.05, 2), st.floats(1.05, 20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_renyi_against_its_integral(x, y, s, order):
     x += s  # what the neighbour has left is positive
     ours = float(dirichlet_renyi(x, y, s, np.array([order]))[0])

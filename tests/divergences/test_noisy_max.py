@@ -106,14 +106,14 @@ votes = st.integers(2, 5).flatmap(
 
 
 @given(votes, st.floats(0.7, 60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_exact_cost_is_brute_force_over_all_neighbours(row, sigma):
     got, brute = exact_max(np.array([row]), sigma)[0], brute_force(row, sigma)
     np.testing.assert_allclose(got, brute, rtol=1e-8, atol=1e-14)
 
 
 @given(votes, st.floats(1.0, 30), st.floats(0.3, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_weighted_ballots_against_brute_force(row, sigma, weight):
     if max(row) < weight:
         return
@@ -147,7 +147,7 @@ WORST_RATIOS = [1 / 40, 0.3, 2.0]
 
 @pytest.mark.parametrize("ratio", WORST_RATIOS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_worst_case_is_above_exact_costs(ratio, data):
     row = data.draw(st.lists(st.floats(0, 12 + 8 * ratio), min_size=3, max_size=6))
     scaled = np.array([row]) + ratio  # every class has a ballot to lose
@@ -156,7 +156,7 @@ def test_worst_case_is_above_exact_costs(ratio, data):
 
 @pytest.mark.parametrize("ratio", WORST_RATIOS)
 @given(u=st.floats(-60, 60), v=st.floats(-60, 60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_worst_case_is_above_every_three_outcome_divergence(ratio, u, v):
     p = three_outcomes(np.array([u]), np.array([v]))
     q = three_outcomes(np.array([u - ratio]), np.array([v + ratio]))
@@ -212,7 +212,7 @@ def test_worst_case_is_attained_by_votes():
 
 
 @given(st.floats(-60, 60), st.floats(-60, 60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_three_outcomes_sum_to_one(u, v):
     logs = three_outcomes(np.array([u]), np.array([v]))[0]
     assert np.exp(logs).sum() == pytest.approx(1.0, abs=1e-12)
@@ -239,7 +239,7 @@ def test_slopes_are_gradients_of_the_log_probabilities():
 
 
 @given(st.floats(-6, 6), st.floats(-6, 6), st.floats(0.02, 0.5), st.floats(0.005, 0.6), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_no_point_of_a_cell_exceeds_its_bound(u, v, step, ratio, data):
     # The interval argument itself: the bound is computed from corners and centre only.
     some = FINITE[[0, 24, 45, 75, 105]]

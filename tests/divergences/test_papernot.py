@@ -42,7 +42,7 @@ def plainly(votes, sigma, a):
     st.floats(1, 60),
     st.sampled_from([2, 3, 7, 20, 50]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_against_the_papers_formulas(votes, sigma, order):
     got = papernot_bound(np.array([votes]), sigma, orders=np.array([float(order)]))[0, 0]
     assert got == pytest.approx(plainly(votes, sigma, order), rel=1e-7, abs=1e-15)

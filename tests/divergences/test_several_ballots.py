@@ -43,14 +43,14 @@ small_rows = st.integers(2, 4).flatmap(
 
 
 @given(small_rows, st.floats(1.0, 40), st.integers(2, 3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_never_below_brute_force(row, sigma, ballots):
     bound = exact_max(np.array([row], dtype=float), sigma, 1.0, ballots)[0]
     assert np.all(brute_force(row, sigma, ballots) <= bound * (1 + 1e-9) + 1e-14)
 
 
 @given(small_rows, st.floats(0.5, 15), st.integers(2, 3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_at_worst_ballots_move_together(row, sigma, ballots):
     # The worst case of one ballot that weighs as much covers all ways to move several.
     worst = NoisyMax(sigma=sigma, weight=1.0, ballots=ballots, n_classes=len(row)).worst_case()
@@ -61,7 +61,7 @@ moves = st.lists(st.floats(-6, 6), min_size=4, max_size=4)
 
 
 @given(st.lists(st.floats(0, 12), min_size=4, max_size=4), moves, moves, st.floats(1.05, 30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_moment_is_convex_in_what_the_neighbour_moves(row, one, other, order):
     row, one, other = (np.array(each) for each in (row, one, other))
     here = max_log_probabilities(row[None], 3.0)[0]
@@ -112,7 +112,7 @@ def test_confident_votes_cost_less_than_published():
 
 
 @given(st.floats(1e-12, 0.9), st.floats(0.01, 2.0), st.floats(1.1, 60), st.floats(0, 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_cells_bound_every_interval(doubt, shift, order, share):
     # The neighbour's law with the atom anywhere, and the rest kept apart, by numerical integration.
     at = doubt * share

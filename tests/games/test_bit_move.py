@@ -131,7 +131,7 @@ def test_monte_carlo_of_adversaries():
     assert max(estimates) >= 0.9 * claimed  # they do come close
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     ratio=st.floats(0.02, 2.0),
     n_rows=st.integers(1, 20),

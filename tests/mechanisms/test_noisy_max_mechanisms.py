@@ -77,7 +77,7 @@ HEAVY = [
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, *HEAVY])
 @given(st.lists(st.integers(0, 8), min_size=2, max_size=4).filter(lambda v: max(v) > 1), st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_charged_outcomes_satisfy_the_filter_at_every_order(mechanism, row, data):
     # Charging by outcome is sound at one fixed order if E_Q[(P/Q)^a e^{-(a-1) cost}] <= 1
     # (Feldman and Zrnic): enumerate the outcomes, for any neighbour and both directions.

@@ -47,7 +47,7 @@ def test_rows_are_proportions_on_the_public_grid(mechanism):
 
 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=6), st.integers(1, 50))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_projection_and_rounding(values, resolution):
     near = on_simplex(np.array([values]))
     assert near.min() >= 0
@@ -142,7 +142,7 @@ def test_the_worst_case_is_the_worst_of_all_small_bags(s, pseudo, least):
     st.floats(0.1, 3),
     st.floats(0.02, 3),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_known_counts_cost_their_dearest_neighbour_in_both_directions(row, s, pseudo, epsilon):
     move = DirichletMove(concentration=s, pseudo_count=pseudo, min_count=0)
     state = np.array([row], float)
