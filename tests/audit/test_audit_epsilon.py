@@ -28,8 +28,13 @@ def pair(one, two, n_rows=1, group="*"):
 TIED = [[5, 5], [6, 4]]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("sigma", [1.5, 2.0, 4.0])
+@pytest.mark.parametrize(
+    ("sigma", "n_classes"),
+    [
+        *((1.5, 2), (2.0, 3), (4.0, 2)),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((1.5, 3), (2.0, 2), (4.0, 3))),
+    ],
+)
 def test_five_composed_tied_queries_against_enumeration(sigma, n_classes):
     mechanism = GNMax(sigma=sigma)
     votes = [each + [0] * (n_classes - 2) for each in TIED]
@@ -96,9 +101,9 @@ def test_each_of_many_pairs_is_held_to_a_stricter_level():
             coin, pairs, 0.0, claim=1e-9, outcome_law=lambda data: None, n_draws=200,
             confidence=0.5, random_state=seed,
         ).holds
-        for seed in range(60)
+        for seed in range(20)
     ]  # fmt: skip
-    assert sum(refuted) <= 30
+    assert sum(refuted) <= 10
 
 
 def test_anything_that_draws_can_be_audited():
@@ -138,13 +143,22 @@ def test_nothing_claimed():
 
 
 def test_the_seed_decides():
-    def bounds(seed):
-        audit = audit_epsilon(GNMax(sigma=2), [pair(*TIED)], DELTA, random_state=seed)
-        return audit.most_telling.lower_bound
+    def drawn(seed):
+        seen = []
 
-    assert bounds(0) == bounds(0) == bounds(0)
-    assert bounds(0) != bounds(1)
-    assert bounds(None) != bounds(None)
+        def draw(data, n_draws, rng):
+            outcomes = rng.random(n_draws)
+            seen.append(outcomes[:50])
+            return outcomes
+
+        audit_epsilon(None, [pair(*TIED)], DELTA, claim=1.0, draw=draw, random_state=seed)
+        return np.concatenate(seen)
+
+    first = drawn(0)
+    assert np.array_equal(first, drawn(0))
+    assert not np.isin(drawn(1), first).any()
+    # Here no seed is ours; that two of 200 numbers are the same happens once in 1e11 times.
+    assert not np.isin(drawn(None), drawn(None)).any()
 
 
 def test_draws_of_several_rows_keep_their_shape():

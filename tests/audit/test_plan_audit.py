@@ -23,12 +23,15 @@ def audit(mechanism, claim, n_draws):
     )
 
 
-@pytest.mark.parametrize("sigma", [3.0, 6.0])
-def test_the_lower_bound_comes_within_15_per_cent_of_the_claim(sigma):
+@pytest.mark.parametrize(
+    ("sigma", "n_draws"),
+    [(6.0, 400_000), pytest.param(3.0, 1_000_000, marks=pytest.mark.slow)],
+)
+def test_the_lower_bound_comes_within_15_per_cent_of_the_claim(sigma, n_draws):
     mechanism = GNMax(sigma=sigma)
     claim = price_plan(mechanism, N_ROWS, n_columns=2).epsilon(DELTA)
     renyi = float((N_ROWS * mechanism.max_cost(2)["*"]).epsilon(DELTA))
-    found = audit(mechanism, claim, 1_000_000)
+    found = audit(mechanism, claim, n_draws)
     assert found.holds
     assert found.share > 0.85
     assert claim < 0.9 * renyi

@@ -72,6 +72,6 @@ class ScoresUpsideDown(Ours):
     ],
 )
 def test_broken_estimators_are_refused(broken, promise):
-    check_bag_estimator(Ours())
+    # `Ours` itself is the example of `check_bag_estimator`, and passes.
     with pytest.raises(AssertionError, match=promise):
         check_bag_estimator(broken())

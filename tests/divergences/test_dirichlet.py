@@ -65,14 +65,14 @@ def test_delta_is_rounded_up_and_no_further(x, y, s, epsilon):
 
 
 LOG_ODDS = np.linspace(-80, 80, 160_001)
+LOG_SHARES = -np.logaddexp(0, -LOG_ODDS), -np.logaddexp(0, LOG_ODDS)
 
 
 def by_integration(x, y, s, epsilon):
     """Integral of (p - e^epsilon q)_+ over the first coordinate's share, on its log odds."""
 
     def density(a, b):
-        logs = -a * np.logaddexp(0, -LOG_ODDS) - b * np.logaddexp(0, LOG_ODDS) - betaln(a, b)
-        return np.exp(logs)
+        return np.exp(a * LOG_SHARES[0] + b * LOG_SHARES[1] - betaln(a, b))
 
     excess = density(x, y) - np.exp(epsilon) * density(x - s, y + s)
     return np.maximum(excess, 0).sum() * (LOG_ODDS[1] - LOG_ODDS[0])

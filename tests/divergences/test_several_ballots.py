@@ -22,19 +22,16 @@ SQRT2 = float(np.sqrt(2))
 
 def brute_force(row, sigma, ballots):
     """Largest divergence over all ways to move up to `ballots` ballots, both directions."""
-    row, n_classes = np.asarray(row), len(row)
-    here = max_log_probabilities(row[None], sigma)[0]
-    worst = np.zeros(len(ORDERS))
-    for give in combinations_with_replacement(range(n_classes), ballots):
-        kept = row - np.bincount(give, minlength=n_classes)
-        if (kept < 0).any():
-            continue
-        for take in combinations_with_replacement(range(n_classes), ballots):
-            other = kept + np.bincount(take, minlength=n_classes)
-            there = max_log_probabilities(other[None], sigma)[0]
-            for p, q in ((here, there), (there, here)):
-                worst = np.maximum(worst, renyi_divergence(p, q, ORDERS))
-    return worst
+    n_classes = len(row)
+    moves = combinations_with_replacement(range(n_classes), ballots)
+    moved = np.array([np.bincount(move, minlength=n_classes) for move in moves])
+    kept = np.asarray(row) - moved
+    kept = kept[(kept >= 0).all(axis=1)]
+    others = np.unique((kept[:, None] + moved).reshape(-1, n_classes), axis=0)
+    logs = max_log_probabilities(np.concatenate([[row], others]), sigma)
+    here, there = np.broadcast_to(logs[0], others.shape), logs[1:]
+    both = [renyi_divergence(*pair, ORDERS) for pair in ((here, there), (there, here))]
+    return np.max(both, axis=(0, 1))
 
 
 small_rows = st.integers(2, 4).flatmap(

@@ -13,19 +13,19 @@ def test_classes_that_look_alike_are_warned_of():
     # The third class is drawn as the second is.
     alike = [CENTRES[[0, 1, 1]][y] + rng.normal(size=(len(y), 3)) for y in labels]
     with pytest.warns(UserWarning, match="the classes [12] and [12] can't be told") as caught:
-        fitted = MMDClassRatioEstimator(random_state=0).fit(alike, P)
+        blurred = MMDClassRatioEstimator(random_state=0).fit(alike, P)
     assert caught[0].filename == __file__  # it points at the user's line
-    assert not fitted.diagnostics_.separable
+    assert not blurred.diagnostics_.separable
     told = MMDClassRatioEstimator(random_state=0).fit(bags, P).diagnostics_
     assert told.separable
     assert told.rank == 3
     np.testing.assert_allclose(told.condition, np.linalg.cond(P))
-    assert told.error_bound(10_000) < told.error_bound(100) < fitted.diagnostics_.error_bound(100)
+    assert told.error_bound(10_000) < told.error_bound(100) < blurred.diagnostics_.error_bound(100)
 
 
 def test_the_error_bound_holds():
     for seed in range(5):
         bags, P, tests, ratios, _ = world(seed)
-        fitted = MMDClassRatioEstimator(random_state=0).fit(bags, P)
-        found = np.linalg.norm(fitted.predict(tests) - ratios, axis=1)
-        assert found.mean() <= fitted.diagnostics_.error_bound(120)
+        estimator = MMDClassRatioEstimator(random_state=0).fit(bags, P)
+        found = np.linalg.norm(estimator.predict(tests) - ratios, axis=1)
+        assert found.mean() <= estimator.diagnostics_.error_bound(120)

@@ -53,12 +53,12 @@ def check_ensemble(make: Make) -> dict[str, str]:
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> from secretballot import PrivateTeacherEnsemble
     >>> from secretballot.checks import check_ensemble
     >>> check_ensemble(
     ...     lambda accountant: PrivateTeacherEnsemble(
-    ...         LogisticRegression(), n_teachers=6, student=LogisticRegression(),
+    ...         GaussianNB(), n_teachers=6, student=GaussianNB(),
     ...         classes=[0, 1], accountant=accountant, random_state=0,
     ...     )
     ... )

@@ -144,10 +144,9 @@ GNMAX, CONFIDENT = GNMax(sigma=20), ConfidentGNMax(sigma=8, sigma_threshold=20, 
         (CONFIDENT, 2, None),
         (CONFIDENT, 2, 20.0),
         (CONFIDENT, 5, None),
-        # With more classes than two a worst case is searched for at every weight.
-        pytest.param(CONFIDENT, 5, 20.0, marks=pytest.mark.slow),
-        pytest.param(GNMAX, 5, None, marks=pytest.mark.slow),
-        pytest.param(GNMAX, 5, 20.0, marks=pytest.mark.slow),
+        (CONFIDENT, 5, 20.0),
+        (GNMAX, 5, None),
+        (GNMAX, 5, 20.0),
     ],
 )
 def test_balanced_weights_run_out_together(base, n_columns, order):

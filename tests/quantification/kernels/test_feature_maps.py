@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
-from tests.quantification._worlds import world
+from tests.quantification._worlds import fitted, world
 
 from secretballot.quantification import MMDClassRatioEstimator
 from secretballot.quantification.kernels._feature_maps import (
@@ -17,7 +17,7 @@ from secretballot.quantification.kernels._feature_maps import (
 def test_random_features_agree_with_the_exact_kernel(features):
     bags, P, tests, _, _ = world()
     options = {"gamma": 0.1, "diagonal": 0.0}
-    exact = MMDClassRatioEstimator(random_state=0, **options).fit(bags, P).predict(tests)
+    exact = fitted(**options).predict(tests)
 
     def gap(n_components):
         found = [
