@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from secretballot.accounting import _random
-
 # The same examples in every run: what fails once, fails again. And nothing is timed.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.load_profile("same")
@@ -43,5 +41,3 @@ def _nothing_left_to_chance(request, monkeypatch):
     if not request.node.get_closest_marker("unseeded"):
         monkeypatch.setattr("os.urandom", stream.randbytes)
         monkeypatch.setattr("secrets.randbits", stream.getrandbits)
-    # Seeded noise warns once per process: here once per test, whichever ran before.
-    monkeypatch.setattr(_random, "_warned", False)
