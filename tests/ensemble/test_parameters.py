@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData, Upsampling
 from secretballot.mechanisms import GNMax
 
@@ -63,10 +63,17 @@ POOL = np.zeros((30, 2))
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"X_public": np.zeros((30, 3))}, "X_public must have the columns of X: X has 3 features"),
+        (
+            {"X_public": np.zeros((30, 3))},
+            "X_public must have the columns of X: X_public has 3 features",
+        ),
         ({"X_public": np.zeros((200, 2))}, r"X_public has as many rows as X \(200\).*PublicData"),
         ({"X_public": PublicData(np.zeros((0, 2)))}, "X_public has 0 rows"),
         ({"X_public": np.zeros(30)}, "X_public: expected 2D array"),
+        ({"X_public": "rows.csv"}, "X_public='rows.csv' is no table"),
+        ({"X_public": PublicData(3)}, "X_public=3 is no table"),
+        ({"X_public": np.full((30, 2), np.inf)}, "X_public contains infinity"),
+        ({"X_public": np.ones((30, 2)) * 1j}, "Complex data not supported"),
         ({"budgets": ["strict"] * 200}, "the accountant has one budget for everyone"),
         ({"owners": np.arange(200)}, "owners was given, .* unit='row'.*unit='owner'"),
         ({"X": None}, "X is None"),
@@ -144,3 +151,31 @@ def test_a_teacher_without_probabilities_will_do(private, public, accountant):
     ).fit(*private, X_public=public[0])
     assert ensemble.score(*public) > 0.8
     assert not hasattr(ensemble, "predict_proba")
+
+
+def test_weights_of_rows_are_explained(ensemble, private):
+    with pytest.raises(TypeError, match="'sample_weight': every teacher's ballot.*class_weight"):
+        ensemble.fit(*private, sample_weight=np.ones(200))
+    with pytest.raises(TypeError, match="argument 'groups'; it takes X, y, X_public, owners and"):
+        ensemble.fit(*private, groups=np.ones(200))
+
+
+def test_a_seed_is_refused_as_it_was_written(ensemble, private, public, tmp_path):
+    named = PrivacyAccountant(100.0, 1e-5, ledger=tmp_path / "budget.db")
+    ensemble.set_params(accountant=named, random_state=7)
+    with pytest.raises(ValueError, match="random_state=7 makes the noise reproducible.*budget.db"):
+        ensemble.fit(*private, X_public=public[0])
+    assert not hasattr(ensemble, "_teachers")
+
+
+def test_a_cap_that_is_used_up_says_what_helps(ensemble, private, public):
+    ensemble.set_params(epsilon=8.0).fit(*private, X_public=public[0])
+    with pytest.raises(BudgetExceededError, match="left of epsilon=8.0 .*a larger epsilon") as said:
+        ensemble.predict_private(public[0])
+    ensemble.set_params(mechanism=GNMax(sigma=1.0))
+    with pytest.raises(BudgetExceededError, match="left of epsilon=8.0 .*a larger epsilon") as told:
+        ensemble.predict_private(public[0])
+    assert "scope" not in f"{said.value} {told.value}"
+    ensemble.set_params(mechanism=None, epsilon=None).fit(*private, X_public=public[0])
+    with pytest.raises(BudgetExceededError, match="left of the budget.*stays free to use"):
+        ensemble.predict_private(public[0])

@@ -36,3 +36,8 @@ def test_a_bare_pool_as_long_as_the_data_is_refused():
 def test_an_empty_pool_is_refused():
     with pytest.raises(ValueError, match="X_public has 0 rows"):
         public_rows(PublicData(np.zeros((0, 2))), 5)
+
+
+def test_nothing_is_no_pool():
+    with pytest.raises(ValueError, match="X is None; give the public rows, or X_public=None"):
+        PublicData(None)

@@ -61,7 +61,8 @@ def test_predict_private(ensemble, private, public):
 def test_refused_rows_are_marked(ensemble, private, public):
     mechanism = ConfidentGNMax(sigma=5, sigma_threshold=5, threshold=1e6)
     ensemble.set_params(mechanism=mechanism, student=None).fit(*private)
-    labels, answered = ensemble.predict_private(public[0])
+    with pytest.warns(UserWarning, match="even a vote on which all 10 .* 0 only.*threshold"):
+        labels, answered = ensemble.predict_private(public[0])
     assert not answered.any()
     assert (labels == -1).all()
     # The threshold bits are paid for.
@@ -69,7 +70,7 @@ def test_refused_rows_are_marked(ensemble, private, public):
 
 
 def test_a_run_that_ends_early_says_so(private, public):
-    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5)
     mechanism = accountant.calibrate(GNMax, n_queries=12, n_columns=2)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(), 10, mechanism=mechanism, classes=[0, 1], accountant=accountant
@@ -84,14 +85,14 @@ def test_a_run_that_ends_early_says_so(private, public):
 
 
 def test_epsilon_caps_one_fit(ensemble, private, public):
-    ensemble.set_params(epsilon=1.0)
+    ensemble.set_params(epsilon=5.0)
     for count in (1, 2, 3):
         ensemble.fit(*private, X_public=public[0])
         assert ensemble.accountant.spent().n_rows == 30 * count
         # The cap holds for what follows the fit, too.
         with pytest.raises(BudgetExceededError):
             ensemble.predict_private(public[0])
-    assert ensemble.accountant.spent().epsilon < 4
+    assert ensemble.accountant.spent().epsilon < 12
 
 
 def test_a_fit_without_budget_costs_no_training(ensemble, private, public):
@@ -117,17 +118,17 @@ def test_teachers_survive_a_refused_release(ensemble, private, public):
 
 
 def test_an_accountant_may_come_later(private, public, accountant):
-    ensemble = PrivateTeacherEnsemble(LogisticRegression(), 10, classes=[0, 1], epsilon=2.0)
+    ensemble = PrivateTeacherEnsemble(LogisticRegression(), 10, classes=[0, 1], epsilon=5.0)
     ensemble.fit(*private)
     with pytest.raises(ValueError, match=r"accountant=None.*PrivacyAccountant\(epsilon, delta\)"):
         ensemble.predict_private(public[0])
     ensemble.set_params(accountant=accountant)
     assert ensemble.predict_private(public[0]).answered.all()
-    assert accountant.spent().epsilon < 3
+    assert accountant.spent().epsilon < 6
 
 
 def test_refitting_forgets_what_was_released(ensemble, private, public):
-    ensemble.set_params(epsilon=1.0).fit(*private, X_public=public[0])
+    ensemble.set_params(epsilon=5.0).fit(*private, X_public=public[0])
     ensemble.fit(*private)
     for name in ("student_", "pool_labels_", "mechanism_", "n_answered_"):
         assert not hasattr(ensemble, name)
@@ -136,7 +137,7 @@ def test_refitting_forgets_what_was_released(ensemble, private, public):
 
 
 def test_learned_classes_are_a_leak_that_is_told_once(ensemble, private, public):
-    ensemble.set_params(classes=None, epsilon=1.0)
+    ensemble.set_params(classes=None, epsilon=5.0)
     with pytest.warns(PrivacyLeakWarning, match="classes=None") as warned:
         ensemble.fit(*private, X_public=PublicData(public[0]))
     assert len(warned) == 1
@@ -154,6 +155,7 @@ def test_classes_that_no_teacher_saw_are_voted_on(ensemble, private, public):
 
 
 @pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore:mechanism=.* would answer even")
 def test_seeded_noise_is_new_in_each_release(private, public):
     def labels(seed):
         ensemble = PrivateTeacherEnsemble(
@@ -192,7 +194,7 @@ def test_data_dependent_spending_is_not_published(private, public, accounting):
 
 
 def test_a_budget_for_a_threshold_bit_alone_is_not_begun(ensemble, private, public):
-    mechanism = ConfidentGNMax(sigma=0.05, sigma_threshold=50, threshold=1e6)
+    mechanism = ConfidentGNMax(sigma=0.05, sigma_threshold=5, threshold=1)
     ensemble.set_params(mechanism=mechanism).fit(*private)
     with pytest.raises(BudgetExceededError):
         ensemble.predict_private(public[0])

@@ -33,8 +33,9 @@ def test_without_a_student_there_is_no_prediction():
     assert not is_classifier(ensemble)
     for method in ("predict", "predict_proba", "score"):
         assert not hasattr(ensemble, method)
-    with pytest.raises(AttributeError, match="predict"):
-        ensemble.predict(X)
+    for method in (lambda: ensemble.predict(X), lambda: ensemble.score(X, [0, 0, 1, 1])):
+        with pytest.raises(AttributeError, match="student=None, so .* predict_private"):
+            method()
     ensemble.set_params(student=LogisticRegression())
     assert is_classifier(ensemble)
     with pytest.raises(NotFittedError):
@@ -94,8 +95,13 @@ def test_nothing_answered():
 
 def test_labels_outlive_a_student_that_fails(ensemble, private, public):
     class Failing(LogisticRegression):
+        n_fits = 0
+
         def fit(self, X, y):
-            raise ValueError("I don't feel like it")
+            type(self).n_fits += 1
+            if self.n_fits > 1:  # after it was tried out
+                raise ValueError("I don't feel like it")
+            return super().fit(X, y)
 
     ensemble.set_params(student=Failing())
     with pytest.raises(ValueError, match="kept in pool_labels_.*I don't feel like it"):

@@ -54,8 +54,15 @@ class Limits:
         return recorded.charges
 
     def _of(self, gate: Gate) -> str:
-        where = "of this scope" if gate in self._scope_gates else "of the budget"
+        where = "of the budget"
+        if self._scope is not None and gate in self._scope_gates:
+            where = f"of epsilon={self._scope.epsilon!r} for this part of the run"
         return where if len(self._budget.levels) == 1 else f"{where} (level {gate.level!r})"
+
+    def _helps(self, gate: Gate) -> str:
+        if gate in self._scope_gates:
+            return "a larger epsilon gives this part more of the budget."
+        return "this budget is used up, and what was released from it stays free to use."
 
     def check_most(self, most: Costs) -> None:
         """Refuse a mechanism whose costs don't suit the budget, whatever is left of it."""
@@ -105,7 +112,7 @@ class Limits:
 
     def _refuse(self, gate: Gate, spent: Costs, most: Costs) -> None:
         one = {group: each[0] if each.shape else each for group, each in most.items()}
-        remedy = "Use more noise, or accept that this budget is used up."
+        remedy = f"Use more noise, or {self._helps(gate)}"
         if any(math.isinf(float(each.at(gate.order))) for each in one.values()):
             remedy = (
                 "No amount of noise makes that finite: leave order=None when the budget is opened, "
@@ -151,7 +158,7 @@ class Limits:
             if gate.is_used_up(spent):
                 raise BudgetExceededError(
                     f"Next to nothing is left {self._of(gate)}: noise that fits it would drown "
-                    "every answer."
+                    f"every answer; {self._helps(gate)}"
                 )
 
     def load(

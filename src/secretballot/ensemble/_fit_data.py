@@ -15,9 +15,10 @@ from sklearn.utils.validation import validate_data
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._categories import public_categories
+from secretballot.ensemble._cautions import warn_other_units
 from secretballot.ensemble._classes import declared_classes, encode, learned_classes
 from secretballot.ensemble._parties import check_parties, parties_classes, shared_attribute
-from secretballot.ensemble._partition import PrivateRows, Shards, partition_rows
+from secretballot.ensemble._partition import PrivateRows, Shards, listed, partition_rows
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._rows import as_rows, check_queries, check_values
@@ -45,6 +46,13 @@ class FitData:
         if self.parties is not None:
             return "party"
         return "row" if self.owners is None else "owner"
+
+    @property
+    def n_people(self) -> int | None:
+        """How many rows, or owners, are private; None where parties don't tell."""
+        if self.parties is not None:
+            return None
+        return _num_samples(self.X) if self.owners is None else len(set(listed(self.owners)))
 
     def shards(self, randomness: Randomness) -> Shards:
         """Positions of the rows of each teacher."""
@@ -88,6 +96,7 @@ def prepared_data(
     else:
         plan = ensemble.individualization.plan(levels, n_teachers)
     pool = _pool(ensemble, X_public, _num_samples(X))
+    warn_other_units(X, pool)
     X, categories_learned = public_categories(X, pool)
     return FitData(
         classes=classes,

@@ -15,6 +15,7 @@ from secretballot.ensemble._labelling import Labelling
 from secretballot.ensemble._parties import is_parties
 from secretballot.ensemble._progress import Progress
 from secretballot.ensemble._student import fit_student
+from secretballot.ensemble._student_trial import try_student
 from secretballot.ensemble._teachers import train_teachers
 from secretballot.ensemble._votes import GroupVotes, Tally, tally_of
 
@@ -44,8 +45,10 @@ def run_fit(
     if ensemble.accountant is not None:
         labelling.open(ensemble, silent=X_public is None)
     if data.X_public is not None:
-        # Before any training: an empty budget should not cost hours.
+        # Before any training: an empty budget, or a useless student, should not cost hours.
         mechanism = labelling.mechanism_for(ensemble, _num_samples(data.X_public))
+        if ensemble.student is not None:
+            try_student(ensemble.student, data.X_public, data.classes, ensemble.unanswered)
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
     progress = Progress(ensemble, n_tasks, ensemble.verbose)
     tally = _train(ensemble, data, teachers, progress)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot.ensemble._categories import warn_categories_learned
+from secretballot.ensemble._cautions import warn_settings
 from secretballot.ensemble._classes import warn_classes_learned
 from secretballot.ensemble._fit_data import FitData
-from secretballot.ensemble._mechanism_choice import check_charges
+from secretballot.ensemble._mechanism_choice import check_charges, check_noise, warn_noise
 from secretballot.ensemble._parts import check_unit
 from secretballot.ensemble._private_labels import PrivateLabels, private_labels
 from secretballot.ensemble._randomness import Randomness
@@ -43,6 +44,7 @@ class Labelling:
     plan: Plan
     levels: Levels | None
     split_by: str
+    n_people: int | None
     randomness: Randomness
     scope: Any = None
     n_releases: int = 0
@@ -59,6 +61,7 @@ class Labelling:
             plan=data.plan,
             levels=data.levels,
             split_by=data.split_by,
+            n_people=data.n_people,
             randomness=Randomness.of(random_state),
         )
 
@@ -72,10 +75,22 @@ class Labelling:
             )
         if self.split_by != "party":
             check_unit(accountant, owners=self.split_by == "owner")
+        if self.randomness.seeded and accountant.ledger and not accountant.allow_seeded:
+            raise ValueError(
+                f"random_state={self.randomness.written} makes the noise reproducible, which "
+                f"protects nobody, and is refused on the named ledger {accountant.ledger!r}. Fit "
+                "with random_state=None, or open a ledger for experiments with allow_seeded=True."
+            )
         if self.scope is None:
             self.scope = accountant.scope(ensemble.epsilon)
+        elif self.scope.ledger != accountant.scope().ledger:
+            raise ValueError(
+                "accountant= is another budget than the one these teachers were fitted with. Two "
+                "budgets for one data set add up: go on with the first, or fit anew."
+            )
         if not (silent or self.told):
             self.told = True
+            warn_settings(ensemble, self.plan, self.levels, self.n_people)
             if self.classes_learned:
                 warn_classes_learned()
             if self.categories_learned:
@@ -84,19 +99,26 @@ class Labelling:
     def mechanism_for(self, ensemble: Any, n_queries: int) -> Any:
         """Return the mechanism as the plan needs it; calibrated to the pool if none was given."""
 
-        def planned(mechanism: Any) -> Any:
-            return self.plan.individualize(mechanism, len(self.classes), self.n_begun)
+        n_columns, given = len(self.classes), ensemble.mechanism
 
-        if ensemble.mechanism is not None:
-            levels = ensemble.accountant.levels
-            check_charges(ensemble.mechanism, levels, len(self.classes), n_queries)
-            return planned(ensemble.mechanism)
-        return ensemble.accountant.calibrate(
-            lambda sigma: planned(GNMax(sigma=sigma)),
-            n_queries=n_queries,
-            n_columns=len(self.classes),
-            scope=self.scope,
+        def planned(mechanism: Any) -> Any:
+            return self.plan.individualize(mechanism, n_columns, self.n_begun)
+
+        if given is not None:
+            check_charges(given, ensemble.accountant.levels, n_columns, n_queries)
+            warn_noise(planned(given), self.plan, n_columns, n_queries)
+            return planned(given)
+        noises = []
+
+        def made(sigma: float) -> Any:
+            noises.append(sigma)
+            return planned(GNMax(sigma=sigma))
+
+        mechanism = ensemble.accountant.calibrate(
+            made, n_queries=n_queries, n_columns=n_columns, scope=self.scope
         )
+        check_noise(made, noises[-1], self.plan, n_columns, n_queries)
+        return mechanism
 
     @property
     def note(self) -> dict[str, Any]:

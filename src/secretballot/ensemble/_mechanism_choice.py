@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from secretballot._errors import BudgetExceededError, warn
 from secretballot.divergences import NoisyBit, NoisyMax, level_cost, max_log_probabilities
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
@@ -21,6 +22,8 @@ _SOME_ORDER = 2.0
 
 #: Rows after which turns have come round.
 _ROUND = 64
+
+_ABOUT = 1.1
 
 
 def check_charges(
@@ -67,6 +70,51 @@ def check_charges(
                 )
 
 
+def check_noise(
+    make: Callable[[float], Any], sigma: float, plan: Plan, n_columns: int, n_rows: int
+) -> None:
+    """Raise BudgetExceededError if calibrated noise would drown even a unanimous vote.
+
+    Parameters
+    ----------
+    make : callable
+        From an amount of noise to the mechanism.
+    sigma : float
+        The noise at which the rows fit what is left of the budget.
+    """
+    survives = survival(make(sigma), plan, n_columns, n_rows)
+    if survives is None or survives >= WORTH_ASKING:
+        return
+    # By how much the noise is too large for the ballots. It is about in proportion to the root of
+    # the rows, and to 1 / epsilon; a tenth more is to make up for the "about".
+    low, high = 0.0, 1.0
+    while high - low > 1e-3:
+        share = (low + high) / 2
+        enough = (survival(make(sigma * share), plan, n_columns, n_rows) or 0) >= WORTH_ASKING
+        low, high = (share, high) if enough else (low, share)
+    times = 1 / max(low, 1e-3)
+    fewer, dearer = int(n_rows / times**2 / _ABOUT), times * _ABOUT
+    rows = f"about {fewer} rows, " if fewer else ""
+    raise BudgetExceededError(
+        f"the noise at which {n_rows} rows fit what may be spent, sigma={sigma:.4g}, would drown "
+        f"them: even a vote on which all {plan.n_teachers} teachers agree would win with "
+        f"probability {survives:.2g} only. Nothing was released or spent. Use some "
+        f"{math.ceil(plan.n_teachers * times)} teachers, {rows}or about {dearer:.2g} times the "
+        f"epsilon (mechanism=GNMax(sigma={sigma:.4g}) insists)."
+    )
+
+
+def warn_noise(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> None:
+    """Warn of a mechanism that was insisted on and drowns even a unanimous vote."""
+    survives = survival(mechanism, plan, n_columns, n_rows)
+    if survives is not None and survives < WORTH_ASKING:
+        warn(
+            f"mechanism={mechanism!r} would answer even a vote on which all {plan.n_teachers} "
+            f"teachers agree, and rightly, with probability {survives:.2g} only. Use less noise, "
+            "a lower threshold if there is one, or more teachers."
+        )
+
+
 def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float | None:
     """Return how likely a unanimous vote is answered, and rightly; None for other mechanisms.
 
@@ -78,7 +126,7 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
         group: np.eye(1, n_columns, dtype=int).repeat(min(n_rows, _ROUND), axis=0) * n_teachers
         for group, n_teachers in zip(*np.unique(plan.groups, return_counts=True), strict=True)
     }
-    counts = np.asarray(plan.add_up(votes, mechanism), dtype=float)
+    counts = np.unique(np.asarray(plan.add_up(votes, mechanism), dtype=float), axis=0)
     law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
     answered = np.ones(len(counts))
     for step in law:

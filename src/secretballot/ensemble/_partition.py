@@ -83,7 +83,7 @@ def partition_owners(
             f"n_teachers={n_teachers} needs at least as many owners, but owners has "
             f"{len(teachers)} different ones (n_samples={n_rows}); lower n_teachers."
         )
-    return np.array([teachers[owner][0] for owner in _listed(owners)], dtype=np.intp)
+    return np.array([teachers[owner][0] for owner in listed(owners)], dtype=np.intp)
 
 
 def spread_rows(
@@ -114,12 +114,13 @@ def spread_owners(
 ) -> tuple[NDArray[np.intp], Assignment]:
     """Row and teacher of every copy, by keyed hashes of the owner's id."""
     teachers = _teachers_of(owners, copies, n_teachers, stream)
-    found = [teachers[owner] for owner in _listed(owners)]
+    found = [teachers[owner] for owner in listed(owners)]
     rows = np.repeat(np.arange(len(found)), copies)
     return rows, np.array([each for several in found for each in several], dtype=np.intp)
 
 
-def _listed(owners: Any) -> list[Any]:
+def listed(owners: Any) -> list[Any]:
+    """Return owner ids as a list."""
     # Through object: a list that mixes types would else be made strings by NumPy.
     return np.asarray(owners).tolist() if hasattr(owners, "dtype") else list(owners)
 
@@ -131,7 +132,7 @@ def _teachers_of(
     key = stream.generate_state(4).tobytes()
     teachers_of: dict[Any, list[int]] = {}
     kinds = set()
-    for position, owner in enumerate(_listed(owners)):
+    for position, owner in enumerate(listed(owners)):
         if owner in teachers_of:
             continue
         kind, encoded = _canonical(owner, position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import is_regressor
@@ -44,6 +45,20 @@ def _check_individual(mechanism: Any, individualization: Any) -> None:
         raise ValueError(
             f"mechanism={mechanism!r} has a weight or ballots of its own, which "
             f"individualization={individualization!r} is to choose; leave them out."
+        )
+
+
+def refuse_arguments(unsupported: Mapping[str, Any]) -> None:
+    """Refuse what `fit` doesn't take, and say of weights why."""
+    for name in unsupported:
+        raise TypeError(
+            "fit() got an unexpected keyword argument 'sample_weight': every teacher's ballot "
+            "counts alike, so a weight would only reach the training of one teacher, unseen by "
+            "the budget. Let the estimator weigh classes (class_weight=), or give people levels "
+            "(fit(..., budgets=) with individualization=Weighting())."
+            if name == "sample_weight"
+            else f"fit() got an unexpected keyword argument {name!r}; it takes X, y, X_public, "
+            "owners and budgets."
         )
 
 

@@ -19,7 +19,7 @@ from secretballot._sklearn_compat import (
 )
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble._fit_run import run_fit
-from secretballot.ensemble._parts import check_parts, combine_tags
+from secretballot.ensemble._parts import check_parts, combine_tags, refuse_arguments
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._rows import check_queries
 from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
@@ -134,10 +134,10 @@ class PrivateTeacherEnsemble(
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict", "get_params"]), list, tuple],
+        "estimator": [HasMethods(["fit", "get_params"]), list, tuple],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
         "mechanism": [HasMethods(["max_cost", "participation", "cost"]), None],
-        "student": [HasMethods(["fit", "predict", "get_params"]), None],
+        "student": [HasMethods(["fit", "get_params"]), None],
         "unanswered": [StrOptions({"drop", "mark"})],
         "individualization": [Upsampling, Weighting, Vanishing, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
@@ -189,6 +189,7 @@ class PrivateTeacherEnsemble(
         X_public: Any = None,
         owners: Any = None,
         budgets: Any = None,
+        **unsupported: Any,
     ) -> PrivateTeacherEnsemble:
         """Train the teachers; with ``X_public``, label it privately and train the student.
 
@@ -206,6 +207,8 @@ class PrivateTeacherEnsemble(
         budgets : array-like of shape (n_samples,), default=None
             Level of each row, one of the accountant's: whose budget is whose. The same for all
             rows of an owner. Public, like the number of rows.
+        **unsupported : object
+            Nothing else is taken: in particular no ``sample_weight``, and the error says why.
 
         Returns
         -------
@@ -217,6 +220,7 @@ class PrivateTeacherEnsemble(
         BudgetExceededError
             If not one public row fits the budget. The teachers are kept.
         """
+        refuse_arguments(unsupported)
         for name in vars(self).pop("_left_by_fit", ()):
             vars(self).pop(name, None)
         before = set(vars(self))

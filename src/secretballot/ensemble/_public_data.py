@@ -38,9 +38,9 @@ class PublicData:
     __slots__ = ("X", "__weakref__")
 
     def __init__(self, X: Any) -> None:
-        if isinstance(X, PublicData):
-            X = X.X
-        self.X = X
+        if X is None:
+            raise ValueError("X is None; give the public rows, or X_public=None for no pool.")
+        self.X = X.X if isinstance(X, PublicData) else X
 
     def __sklearn_clone__(self) -> PublicData:
         return self
@@ -61,15 +61,15 @@ def public_rows(X_public: Any, n_private: int | None) -> Any:
     A bare pool as long as the private data is refused: cross-validation would have sliced it, and
     a slice of a pool can't be told from a pool.
     """
-    if isinstance(X_public, PublicData):
-        rows = X_public.X
-    else:
-        rows = X_public
-        if n_private is not None and _num_samples(rows) == n_private:
-            raise ValueError(
-                f"X_public has as many rows as X ({n_private}): scikit-learn slices such an "
-                "argument in cross-validation. Pass X_public=PublicData(X_public) instead."
-            )
+    rows = X_public.X if isinstance(X_public, PublicData) else X_public
+    if isinstance(rows, str | bytes) or not (hasattr(rows, "__len__") or hasattr(rows, "shape")):
+        raise ValueError(f"X_public={rows!r} is no table; give the public rows themselves.")
+    bare = not isinstance(X_public, PublicData)
+    if bare and n_private is not None and _num_samples(rows) == n_private:
+        raise ValueError(
+            f"X_public has as many rows as X ({n_private}): scikit-learn slices such an argument "
+            "in cross-validation. Pass X_public=PublicData(X_public) instead."
+        )
     if _num_samples(rows) == 0:
         raise ValueError("X_public has 0 rows; give at least one, or X_public=None.")
     return rows

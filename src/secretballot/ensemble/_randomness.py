@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ class Randomness:
 
     entropy: int
     seeded: bool
+    #: What the user wrote, for messages.
+    written: str = field(default="None", compare=False)
 
     @classmethod
     def of(cls, random_state: Any) -> Randomness:
@@ -29,8 +31,10 @@ class Randomness:
         if random_state is None:
             return cls(secrets.randbits(128), seeded=False)
         if isinstance(random_state, np.random.RandomState):
-            return cls(int(random_state.randint(2**31 - 1)), seeded=True)
-        return cls(int(random_state), seeded=True)
+            return cls(
+                int(random_state.randint(2**31 - 1)), seeded=True, written=repr(random_state)
+            )
+        return cls(int(random_state), seeded=True, written=repr(random_state))
 
     def _stream(self, *key: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.entropy, spawn_key=key)

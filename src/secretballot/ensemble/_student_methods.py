@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot.accounting import PrivacyStatement
@@ -21,17 +22,29 @@ NO_STUDENT = (
 )
 
 
-def _student_has(method: str) -> Any:
-    def check(ensemble: StudentMethods) -> bool:
+class _OfStudent:
+    """A method that an ensemble has if its student has it.
+
+    As scikit-learn's `available_if`, but the error itself says what to do, not only its cause.
+    """
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+        update_wrapper(self, method)
+
+    def __get__(self, ensemble: Any, owner: Any = None) -> Any:
+        if ensemble is None:
+            return self.method
+        name = self.method.__name__
         if ensemble.student is None:
             raise AttributeError(
-                f"{method} is the student's: give student=, an estimator to train on the labels "
-                "of X_public. Private labels of single rows cost budget: predict_private."
+                f"student=None, so there is no {name}: give student=, an estimator to train on "
+                "the labels of X_public (fit again). Private labels of single rows cost budget: "
+                "predict_private."
             )
-        getattr(ensemble.student, method)
-        return True
-
-    return check
+        if name == "predict_proba":  # some students have it once they are fitted
+            getattr(vars(ensemble).get("student_", ensemble.student), name)
+        return MethodType(self.method, ensemble)
 
 
 class StudentMethods:
@@ -74,7 +87,7 @@ class StudentMethods:
         check_is_fitted(self, "_teachers", msg=UNFITTED)
         check_is_fitted(self, "student_", msg=NO_STUDENT)
 
-    @available_if(_student_has("predict"))
+    @_OfStudent
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict with the student. Free: it learned from released labels only.
 
@@ -91,7 +104,7 @@ class StudentMethods:
         self._check_student()
         return self.to_student().predict(matching_rows(self, X, "X"))
 
-    @available_if(_student_has("predict_proba"))
+    @_OfStudent
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict class probabilities with the student. Free.
 
@@ -108,7 +121,7 @@ class StudentMethods:
         self._check_student()
         return self.to_student().predict_proba(matching_rows(self, X, "X"))
 
-    @available_if(_student_has("predict"))
+    @_OfStudent
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of the student. On private rows the number itself is not private.
 

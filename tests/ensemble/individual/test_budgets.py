@@ -25,7 +25,7 @@ from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]
-LEVELS = {"strict": 1.0, "generous": 3.0}
+LEVELS = {"strict": 3.0, "generous": 9.0}
 
 
 X, Y = make_blobs(400)
@@ -70,7 +70,7 @@ def test_every_level_stays_within_its_budget(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
 def test_labelling_stops_before_a_level_exceeds_its_own(variant):
-    mechanism = ConfidentGNMax(sigma=15, sigma_threshold=20, threshold=12)
+    mechanism = ConfidentGNMax(sigma=8, sigma_threshold=8, threshold=8)
     ensemble = ensemble_of(variant, mechanism=mechanism, student=None)
     queries = np.tile(POOL, (40, 1))
     with pytest.warns(UserWarning, match="the budget ended after"):
@@ -125,13 +125,13 @@ def test_the_statement_says_what_each_person_got():
         assert "the epsilon of their own level" in text
         assert ensemble.to_student().privacy["statement"] == statement.to_dict()
     assert "All contributed alike" in said["None"]
-    assert "'generous': 3, 'strict': 1 teachers" in said[str(Upsampling())]
+    assert "'generous': 5, 'strict': 2 teachers" in said[str(Upsampling())]
     assert "its ballot the weight of that level" in said[str(Weighting())]
     assert "voted in turns decided beforehand" in said[str(Vanishing())]
 
 
 def test_turns_go_on_where_they_ended():
-    ensemble = ensemble_of(Vanishing(), mechanism=GNMax(sigma=60), student=None)
+    ensemble = ensemble_of(Vanishing(), mechanism=GNMax(sigma=12), student=None)
     ensemble.fit(X, Y, budgets=BUDGETS)
     for batch in (POOL[:3], POOL[3:10], POOL[10:11]):
         ensemble.predict_private(batch)
@@ -181,9 +181,9 @@ def test_a_named_ledger_keeps_levels_apart(tmp_path):
 
 
 def test_grid_search_over_individualizations():
-    accountant = PrivacyAccountant(LEVELS, 1e-5)
+    accountant = PrivacyAccountant({"strict": 90.0, "generous": 270.0}, 1e-5)
     grid = {"individualization": [None, *VARIANTS]}
-    ensemble = ensemble_of(None, accountant, mechanism=GNMax(sigma=400))
+    ensemble = ensemble_of(None, accountant, mechanism=GNMax(sigma=15))
     search = GridSearchCV(ensemble, grid, cv=2, n_jobs=2, refit=False)
     search.fit(X, Y, X_public=PublicData(POOL), budgets=BUDGETS)
     assert accountant.spent()["strict"].n_releases == 2 * len(grid["individualization"])
@@ -191,7 +191,7 @@ def test_grid_search_over_individualizations():
 
 
 def test_a_fit_may_be_capped_per_level():
-    accountant = PrivacyAccountant({"strict": 4.0, "generous": 12.0}, 1e-5)
+    accountant = PrivacyAccountant({"strict": 12.0, "generous": 36.0}, 1e-5)
     ensemble = ensemble_of(Weighting(), accountant, epsilon=LEVELS)
     for count in (1, 2):
         ensemble.fit(X, Y, X_public=POOL, budgets=BUDGETS)
