@@ -1,0 +1,149 @@
+"""What docs/composition.md says of the ensemble inside, behind and around other estimators."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.mechanisms import GNMax
+
+CENTRES = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
+NB = GaussianNB()
+
+
+def rows_of(n_rows, seed):
+    y = np.arange(n_rows) % 3
+    return CENTRES[y] + np.random.default_rng(seed).normal(size=(n_rows, 2)), y
+
+
+(X, Y), (POOL, TRUTH) = rows_of(180, 0), rows_of(24, 1)
+
+
+def ensemble_of(accountant=None, **parameters):
+    parameters = {"estimator": NB, "student": NB, "classes": [0, 1, 2]} | parameters
+    return PrivateTeacherEnsemble(
+        n_teachers=6,
+        mechanism=GNMax(sigma=1.0),
+        accountant=accountant or PrivacyAccountant(1e4, 1e-5),
+        **parameters,
+    )
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        make_pipeline(StandardScaler(), NB),
+        GridSearchCV(NB, {"var_smoothing": [1e-9, 1e-3]}, cv=2),
+        StackingClassifier([("one", NB), ("other", NB)], final_estimator=NB, cv=2),
+        VotingClassifier([("one", NB), ("other", NB)], voting="soft"),
+        OneVsRestClassifier(NB),
+        CalibratedClassifierCV(NB, cv=2),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_inside_it_is_all_covered(learner):
+    ensemble = ensemble_of(estimator=learner, student=learner).fit(X, Y, X_public=POOL)
+    assert ensemble.accountant.spent().n_releases == 1
+    assert ensemble.score(POOL, TRUTH) > 0.8
+
+
+def behind(step, **options):
+    ensemble = ensemble_of().set_fit_request(X_public=True)
+    return Pipeline([("step", step), ("ensemble", ensemble)], **options)
+
+
+LOG = FunctionTransformer(np.log)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_step_before_it_transforms_the_pool_if_asked_to():
+    far, pool = np.exp(X), np.exp(POOL)
+    steps = behind(LOG, transform_input=["X_public"]).fit(far, Y, X_public=pool)
+    assert steps.score(pool, TRUTH) > 0.9
+    with pytest.raises(TypeError, match="PublicData"):
+        steps.fit(far, Y, X_public=PublicData(pool))
+    with pytest.raises(ValueError, match="X_public has as many rows as X"):
+        steps.fit(far, Y, X_public=far)
+    # In cross-validation the pool stays whole.
+    before = steps[-1].accountant.spent().n_rows
+    found = cross_validate(steps, far, Y, params={"X_public": pool}, cv=2, error_score="raise")
+    assert found["test_score"].min() > 0.9
+    assert steps[-1].accountant.spent().n_rows == before + 2 * len(pool)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_step_that_leaves_the_pool_alone_is_warned_of():
+    steps = behind(LOG)
+    with pytest.warns(UserWarning, match=r"outside of all values of X .*transform_input=\['X_pub"):
+        steps.fit(np.exp(X), Y, X_public=np.exp(POOL))
+    assert steps.score(np.exp(POOL), TRUTH) < 0.8
+
+
+def test_transforming_the_pool_needs_metadata_routing():
+    steps = Pipeline([("step", LOG), ("ensemble", ensemble_of())], transform_input=["X_public"])
+    with pytest.raises(ValueError, match="metadata routing"):
+        steps.fit(np.exp(X), Y, ensemble__X_public=POOL)
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_outputs_add_up(routed):
+    accountant = PrivacyAccountant(1e4, 1e-5)
+    ensemble = ensemble_of(accountant, classes=[0, 1], epsilon=5e3)
+    with sklearn.config_context(enable_metadata_routing=routed):
+        if routed:
+            ensemble.set_fit_request(X_public=True)
+        outputs = MultiOutputClassifier(ensemble)
+        outputs.fit(X, np.column_stack([Y == 0, Y == 1]).astype(int), X_public=POOL)
+    assert accountant.spent().n_releases == 2
+    assert outputs.score(POOL, np.column_stack([TRUTH == 0, TRUTH == 1])) > 0.8
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize(
+    ("around", "classes", "releases"),
+    [
+        (OneVsRestClassifier, [0, 1], 3),
+        (lambda each: VotingClassifier([("one", each), ("other", each)]), range(3), 2),
+        (lambda each: CalibratedClassifierCV(each, cv=3), [0, 1, 2], 3),
+    ],
+    ids=["one against the rest", "voting", "calibrated"],
+)
+def test_around_it_every_fit_spends(around, classes, releases):
+    accountant = PrivacyAccountant(1e4, 1e-5)
+    ensemble = ensemble_of(accountant, classes=classes).set_fit_request(X_public=True)
+    fitted = around(ensemble).fit(X, Y, X_public=POOL)
+    assert accountant.spent().n_releases == releases
+    assert fitted.score(POOL, TRUTH) > 0.7
+    # The set of classes is that of the private labels, and nobody has warned.
+    assert fitted.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_label_that_one_row_has_shows_around_it():
+    named = np.where(np.arange(180) == 7, "rare", np.array(["a", "b", "c"])[Y])
+    ensemble = ensemble_of(classes=range(4)).set_fit_request(X_public=True)
+    fitted = VotingClassifier([("one", ensemble)]).fit(X, named, X_public=POOL)
+    assert "rare" in fitted.classes_
+
+
+@pytest.mark.usefixtures("routing")
+def test_stacking_it_fails_before_private_labels_are_learned_from():
+    ensemble = ensemble_of().set_fit_request(X_public=True)
+    stacked = StackingClassifier([("one", ensemble)], final_estimator=NB, cv=2)
+    with pytest.raises(TypeError, match="X_public"):
+        stacked.fit(X, Y, X_public=POOL)
