@@ -8,7 +8,8 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 # The oldest Python and core dependencies that pyproject.toml declares, and the tests run on them.
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python$(shell sed -n 's/^requires-python = ">=\(.*\)"/\1/p' pyproject.toml)
-OLDEST_TESTS := $(addprefix tests/,divergences games ledger accounting mechanisms ensemble)
+OLDEST_TESTS := $(addprefix tests/,divergences games ledger accounting mechanisms) \
+	$(wildcard tests/ensemble/test_*.py) tests/quantification/test_common_bag_checks.py
 WORKERS ?= auto
 
 .PHONY: help demo test test-oldest lint format docs bench audit
