@@ -36,7 +36,7 @@ def accountant():
 
 @pytest.fixture
 def ensemble(accountant):
-    """Ten teachers and a student, with noise from the cryptographic generator."""
+    """Ten teachers and a student, with noise as users have it, keyed by the name of the test."""
     return PrivateTeacherEnsemble(
         LogisticRegression(),
         n_teachers=10,
