@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from secretballot import __version__
 from secretballot._tables import mechanism_text, percent, text_table, visible
 from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
-from secretballot.ledger import Ledger, Totals, export
+from secretballot.ledger import Ledger, export
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,11 +86,9 @@ def _warn_of_copy(ledger: Ledger) -> None:
 def _show(ledger: Ledger, given: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
     header, budget = ledger.header(), ledger.budget
-    # From the checkpoint before the entries that are to be shown.
-    totals = Totals(digest=ledger.genesis) if given.last is None else ledger.before(given.last)
-    rows = []
-    for entry in ledger.follow(totals):
-        state = spent_by_level(budget, totals) if entry.is_release else None
+    walk, rows = ledger.walk(given.last), []
+    for entry in walk:
+        state = spent_by_level(budget, walk.totals) if entry.is_release else None
         rows.append(
             (
                 str(entry.sequence),
@@ -106,6 +104,7 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
     print(f"protects one {budget.unit} ({budget.relation}); charges {budget.accounting}")
     if budget.accounting == "data_dependent":
         print("These figures depend on the private data: they are sensitive themselves.")
+    totals = walk.totals
     spent = spent_by_level(budget, totals)
     print()
     print(
@@ -139,12 +138,13 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
 
 def _verify(ledger: Ledger, given: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
-    totals = Totals(digest=ledger.genesis)
+    walk = ledger.walk()
     wanted = None if given.head is None else given.head.strip().lower()
-    place = 0 if wanted == totals.digest else None
-    for entry in ledger.follow(totals):
+    place = 0 if wanted == walk.totals.digest else None
+    for entry in walk:
         if entry.digest == wanted:
             place = entry.sequence
+    totals = walk.totals
     if wanted is not None:
         if place is None:
             raise LedgerError(

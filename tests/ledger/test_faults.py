@@ -122,6 +122,7 @@ def test_the_record_is_on_the_disk_before_the_answer_is_out(tmp_path):
     text = log.read_text()
     between = text[text.index('"before"') : text.index('"answer"')].splitlines()[1:-1]
     names = {f"{path}-journal": "journal", str(path): "ledger", str(tmp_path): "folder"}
+    names[f"{path}.mark"] = "mark"
     kinds = {"fsync": "sync", "fdatasync": "sync", "pwrite64": "write", "unlinkat": "unlink"}
     seen = []
     for line in between:
@@ -133,5 +134,6 @@ def test_the_record_is_on_the_disk_before_the_answer_is_out(tmp_path):
     # What was there before can be restored, from a journal whose name is on the disk as well,
     assert seen[first - 1] == "sync journal"
     assert "sync folder" in seen[:first]
-    # until what is new is there; and then the journal stays deleted.
-    assert seen[first:] == ["write ledger", "sync ledger", "unlink journal", "sync folder"]
+    # until what is new is there; and then the journal stays deleted. The mark is never ahead.
+    committed = ["write ledger", "sync ledger", "unlink journal", "sync folder"]
+    assert seen[first:] == [*committed, "write mark"]

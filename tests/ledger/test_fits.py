@@ -105,7 +105,7 @@ def at(cost):
 GROUPS = (EVERYONE, "a", "a/0", "a/1", "a/2", "b", "b/0")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.tuples(

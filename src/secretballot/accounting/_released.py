@@ -29,6 +29,8 @@ def released(entries: Iterable[LedgerEntry]) -> list[Released]:
     """Put alike releases together, in the order in which they began."""
     found: dict[tuple[str, str, bool], Released] = {}
     for entry in entries:
+        if not entry.is_release:
+            continue
         kind = entry.mechanism, entry.note, entry.seeded
         if kind not in found:
             found[kind] = Released(

@@ -16,11 +16,11 @@ def spent_by_level(budget: Budget, totals: Totals) -> dict[str, PrivacySpent]:
 
 def history(ledger: Ledger) -> list[dict[str, PrivacySpent]]:
     """Return what had been spent after each release, and before the first."""
-    totals = Totals(digest=ledger.genesis)
-    states = [spent_by_level(ledger.budget, totals)]
-    for entry in ledger.follow(totals):
+    walk = ledger.walk()
+    states = [spent_by_level(ledger.budget, walk.totals)]
+    for entry in walk:
         if entry.is_release:
-            states.append(spent_by_level(ledger.budget, totals))
+            states.append(spent_by_level(ledger.budget, walk.totals))
     return states
 
 
@@ -30,13 +30,13 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
     The hash chain says that nothing was changed. This says that what was recorded was allowed: at
     every entry the budget of each level holds, and the cap of the entry's scope.
     """
-    budget, totals = ledger.budget, Totals(digest=ledger.genesis)
+    budget, walk = ledger.budget, ledger.walk()
     caps: dict[str, list[Gate]] = {}
-    for entry in ledger.follow(totals):
+    for entry in walk:
         for gate in budget_gates(budget):
-            _check(gate, totals.charges, entry, ledger.path, "the budget")
+            _check(gate, walk.totals.charges, entry, ledger.path, "the budget")
         if entry.scope_id is not None and entry.charges:
-            scope = totals.scopes[entry.scope_id]
+            scope = walk.totals.scopes[entry.scope_id]
             if entry.scope_epsilon != scope.epsilon:
                 raise LedgerError(
                     f"The ledger {ledger.path!r} is wrong: entry {entry.sequence} changes the "
@@ -46,7 +46,7 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
                 caps[entry.scope_id] = scope_gates(budget, Scope(entry.scope_id, scope.epsilon))
             for gate in caps[entry.scope_id]:
                 _check(gate, scope.charges, entry, ledger.path, "its scope")
-    return spent_by_level(budget, totals)
+    return spent_by_level(budget, walk.totals)
 
 
 def _check(gate: Gate, charges: Costs, entry: LedgerEntry, path: str, what: str) -> None:

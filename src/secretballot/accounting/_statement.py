@@ -21,7 +21,7 @@ from secretballot._tables import (
 from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
 from secretballot.accounting._released import released
 from secretballot.accounting._replay import spent_by_level
-from secretballot.ledger import Ledger, Totals
+from secretballot.ledger import Ledger
 
 _LEVELS = ("level", "epsilon", "delta", "Renyi order", "share spent", "epsilon so far")
 _RELEASED = ("what", "rows", "releases", "first", "last", "noise")
@@ -84,9 +84,9 @@ class PrivacyStatement:
     @classmethod
     def of(cls, ledger: Ledger) -> PrivacyStatement:
         """Read a ledger, check it, and state what it holds."""
-        header, totals = ledger.header(), Totals(digest=ledger.genesis)
-        kinds = released(entry for entry in ledger.follow(totals) if entry.is_release)
-        budget = header.budget
+        header, walk = ledger.header(), ledger.walk()
+        kinds = released(walk)
+        budget, totals = header.budget, walk.totals
         sensitive = budget.accounting == "data_dependent"
         spent = spent_by_level(budget, totals)
         overspent = {name: each.share for name, each in spent.items() if each.share > 1}

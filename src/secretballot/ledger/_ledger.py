@@ -31,9 +31,10 @@ from secretballot.ledger._temporary import TemporaryFile, temporary_file
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 
 T = TypeVar("T")
+Step = tuple[LedgerEntry, Totals]
 
-#: Entries read in one transaction: a long walk lets writers in between.
-_AT_ONCE = 256
+#: Entries read and checked in one transaction: a long walk lets writers in between.
+_AT_ONCE = 64
 
 
 class Head(NamedTuple):
@@ -112,7 +113,8 @@ class Ledger:
             with connection(self.path, to="write") as opened:
                 with meaning(self.path):
                     check_spendable(self.path)
-                    header = self._catch_up(opened, upgrade=True)
+                    header = self._same_header(opened, upgrade=True)
+                    self._catch_up(opened)
                     load_scope(opened, self._totals, scope)
                     fault = self._copied(opened, header, read_mark(self.path))
                     if fault and not moved:
@@ -135,7 +137,8 @@ class Ledger:
         def check(opened: sqlite3.Connection) -> None:
             # First, as it may be moved on once the ledger has been read.
             mark = read_mark(self.path)
-            header = self._catch_up(opened)
+            header = self._same_header(opened)
+            self._catch_up(opened)
             check_spendable(self.path)
             if fault := self._copied(opened, header, mark):
                 raise LedgerError(fault)
@@ -155,7 +158,7 @@ class Ledger:
             load_scope(opened, self._totals, scope)
             return self._totals.snapshot()
 
-        while (totals := _read(self.path, catch_up)) is None:
+        while (totals := self._ask(catch_up)) is None:
             pass
         return totals
 
@@ -163,48 +166,53 @@ class Ledger:
         """Return what the ledger fixes, and which ledger it is."""
         return _read(self.path, self._same_header)
 
-    def follow(self, totals: Totals | None = None) -> Iterator[LedgerEntry]:
-        """Yield the entries after `totals`, checked and added to them, up to the last there is now.
-
-        Nobody is kept from spending meanwhile.
-        """
-        totals = Totals(digest=self.genesis) if totals is None else totals
+    def walk(self, n_entries: int | None = None) -> Walk:
+        """Return a walk over all entries, or from the last checkpoint before the last few."""
         # What this handle has seen before must still be there: that catches a file that was cut
         # off, or replaced by an older copy of itself.
         last = self.totals().sequence
-        while totals.sequence < last:
-            entries = _read(self.path, lambda opened: self._next_entries(opened, totals))
-            with meaning(self.path):
-                if not entries:
-                    raise LedgerError(f"it ended after entry {totals.sequence} of {last}")
-                for entry in entries[: last - totals.sequence]:
-                    totals.add(entry)
-                    yield entry
-            totals.forget()
-
-    def before(self, n_entries: int) -> Totals:
-        """Return the totals of the last checkpoint before the last entries; follow them from it."""
-        start = max(self.totals().sequence - n_entries, 0)
-        stored = _read(self.path, lambda opened: read_totals(opened, at_most=start))
-        return Totals(digest=self.genesis) if stored is None else stored
+        start = 0 if n_entries is None else max(last - n_entries, 0)
+        stored = self._ask(lambda opened: read_totals(opened, at_most=start))
+        return Walk(self, stored or Totals(digest=self.genesis), last)
 
     def entries(self) -> list[LedgerEntry]:
         """Return all entries, checked."""
-        return list(self.follow())
+        return list(self.walk())
 
     def verify(self) -> Head:
         """Check every entry and checkpoint; LedgerError names the first that is wrong."""
-        totals = Totals(digest=self.genesis)
-        for _ in self.follow(totals):
+        walk = self.walk()
+        for _ in walk:
             pass
-        return Head(totals.sequence, totals.digest)
+        return Head(walk.totals.sequence, walk.totals.digest)
 
-    def _next_entries(self, opened: sqlite3.Connection, totals: Totals) -> list[LedgerEntry]:
-        self._same_header(opened)
-        entries = read_entries(opened, after=totals.sequence, at_most=_AT_ONCE)
-        for entry in entries:
-            load_scope(opened, totals, entry.scope_id)
-        return entries
+    def next_steps(self, totals: Totals, last: int) -> list[Step]:
+        """Return some entries after `totals` and up to the last, each with the totals after it."""
+
+        def read(opened: sqlite3.Connection) -> list[Step]:
+            at_most, after = min(_AT_ONCE, last - totals.sequence), totals
+            entries = read_entries(opened, after=totals.sequence, at_most=at_most)
+            if not entries:
+                raise LedgerError(f"it ends after entry {totals.sequence}, and had {last}")
+            steps = []
+            for entry in entries:
+                after = after.snapshot()
+                load_scope(opened, after, entry.scope_id)
+                after.add(entry)
+                steps.append((entry, after))
+            after.forget()
+            return steps
+
+        return self._ask(read)
+
+    def _ask(self, ask: Callable[[sqlite3.Connection], T]) -> T:
+        """Read what is asked from this ledger and no other."""
+
+        def checked(opened: sqlite3.Connection) -> T:
+            self._same_header(opened)
+            return ask(opened)
+
+        return _read(self.path, checked)
 
     def _same_header(self, opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
         """Check that this is still the same ledger, with the budget that this handle knows."""
@@ -220,11 +228,8 @@ class Ledger:
             )
         return header
 
-    def _catch_up(
-        self, opened: sqlite3.Connection, *, upgrade: bool = False, at_most: int = 2**62
-    ) -> Header:
+    def _catch_up(self, opened: sqlite3.Connection, *, at_most: int = 2**62) -> None:
         """Add new entries to the totals, after checking that those that were there still are."""
-        header = self._same_header(opened, upgrade=upgrade)
         last = self._totals.sequence
         if last and digest_at(opened, last) != self._totals.digest:
             raise LedgerError(
@@ -238,7 +243,6 @@ class Ledger:
             load_scope(opened, self._totals, entry.scope_id)
             self._totals.add(entry)
         self._totals.forget()
-        return header
 
     def _copied(self, opened: sqlite3.Connection, header: Header, mark: Mark | None) -> str:
         """Say why this may be a copy that lacks what the original has spent; else nothing."""
@@ -260,6 +264,28 @@ class Ledger:
             f"PrivacyAccountant.open({self.path!r}, moved=True) continues here and records the "
             "move. Nothing was released"
         )
+
+
+class Walk:
+    """The entries of a ledger one after the other, checked; nobody is kept from spending meanwhile.
+
+    It ends with the entry that was the last when it began.
+
+    Attributes
+    ----------
+    totals : Totals
+        The sums up to where it is.
+    """
+
+    def __init__(self, ledger: Ledger, start: Totals, last: int) -> None:
+        self._ledger, self._last = ledger, last
+        self.totals = start
+
+    def __iter__(self) -> Iterator[LedgerEntry]:
+        while self.totals.sequence < self._last:
+            for entry, totals in self._ledger.next_steps(self.totals, self._last):
+                self.totals = totals
+                yield entry
 
 
 def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
