@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
-from secretballot.ensemble._categories import public_categories
+from secretballot.ensemble._rows import public_categories
 from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 

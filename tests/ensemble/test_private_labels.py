@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot.ensemble import PrivateLabels
-from secretballot.ensemble._classes import declared_classes, encode, learned_classes
-from secretballot.ensemble._private_labels import private_labels
+from secretballot.ensemble._labels import declared_classes, encode, learned_classes, private_labels
 
 
 @pytest.mark.parametrize(

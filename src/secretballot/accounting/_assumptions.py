@@ -23,7 +23,7 @@ _ABOUT_UNITS = {
     "them, not for all together. How many rows there are is public.",
     "owner": "The owner ids are right: all rows of one owner carry the same id. Which owners take "
     "part is public: what is replaced is all that an owner contributed, not the owner's id. (With "
-    "another id, two ballots can change, as if two owners were replaced.)",
+    "another id, two ballots can change: as much as if two owners were replaced.)",
     "label": "Only the labels are private. The instances, and which bag each belongs to, are "
     "public.",
     "voter": "Each voter cast one ballot.",

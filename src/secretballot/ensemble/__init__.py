@@ -4,7 +4,7 @@ What is imported as itself is for other folders of the library, not for users.
 """
 
 from secretballot._public import published
-from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._student import PublicStudent

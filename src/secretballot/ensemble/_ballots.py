@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.ensemble._classes import positions
+from secretballot.ensemble._labels import positions
 
 
 class ConstantTeacher:

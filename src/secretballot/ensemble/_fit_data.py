@@ -14,14 +14,13 @@ from sklearn.utils.validation import validate_data
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
-from secretballot.ensemble._categories import public_categories
 from secretballot.ensemble._cautions import warn_other_units
-from secretballot.ensemble._classes import declared_classes, encode, learned_classes
-from secretballot.ensemble._parties import check_parties, parties_classes, shared_attribute
+from secretballot.ensemble._labels import declared_classes, encode, learned_classes
 from secretballot.ensemble._partition import PrivateRows, Shards, listed, partition_rows
+from secretballot.ensemble._parts import check_parties, parties_classes, shared_attribute
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._rows import as_rows, check_queries, check_values
+from secretballot.ensemble._rows import as_rows, check_queries, check_values, public_categories
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 
 

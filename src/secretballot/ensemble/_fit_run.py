@@ -12,7 +12,7 @@ from secretballot.ensemble._fit_data import (
     training_template,
 )
 from secretballot.ensemble._labelling import Labelling
-from secretballot.ensemble._parties import is_parties
+from secretballot.ensemble._parts import is_parties
 from secretballot.ensemble._progress import Progress
 from secretballot.ensemble._student import fit_student
 from secretballot.ensemble._student_trial import try_student

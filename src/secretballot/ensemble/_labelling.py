@@ -8,14 +8,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from secretballot._errors import warn
-from secretballot.ensemble._categories import warn_categories_learned
 from secretballot.ensemble._cautions import warn_settings
-from secretballot.ensemble._classes import warn_classes_learned
 from secretballot.ensemble._fit_data import FitData
+from secretballot.ensemble._labels import PrivateLabels, private_labels, warn_classes_learned
 from secretballot.ensemble._mechanism_choice import check_charges, check_noise, warn_noise
 from secretballot.ensemble._parts import check_unit
-from secretballot.ensemble._private_labels import PrivateLabels, private_labels
 from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._rows import warn_categories_learned
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.individual import Levels, Plan
 from secretballot.mechanisms import GNMax

@@ -44,7 +44,7 @@ def check_charges(
     n_columns, n_rows : int
         Classes that are voted on, and rows.
     """
-    if mechanism.rows != "sequential":
+    if getattr(mechanism, "rows", "sequential") != "sequential":
         raise ValueError(
             f"mechanism={mechanism!r} charges for rows of different people, but every teacher "
             "votes on every row; use one that answers queries, such as GNMax."

@@ -19,8 +19,8 @@ from secretballot._sklearn_compat import (
 )
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble._fit_run import run_fit
+from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._parts import check_parts, combine_tags, refuse_arguments
-from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._rows import check_queries
 from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
 from secretballot.ensemble._votes import tally_of

@@ -62,7 +62,8 @@ def public_rows(X_public: Any, n_private: int | None) -> Any:
     a slice of a pool can't be told from a pool.
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
-    if isinstance(rows, str | bytes) or not (hasattr(rows, "__len__") or hasattr(rows, "shape")):
+    table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
+    if not table or isinstance(rows, str | bytes):
         raise ValueError(f"X_public={rows!r} is no table; give the public rows themselves.")
     bare = not isinstance(X_public, PublicData)
     if bare and n_private is not None and _num_samples(rows) == n_private:

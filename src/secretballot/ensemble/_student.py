@@ -14,8 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.accounting import PrivacyStatement
-from secretballot.ensemble._classes import encode
-from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._labels import PrivateLabels, encode
 from secretballot.ensemble._randomness import Randomness, seed_estimator
 
 
