@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
 import tempfile
-import uuid
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +20,7 @@ class TemporaryFile:
 
     def __init__(self) -> None:
         folder = _folder()
-        self.path = os.path.join(folder.path, f"{uuid.uuid4().hex}.ledger")
+        self.path = os.path.join(folder.path, f"{next(_numbers)}.ledger")
         create_exclusively(self.path)
         weakref.finalize(self, _delete, self.path, os.getpid())
         _temporary[self.path] = self
@@ -71,6 +71,7 @@ class _Folder:
 
 
 _folders: list[_Folder] = []
+_numbers = itertools.count(1)
 
 
 def _folder() -> _Folder:
