@@ -119,7 +119,7 @@ def test_what_a_level_has_paid_by_brute_force(entries):
     """The dearest of all people: one for each choice of a part in each fit."""
     totals = Totals(digest="")
     for number, (scope, charges) in enumerate(entries, start=1):
-        totals.add(entry(scope, charges).chained(number, "", totals.digest))
+        totals = totals.after(entry(scope, charges).chained(number, "", totals.digest))
     fits = {}
     for number, (scope, charges) in enumerate(entries):
         fits.setdefault(scope or number, []).append(charges)
@@ -149,7 +149,7 @@ def test_infinite_costs_of_parts_stay_infinite():
     totals = Totals(digest="")
     for number in (1, 2):
         one = dataclasses.replace(entry("one", {}), charges={"a/0": infinite})
-        totals.add(one.chained(number, "", totals.digest))
+        totals = totals.after(one.chained(number, "", totals.digest))
     for scope in ("one", None):
         cost = level_cost(totals.seen_from(scope), "a")
         assert math.isinf(cost.at(math.inf))

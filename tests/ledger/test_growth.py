@@ -1,5 +1,6 @@
 """A ledger that has grown: what it adds up to is in it, checked, and read from there on."""
 
+import dataclasses
 import pickle
 import sqlite3
 from contextlib import closing
@@ -63,7 +64,7 @@ def test_totals_that_were_stored_are_the_sums_to_the_last_digit(path):
         accountant.release(Grouped(rates=rates), votes(1), scope=scope)
         added = Totals(digest=accountant._ledger.genesis)
         for entry in accountant._ledger.entries():
-            added.add(entry)
+            added = added.after(entry)
         reader = fresh(accountant)._ledger
         stored = reader.totals()
         assert plain(stored, []) == plain(added, [])
@@ -129,13 +130,38 @@ def test_totals_that_were_altered_are_detected(path, statement):
         PrivacyAccountant.open(path)
 
 
+def test_what_was_altered_is_an_error_each_time(path):
+    """A handle that reads on does not get past it by asking again."""
+    accountant = basic_budget(path)
+    spend(accountant, EVERY - 1)
+    other = fresh(accountant)
+    assert other.spent().n_rows == EVERY - 1
+    spend(accountant, 2)
+    tamper(
+        path,
+        f"UPDATE checkpoint SET digest = 'x' WHERE sequence = {EVERY}",
+        f"UPDATE entry SET digest = '{forged_checkpoint(path)}' WHERE sequence = {EVERY}",
+    )
+    path.with_name("budget.ledger.mark").touch()  # so that it is looked at twice
+    for use in (other.spent, other.spent, lambda: spend(other), other.spent):
+        with pytest.raises(LedgerError, match=f"stored with entry {EVERY} are not the sums"):
+            use()
+
+
+def forged_checkpoint(path):
+    """The digest of an entry whose checkpoint says something else."""
+    entry = PrivacyAccountant.open(path).entries()[EVERY - 1]
+    forged = dataclasses.replace(entry, checkpoint="x")
+    return forged.chained(forged.sequence, forged.time, forged.previous).digest
+
+
 def test_totals_of_an_old_checkpoint_that_were_altered(path):
     """They are read again if more is asked of a scope, and by `verify`."""
     accountant = basic_budget(path, epsilon=100.0)
     scope = accountant.scope(1.0)
     accountant.release(Pure(epsilon=0.25), votes(4), scope=scope)
     spend(accountant, 3 * EVERY)
-    with pytest.raises(BudgetExceededError, match="of this scope"):
+    with pytest.raises(BudgetExceededError, match="this part of the run"):
         fresh(accountant).release(Pure(epsilon=0.25), votes(1), scope=scope)
     tamper(path, f"UPDATE total SET delta = 1e-9 WHERE sequence = {EVERY}")
     other = PrivacyAccountant.open(path)

@@ -16,7 +16,7 @@ from secretballot._errors import LedgerError
 from secretballot.divergences import ORDERS, grid_order, same_orders
 from secretballot.ledger._budget import Budget, LevelBudget
 from secretballot.ledger._entry import genesis_digest
-from secretballot.ledger._file import connection
+from secretballot.ledger._file import connection, readable
 from secretballot.ledger._place import place_of
 from secretballot.ledger._schema import (
     SCHEMA,
@@ -47,6 +47,8 @@ def meaning(path: str) -> Iterator[None]:
         yield
     except LedgerError as error:
         raise LedgerError(f"The ledger {path!r} can't be used: {error}.") from None
+    except OSError as error:
+        raise readable(error, path) from error
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise LedgerError(
             f"The ledger {path!r} can't be used: it holds values that secretballot never wrote "

@@ -125,7 +125,7 @@ class Ledger:
                 yield transaction
             # Only now is it certain. Knowing one's own entries, one misses them if they go.
             for entry in transaction.appended:
-                self._totals.add(entry)
+                self._totals = self._totals.after(entry)
             right.advance(Mark(header.ledger_id, self._totals.sequence, self._totals.digest))
 
     def settle(self, *, moved: bool) -> None:
@@ -190,15 +190,14 @@ class Ledger:
         """Return some entries after `totals` and up to the last, each with the totals after it."""
 
         def read(opened: sqlite3.Connection) -> list[Step]:
-            at_most, after = min(_AT_ONCE, last - totals.sequence), totals
+            at_most, after = min(_AT_ONCE, last - totals.sequence), totals.snapshot()
             entries = read_entries(opened, after=totals.sequence, at_most=at_most)
             if not entries:
                 raise LedgerError(f"it ends after entry {totals.sequence}, and had {last}")
             steps = []
             for entry in entries:
-                after = after.snapshot()
                 load_scope(opened, after, entry.scope_id)
-                after.add(entry)
+                after = after.after(entry)
                 steps.append((entry, after))
             after.forget()
             return steps
@@ -241,7 +240,7 @@ class Ledger:
         entries = read_entries(opened, after=self._totals.sequence, at_most=at_most)
         for entry in entries:
             load_scope(opened, self._totals, entry.scope_id)
-            self._totals.add(entry)
+            self._totals = self._totals.after(entry)
         self._totals.forget()
 
     def _copied(self, opened: sqlite3.Connection, header: Header, mark: Mark | None) -> str:
@@ -322,8 +321,8 @@ class Transaction:
     def append(self, entry: LedgerEntry) -> None:
         """Write an entry after the last; it is recorded once the transaction has been left."""
         now = datetime.now(UTC).isoformat(timespec="microseconds")
-        after, sequence = self.totals.snapshot(), self.totals.sequence + 1
-        after.add_up(replace(entry, sequence=sequence))
+        sequence = self.totals.sequence + 1
+        after = self.totals.added_up(replace(entry, sequence=sequence))
         if sequence - after.checkpoint >= CHECKPOINT_EVERY:
             entry = replace(entry, checkpoint=after.sums_digest())
         placed = entry.chained(sequence, now, self.totals.digest)

@@ -53,8 +53,8 @@ class Totals:
     scopes: dict[str, ScopeTotals] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
 
-    def add(self, entry: LedgerEntry) -> None:
-        """Add the next entry; LedgerError if it is not the one that was written."""
+    def after(self, entry: LedgerEntry) -> Totals:
+        """Return the totals after the next entry; LedgerError if it is not what was written."""
         if (
             entry.sequence != self.sequence + 1
             or entry.previous != self.digest
@@ -64,15 +64,21 @@ class Totals:
                 f"entry {entry.sequence} does not follow from the {self.sequence} before it: an "
                 "entry was altered, removed or reordered; restore the ledger from a copy"
             )
-        self.add_up(entry)
-        self.digest = entry.digest
+        after = self.added_up(entry)
+        after.digest = entry.digest
         if entry.checkpoint is not None:
-            self.check(entry)
-            self.checkpoint = entry.sequence
-            self.touched.clear()
+            after.check(entry)
+            after.checkpoint = entry.sequence
+            after.touched.clear()
+        return after
 
-    def add_up(self, entry: LedgerEntry) -> None:
-        """Add an entry's rows and costs."""
+    def added_up(self, entry: LedgerEntry) -> Totals:
+        """Return the sums with an entry's rows and costs."""
+        after = self.snapshot()
+        after._add(entry)
+        return after
+
+    def _add(self, entry: LedgerEntry) -> None:
         self.sequence = entry.sequence
         self.n_rows += entry.n_rows
         if entry.is_release:
@@ -84,13 +90,13 @@ class Totals:
             before = self.scopes.get(entry.scope_id, before)
         after = dict(before.charges)
         for group, cost in entry.charges.items():
-            _add(after, group, cost)
+            _accumulate(after, group, cost)
             if not split_group(group)[1]:
-                _add(self.charges, group, cost)
+                _accumulate(self.charges, group, cost)
         for level in {split_group(group)[0] for group in entry.charges}:
             grown = dearest(after, level)
             if grown is not None:
-                _add(self.charges, level, _without(grown, dearest(before.charges, level)))
+                _accumulate(self.charges, level, _without(grown, dearest(before.charges, level)))
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
@@ -141,7 +147,7 @@ class Totals:
         self.scopes = {scope: self.scopes[scope] for scope in self.touched}
 
 
-def _add(sums: dict[str, RenyiCost], group: str, cost: RenyiCost) -> None:
+def _accumulate(sums: dict[str, RenyiCost], group: str, cost: RenyiCost) -> None:
     sums[group] = sums[group] + cost if group in sums else cost
 
 
