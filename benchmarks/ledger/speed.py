@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,28 +184,30 @@ def report_growth(folder: str, sizes: list[int], distinct: bool) -> None:
     path = Path(folder, "growth.ledger")
     accountant, mechanism = PrivacyAccountant(1e9, 1e-5, ledger=path), GNMax(sigma=1e4)
     scope, note = accountant.scope(), {"n_teachers": 250, "split_by": "row"}
-    vote, n_entries = np.array([[60.0, 30.0, 10.0]]), 0
 
     def release(handle: PrivacyAccountant = accountant) -> None:
-        # So many rows that no two sums are alike.
-        n_rows = 1 + n_entries % 9973 if distinct else 1
-        handle.release(mechanism, np.broadcast_to(vote, (n_rows, 3)), scope=scope, note=note)
+        handle.release(mechanism, [[60, 30, 10]], scope=scope, note=note)
 
     def show() -> None:
         with redirect_stdout(io.StringIO()):
             command_line(["ledger", "show", str(path), "--last", "10"])
 
+    release()
+    like = accountant.entries()[0]
     for size in sizes:
-        while n_entries < size:
-            release()
-            n_entries += 1
+        # What lies between the sizes is written by the thousand, and costs what releases do.
+        while (n_entries := accountant.spent().n_releases) < size:
+            with Ledger.open(path).transaction(scope.id) as transaction:
+                for number in range(n_entries, min(n_entries + 1000, size)):
+                    times = 1 + number % 9973 if distinct else 1
+                    charges = {group: times * cost for group, cost in like.charges.items()}
+                    transaction.append(replace(like, charges=charges, checkpoint=None))
         large = path.stat().st_size / size
         opening = milliseconds(lambda: PrivacyAccountant.open(path), 9)
         showing = milliseconds(show, 9)
         releasing = milliseconds(release, 21)
         afresh = milliseconds(lambda: release(PrivacyAccountant.open(path)), 9)
         checking = milliseconds(lambda: Ledger.open(path).verify(), 1)
-        n_entries += 30
         print(
             f"{size:,} entries, {large:,.0f} bytes each: open {opening:.1f} ms, release "
             f"{releasing:.1f} ms, open and release {afresh:.1f} ms, show the last 10 "

@@ -124,8 +124,7 @@ class Ledger:
                     transaction.append(LedgerEntry.move(place_of(self.path)))
                 yield transaction
             # Only now is it certain. Knowing one's own entries, one misses them if they go.
-            for entry in transaction.appended:
-                self._totals = self._totals.after(entry)
+            self._totals = transaction.totals
             right.advance(Mark(header.ledger_id, self._totals.sequence, self._totals.digest))
 
     def settle(self, *, moved: bool) -> None:
@@ -311,12 +310,11 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
 
 
 class Transaction:
-    """What can be done while the ledger is held: read the totals, append one entry."""
+    """What can be done while the ledger is held: read the totals, append entries."""
 
     def __init__(self, opened: sqlite3.Connection, totals: Totals) -> None:
         self._opened = opened
         self.totals = totals
-        self.appended: list[LedgerEntry] = []
 
     def append(self, entry: LedgerEntry) -> None:
         """Write an entry after the last; it is recorded once the transaction has been left."""
@@ -327,4 +325,4 @@ class Transaction:
             entry = replace(entry, checkpoint=after.sums_digest())
         placed = entry.chained(sequence, now, self.totals.digest)
         insert_entry(self._opened, placed, after)
-        self.appended.append(placed)
+        self.totals = self.totals.after(placed)
