@@ -1,6 +1,4 @@
-"""The one door: what gets through, what it is charged, and what is refused."""
-
-import math
+"""The one door: who is charged, what is refused, and what is told."""
 
 import numpy as np
 import pytest
@@ -8,16 +6,13 @@ from tests._fakes import (
     Gaussian,
     Grouped,
     Known,
-    Parallel,
-    Pure,
     RoundRobin,
-    Thresholded,
     votes,
 )
+from tests.accounting.conftest import refused, room
 
 from secretballot.accounting import (
     ORDERS,
-    BudgetExceededError,
     LedgerError,
     PrivacyAccountant,
     PrivacyLeakWarning,
@@ -25,154 +20,6 @@ from secretballot.accounting import (
     Scope,
 )
 from secretballot.divergences._groups import EVERYONE
-
-
-@pytest.fixture
-def accountant():
-    return PrivacyAccountant(1.0, 1e-5)
-
-
-def room(accountant):
-    return accountant.remaining().renyi
-
-
-def refused(accountant, *args, **kwargs):
-    """Check that a release is refused and leaves no trace."""
-    before = accountant.entries(), accountant.spent()
-    with pytest.raises(BudgetExceededError) as caught:
-        accountant.release(*args, **kwargs)
-    assert [e.digest for e in accountant.entries()] == [e.digest for e in before[0]]
-    after = accountant.spent()
-    assert repr(after) == repr(before[1])
-    return str(caught.value)
-
-
-# The prefix rule
-
-
-def test_a_run_ends_before_the_first_row_that_might_not_fit(accountant):
-    # Ten rows and a half fit.
-    rate = room(accountant) / accountant.spent().order / 10.5
-    outcome = accountant.release(Gaussian(sigma=rate**-0.5), votes(25))
-    assert len(outcome) == 10
-    assert accountant.spent().n_rows == 10
-    assert accountant.spent().share == pytest.approx(10 / 10.5)
-    assert "does not fit what is left" in refused(accountant, Gaussian(sigma=rate**-0.5), votes(1))
-
-
-def test_budget_left_for_a_bit_but_not_for_a_vote(accountant):
-    """The run ends before such a row, whether or not it would have passed."""
-    unit = room(accountant) / accountant.spent().order / 100
-    mechanism = Thresholded(bit=unit, vote=9 * unit)
-    # 9 answered rows and one more bit: 91 of 100, so a further bit would fit, a row would not.
-    for last in (3.0, 0.0):
-        fresh = PrivacyAccountant(1.0, 1e-5)
-        counts = np.vstack([votes(9), [[0.0, 1.0]], [[last, 1.0]], [[0.0, 1.0]]])
-        outcome = fresh.release(mechanism, counts)
-        assert outcome.tolist() == [0] * 9 + [-1]
-        assert fresh.spent().share == pytest.approx(0.91)
-        # Nor can it be had by asking again.
-        refused(fresh, mechanism, counts[10:])
-        refused(fresh, mechanism, [[0.0, 1.0]])
-        # What can cost no more than the bit still fits.
-        assert len(fresh.release(Thresholded(bit=unit, vote=0.0), [[0.0, 1.0]])) == 1
-
-
-def test_rows_are_charged_what_happened(accountant):
-    """Unanswered rows pay for their bit alone, so more rows are begun."""
-    unit = room(accountant) / accountant.spent().order / 100
-    mechanism = Thresholded(bit=unit, vote=9 * unit)
-    counts = np.zeros((200, 2))
-    # Each row may cost 10 and does cost 1: 90 + 10 fit before row 91, whose most does not.
-    assert len(accountant.release(mechanism, counts)) == 91
-    assert accountant.spent().share == pytest.approx(0.91)
-
-
-def test_what_the_run_ends_with_depends_on_earlier_rows_only():
-    """Rows from the end on may be anything: neither the answer nor the charge changes."""
-    mechanism = Thresholded(bit=0.002, vote=0.01)
-    rng = np.random.default_rng(0)
-    base = rng.integers(0, 2, size=(60, 2)).astype(float)
-    first = PrivacyAccountant(1.0, 1e-5)
-    outcome = first.release(mechanism, base)
-    begun = len(outcome)
-    assert 0 < begun < 60
-    for _ in range(5):
-        other = base.copy()
-        other[begun:] = rng.integers(0, 2, size=(60 - begun, 2))
-        again = PrivacyAccountant(1.0, 1e-5)
-        np.testing.assert_array_equal(again.release(mechanism, other), outcome)
-        assert again.spent().renyi == first.spent().renyi
-
-
-def test_rows_that_were_not_begun_can_not_be_reached(accountant):
-    outcome = accountant.release(Gaussian(sigma=20), votes(10_000))
-    assert len(outcome) < 10_000
-    assert outcome.base is None
-    assert outcome.flags.owndata
-
-
-def test_parallel_rows_are_all_or_nothing():
-    accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
-    counts = np.array([[0.25], [0.5], [0.125]])
-    # The dearest row is charged; its most, 1, had to fit.
-    assert len(accountant.release(Parallel(epsilon=1.0), counts)) == 3
-    assert accountant.spent().renyi == 0.5
-    assert accountant.spent().n_rows == 3
-    refused(accountant, Parallel(epsilon=1.0), counts)
-    assert len(accountant.release(Parallel(epsilon=0.5), counts)) == 3
-    assert accountant.spent().renyi == 0.75
-
-
-def test_basic_composition_adds_pure_costs_and_deltas():
-    accountant = PrivacyAccountant(1.0, 1e-5, order=math.inf)
-    outcome = accountant.release(Pure(epsilon=0.25, delta=4e-6), votes(4))
-    assert len(outcome) == 2  # epsilon would allow four, delta two
-    assert accountant.spent().share == pytest.approx(0.8)
-    assert accountant.remaining().delta == pytest.approx(2e-6)
-    refused(accountant, Pure(epsilon=0.25, delta=4e-6), votes(1))
-    assert len(accountant.release(Pure(epsilon=0.25), votes(9))) == 2
-    assert accountant.spent().renyi == 1.0
-
-
-def test_tenths_use_up_a_whole():
-    accountant = PrivacyAccountant(1.0, 0.0, order=math.inf)
-    assert len(accountant.release(Pure(epsilon=0.1), votes(20))) == 10
-
-
-def test_a_delta_of_its_own_needs_a_share_set_aside(accountant):
-    with pytest.raises(ValueError, match="approximation_delta="):
-        accountant.release(Pure(epsilon=0.01, delta=1e-9), votes(1))
-    with pytest.raises(ValueError, match="approximation_delta="):
-        accountant.calibrate(lambda s: Pure(epsilon=1 / s, delta=1e-9), 1)
-    sharing = PrivacyAccountant(1.0, 1e-5, approximation_delta=1e-6)
-    assert len(sharing.release(Pure(epsilon=1e-3, delta=3e-7), votes(9))) == 3
-    assert sharing.spent().share == pytest.approx(0.9)
-
-
-def test_a_release_without_rows_is_not_recorded(accountant):
-    assert len(accountant.release(Gaussian(sigma=40), np.empty((0, 2)))) == 0
-    assert accountant.entries() == []
-
-
-def test_many_rows_take_no_more_calls_than_one(accountant):
-    # How long a release takes is measured in benchmarks/ledger.
-    class Counted(Gaussian):
-        calls = []
-
-        def __getattribute__(self, name):
-            if name in ("check_counts", "sample", "max_cost", "participation", "cost", "describe"):
-                Counted.calls.append(name)
-            return super().__getattribute__(name)
-
-    made = []
-    for n_rows in (1, 1000):
-        Counted.calls.clear()
-        assert len(accountant.release(Counted(sigma=1e4), votes(n_rows))) == n_rows
-        made.append(Counted.calls.copy())
-    assert made[0] == made[1]
-    assert {"sample", "cost"} <= set(made[0])
-
 
 # Levels and members
 

@@ -10,11 +10,6 @@ from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.accounting import _random as random
 
 
-@pytest.fixture
-def accountant():
-    return PrivacyAccountant(1.0, 1e-5)
-
-
 def draw(accountant, **kwargs):
     return accountant.release(Noisy(sigma=500), votes(3), **kwargs)
 

@@ -5,22 +5,9 @@ import pickle
 
 import pytest
 from tests._fakes import Gaussian, Grouped, Pure, votes
+from tests.accounting.conftest import refused
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, Scope
-
-
-@pytest.fixture
-def accountant():
-    return PrivacyAccountant(1.0, 1e-5)
-
-
-def refused(accountant, *args, **kwargs):
-    """Check that a release is refused and leaves no trace."""
-    before = len(accountant.entries())
-    with pytest.raises(BudgetExceededError) as caught:
-        accountant.release(*args, **kwargs)
-    assert len(accountant.entries()) == before
-    return str(caught.value)
+from secretballot.accounting import PrivacyAccountant, Scope
 
 
 def test_a_scope_is_capped_on_its_own(accountant):
