@@ -187,9 +187,11 @@ def test_the_table_is_hardly_above_the_search(ratio):
     np.testing.assert_array_equal(table, worst_max(middle)[[3, 40, 70, 100]])
 
 
-def test_the_table_is_what_the_search_finds():
-    for row in (150, 200, 253):
-        np.testing.assert_array_equal(_table()[row], searched_shares(float(RATIOS[row])))
+@pytest.mark.parametrize(
+    "row", [150, 253, *(pytest.param(row, marks=pytest.mark.slow) for row in range(0, 253, 20))]
+)
+def test_the_table_is_what_the_search_finds(row):
+    np.testing.assert_array_equal(_table()[row], searched_shares(float(RATIOS[row])))
 
 
 def test_outside_the_table_the_worst_case_is_searched():

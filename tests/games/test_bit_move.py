@@ -120,7 +120,7 @@ def test_finer_grids_change_little(ratio, n_rows):
 
 
 def test_monte_carlo_of_adversaries():
-    ratio, n_rows, epsilon, n_runs = 0.2, 40, 0.5, 400_000
+    ratio, n_rows, epsilon, n_runs = 0.2, 40, 0.5, 200_000
     claimed = delta(ratio, n_rows, epsilon)
     rng = np.random.default_rng(0)
     estimates = []

@@ -37,7 +37,7 @@ def hockey_stick(p, q, z):
 
 
 @pytest.mark.parametrize("ratio", [0.025, 0.3, 0.7])
-@pytest.mark.parametrize("n_rows", [1, 2, 4])
+@pytest.mark.parametrize("n_rows", [1, pytest.param(2, marks=pytest.mark.slow), 4])
 def test_every_adaptive_adversary_on_some_points(ratio, n_rows):
     for scale in (0.3, 1.5):
         epsilon = scale * np.sqrt(2 * n_rows) * ratio

@@ -62,9 +62,10 @@ def test_intervals_cover_at_their_rate(confidence):
     assert at_the_edge > confidence - 0.05
 
 
+@pytest.mark.parametrize("n_worlds", [20, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", [{"features": "rff"}, {"kernel": "linear"}], ids=str)
-def test_with_features(options):
-    rate, _, _ = coverage(0.9, 30, **options)
+def test_with_features(options, n_worlds):
+    rate, _, _ = coverage(0.9, n_worlds, **options)
     assert abs(rate - 0.9) < 0.06
 
 
@@ -75,9 +76,10 @@ def test_a_population_varies_more_than_a_group():
     assert narrower < 0.95 * width
 
 
-def test_known_noise_is_covered():
+@pytest.mark.parametrize("n_worlds", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_known_noise_is_covered(n_worlds):
     """Noise that is not known of is not covered."""
-    rate, width, _ = coverage(0.9, 40, sigma=8.0)
+    rate, width, _ = coverage(0.9, n_worlds, sigma=8.0)
     assert abs(rate - 0.9) < 0.06
     assert width > 1.1 * coverage(0.9, 10)[1]
 

@@ -101,8 +101,15 @@ def charged(planned, votes, level, known):
     return level_cost({group: each.sum() for group, each in most.items()}, level).curve[FINITE]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("individualization", VARIANTS, ids=repr)
+@pytest.mark.parametrize(
+    ("individualization", "n_classes"),
+    [
+        *((variant, 2) for variant in VARIANTS),
+        *((variant, 3) for variant in (Upsampling(), Weighting(), Vanishing())),
+        *(pytest.param(VARIANTS[number], 3, marks=pytest.mark.slow) for number in (1, 3)),
+    ],
+    ids=repr,
+)
 def test_every_replaced_row(individualization, n_classes):
     tiny = Tiny(individualization, n_classes)
     for base in (GNMAX, CONFIDENT):
