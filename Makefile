@@ -9,7 +9,7 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python$(shell sed -n 's/^requires-python = ">=\(.*\)"/\1/p' pyproject.toml)
 OLDEST_TESTS := $(addprefix tests/,divergences games ledger accounting mechanisms) \
-	$(wildcard tests/ensemble/test_*.py) tests/quantification/test_common_bag_checks.py
+	$(wildcard tests/ensemble/test_*.py) tests/checks/test_bag_estimator.py
 WORKERS ?= auto
 
 .PHONY: help demo test test-oldest lint format docs bench audit
