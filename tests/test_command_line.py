@@ -314,7 +314,9 @@ def test_what_lies_in_the_current_folder_is_not_run(tmp_path):
     """`python -m` would look there first; the command and `__main__` do not."""
     for name in ("argparse", "numpy", "sqlite3", "scipy"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('run from the current folder')\n")
-    path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
+    # An empty part of the path would be the current folder, asked for.
+    parts = [str(SOURCE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    path = os.pathsep.join(filter(None, parts))
     script = "import sys; from secretballot._cli import main; sys.exit(main())"
     for how in (["-m", "secretballot"], ["-P", "-c", script]):
         done = subprocess.run(
