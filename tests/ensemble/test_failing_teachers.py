@@ -123,6 +123,29 @@ def test_answers_that_are_no_ballots(answer, said):
     assert votes_of(ensemble).tolist() == [[0, 6], [3, 3], [0, 6], [0, 6]]
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("and this one met someone")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Unspeakable, r"Unspeakable: \?"),
+        (lambda text: ValueError(f"{text}\n  in \x1b[31m\u202ered"), r"met someone in \\x1b\[31m.*d"),
+    ],
+    ids=["unspeakable", "colours"],
+)
+def test_whatever_the_error_says(error, said):
+    # It may quote a private value, and is shown on a terminal.
+    for kind in ({"train": 7.0}, {"ask": 20.0}):
+        ensemble = ensemble_of(Picky(error=error, **kind))
+        with pytest.warns(UserWarning, match=said) as warned:
+            ensemble.fit(X, Y, X_public=POOL)
+        assert str(warned[0].message).isprintable()
+        assert ensemble.accountant.spent().n_rows == 4
+
+
 def unknown_categories():
     return make_pipeline(OneHotEncoder(), DecisionTreeClassifier())
 

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -76,6 +77,43 @@ def test_memory_is_that_of_the_counts(n_jobs):
     assert (votes == [200, 0]).all()
     # One byte for each query and teacher would be four million.
     assert peak < 4_000_000
+
+
+def dense(X):
+    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+
+
+class Careless(ClassifierMixin, BaseEstimator):
+    """Answers by the sign, writes over what it was asked, and fails where a row is 9."""
+
+    def predict(self, X):
+        asked = dense(X).copy()
+        X *= -1.0
+        if (asked == 9.0).any():
+            raise ValueError("nine")
+        return (asked[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("kind", ["array", "sparse", "frame", "list"])
+def test_no_teacher_changes_what_the_others_are_asked(kind, n_jobs):
+    # Scalers with copy=False do that: one private row would reach the ballots of all teachers.
+    rows = [[1.0], [-1.0], [9.0]]
+    make = {"array": np.asarray, "sparse": csr_array, "list": lambda X: [np.array(x) for x in X]}
+    asked = (make.get(kind) or pytest.importorskip("pandas").DataFrame)(rows)
+    teachers = [Careless() if kind != "list" else CarelessOfLists() for _ in range(5)]
+    votes = collect_votes(teachers, asked, CLASSES, n_jobs)["*"]
+    # On the row that all fail at, they vote by their number.
+    assert votes.tolist() == [[0, 5], [5, 0], [3, 2]]
+    assert dense(asked).tolist() == rows
+
+
+class CarelessOfLists(Careless):
+    def predict(self, X):
+        codes = super().predict(np.array(X))
+        for row in X:
+            row *= -1.0
+        return codes
 
 
 class Witness(ClassifierMixin, BaseEstimator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._tables import visible
 from secretballot.ensemble._labels import positions
 
 
@@ -35,7 +37,12 @@ def by_rule(index: int, n_classes: int) -> int:
 
 def told(error: Exception) -> str:
     """Return what went wrong with a teacher, for the operator."""
-    return f"{type(error).__name__}: {error}"
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # the next thing to go wrong: it must not end the run either
+        said = "?"
+    # A private value may be quoted, and it may be anything.
+    return visible(f"{type(error).__name__}: {said}")
 
 
 @dataclass
@@ -134,11 +141,16 @@ def ballots(
     return codes, failures
 
 
+def _own(X: Any) -> Any:
+    """Return a copy of the rows: a teacher that works in place must not reach the next one's."""
+    return deepcopy(X) if isinstance(X, list) or not hasattr(X, "copy") else X.copy()
+
+
 def _answers(teacher: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp], str]:
     """Positions of the predicted classes, -1 where there is none, and why not."""
     n_rows = _num_samples(X)
     try:
-        labels = np.asarray(teacher.predict(X))
+        labels = np.asarray(teacher.predict(_own(X)))
         if labels.shape != (n_rows,):
             raise ValueError(
                 f"predict gave an array of shape {labels.shape} for {n_rows} row(s), instead of "
