@@ -1,5 +1,6 @@
 """Teachers: what they see, how they are seeded, and that all of them vote."""
 
+import threading
 import tracemalloc
 
 import numpy as np
@@ -62,6 +63,20 @@ def test_batches_cover_all_teachers_once(n_teachers, n_jobs):
     assert [index for batch in batches(n_teachers, n_jobs) for index in batch] == list(
         range(n_teachers)
     )
+
+
+class Alone(ClassifierMixin, BaseEstimator):
+    """Votes for 1 where no other thread could interfere."""
+
+    def predict(self, X):
+        return np.repeat(int(threading.current_thread() is threading.main_thread()), len(X))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_no_threads_share_the_filters_of_warnings(n_jobs):
+    # scikit-learn sets them for each task: in threads one sees those that another is setting.
+    votes = collect_votes([Alone() for _ in range(5)], np.zeros((3, 1)), CLASSES, n_jobs)["*"]
+    assert (votes == [0, 5]).all()
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

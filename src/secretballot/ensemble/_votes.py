@@ -95,8 +95,7 @@ def tally_of(
         for batch in batches(len(teachers), n_jobs)
     )
     tally = Tally()
-    # Threads: sending fitted teachers to other processes costs more than asking them.
-    for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs, prefer="threads"):
+    for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs):
         tally.add(counted)
     return tally
 
@@ -113,16 +112,15 @@ def batches(n_teachers: int, n_jobs: int | None) -> list[range]:
 
 
 def run_tasks(
-    function: Callable[..., Any],
-    tasks: Iterable[tuple[Any, ...]],
-    *,
-    n_jobs: int | None,
-    prefer: str | None = None,
+    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, n_jobs: int | None
 ) -> Iterator[Any]:
-    """Results of ``function(*task)`` as they arrive, in any order, so that none has to wait."""
-    backend, _ = get_active_backend(prefer=prefer)
+    """Results of ``function(*task)`` as they arrive, in any order, so that none has to wait.
+
+    In processes, not in threads, unless the caller says otherwise with joblib: scikit-learn sets
+    the filters of warnings anew for every task, also inside of forests, and all threads share
+    them. Some would warn, or fail at a warning, only because another was about to begin.
+    """
+    backend, _ = get_active_backend()
     arrives = getattr(backend, "supports_return_generator", False)
-    parallel = Parallel(
-        n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered" if arrives else "list"
-    )
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if arrives else "list")
     return iter(parallel(delayed(function)(*task) for task in tasks))
