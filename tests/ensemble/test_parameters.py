@@ -129,6 +129,26 @@ def test_owners_need_a_budget_for_owners(ensemble, private, public):
         ensemble.fit(*private, owners=np.arange(200) % 9)
 
 
+@pytest.mark.parametrize(
+    ("owners", "message"),
+    [
+        (np.arange(201), "owners has 201 entries, but X has 200 rows"),
+        (np.arange(199), "owners has 199 entries, but X has 200 rows"),
+        (np.arange(200)[:, None], r"owners has shape \(200, 1\); give one owner id per row"),
+        ("person", "owners='person' is no list; give one owner id per row"),
+        (7, "owners=7 is no list"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "owners",
+)
+@pytest.mark.parametrize("levels", [False, True])
+def test_owners_that_are_not_one_for_each_row(ensemble, private, owners, message, levels):
+    epsilon = {"strict": 5.0, "generous": 9.0} if levels else 5.0
+    ensemble.set_params(accountant=PrivacyAccountant(epsilon, 1e-5, unit="owner"))
+    budgets = np.where(np.arange(200) < 90, "strict", "generous") if levels else None
+    with pytest.raises(ValueError, match=message):
+        ensemble.fit(*private, owners=owners, budgets=budgets)
+
+
 def test_unfitted(ensemble, public):
     with pytest.raises(NotFittedError, match="no teachers yet: call fit with private data"):
         ensemble.predict_private(public[0])

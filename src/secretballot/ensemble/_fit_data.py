@@ -16,7 +16,13 @@ from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._cautions import warn_other_units
 from secretballot.ensemble._labels import declared_classes, encode, learned_classes
-from secretballot.ensemble._partition import PrivateRows, Shards, listed, partition_rows
+from secretballot.ensemble._partition import (
+    PrivateRows,
+    Shards,
+    check_owners,
+    listed,
+    partition_rows,
+)
 from secretballot.ensemble._parts import check_parties, parties_classes, shared_attribute
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
@@ -82,6 +88,8 @@ def prepared_data(
     learned = ensemble.classes is None
     classes = learned_classes(y) if learned else declared_classes(ensemble.classes)
     encode(y, classes, "y")
+    if owners is not None:
+        check_owners(owners, _num_samples(X))
     n_teachers, levels = int(ensemble.n_teachers), None
     if budgets is not None:
         levels = check_levels(budgets, _num_samples(X), owners, ensemble.accountant)

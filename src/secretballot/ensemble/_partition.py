@@ -62,6 +62,20 @@ def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence)
     return np.random.default_rng(stream).permutation(np.arange(n_rows) % n_teachers)
 
 
+def check_owners(owners: Any, n_rows: int) -> None:
+    """Check that there is one id for each row; `_teachers_of` checks what the ids are."""
+    if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
+        raise ValueError(f"owners={owners!r} is no list; give one owner id per row.")
+    if _num_samples(owners) != n_rows:
+        raise ValueError(
+            f"owners has {_num_samples(owners)} entries, but X has {n_rows} rows; give one owner "
+            "id per row."
+        )
+    shape = np.asarray(owners, dtype=object).shape
+    if len(shape) != 1:
+        raise ValueError(f"owners has shape {shape}; give one owner id per row.")
+
+
 def partition_owners(
     owners: Any, n_rows: int, n_teachers: int, stream: np.random.SeedSequence
 ) -> Assignment:
@@ -69,14 +83,7 @@ def partition_owners(
 
     Never by the rank of the id among the others: a changed id would then shift all later owners.
     """
-    if _num_samples(owners) != n_rows:
-        raise ValueError(
-            f"owners has {_num_samples(owners)} entries, but X has {n_rows} rows; give one owner "
-            "id per row."
-        )
-    ids = np.asarray(owners)
-    if ids.ndim != 1:
-        raise ValueError(f"owners has shape {ids.shape}; give one owner id per row.")
+    check_owners(owners, n_rows)
     teachers = _teachers_of(owners, np.ones(n_rows, dtype=np.intp), n_teachers, stream)
     if len(teachers) < n_teachers:
         raise ValueError(
