@@ -132,7 +132,10 @@ class Unspeakable(Exception):
     ("error", "said"),
     [
         (Unspeakable, r"Unspeakable: \?"),
-        (lambda text: ValueError(f"{text}\n  in \x1b[31m\u202ered"), r"met someone in \\x1b\[31m.*d"),
+        (
+            lambda text: ValueError(f"{text}\n  in \x1b[31m\u202ered"),
+            r"met someone in \\x1b\[31m.*d",
+        ),
     ],
     ids=["unspeakable", "colours"],
 )

@@ -6,6 +6,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
@@ -34,6 +36,10 @@ from secretballot.mechanisms import GNMax
         ({"estimator": None}, "'estimator' .* Got None"),
         ({"estimator": LogisticRegression}, "estimator=LogisticRegression is a class"),
         ({"estimator": FrozenEstimator(LogisticRegression())}, "list of FrozenEstimators"),
+        (
+            {"estimator": make_pipeline(MinMaxScaler(), FrozenEstimator(LogisticRegression()))},
+            "ends in, one FrozenEstimator",
+        ),
         ({"accountant": 1.0}, "'accountant' .*PrivacyAccountant' or None. Got 1.0"),
         ({"accountant": None}, r"accountant=None: .*PrivacyAccountant\(epsilon, delta\)"),
         ({"epsilon": -1.0}, "epsilon"),

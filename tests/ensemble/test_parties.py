@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -75,7 +76,10 @@ def test_a_party_has_one_ballot(private):
     X, y = private
     model = LogisticRegression().fit(X, y)
     steps = [make_pipeline(FunctionTransformer(), model) for _ in range(2)]
-    wrapped = [FrozenEstimator(FrozenEstimator(model)), *map(FrozenEstimator, [model, *steps])]
+    search = GridSearchCV(LogisticRegression(), {}, cv=2).fit(X, y)
+    search.best_estimator_ = model
+    parts = [model, *steps, search]
+    wrapped = [FrozenEstimator(FrozenEstimator(model)), *map(FrozenEstimator, parts)]
     for pair in itertools.combinations(wrapped, 2):
         with pytest.raises(ValueError, match=r"estimator\[1\] is the same fitted model .*\[0\]"):
             PrivateTeacherEnsemble(pair).fit(None, None)

@@ -174,3 +174,5 @@ def test_before_a_pool_is_labelled(ensemble, private):
     ensemble.fit(*private)
     with pytest.raises(NotFittedError, match="no student yet: call fit with X_public"):
         ensemble.to_student()
+    with pytest.raises(NotFittedError, match="student=None: give an estimator, and call fit"):
+        ensemble.set_params(student=None).to_student()

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import PCA
 from sklearn.ensemble import StackingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeRegressor
+
+from secretballot.ensemble._student_trial import try_student
 
 
 class Binary(ClassifierMixin, BaseEstimator):
@@ -48,6 +52,14 @@ GAP = np.where(np.arange(60).reshape(30, 2) == 31, np.nan, 0.0)
         ({"student": Guessing("yes")}, None, "predicts other ones"),
         ({"student": Guessing(0.5)}, None, "predicts other ones"),
         ({"student": Guessing(0)}, None, r"of shape \(29,\) for 30 rows"),
+        ({"student": LogisticRegression(), "unanswered": "mark"}, None, "takes -1 for a class"),
+        ({"student": KNeighborsClassifier(1), "unanswered": "mark"}, None, "takes -1 for a class"),
+        ({"student": FrozenEstimator(Guessing(0))}, None, "is fitted already and learns nothing"),
+        (
+            {"student": make_pipeline(FunctionTransformer(), FrozenEstimator(Guessing(0)))},
+            None,
+            "is fitted already and learns nothing",
+        ),
         ({"student": LogisticRegression(C=-1)}, None, "InvalidParameterError: The 'C' parameter"),
         ({"student": LogisticRegression()}, GAP, "which the student learns from. contains NaN"),
         (
@@ -76,9 +88,21 @@ def test_a_missing_value_in_one_row_of_many_is_met(ensemble, private):
     careful = make_pipeline(FunctionTransformer(np.nan_to_num), LogisticRegression())
     careless = make_pipeline(FunctionTransformer(), LogisticRegression())
     ensemble.set_params(estimator=careful, student=careless)
-    with pytest.raises(ValueError, match=r"could not be fitted on 101 rows(.|\n)*contains NaN"):
+    with pytest.raises(ValueError, match=r"could not be fitted on 1000 rows(.|\n)*contains NaN"):
         ensemble.fit(*private, X_public=pool)
     assert ensemble.accountant.spent().n_releases == 0
+
+
+@pytest.mark.parametrize(
+    "student",
+    [KNeighborsClassifier(120), make_pipeline(PCA(105), LogisticRegression())],
+    ids=["neighbours", "components"],
+)
+def test_a_student_that_needs_more_rows_than_a_sample_has(student):
+    pool = np.random.default_rng(0).normal(size=(130, 110))
+    try_student(student, pool, np.arange(2), "drop")
+    with pytest.raises(ValueError, match="could not be fitted on 100 rows"):
+        try_student(student, pool[:100], np.arange(2), "drop")
 
 
 @pytest.mark.filterwarnings("ignore:y contains no unlabeled samples")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,10 +28,11 @@ def check_parts(ensemble: Any) -> None:
             f"estimator={ensemble.estimator!r} is a regressor; a teacher votes for a class: give "
             "a classifier."
         )
-    elif isinstance(ensemble.estimator, FrozenEstimator):
+    elif isinstance(last_step(ensemble.estimator), FrozenEstimator):
         raise ValueError(
-            "estimator is one FrozenEstimator, so all teachers would be the same model. Give "
-            "a list of FrozenEstimators, one for each party, or an estimator to be trained."
+            "estimator is, or ends in, one FrozenEstimator, so all teachers would be the same "
+            "model. Give a list of FrozenEstimators, one for each party, or an estimator to be "
+            "trained."
         )
     if ensemble.mechanism is not None and ensemble.individualization is not None:
         _check_individual(ensemble.mechanism, ensemble.individualization)
@@ -155,8 +157,13 @@ def _model(party: Any) -> Any:
     """The fitted model that votes, whatever it is wrapped in."""
     if isinstance(party, FrozenEstimator):
         return _model(party.estimator)
-    steps = getattr(party, "steps", None)
-    return _model(steps[-1][1]) if steps else party
+    inner = getattr(party, "__dict__", {}).get("best_estimator_", last_step(party))
+    return party if inner is party else _model(inner)
+
+
+def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline, or of the one that it is; any other estimator itself."""
+    return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
 
 
 def parties_classes(parties: list[Any]) -> NDArray[Any]:

@@ -20,6 +20,7 @@ NO_STUDENT = (
     "This %(name)s has no student yet: call fit with X_public, public rows for the teachers to "
     "label."
 )
+STUDENT_NONE = "This %(name)s has student=None: give an estimator, and call fit with X_public."
 
 
 class _OfStudent:
@@ -85,7 +86,8 @@ class StudentMethods:
 
     def _check_student(self) -> None:
         check_is_fitted(self, "_teachers", msg=UNFITTED)
-        check_is_fitted(self, "student_", msg=NO_STUDENT)
+        none = self.student is None
+        check_is_fitted(self, "student_", msg=STUDENT_NONE if none else NO_STUDENT)
 
     @_OfStudent
     def predict(self, X: Any) -> NDArray[Any]:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
+from sklearn.frozen import FrozenEstimator
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.ensemble._parts import last_step
 from secretballot.ensemble._rows import check_values
 
 #: Rows of a trial, and how many of each class some learners need (folds of a calibration).
@@ -22,35 +24,56 @@ def try_student(student: Any, X_public: Any, classes: NDArray[Any], unanswered: 
         raise ValueError(
             f"student={student!r} is a regressor, but it is to predict classes; give a classifier."
         )
+    if isinstance(last_step(student), FrozenEstimator):
+        raise ValueError(
+            f"student={student!r} is fitted already and learns nothing from the labels; give an "
+            "estimator to be trained."
+        )
     check_values(X_public, [student], "X_public (which the student learns from)")
-    rows, codes = _made_up(X_public, len(classes), unanswered)
-    sample = _safe_indexing(X_public, rows)
+    try:
+        return _try(student, X_public, len(classes), unanswered, _ROWS)
+    except ValueError:
+        pass  # It may need more rows than the sample has: that many neighbours, or components.
+    _try(student, X_public, len(classes), unanswered, _num_samples(X_public))
+
+
+def _try(student: Any, X_public: Any, n_classes: int, unanswered: str, most: int) -> None:
+    """Fit a clone on `most` rows or a few more, and let it predict them."""
+    rows, codes = _made_up(X_public, n_classes, unanswered, most)
+    sample, labels = _safe_indexing(X_public, rows), np.unique(codes).tolist()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about labels that nobody means
-            predicted = np.asarray(clone(student).fit(sample, codes).predict(sample))
+            fitted = clone(student).fit(sample, codes)
+            predicted = np.asarray(fitted.predict(sample))
     except MemoryError:
         raise
     except Exception as error:
         raise ValueError(
             f"student={student!r} could not be fitted on {len(rows)} rows of X_public with made-up "
-            f"labels {np.unique(codes).tolist()}, as positions in classes. Nothing was trained, "
-            f"released or spent. It said: {type(error).__name__}: {error}"
+            f"labels {labels}, as positions in classes. Nothing was trained, released or spent. It "
+            f"said: {type(error).__name__}: {error}"
         ) from error
     if predicted.shape != codes.shape or not np.isin(predicted, codes).all():
         raise ValueError(
-            f"student={student!r} was fitted on the made-up labels {np.unique(codes).tolist()} and "
-            f"predicts other ones, or not one for each row (an array of shape {predicted.shape} "
-            f"for {len(rows)} rows); give a classifier. Nothing was trained, released or spent."
+            f"student={student!r} was fitted on the made-up labels {labels} and predicts other "
+            f"ones, or not one for each row (an array of shape {predicted.shape} for {len(rows)} "
+            "rows); give a classifier. Nothing was trained, released or spent."
+        )
+    if (predicted < 0).any() or -1 in np.asarray(getattr(fitted, "classes_", [])):
+        raise ValueError(
+            f"student={student!r} takes -1 for a class, but unanswered='mark' gives it that label "
+            "for rows that have none, as semi-supervised learners take it. Use one of those, or "
+            "unanswered='drop'. Nothing was trained, released or spent."
         )
 
 
 def _made_up(
-    X_public: Any, n_classes: int, unanswered: str
+    X_public: Any, n_classes: int, unanswered: str, most: int
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Return positions of some rows of the pool, and labels for them."""
     n_rows = _num_samples(X_public)
-    spread = np.linspace(0, n_rows - 1, max(_ROWS, _OF_EACH * n_classes), dtype=np.intp)
+    spread = np.linspace(0, n_rows - 1, max(most, _OF_EACH * n_classes), dtype=np.intp)
     rows = np.unique(np.concatenate([spread, _incomplete(X_public)[:_OF_EACH]]))
     # Few rows may get labels of few classes: nothing is asked that the real labels may not be.
     codes = np.arange(len(rows)) % min(n_classes, max(2, len(rows) // _OF_EACH))
