@@ -136,6 +136,14 @@ def test_no_delta_no_plan():
         budget(1.0, 0.0).release(GNMax(sigma=40), tied(3))
 
 
+def test_what_helps_where_no_row_fits():
+    accountant, loud = budget(1.0), GNMax(sigma=1.0)
+    with pytest.raises(BudgetExceededError, match="otherwise this budget is used up"):
+        accountant.release(loud, tied(2))
+    with pytest.raises(BudgetExceededError, match="otherwise another fit with a larger epsilon"):
+        accountant.release(loud, tied(2), scope=accountant.scope(0.5))
+
+
 @pytest.mark.parametrize("scope", [None, 0.3])
 def test_calibrated_to_what_is_left(scope):
     accountant = budget(1.0)

@@ -13,6 +13,10 @@ from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import Costs, RenyiCost, check_groups, level_cost
 from secretballot.ledger import Budget, Scope, Totals
 
+#: What helps where a part's cap, and where the budget itself, is used up.
+_MORE = "another fit with a larger epsilon gets more of the budget, while that lasts."
+_NO_MORE = "this budget is used up, and what was released from it stays free to use."
+
 
 class Limits:
     """The gates of a budget and of one scope, against the totals of a ledger."""
@@ -60,9 +64,12 @@ class Limits:
         return where if len(self._budget.levels) == 1 else f"{where} (level {gate.level!r})"
 
     def _helps(self, gate: Gate) -> str:
-        if gate in self._scope_gates:
-            return "a larger epsilon gives this part more of the budget."
-        return "this budget is used up, and what was released from it stays free to use."
+        return _MORE if gate in self._scope_gates else _NO_MORE
+
+    @property
+    def helps_plan(self) -> str:
+        """What helps where not one row of a plan fits."""
+        return _MORE if self._scope_gates else _NO_MORE
 
     def check_most(self, most: Costs) -> None:
         """Refuse a mechanism whose costs don't suit the budget, whatever is left of it."""
@@ -112,7 +119,7 @@ class Limits:
 
     def _refuse(self, gate: Gate, spent: Costs, most: Costs) -> None:
         one = {group: each[0] if each.shape else each for group, each in most.items()}
-        remedy = f"Use more noise, or {self._helps(gate)}"
+        remedy = f"Use more noise; otherwise {self._helps(gate)}"
         if any(math.isinf(float(each.at(gate.order))) for each in one.values()):
             remedy = (
                 "No amount of noise makes that finite: leave order=None when the budget is opened, "
@@ -149,7 +156,7 @@ class Limits:
                 raise BudgetExceededError(
                     f"No plan fits the (epsilon, delta) = ({max(epsilon, 0):.4g}, "
                     f"{max(delta, 0):.3g}) that is left to {level!r}. Nothing was released or "
-                    "recorded. Gaussian noise needs some of both."
+                    f"recorded. Gaussian noise needs some of both; {self.helps_plan}"
                 )
 
     def check_room(self, totals: Totals) -> None:

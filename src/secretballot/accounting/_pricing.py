@@ -119,7 +119,7 @@ class AsOnePlan:
             pairs = "; ".join(f"({each:.4g}, {d:.3g}) of {level!r}" for level, each, d in left)
             raise BudgetExceededError(
                 f"Not even one row fits the (epsilon, delta) that is left: {pairs}. Nothing was "
-                "released or recorded. Use more noise, or accept that this budget is used up."
+                f"released or recorded. Use more noise; otherwise {self._limits.helps_plan}"
             )
         shares = plan_shares(self._mechanism, begun, epsilon, delta, **self._data)
         charges = {}
