@@ -102,3 +102,26 @@ def test_columns_of_polars():
     )
     assert public_categories(learnt, learnt).learned == ["job"]
     assert public_categories(learnt, None).learned == ["job"]
+
+
+class Column:
+    def __init__(self, kind):
+        self.dtype = (kind, 8, "", "=")
+
+
+class OtherFrame:
+    """A data frame of a library that we don't know, as the interchange protocol shows it."""
+
+    columns = {"age": Column(0), "job": Column(23)}
+    get_column_by_name = columns.__getitem__
+
+    def __dataframe__(self):
+        return self
+
+    def column_names(self):
+        return list(self.columns)
+
+
+def test_columns_of_other_frames():
+    assert public_categories(OtherFrame(), OtherFrame()).learned == ["job"]
+    assert public_categories(np.zeros((3, 2)), None).learned == []

@@ -63,7 +63,7 @@ def public_rows(X_public: Any, n_private: int | None) -> Any:
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
-    if not table or isinstance(rows, str | bytes):
+    if not table or getattr(rows, "shape", None) == () or isinstance(rows, str | bytes | dict):
         raise ValueError(f"X_public={rows!r} is no table; give the public rows themselves.")
     bare = not isinstance(X_public, PublicData)
     if bare and n_private is not None and _num_samples(rows) == n_private:

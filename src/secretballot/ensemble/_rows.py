@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +131,7 @@ def public_categories(X: Any, X_public: Any) -> Categorised:
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(X, polars.DataFrame):
         return _of_polars(X, X_public, polars)
-    return Categorised(X, [])
+    return Categorised(X, list(_categorical(X)))
 
 
 def _of_pandas(X: Any, X_public: Any, pandas: Any) -> Categorised:
@@ -162,6 +162,19 @@ def _of_polars(X: Any, X_public: Any, polars: Any) -> Categorised:
         else:
             learned.append(name)
     return Categorised(X, learned)
+
+
+#: What the interchange protocol of data frames calls a type that lists its categories.
+_CATEGORICAL = 23
+
+
+def _categorical(X: Any) -> Iterator[str]:
+    """Yield the columns with categories of any other library's data frame, such as pyarrow's."""
+    if hasattr(X, "__dataframe__"):
+        table = X.__dataframe__()
+        for name in table.column_names():
+            if table.get_column_by_name(name).dtype[0] == _CATEGORICAL:
+                yield str(name)
 
 
 def warn_categories_learned(columns: list[str]) -> None:
