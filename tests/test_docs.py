@@ -11,7 +11,7 @@ from benchmarks.proportions.distortion import DEFAULT, distortions
 from examples.labels_against_epsilon import DELTA, SIGMA, labels
 from tests.games._references import tied
 
-from secretballot.accounting import price_plan
+from secretballot.accounting import calibrate, price_plan
 from secretballot.mechanisms import GNMax
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,6 +59,13 @@ def test_links_lead_somewhere():
     assert [
         (name, link) for name, link in links if not (ROOT / name).parent.joinpath(link).is_file()
     ] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/guarantee.md"])
+def test_what_neighbours_keep_is_said(name):
+    said = " ".join(PAGES[name].split())
+    for fact in ("number of rows", r"owner.{,40} ids", "take part", "level of privacy"):
+        assert re.search(fact, said), fact
 
 
 def table(name, heading):
@@ -137,6 +144,10 @@ def three_classes_beyond_two():
     return [100 * (epsilon(10, 3) / epsilon(10, 2) - 1)]
 
 
+def noise_of_renyi():
+    return [calibrate(GNMax, epsilon=1, delta=DELTA, n_queries=1000, n_columns=2).sigma]
+
+
 def even_bags():
     found = [distortions({**DEFAULT, "c": c, "rho": 1 / c}, 400) for c in (5, 2)]
     return [each[name] for each in found for name in ("dirichlet (promise)", "gaussian")]
@@ -148,6 +159,7 @@ def even_bags():
         ("docs/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
         ("docs/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
         ("docs/game.md", r"rows by 3 %, with 10 by (\d+) %", three_classes_beyond_two),
+        ("docs/game.md", r"it is [\d.]+ beside ([\d.]+), found", noise_of_renyi),
         (
             "docs/proportions.md",
             r"noise \((\S+) and (\S+) at 5 classes\) or ahead of it \((\S+) and (\S+) at 2\)",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import GNMax
 
@@ -147,3 +147,29 @@ def test_stacking_it_fails_before_private_labels_are_learned_from():
     stacked = StackingClassifier([("one", ensemble)], final_estimator=NB, cv=2)
     with pytest.raises(TypeError, match="X_public"):
         stacked.fit(X, Y, X_public=POOL)
+    assert ensemble.accountant.spent().n_releases == 3
+
+
+def test_without_routing():
+    ensemble = ensemble_of()
+    assert CalibratedClassifierCV(ensemble, cv=2).fit(X, Y, X_public=POOL).score(POOL, TRUTH) > 0.7
+    assert ensemble.accountant.spent().n_releases == 2
+    steps = Pipeline([("ensemble", ensemble)]).fit(X, Y, ensemble__X_public=POOL)
+    assert steps.score(POOL, TRUTH) > 0.9
+    for around in (OneVsRestClassifier(ensemble), VotingClassifier([("one", ensemble)])):
+        with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+            around.fit(X, Y, X_public=POOL)
+
+
+@pytest.mark.usefixtures("routing")
+def test_bagging_it_seeds_the_noise(tmp_path):
+    named = PrivacyAccountant(1e4, 1e-5, ledger=tmp_path / "budget.db")
+    for accountant in (None, named):
+        ensemble = ensemble_of(accountant).set_fit_request(X_public=True)
+        around = BaggingClassifier(ensemble, 2)
+        if accountant is None:
+            with pytest.warns(PrivacyLeakWarning, match="reproducible"):
+                around.fit(X, Y, X_public=POOL)
+        else:
+            with pytest.raises(ValueError, match="refused on the named ledger"):
+                around.fit(X, Y, X_public=POOL)
