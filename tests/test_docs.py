@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -144,8 +145,9 @@ def three_classes_beyond_two():
     return [100 * (epsilon(10, 3) / epsilon(10, 2) - 1)]
 
 
-def noise_of_renyi():
-    return [calibrate(GNMax, epsilon=1, delta=DELTA, n_queries=1000, n_columns=2).sigma]
+def noise_of_1000_rows(**pricing):
+    wanted = {"epsilon": 1, "delta": DELTA, "n_queries": 1000, "n_columns": 2}
+    return [calibrate(GNMax, **wanted, **pricing).sigma]
 
 
 def even_bags():
@@ -159,7 +161,13 @@ def even_bags():
         ("docs/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
         ("docs/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
         ("docs/game.md", r"rows by 3 %, with 10 by (\d+) %", three_classes_beyond_two),
-        ("docs/game.md", r"it is [\d.]+ beside ([\d.]+), found", noise_of_renyi),
+        ("docs/game.md", r"it is [\d.]+ beside ([\d.]+), found", noise_of_1000_rows),
+        pytest.param(
+            "docs/game.md",
+            r"it is ([\d.]+) beside [\d.]+, found",
+            partial(noise_of_1000_rows, pricing="game"),
+            marks=pytest.mark.slow,
+        ),
         (
             "docs/proportions.md",
             r"noise \((\S+) and (\S+) at 5 classes\) or ahead of it \((\S+) and (\S+) at 2\)",
