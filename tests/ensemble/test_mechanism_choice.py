@@ -30,6 +30,11 @@ class OnLongBatches(GNMax):
         return {"*": np.arange(n_rows) < 5}
 
 
+class CallsItselfPlain(GNMax):
+    def for_plain_ballots(self):
+        return self
+
+
 @dataclass(frozen=True, kw_only=True)
 class Relay(RoundRobin):
     """Turns that don't say so, around any mechanism."""
@@ -56,6 +61,8 @@ UNDERCHARGING = {
     "a subclass that sits out": EverySecond(sigma=20),
     "a subclass that sits out later": OnLongBatches(sigma=20),
     "a subclass that hides its turns": Relay(turns={"everyone": (1, 2)}),
+    "a subclass that calls itself plain": CallsItselfPlain(sigma=20, weight=1e-3),
+    "and inside of turns": turns(CallsItselfPlain(sigma=20, weight=1e-3), 1, 1),
     "rows of different people": LaplaceProportions(scale=1.0),
 }
 

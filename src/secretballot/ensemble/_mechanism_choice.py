@@ -13,6 +13,7 @@ from secretballot._errors import BudgetExceededError, warn
 from secretballot.divergences import NoisyBit, NoisyMax, level_cost, max_log_probabilities
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
+from secretballot.mechanisms import Mechanism
 
 #: How often a unanimous vote must win for votes to be worth what they cost.
 WORTH_ASKING = 0.75
@@ -55,7 +56,10 @@ def check_charges(
                 f"mechanism={mechanism!r} lets {group!r} pay for a part of the rows, but every "
                 "teacher votes on every row. Turns are what individualization=Vanishing() makes."
             )
-    plain = getattr(mechanism, "for_plain_ballots", lambda: mechanism)()
+    plain = mechanism
+    if isinstance(mechanism, Mechanism):
+        # As it is defined for all: a subclass has no say in what a plain ballot is.
+        plain = Mechanism.for_plain_ballots(mechanism)
     for level in levels:
         order = _SOME_ORDER if math.isinf(level.order) else level.order
         charged = level_cost(mechanism.max_cost(n_columns, order=order), level.name)

@@ -79,7 +79,7 @@ class Mechanism(ABC):
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if isinstance(value, Mechanism):
-                plain[field.name] = value.for_plain_ballots()
+                plain[field.name] = Mechanism.for_plain_ballots(value)
             elif field.name in ("weight", "ballots"):
                 plain[field.name] = 1
         return replace(self, **plain)  # type: ignore[type-var]
