@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -157,13 +156,20 @@ def _model(party: Any) -> Any:
     """The fitted model that votes, whatever it is wrapped in."""
     if isinstance(party, FrozenEstimator):
         return _model(party.estimator)
-    inner = getattr(party, "__dict__", {}).get("best_estimator_", last_step(party))
+    best = _own(party, "best_estimator_")
+    inner = last_step(party) if best is None else best
     return party if inner is party else _model(inner)
 
 
 def last_step(estimator: Any) -> Any:
     """The last step of a pipeline, or of the one that it is; any other estimator itself."""
-    return last_step(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
+    steps = _own(estimator, "steps")
+    return last_step(steps[-1][1]) if isinstance(steps, list) and steps else estimator
+
+
+def _own(estimator: Any, name: str) -> Any:
+    """Its own attribute, or None: a frozen estimator passes on those of another one."""
+    return getattr(estimator, "__dict__", {}).get(name)
 
 
 def parties_classes(parties: list[Any]) -> NDArray[Any]:
