@@ -184,7 +184,7 @@ def test_replay_prints_every_digit(run, accountant, path):
     assert status == 0
     for level, spent in accountant.spent().items():
         assert f"{level}: epsilon {spent.epsilon!r} at delta 1e-05, " in output
-        assert f"divergence {spent.renyi!r} at order {spent.order!r}" in output
+        assert f"divergence {spent.amount!r} at order {spent.order!r}" in output
     assert "7 rows in 2 releases" in output
 
 

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 
 from secretballot import __version__
-from secretballot._tables import mechanism_text, percent, text_table, visible
+from secretballot._tables import mechanism_text, order_text, percent, text_table, visible
 from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
+from secretballot.divergences import GAUSSIAN
 from secretballot.ledger import Ledger, export
 
 
@@ -115,7 +116,7 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
                     level.name,
                     f"{level.epsilon:g}",
                     f"{level.delta:g}",
-                    f"{level.order:.4g}",
+                    order_text(level.order),
                     percent(spent[level.name].share),
                     f"{spent[level.name].epsilon:.4g}",
                 )
@@ -160,9 +161,12 @@ def _verify(ledger: Ledger, given: argparse.Namespace) -> None:
 def _replay(ledger: Ledger, given: argparse.Namespace) -> None:
     for name, spent in replay(ledger).items():
         # All digits: whoever adds up elsewhere can compare.
+        gaussian = spent.order == GAUSSIAN
+        what = "mu^2 " if gaussian else "divergence "
+        where = "" if gaussian else f" at order {spent.order!r}"
         print(
-            f"{visible(name)}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, divergence "
-            f"{spent.renyi!r} at order {spent.order!r}, {spent.share:.1%} of its budget, "
+            f"{visible(name)}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, {what}"
+            f"{spent.amount!r}{where}, {spent.share:.1%} of its budget, "
             f"{spent.n_rows} rows in {spent.n_releases} releases"
         )
     print("ok: no entry went over the budget or its scope's cap")

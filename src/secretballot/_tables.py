@@ -54,9 +54,14 @@ def percent(share: float | None) -> str:
     return WITHHELD if share is None else f"{share:.1%}"
 
 
-def plain_number(value: float) -> float | str:
-    """Return a number that every reader of JSON knows; ``float`` turns it back."""
-    return value if math.isfinite(value) else str(value)
+def plain_number(value: float | str) -> float | str:
+    """Return a number that every reader of JSON knows; ``float`` turns it back, if it was one."""
+    return value if isinstance(value, str) or math.isfinite(value) else str(value)
+
+
+def order_text(order: float | str) -> str:
+    """Return the order of a budget for a table."""
+    return order if order == "gaussian" else f"{float(order):.4g}"
 
 
 def mechanism_text(description: Any) -> str:

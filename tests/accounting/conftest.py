@@ -11,7 +11,7 @@ def accountant():
 
 
 def room(accountant):
-    return accountant.remaining().renyi
+    return accountant.remaining().amount
 
 
 def refused(accountant, *args, **kwargs):

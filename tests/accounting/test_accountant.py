@@ -26,7 +26,7 @@ from secretballot.divergences._groups import EVERYONE
 
 def test_every_level_has_to_have_room():
     accountant = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5, order=20)
-    strict, generous = (accountant.remaining()[level].renyi / 20 for level in accountant.epsilon)
+    strict, generous = (accountant.remaining()[level].amount / 20 for level in accountant.epsilon)
     # The strict level would allow 8 rows, the generous one 5.
     outcome = accountant.release(
         Grouped(rates={"strict": strict / 8.5, "generous": generous / 5.5}), votes(20)
@@ -195,10 +195,10 @@ def test_spent_and_remaining(accountant):
     spent, remaining = accountant.spent(), accountant.remaining()
     expected = RenyiCost(ORDERS) * (7 / 40**2)
     assert spent.epsilon == pytest.approx(float(expected.epsilon(1e-5)), rel=1e-12)
-    assert spent.renyi == pytest.approx(7 / 40**2 * spent.order, rel=1e-12)
+    assert spent.amount == pytest.approx(7 / 40**2 * spent.order, rel=1e-12)
     assert (spent.level, spent.n_releases, spent.n_rows) == ("everyone", 1, 7)
     assert spent.share + remaining.share == pytest.approx(1)
-    assert spent.renyi + remaining.renyi == pytest.approx(accountant.levels[0].renyi)
+    assert spent.amount + remaining.amount == pytest.approx(accountant.levels[0].amount)
 
 
 def test_the_reading_never_passes_the_budget():

@@ -17,7 +17,7 @@ def test_the_noise_of_a_gaussian_in_closed_form(epsilon, n_queries):
     mechanism = calibrate(Gaussian, epsilon=epsilon, delta=1e-5, n_queries=n_queries)
     (level,) = budget_levels(epsilon, 1e-5)
     assert mechanism.sigma == pytest.approx(
-        (n_queries * level.order / level.renyi) ** 0.5, rel=1e-8
+        (n_queries * level.order / level.amount) ** 0.5, rel=1e-8
     )
     total = n_queries * RenyiCost(mechanism.one()[EVERYONE].curve)
     assert float(total.epsilon(1e-5)) <= epsilon

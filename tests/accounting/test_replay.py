@@ -33,7 +33,7 @@ def test_replay_reproduces_epsilon_exactly(path):
     spent = accountant.spent()
     for level in ("strict", "lax"):
         assert again[level].epsilon == spent[level].epsilon > 0
-        assert again[level].renyi == spent[level].renyi
+        assert again[level].amount == spent[level].amount
         assert again[level].n_rows == spent[level].n_rows
         np.testing.assert_array_equal(again[level].cost.curve, spent[level].cost.curve)
     assert again["strict"].epsilon != again["lax"].epsilon

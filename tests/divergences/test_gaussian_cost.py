@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secretballot.divergences import GaussianCost, Profile, gaussian_budget, pure_cost
+from secretballot.divergences import GaussianCost, Profile, gaussian_budget, gaussian_share, pure_cost
 
 
 def exact_delta(mu, epsilon):
@@ -109,8 +109,8 @@ def test_a_tail_above_the_approximation_delta_has_no_price():
     assert profile.gaussian_cost(1e-4).mu2 == math.inf
     assert profile.gaussian_cost(1e-3).mu2 < math.inf
     assert profile.gaussian_cost(0.1).mu2 == 0
-    assert profile.share(1.0, 1e-4) > 1
-    assert profile.share(1.0, 0.0) == math.inf
+    assert gaussian_share([(1.0, profile)], 1.0, 1e-4) > 1
+    assert gaussian_share([(1.0, profile)], 1.0, 0.0) == math.inf
 
 
 def test_what_is_no_corner_of_the_hull_changes_nothing():
@@ -141,4 +141,4 @@ def test_the_share_of_a_budget(share):
     profile = gaussian_profile(
         math.sqrt(share * allowed) * 0.999, epsilon, failure=share * failure * 0.999
     )
-    assert profile.share(allowed, failure) == pytest.approx(share, rel=1e-2)
+    assert gaussian_share([(1.0, profile)], allowed, failure) == pytest.approx(share, rel=1e-2)

@@ -42,7 +42,7 @@ def test_drawing_spends_nothing():
     before = accountant.spent()
     BudgetDisplay.from_accountant(accountant)
     after = accountant.spent()
-    assert (after.renyi, after.n_releases) == (before.renyi, before.n_releases)
+    assert (after.amount, after.n_releases) == (before.amount, before.n_releases)
 
 
 def test_nothing_released_yet():

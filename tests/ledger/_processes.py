@@ -94,7 +94,7 @@ def race(folder, times, n_processes=8, affordable=24):
         for pid, _ in children:
             assert os.waitpid(pid, 0)[1] == 0
         accountant = PrivacyAccountant.open(path)
-        assert accountant.spent().renyi <= affordable * 0.25
+        assert accountant.spent().amount <= affordable * 0.25
         assert [entry.sequence for entry in accountant.entries()] == [*range(1, sum(counts) + 1)]
         successes.append(sum(counts))
     return {"affordable": affordable, "successes": successes}

@@ -20,23 +20,23 @@ def test_the_gate_order_is_where_a_gaussian_total_converts_best(epsilon, delta):
     order = best_order(epsilon, delta)
     (level,) = budget_levels(epsilon, delta)
     assert level.order == order
-    used_up = gaussian(level.renyi / order)
+    used_up = gaussian(level.amount / order)
     # No other order certifies less for that total, so nothing was lost by fixing this one.
     assert float(used_up.epsilon(delta)) == pytest.approx(epsilon, rel=1e-9)
     assert float(used_up.epsilon(delta)) <= epsilon
     for other in ORDERS[:-1]:
         allowed = float(renyi_budget(epsilon, delta, other))
-        assert allowed / other <= level.renyi / order
+        assert allowed / other <= level.amount / order
 
 
 def test_an_approximation_delta_is_taken_from_the_conversion():
     (plain,) = budget_levels(1.0, 1e-5)
     (shared,) = budget_levels(1.0, 1e-5, approximation_delta=5e-6)
     (halved,) = budget_levels(1.0, 5e-6)
-    assert shared.renyi == halved.renyi < plain.renyi
+    assert shared.amount == halved.amount < plain.amount
     assert (shared.delta, shared.approximation_delta) == (1e-5, 5e-6)
     (basic,) = budget_levels(1.0, 1e-5, order=math.inf)
-    assert (basic.renyi, basic.approximation_delta) == (1.0, 1e-5)
+    assert (basic.amount, basic.approximation_delta) == (1.0, 1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, True, "1", None, np.array([1.0])])
@@ -85,7 +85,7 @@ def test_other_bad_budgets():
 def test_a_given_order_is_kept_for_every_level():
     levels = budget_levels({"strict": 1, "generous": 3}, 1e-5, order=20)
     assert [(level.name, level.order) for level in levels] == [("strict", 20), ("generous", 20)]
-    assert levels[0].renyi < levels[1].renyi
+    assert levels[0].amount < levels[1].amount
 
 
 def test_noise_can_not_repair_an_infinite_cost():

@@ -133,7 +133,7 @@ def test_a_budget_comes_from_the_file_and_never_from_a_pickle(three_entries, pat
     """Whoever edits a pickle does not lift the budget."""
     kind, (name, budget, genesis, temporary) = three_entries._ledger.__reduce__()
     lifted = dataclasses.replace(
-        budget, levels=tuple(dataclasses.replace(each, renyi=1e9) for each in budget.levels)
+        budget, levels=tuple(dataclasses.replace(each, amount=1e9) for each in budget.levels)
     )
     forged = PrivacyAccountant.__new__(PrivacyAccountant)
     for known in (lifted, dataclasses.replace(budget, allow_seeded=True)):

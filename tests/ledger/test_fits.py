@@ -49,8 +49,8 @@ def test_nobody_pays_more_than_the_budget_over_many_fits():
     unlucky = sum(parts.max() for parts in paid_in_fit)
     assert fit > 5  # so that it matters who is with whom
     assert people.max() <= unlucky
-    assert accountant.spent()["strict"].renyi == pytest.approx(unlucky)
-    assert unlucky <= strict.renyi
+    assert accountant.spent()["strict"].amount == pytest.approx(unlucky)
+    assert unlucky <= strict.amount
     # Names of parts say nothing about people: added up over fits, some seemed to have much left.
     assert sum(parts for parts in paid_in_fit).max() < 0.8 * unlucky
     replay(accountant._ledger)
@@ -60,7 +60,7 @@ def test_parts_of_one_fit_take_the_most_of_them_over_all_its_releases():
     """What is asked of a fit later is asked of the same people."""
     accountant = PrivacyAccountant(1.0, 1e-5)
     order = accountant.levels[0].order
-    unit = accountant.levels[0].renyi / 10
+    unit = accountant.levels[0].amount / 10
     first, second = accountant.scope(), accountant.scope()
     other = pickle.loads(pickle.dumps(accountant))
     for scope, part, spent in (
@@ -73,7 +73,7 @@ def test_parts_of_one_fit_take_the_most_of_them_over_all_its_releases():
     ):
         mechanism = Grouped(rates={f"everyone/{part}": unit / order})
         accountant.release(mechanism, votes(1), scope=scope)
-        assert accountant.spent().renyi == pytest.approx(spent * unit)
+        assert accountant.spent().amount == pytest.approx(spent * unit)
     # So does another handle: part 1 of the first fit has paid 2 there and has 5 left; then part 0,
     # which had paid 1, may pay 6 until it has paid as much.
     for part, fitting in ((1, 5), (0, 6)):
@@ -83,7 +83,7 @@ def test_parts_of_one_fit_take_the_most_of_them_over_all_its_releases():
         with pytest.raises(BudgetExceededError):
             other.release(mechanism, votes(1), scope=scope)
     assert (
-        other.spent().renyi == accountant.spent().renyi == replay(other._ledger)["everyone"].renyi
+        other.spent().amount == accountant.spent().amount == replay(other._ledger)["everyone"].amount
     )
 
 
@@ -130,11 +130,11 @@ def test_what_a_level_has_paid_by_brute_force(entries):
             for fit in fits.values()
         ]
         dearest = max(map(sum, itertools.product(*paid)))
-        assert at(level_cost(totals.charges, level)) == shared + dearest
+        assert at(level_cost(totals.charges, level, 2.0)) == shared + dearest
         # Seen from a fit, its parts are apart, and nothing is lost.
         for scope in ("one", "two", None):
             seen = totals.seen_from(scope)
-            assert at(level_cost(seen, level)) == shared + dearest
+            assert at(level_cost(seen, level, 2.0)) == shared + dearest
             named = {group for group in seen if group.startswith(f"{level}/")}
             assert named == {
                 group
@@ -151,7 +151,7 @@ def test_infinite_costs_of_parts_stay_infinite():
         one = dataclasses.replace(entry("one", {}), charges={"a/0": infinite})
         totals = totals.after(one.chained(number, "", totals.digest))
     for scope in ("one", None):
-        cost = level_cost(totals.seen_from(scope), "a")
+        cost = level_cost(totals.seen_from(scope), "a", 2.0)
         assert math.isinf(cost.at(math.inf))
         assert not cost.curve[:-1].any()
 

@@ -77,7 +77,7 @@ def test_totals_that_were_stored_are_the_sums_to_the_last_digit(path):
         *(EVERY - 1) * [False], True
     ]  # fmt: skip
     # A handle that has been left behind by far goes on from a checkpoint too.
-    assert accountant.spent()["a"].renyi == PrivacyAccountant.open(path).spent()["a"].renyi
+    assert accountant.spent()["a"].amount == PrivacyAccountant.open(path).spent()["a"].amount
 
 
 def test_only_what_follows_the_last_checkpoint_is_read_again(path, digests, capsys):

@@ -43,7 +43,7 @@ def test_a_budget_is_continued_where_it_was_left(path):
     assert (reopened.delta, reopened.unit, reopened.relation) == (1e-5, "owner", "replace")
     for level, spent in accountant.spent().items():
         again = reopened.spent()[level]
-        assert (again.epsilon, again.renyi, again.n_rows) == (spent.epsilon, spent.renyi, 5)
+        assert (again.epsilon, again.amount, again.n_rows) == (spent.epsilon, spent.amount, 5)
         np.testing.assert_array_equal(again.cost.curve, spent.cost.curve)
     assert repr(reopened) == repr(accountant)
 
@@ -310,5 +310,5 @@ def test_threads_racing_for_a_budget_never_overspend():
     for thread in threads:
         thread.join()
     assert sum(done) == 40
-    assert accountant.spent().renyi == 10.0
+    assert accountant.spent().amount == 10.0
     assert [entry.sequence for entry in accountant.entries()] == list(range(1, 41))

@@ -73,11 +73,11 @@ def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
     if name == "levels":
         assert '"mechanism": "TakingTurns"' in entries[1].mechanism
         assert set(entries[1].charges) == {"generous", "strict/0", "strict/1"}
-        assert all(again.spent()[level].renyi > before[level].renyi for level in before)
+        assert all(again.spent()[level].amount > before[level].amount for level in before)
         assert "TakingTurns" in str(again.statement())
     else:
         assert again.levels[0].order == math.inf
-        assert again.spent().renyi > before.renyi > 0
+        assert again.spent().amount > before.amount > 0
     assert replay(again._ledger).keys() == {level.name for level in again.levels}
 
 
@@ -94,7 +94,7 @@ def test_a_ledger_of_the_format_before_in_its_place(old, monkeypatch):
     assert (path.read_bytes(), version(path)) == (content, 2)
     spend(accountant, epsilon=0.01)
     assert version(path) == 3
-    assert PrivacyAccountant.open(path).spent().renyi == accountant.spent().renyi
+    assert PrivacyAccountant.open(path).spent().amount == accountant.spent().amount
     assert len(accountant.entries()) == accountant._ledger.verify().n_entries == 2
 
 
@@ -114,7 +114,7 @@ def test_a_ledger_of_another_machine(tmp_path, monkeypatch, order):
     assert {level.order for level in accountant.levels} <= set(ORDERS)
     accountant.release(GNMax(sigma=400), VOTES[:1])
     again = PrivacyAccountant.open(path)
-    assert again.spent()["lax"].renyi == accountant.spent()["lax"].renyi > 0
+    assert again.spent()["lax"].amount == accountant.spent()["lax"].amount > 0
     # Five of the last place are another order.
     theirs[100] = ORDERS[100] + 5 * np.spacing(ORDERS[100])
     monkeypatch.setattr(header, "_ORDERS", theirs.astype("<f8").tobytes())
@@ -131,7 +131,7 @@ def test_a_ledger_that_overspent_says_so(tmp_path, capsys):
     strict, _ = accountant.levels
     for fit in range(3):
         charges = {
-            f"strict/{part}": gaussian((0.8 if part == fit else 0.1) * strict.renyi / strict.order)
+            f"strict/{part}": gaussian((0.8 if part == fit else 0.1) * strict.amount / strict.order)
             for part in range(3)
         }
         with accountant._ledger.transaction() as transaction:
@@ -151,7 +151,7 @@ def test_a_ledger_that_overspent_says_so(tmp_path, capsys):
         again = PrivacyAccountant.open(path)
     assert again.spent()["strict"].share == pytest.approx(2.4)
     assert again.history()[-1]["strict"].share == pytest.approx(2.4)
-    assert again.remaining()["strict"].share == again.remaining()["strict"].renyi == 0
+    assert again.remaining()["strict"].share == again.remaining()["strict"].amount == 0
     for rates in ({"strict": 1e-9, "lax": 1e-9}, {"strict": 0.0, "lax": 1e-9}):
         with pytest.raises(BudgetExceededError, match="level 'strict'"):
             again.release(Grouped(rates=rates), votes(1))

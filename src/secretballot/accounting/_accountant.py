@@ -13,13 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._errors import LedgerError, PrivacyLeakWarning
 from secretballot._numbers import check_integer
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.accounting._calibrate import builder, least_noise, least_noise_of_plan
+from secretballot.accounting._calibrate import (
+    builder,
+    least_noise,
+    least_noise_in_mu2,
+    least_noise_of_plan,
+)
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import check_note
 from secretballot.accounting._pricing import is_plan, pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
 from secretballot.accounting._report import spent_on
+from secretballot.divergences import GAUSSIAN, Order
 from secretballot.ledger import Budget, Cap, Ledger, LedgerEntry, Scope, budget_levels, to_json
 
 M = TypeVar("M", bound=ReleaseMechanism)
@@ -85,8 +91,8 @@ class PrivacyAccountant(BudgetHandle):
         unit: str = "row",
         relation: str = "replace",
         accounting: str = "worst_case",
-        order: float | None = None,
-        approximation_delta: float = 0.0,
+        order: Order | None = None,
+        approximation_delta: float | None = None,
         ledger: str | os.PathLike[str] | None = None,
         allow_seeded: bool = False,
     ) -> None:
@@ -311,6 +317,9 @@ class PrivacyAccountant(BudgetHandle):
             pairs = limits.pairs_left(totals)
             limits.check_pairs(pairs)
             return least_noise_of_plan(make, pairs, times, n_columns)
+
+        if self._ledger.budget.levels[0].order == GAUSSIAN:
+            return least_noise_in_mu2(make, limits, totals, times, n_columns)
 
         def load(mechanism: M, whole_curve: bool) -> float:
             return limits.load(totals, mechanism, times, n_columns, whole_curve=whole_curve)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar, cast, get_args
 
 from secretballot._numbers import check_integer
+from secretballot.accounting._gaussian_terms import GaussianTerms, Left
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.games import Fineness, Planned, least_plan_noise, plan_shares
+from secretballot.games import FINE, Fineness, Planned, least_plan_noise, plan_shares
+from secretballot.divergences import GAUSSIAN, Order
 from secretballot.ledger import Budget, LevelBudget, Totals, budget_levels
 
 M = TypeVar("M", bound=ReleaseMechanism)
@@ -28,8 +30,8 @@ def calibrate(
     delta: float,
     n_queries: int,
     n_columns: int | None = None,
-    order: float | None = None,
-    approximation_delta: float = 0.0,
+    order: Order | None = None,
+    approximation_delta: float | None = None,
     pricing: _Pricing = "renyi",
 ) -> M:
     """Return the mechanism with the least noise at which `n_queries` rows fit a budget.
@@ -79,9 +81,11 @@ def calibrate(
     def load(mechanism: M, whole_curve: bool) -> float:
         return limits.load(nothing, mechanism, times, n_columns, whole_curve=whole_curve)
 
+    if order == GAUSSIAN:
+        return least_noise_in_mu2(make, limits, nothing, times, n_columns)
     if pricing == "renyi":
         return least_noise(make, load)
-    if order is not None or approximation_delta != 0:
+    if order is not None or approximation_delta:
         raise ValueError(
             f"order={order!r} and approximation_delta={approximation_delta!r} belong to "
             "pricing='renyi'; a game has neither."
@@ -112,6 +116,36 @@ def least_noise_of_plan(
 
     start = _start(build, pairs, n_queries, n_columns)
     return least_plan_noise(build, share, start=start, coarse=n_queries > 100)
+
+
+def least_noise_in_mu2(
+    make: Callable[..., M], limits: Limits, totals: Totals, n_queries: int, n_columns: int | None
+) -> M:
+    """Return ``make(noise)`` for the least noise at which rows fit a Gaussian budget."""
+    build = builder(make)
+
+    def terms_of(mechanism: M, fineness: Fineness) -> tuple[GaussianTerms, Left]:
+        terms = GaussianTerms(mechanism, n_queries, n_columns, None, limits.levels, fineness)
+        return terms, limits.left_in_mu2(totals, terms.names)
+
+    def share(mechanism: M, fineness: Fineness) -> float:
+        terms, left = terms_of(mechanism, fineness)
+        return max(terms.shares(terms.whole(n_queries), left).values())
+
+    if not terms_of(build(1.0), FINE)[0].has_game:
+        return least_noise(make, lambda mechanism, _: share(mechanism, FINE))
+    noises = []
+
+    def noisy_numbers(mechanism: M, _: bool) -> float:
+        terms, left = terms_of(mechanism, FINE)
+        return terms.noisy_numbers(terms.whole(n_queries), left)
+
+    def remembered(noise: float) -> M:
+        noises.append(noise)
+        return build(noise)
+
+    least_noise(remembered, noisy_numbers)
+    return least_plan_noise(build, share, start=noises[-1], coarse=n_queries > 100)
 
 
 def _start(

@@ -11,12 +11,16 @@ import numpy as np
 
 from secretballot.divergences import (
     EVERYONE,
+    GAUSSIAN,
+    Cost,
     Costs,
-    RenyiCost,
+    Order,
     best_order,
     gate_budget,
+    gaussian_budget,
     is_member,
     level_cost,
+    nothing,
 )
 from secretballot.ledger import Budget, Scope
 
@@ -39,24 +43,31 @@ def _prefix(base: float, cost: Any, most: Any, limit: float, n_rows: int) -> int
 
 @dataclass(frozen=True)
 class Gate:
-    """The limits of one level: `renyi` at one order, and `delta` for approximations."""
+    """The limits of one level: `amount` at one order, or of mu^2, and `delta` for approximations."""
 
     level: str
-    order: float
-    renyi: float
+    order: Order
+    amount: float
     delta: float
 
-    def _limits(self) -> Iterable[tuple[str, Callable[[RenyiCost], Any], float]]:
+    @property
+    def currency(self) -> str:
+        """What is counted."""
+        if isinstance(self.order, str):
+            return "mu^2"
+        return f"divergence at the Renyi order {self.order:g}"
+
+    def _limits(self) -> Iterable[tuple[str, Callable[[Cost], Any], float]]:
         """Yield what is limited, how it is read off a cost, and the limit."""
-        yield f"divergence at the Renyi order {self.order:g}", self._divergence, self.renyi
+        yield self.currency, self._divergence, self.amount
         if self.delta < math.inf:
             yield "delta for approximations", lambda cost: cost.delta, self.delta
 
-    def _divergence(self, cost: RenyiCost) -> Any:
+    def _divergence(self, cost: Cost) -> Any:
         return cost.at(self.order)
 
     def _lines(
-        self, value: Callable[[RenyiCost], Any], spent: Costs, *loads: Costs
+        self, value: Callable[[Cost], Any], spent: Costs, *loads: Costs
     ) -> Iterable[tuple[float, list[Any]]]:
         """Yield, per member, what it has spent and what it would be charged on top.
 
@@ -87,6 +98,15 @@ class Gate:
                 ],
             )
 
+    def left(self, spent: Costs, group: str) -> tuple[float, float]:
+        """Return what may still be charged to a group of this level: amount, and delta."""
+        # The last line is the member's own, if the group is one.
+        amount, delta = (
+            limit - list(self._lines(value, spent, {group: nothing(self.order)}))[-1][0]
+            for _, value, limit in self._limits()
+        )
+        return amount, delta
+
     def rows(self, spent: Costs, cost: Costs, most: Costs, n_rows: int) -> int:
         """Return how many of the rows, in order, may be begun."""
         return min(
@@ -105,8 +125,8 @@ class Gate:
 
     def is_used_up(self, spent: Costs) -> bool:
         """Whether nothing that is worth spending is left at the gate order."""
-        used = float(level_cost(spent, self.level).at(self.order))
-        return used >= self.renyi * (1 - WORTH_SPENDING)
+        used = float(level_cost(spent, self.level, self.order).at(self.order))
+        return used >= self.amount * (1 - WORTH_SPENDING)
 
     def load(self, spent: Costs, wanted: Costs) -> float:
         """Return `wanted` as a share of the room that is left; infinite if there is none."""
@@ -123,7 +143,7 @@ class Gate:
 def budget_gates(budget: Budget) -> list[Gate]:
     """Return the gates of a budget, one per level."""
     return [
-        Gate(level.name, level.order, level.renyi, level.approximation_delta)
+        Gate(level.name, level.order, level.amount, level.approximation_delta)
         for level in budget.levels
     ]
 
@@ -132,13 +152,22 @@ def scope_gates(budget: Budget, scope: Scope) -> list[Gate]:
     """Return the gates of what one scope may spend on its own, one per level.
 
     Each gates on the order best for the scope, which is fixed by (epsilon, delta) alone and so
-    before anything is released. Its deltas are capped by the budget's, of which they are a part.
+    before anything is released. Its deltas are capped by the budget's, of which
+    they are a part (in a Gaussian budget, the same part as of its mu^2).
     """
     gates = []
     for level in budget.levels:
         cap = scope.cap(level.name)
         if cap is None:
             continue
+        if isinstance(level.order, str):
+            allowed = gaussian_budget(cap, level.delta, level.approximation_delta)
+            share = min(allowed / level.amount, 1.0)
+            gates.append(
+                Gate(level.name, GAUSSIAN, allowed, share * level.approximation_delta)
+            )
+            continue
+        order: Order
         if math.isinf(level.order):
             order, spare = level.order, level.delta
         else:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting._gate import Gate, budget_gates, scope_gates
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.divergences import Costs, RenyiCost, check_groups, level_cost
+from secretballot.divergences import (
+    GAUSSIAN,
+    Cost,
+    Costs,
+    RenyiCost,
+    check_groups,
+    level_cost,
+    split_group,
+)
 from secretballot.ledger import Budget, Scope, Totals
 
 #: What helps where a part's cap, and where the budget itself, is used up.
@@ -137,16 +145,28 @@ class Limits:
         """
         left, within = {}, self._spent_in_scope(totals)
         for level in self._budget.levels:
-            spent = level_cost(totals.charges, level.name)
+            spent = level_cost(totals.charges, level.name, level.order)
             epsilon = level.epsilon - float(spent.at(math.inf))
             delta = level.delta - float(spent.delta)
             cap = None if self._scope is None else self._scope.cap(level.name)
             if self._scope is not None and cap is not None and cap < level.epsilon:
-                used = level_cost(within, level.name)
+                used = level_cost(within, level.name, level.order)
                 epsilon = min(epsilon, cap - float(used.at(math.inf)))
                 share = cap / level.epsilon
                 delta = min(delta, share * level.delta - float(used.delta))
             left[level.name] = epsilon, delta
+        return left
+
+    def left_in_mu2(
+        self, totals: Totals, groups: Iterable[str]
+    ) -> dict[str, tuple[float, float]]:
+        """Return what may still be charged to levels, or their parts, of a Gaussian budget."""
+        gates = list(self._gates_and_spent(totals))
+        left = {}
+        for group in groups:
+            rooms = [g.left(spent, group) for g, spent in gates if g.level == split_group(group)[0]]
+            mu2, delta = (min(room) for room in zip(*rooms, strict=True))
+            left[group] = max(mu2, 0.0), max(delta, 0.0)
         return left
 
     def check_pairs(self, left: Mapping[str, tuple[float, float]]) -> None:
@@ -187,7 +207,7 @@ class Limits:
         curves: dict[float | None, Costs] = {}
         worst = 0.0
         for gate, spent in self._gates_and_spent(totals):
-            order = None if whole_curve else gate.order
+            order = None if whole_curve or isinstance(gate.order, str) else gate.order
             if order not in curves:
                 most = mechanism.max_cost(n_columns, order=order)
                 self.check_most(most)
@@ -198,6 +218,6 @@ class Limits:
         return worst
 
 
-def parallel_cost(costs: Mapping[str, RenyiCost]) -> dict[str, RenyiCost]:
+def parallel_cost(costs: Costs) -> dict[str, Cost]:
     """Return rows of disjoint people as the one row that they cost."""
     return {group: each.max() if each.shape else each for group, each in costs.items()}

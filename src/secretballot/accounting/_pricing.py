@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from secretballot._errors import BudgetExceededError
+from secretballot.accounting._gaussian_pricing import InMu2
 from secretballot.accounting._limits import Limits, parallel_cost
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.divergences import RenyiCost, check_groups
+from secretballot.divergences import GAUSSIAN, Cost, RenyiCost, check_groups
 from secretballot.games import Planned, plan_rows, plan_shares
 from secretballot.ledger import Budget, Totals
 
@@ -30,7 +31,7 @@ class Pricing(Protocol):
     def settle(self, outcome: Any) -> None:
         """Look at the outcome, if what was released decides the charge."""
 
-    def charge(self, totals: Totals) -> tuple[int, dict[str, RenyiCost]]:
+    def charge(self, totals: Totals) -> tuple[int, dict[str, Cost]]:
         """Return how many rows are begun, and what they are charged per group."""
 
 
@@ -68,7 +69,7 @@ class RowByRow:
         self._cost = self._mechanism.cost(outcome, self._known, n_columns=self._n_columns)
         self._limits.check_cost(self._cost, self._most, self._n_rows)
 
-    def charge(self, totals: Totals) -> tuple[int, dict[str, RenyiCost]]:
+    def charge(self, totals: Totals) -> tuple[int, dict[str, Cost]]:
         """Return the longest prefix that fits, and what it did cost."""
         if self._parallel:
             charges = parallel_cost(self._cost)
@@ -103,14 +104,14 @@ class AsOnePlan:
     def settle(self, outcome: Any) -> None:
         """Do nothing: the charge doesn't depend on what was released."""
 
-    def charge(self, totals: Totals) -> tuple[int, dict[str, RenyiCost]]:
+    def charge(self, totals: Totals) -> tuple[int, dict[str, Cost]]:
         """Return the longest prefix that fits, and the pair of each level."""
         return self._planned(self._left(totals))
 
     def _left(self, totals: Totals) -> tuple[tuple[str, float, float], ...]:
         return tuple((level, *pair) for level, pair in self._limits.pairs_left(totals).items())
 
-    def _plan(self, left: tuple[tuple[str, float, float], ...]) -> tuple[int, dict[str, RenyiCost]]:
+    def _plan(self, left: tuple[tuple[str, float, float], ...]) -> tuple[int, dict[str, Cost]]:
         epsilon = {level: each for level, each, _ in left}
         delta = {level: each for level, _, each in left}
         self._limits.check_pairs({level: (each, d) for level, each, d in left})
@@ -122,7 +123,7 @@ class AsOnePlan:
                 f"released or recorded. Use more noise; otherwise {self._limits.helps_plan}"
             )
         shares = plan_shares(self._mechanism, begun, epsilon, delta, **self._data)
-        charges = {}
+        charges: dict[str, Cost] = {}
         for level, used in shares.items():
             share = min(used, 1.0) * _ROUNDING
             charges[level] = RenyiCost.from_epsilon_delta(
@@ -139,10 +140,12 @@ def pricing_of(
     n_columns: int | None,
     known: Any,
 ) -> Pricing:
-    """Return the pricing of a release: as one plan where rows alone can't be added up.
+    """Return the pricing of a release: as plans where rows alone can't be added up.
 
-    That is where the budget is one of basic composition, and a row's noise is Gaussian.
+    That is where the budget counts mu^2, or is one of basic composition and noise is Gaussian.
     """
+    if budget.levels[0].order == GAUSSIAN:
+        return InMu2(limits, mechanism, n_rows, n_columns, known)
     if is_plan(budget, mechanism, n_columns):
         return AsOnePlan(limits, mechanism, n_rows, n_columns, known)  # type: ignore[arg-type]
     return RowByRow(limits, mechanism, n_rows, n_columns, known)
@@ -150,7 +153,7 @@ def pricing_of(
 
 def is_plan(budget: Budget, mechanism: ReleaseMechanism, n_columns: int | None) -> bool:
     """Whether rows have no pure cost to add up, though the budget is one of pairs."""
-    pairs = all(math.isinf(level.order) for level in budget.levels)
+    pairs = all(level.order == math.inf for level in budget.levels)
     if not (pairs and mechanism.rows == "sequential" and hasattr(mechanism, "laws")):
         return False
     most = mechanism.max_cost(n_columns, order=math.inf)

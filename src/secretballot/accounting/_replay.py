@@ -50,9 +50,9 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
 
 
 def _check(gate: Gate, charges: Costs, entry: LedgerEntry, path: str, what: str) -> None:
-    cost = level_cost(charges, gate.level)
+    cost = level_cost(charges, gate.level, gate.order)
     room = 1 + ROUNDING
-    if cost.at(gate.order) > gate.renyi * room or cost.delta > gate.delta * room:
+    if cost.at(gate.order) > gate.amount * room or cost.delta > gate.delta * room:
         raise LedgerError(
             f"The ledger {path!r} is wrong: entry {entry.sequence} spends more than {what} allows "
             f"for the level {gate.level!r}. (Where parts of a level take turns, the first versions "

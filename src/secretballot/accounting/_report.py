@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from secretballot._tables import html_table, html_text
-from secretballot.divergences import RenyiCost, level_cost
+from secretballot.divergences import Cost, Order, level_cost
 from secretballot.ledger import Budget, LevelBudget, Totals
 
 #: What sums in another order than the gate's may differ by.
@@ -29,27 +29,27 @@ class PrivacySpent:
     share : float
         Share of the budget that is used up, between 0 and 1. (Above 1 for a ledger that a version
         with a fault let overspend.)
-    order : float
-        The Renyi order at which the budget gates.
-    renyi : float
-        What was spent at that order.
+    order : float or "gaussian"
+        The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
+    amount : float
+        What was spent: at that Renyi order, or as mu^2.
     n_releases : int
         Releases recorded.
     n_rows : int
         Rows answered or begun in them.
-    cost : RenyiCost
-        The whole curve.
+    cost : RenyiCost or GaussianCost
+        The whole cost.
     """
 
     level: str
     epsilon: float
     delta: float
     share: float
-    order: float
-    renyi: float
+    order: Order
+    amount: float
     n_releases: int
     n_rows: int
-    cost: RenyiCost
+    cost: Cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +62,26 @@ class PrivacyRemaining:
         The level, ``"everyone"`` for a budget without levels.
     share : float
         Share of the budget that is left, between 0 and 1.
-    renyi : float
-        What may still be spent at the gate order.
-    order : float
-        The Renyi order at which the budget gates.
+    amount : float
+        What may still be spent at that order, or as mu^2.
+    order : float or "gaussian"
+        The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
     delta : float
         What is left of the delta set aside for approximations.
     """
 
     level: str
     share: float
-    renyi: float
-    order: float
+    amount: float
+    order: Order
     delta: float
 
 
 def spent_on(level: LevelBudget, totals: Totals) -> PrivacySpent:
     """Sum up one level of a ledger."""
-    cost = level_cost(totals.charges, level.name)
-    renyi, approximate = float(cost.at(level.order)), float(cost.delta)
-    shares = [renyi / level.renyi]
+    cost = level_cost(totals.charges, level.name, level.order)
+    amount, approximate = float(cost.at(level.order)), float(cost.delta)
+    shares = [amount / level.amount]
     if approximate:
         shares.append(approximate / level.approximation_delta)
     share = max(shares)
@@ -91,7 +91,7 @@ def spent_on(level: LevelBudget, totals: Totals) -> PrivacySpent:
         delta=level.delta,
         share=share if share > 1 + ROUNDING else min(share, 1.0),
         order=level.order,
-        renyi=renyi,
+        amount=amount,
         n_releases=totals.n_releases,
         n_rows=totals.n_rows,
         cost=cost,
@@ -104,7 +104,7 @@ def remaining_for(level: LevelBudget, totals: Totals) -> PrivacyRemaining:
     return PrivacyRemaining(
         level=level.name,
         share=max(1 - spent.share, 0.0),
-        renyi=max(level.renyi - spent.renyi, 0.0),
+        amount=max(level.amount - spent.amount, 0.0),
         order=level.order,
         delta=max(level.approximation_delta - float(spent.cost.delta), 0.0),
     )

@@ -13,6 +13,7 @@ from secretballot._tables import (
     html_table,
     html_text,
     mechanism_text,
+    order_text,
     percent,
     plain_number,
     text_table,
@@ -23,7 +24,7 @@ from secretballot.accounting._released import released
 from secretballot.accounting._replay import spent_by_level
 from secretballot.ledger import Ledger
 
-_LEVELS = ("level", "epsilon", "delta", "Renyi order", "share spent", "epsilon so far")
+_LEVELS = ("level", "epsilon", "delta", "order", "share spent", "epsilon so far")
 _RELEASED = ("what", "rows", "releases", "first", "last", "noise")
 
 
@@ -198,7 +199,7 @@ class PrivacyStatement:
                 each["level"],
                 f"{each['epsilon']:g}",
                 f"{each['delta']:g}",
-                f"{float(each['order']):.4g}",
+                order_text(each["order"]),
                 percent(each["share_spent"]),
                 WITHHELD
                 if each["epsilon_spent"] is None

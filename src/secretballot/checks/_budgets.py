@@ -61,8 +61,8 @@ def budget_for_rows(example: MechanismExample, n_rows: int) -> PrivacyAccountant
     while True:
         accountant = budget_of(example, epsilon)
         if all(
-            n_rows * level_cost(most, level.name).at(level.order) <= level.renyi
-            and n_rows * level_cost(most, level.name).delta <= level.approximation_delta
+            n_rows * level_cost(most, level.name, level.order).at(level.order) <= level.amount
+            and n_rows * level_cost(most, level.name, level.order).delta <= level.approximation_delta
             for level in accountant.levels
         ):
             return accountant

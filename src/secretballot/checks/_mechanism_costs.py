@@ -63,7 +63,7 @@ def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
         assert np.allclose(charges[group].curve[:-1], added[:-1], rtol=1e-9), "costs add up"
     for level, spent in spent_by_level(accountant).items():
         promise = "the ledger holds the cost of every row"
-        same_cost(spent.cost, level_cost(charges, level), promise)
+        same_cost(spent.cost, level_cost(charges, level, 2.0), promise)
     pay(accountant, example, repeated)
     assert some_level(accountant).n_releases == 2, "every release is an entry"
     assert some_level(accountant).n_rows == 2 * len(repeated), "every row is counted"

@@ -54,9 +54,9 @@ def check_runs_end_predictably(example: MechanismExample) -> None:
 
         def room(begun: int, cost: Costs = cost, budget: Any = accountant) -> bool:
             spent = {group: each[:begun].sum() + most[group] for group, each in cost.items()}
-            totals = [(level_cost(spent, level.name), level) for level in budget.levels]
+            totals = [(level_cost(spent, level.name, level.order), level) for level in budget.levels]
             return all(
-                total.at(level.order) <= level.renyi * ROUNDING
+                total.at(level.order) <= level.amount * ROUNDING
                 and total.delta <= level.approximation_delta * ROUNDING
                 for total, level in totals
             )
@@ -123,6 +123,6 @@ def check_ledger_replays_to_the_same_epsilon(example: MechanismExample) -> None:
             assert again[level].epsilon == spent.epsilon, "epsilon is replayed exactly"
         entries = PrivacyAccountant.open(path).entries()
         for level, spent in again.items():
-            total = sum((level_cost(entry.charges, level) for entry in entries[1:]),
-                        level_cost(entries[0].charges, level))  # fmt: skip
+            total = sum((level_cost(entry.charges, level, 2.0) for entry in entries[1:]),
+                        level_cost(entries[0].charges, level, 2.0))  # fmt: skip
             same_cost(spent.cost, total, "the entries add up to what is spent")

@@ -6,7 +6,7 @@ Mathematics only: nothing here knows a budget or a file.
 from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
 from secretballot.divergences._bit import gaussian_bound
 from secretballot.divergences._conversion import best_order, gate_budget, renyi_budget
-from secretballot.divergences._cost import RenyiCost
+from secretballot.divergences._cost import Cost, RenyiCost
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.divergences._divergence import renyi_divergence
 from secretballot.divergences._exact_max import max_log_probabilities
@@ -15,10 +15,12 @@ from secretballot.divergences._groups import (
     EVERYONE,
     MEMBER_SEPARATOR,
     Costs,
+    RenyiCosts,
     check_groups,
     dearest,
     is_member,
     level_cost,
+    nothing,
     split_group,
 )
 from secretballot.divergences._just_enough import bracket, sharpest
@@ -33,16 +35,26 @@ from secretballot.divergences._law import (
     realised_cost,
     worst_case_cost,
 )
-from secretballot.divergences._orders import ORDERS, Floats, grid_order, order_index, same_orders
-from secretballot.divergences._profile import Profile, pure_cost
+from secretballot.divergences._orders import (
+    GAUSSIAN,
+    ORDERS,
+    Floats,
+    Order,
+    grid_order,
+    order_index,
+    same_orders,
+)
+from secretballot.divergences._profile import Priced, Profile, gaussian_share, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._worst_max_search import three_outcomes
 
 __all__ = [
     "Bound",
+    "Cost",
     "Costs",
     "EVERYONE",
     "Floats",
+    "GAUSSIAN",
     "GaussianCost",
     "Law",
     "MEMBER_SEPARATOR",
@@ -51,9 +63,12 @@ __all__ = [
     "NoisyBit",
     "NoisyMax",
     "ORDERS",
+    "Order",
+    "Priced",
     "Profile",
     "Quadrature",
     "RenyiCost",
+    "RenyiCosts",
     "Step",
     "best_order",
     "check_bound",
@@ -67,12 +82,14 @@ __all__ = [
     "gaussian_bound",
     "gaussian_budget",
     "gaussian_delta",
+    "gaussian_share",
     "grid_order",
     "is_member",
     "laplace_delta",
     "laplace_renyi",
     "level_cost",
     "max_log_probabilities",
+    "nothing",
     "realised_cost",
     "order_index",
     "pure_cost",

@@ -2,19 +2,117 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.divergences._conversion import epsilon_at_orders
-from secretballot.divergences._orders import ORDERS, Floats, order_index
+from secretballot.divergences._orders import ORDERS, Floats, Order, order_index
 
 Conversion = Literal["cks", "mironov"]
 
 
-class RenyiCost:
+class Cost(ABC):
+    """What releases cost in one currency: amounts that add up, and an approximation delta.
+
+    Attributes
+    ----------
+    curve : ndarray of shape (..., n_amounts)
+        Leading axes are a batch (the rows of an outcome).
+    delta : ndarray of shape (...)
+        Probability of failure on top.
+    """
+
+    __slots__ = ("curve", "delta")
+    # numpy leaves ``array * cost`` to `__rmul__`.
+    __array_ufunc__ = None
+
+    curve: Floats
+    delta: Floats
+
+    def _set(self, curve: Floats, delta: ArrayLike, name: str) -> None:
+        failure = np.asarray(delta, dtype=np.float64)
+        # min() is one pass without a temporary, and a NaN anywhere makes it NaN.
+        for what, array in ((name, curve), ("delta", failure)):
+            if array.size and not array.min() >= 0:
+                raise ValueError(f"{what} must be non-negative and not NaN.")
+        object.__setattr__(self, "curve", curve)
+        object.__setattr__(self, "delta", np.broadcast_to(failure, curve.shape[:-1]))
+
+    @classmethod
+    @abstractmethod
+    def of_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+        """Return the cost with these amounts."""
+
+    @classmethod
+    @abstractmethod
+    def zero(cls) -> Self:
+        """Return the cost of releasing nothing."""
+
+    @abstractmethod
+    def at(self, order: Order) -> float | Floats:
+        """Return what a budget of some order counts: a float, or an array of the batch's shape."""
+
+    @abstractmethod
+    def epsilon(self, delta: float) -> float | Floats:
+        """Return the least epsilon that is certified at `delta`."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; cannot set {name!r}.")
+
+    def __reduce__(self) -> tuple[Any, tuple[Floats, Floats]]:
+        return type(self).of_curve, (self.curve, self.delta)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the batch; ``()`` for a single release."""
+        return self.curve.shape[:-1]
+
+    def __getitem__(self, rows: Any) -> Self:
+        return self.of_curve(self.curve[rows], self.delta[rows])
+
+    def __add__(self, other: Self) -> Self:
+        """Sequential composition: amounts and approximation deltas add."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.of_curve(self.curve + other.curve, self.delta + other.delta)
+
+    def __mul__(self, count: ArrayLike) -> Self:
+        """``count`` such releases one after the other; an array makes a batch."""
+        times = np.asarray(count, dtype=np.float64)
+        if times.size and not times.min() >= 0:
+            raise ValueError(f"count must be non-negative, got {count!r}.")
+        # An infinite cost that is paid zero times is none; inf * 0 would be NaN.
+        curve = np.where(times[..., None] == 0, 0.0, self.curve) * times[..., None]
+        return self.of_curve(curve, self.delta * times)
+
+    __rmul__ = __mul__
+
+    def without(self, part: Self) -> Self:
+        """Return what is left of a sum when a part of it is taken out; what is infinite stays."""
+        finite = np.isfinite(self.curve)
+        curve = np.where(finite, self.curve - np.where(finite, part.curve, 0.0), np.inf)
+        return self.of_curve(np.maximum(curve, 0.0), np.maximum(self.delta - part.delta, 0.0))
+
+    def parallel(self, other: Self) -> Self:
+        """Parallel composition over disjoint people: the larger of the two."""
+        return self.of_curve(
+            np.maximum(self.curve, other.curve), np.maximum(self.delta, other.delta)
+        )
+
+    def sum(self) -> Self:
+        """Sequential composition of a whole batch, along its first axis."""
+        return self.of_curve(self.curve.sum(axis=0), self.delta.sum(axis=0))
+
+    def max(self) -> Self:
+        """Parallel composition of a whole batch, along its first axis."""
+        return self.of_curve(self.curve.max(axis=0), self.delta.max(axis=0))
+
+
+class RenyiCost(Cost):
     """The privacy cost of one release, or of each row of a batch.
 
     A curve of Renyi divergences on the shared grid of orders, and an approximation delta: the
@@ -41,35 +139,23 @@ class RenyiCost:
     1.012
     """
 
-    __slots__ = ("curve", "delta")
-    # numpy leaves ``array * cost`` to `__rmul__`.
-    __array_ufunc__ = None
-
-    curve: Floats
-    delta: Floats
+    __slots__ = ()
 
     def __init__(self, curve: ArrayLike, delta: ArrayLike = 0.0) -> None:
         values = np.asarray(curve, dtype=np.float64)
-        failure = np.asarray(delta, dtype=np.float64)
         if values.ndim == 0 or values.shape[-1] != len(ORDERS):
             raise ValueError(
                 f"curve has shape {values.shape}; its last axis must hold {len(ORDERS)} orders."
             )
-        # min() is one pass without a temporary, and a NaN anywhere makes it NaN.
-        for name, array in (("curve", values), ("delta", failure)):
-            if array.size and not array.min() >= 0:
-                raise ValueError(f"{name} must be non-negative and not NaN.")
-        object.__setattr__(self, "curve", values)
-        object.__setattr__(self, "delta", np.broadcast_to(failure, values.shape[:-1]))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"RenyiCost is immutable; cannot set {name!r}.")
-
-    def __reduce__(self) -> tuple[type[RenyiCost], tuple[Floats, Floats]]:
-        return RenyiCost, (self.curve, self.delta)
+        self._set(values, delta, "curve")
 
     @classmethod
-    def zero(cls) -> RenyiCost:
+    def of_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+        """Return the cost with this curve."""
+        return cls(curve, delta)
+
+    @classmethod
+    def zero(cls) -> Self:
         """Return the cost of releasing nothing."""
         return cls(np.zeros(len(ORDERS)))
 
@@ -84,46 +170,9 @@ class RenyiCost:
         finite = np.minimum(amount, ORDERS[:-1] * (amount * amount) / 2)  # the square may overflow
         return cls(np.append(finite, amount), delta)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the batch; ``()`` for a single release."""
-        return self.curve.shape[:-1]
-
-    def at(self, order: float) -> float | Floats:
+    def at(self, order: Order) -> float | Floats:
         """Divergence at one order of the grid: a float, or an array of the batch's shape."""
-        return _plain(self.curve[..., order_index(order)])
-
-    def __getitem__(self, rows: Any) -> RenyiCost:
-        return RenyiCost(self.curve[rows], self.delta[rows])
-
-    def __add__(self, other: RenyiCost) -> RenyiCost:
-        """Sequential composition: curves and approximation deltas add."""
-        if not isinstance(other, RenyiCost):
-            return NotImplemented
-        return RenyiCost(self.curve + other.curve, self.delta + other.delta)
-
-    def __mul__(self, count: ArrayLike) -> RenyiCost:
-        """``count`` such releases one after the other; an array makes a batch."""
-        times = np.asarray(count, dtype=np.float64)
-        if times.size and not times.min() >= 0:
-            raise ValueError(f"count must be non-negative, got {count!r}.")
-        # An infinite curve that is used zero times costs nothing; inf * 0 would be NaN.
-        curve = np.where(times[..., None] == 0, 0.0, self.curve) * times[..., None]
-        return RenyiCost(curve, self.delta * times)
-
-    __rmul__ = __mul__
-
-    def parallel(self, other: RenyiCost) -> RenyiCost:
-        """Parallel composition over disjoint people: the larger of the two at each order."""
-        return RenyiCost(np.maximum(self.curve, other.curve), np.maximum(self.delta, other.delta))
-
-    def sum(self) -> RenyiCost:
-        """Sequential composition of a whole batch, along its first axis."""
-        return RenyiCost(self.curve.sum(axis=0), self.delta.sum(axis=0))
-
-    def max(self) -> RenyiCost:
-        """Parallel composition of a whole batch, along its first axis."""
-        return RenyiCost(self.curve.max(axis=0), self.delta.max(axis=0))
+        return plain(self.curve[..., order_index(order)])
 
     def epsilon(
         self,
@@ -162,7 +211,7 @@ class RenyiCost:
         converted = epsilon_at_orders(
             self.curve[..., chosen], ORDERS[chosen], spare[..., None], conversion
         )
-        return _plain(converted.min(axis=-1))
+        return plain(converted.min(axis=-1))
 
     def __repr__(self) -> str:
         if self.shape:
@@ -173,6 +222,6 @@ class RenyiCost:
         )
 
 
-def _plain(values: Floats) -> float | Floats:
+def plain(values: Floats) -> float | Floats:
     """Return a number for a single release, an array for a batch."""
     return float(values) if np.ndim(values) == 0 else values

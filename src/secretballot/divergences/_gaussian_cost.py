@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.divergences._additive_noise import gaussian_delta
+from secretballot.divergences._cost import Cost, plain
 from secretballot.divergences._just_enough import bracket
-from secretballot.divergences._orders import Floats
+from secretballot.divergences._orders import GAUSSIAN, Floats, Order
 
 #: What is allowed is rounded down by this.
 _ROUNDING = 1e-9
 
 
-class GaussianCost:
+class GaussianCost(Cost):
     """The privacy cost of one release, or of each row of a batch: `mu2` and an approximation delta.
 
     No two neighbouring data sets are easier to tell apart by the release than, up to `delta`, the
@@ -52,71 +53,39 @@ class GaussianCost:
     1.356
     """
 
-    __slots__ = ("delta", "mu2")
-    # numpy leaves ``array * cost`` to `__rmul__`.
-    __array_ufunc__ = None
-
-    mu2: Floats
-    delta: Floats
+    __slots__ = ()
 
     def __init__(self, mu2: ArrayLike, delta: ArrayLike = 0.0) -> None:
-        square = np.asarray(mu2, dtype=np.float64)
-        failure = np.asarray(delta, dtype=np.float64)
-        for name, array in (("mu2", square), ("delta", failure)):
-            if array.size and not array.min() >= 0:
-                raise ValueError(f"{name} must be non-negative and not NaN.")
-        object.__setattr__(self, "mu2", square)
-        object.__setattr__(self, "delta", np.broadcast_to(failure, square.shape))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"GaussianCost is immutable; cannot set {name!r}.")
-
-    def __reduce__(self) -> tuple[type[GaussianCost], tuple[Floats, Floats]]:
-        return GaussianCost, (self.mu2, self.delta)
+        self._set(np.asarray(mu2, dtype=np.float64)[..., None], delta, "mu2")
 
     @classmethod
-    def zero(cls) -> GaussianCost:
+    def of_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+        """Return the cost with the one amount that a curve has here."""
+        return cls(curve[..., 0], delta)
+
+    @classmethod
+    def zero(cls) -> Self:
         """Return the cost of releasing nothing."""
         return cls(0.0)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the batch; ``()`` for a single release."""
-        return self.mu2.shape
+    def mu2(self) -> Floats:
+        """Mu squared, of the batch's shape."""
+        return np.asarray(self.curve[..., 0])
 
-    def __getitem__(self, rows: Any) -> GaussianCost:
-        return GaussianCost(self.mu2[rows], self.delta[rows])
+    def at(self, order: Order) -> float | Floats:
+        """Return mu^2, which is what a Gaussian budget counts."""
+        if order != GAUSSIAN:
+            raise ValueError(f"order={order!r}: a Gaussian cost has {GAUSSIAN!r} only.")
+        return plain(self.curve[..., 0])
 
-    def __add__(self, other: GaussianCost) -> GaussianCost:
-        """Sequential composition: squares and approximation deltas add."""
-        if not isinstance(other, GaussianCost):
-            return NotImplemented
-        return GaussianCost(self.mu2 + other.mu2, self.delta + other.delta)
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Return itself, or an infinite cost beside too little approximation delta."""
+        if float(self.delta) > approximation_delta:
+            return GaussianCost(np.inf, approximation_delta)
+        return GaussianCost(self.mu2, approximation_delta)
 
-    def __mul__(self, count: ArrayLike) -> GaussianCost:
-        """``count`` such releases one after the other; an array makes a batch."""
-        times = np.asarray(count, dtype=np.float64)
-        if times.size and not times.min() >= 0:
-            raise ValueError(f"count must be non-negative, got {count!r}.")
-        # An infinite cost that is paid zero times is none; inf * 0 would be NaN.
-        mu2 = np.where(times == 0, 0.0, self.mu2) * times
-        return GaussianCost(mu2, self.delta * times)
-
-    __rmul__ = __mul__
-
-    def parallel(self, other: GaussianCost) -> GaussianCost:
-        """Parallel composition over disjoint people: the larger of the two."""
-        return GaussianCost(np.maximum(self.mu2, other.mu2), np.maximum(self.delta, other.delta))
-
-    def sum(self) -> GaussianCost:
-        """Sequential composition of a whole batch, along its first axis."""
-        return GaussianCost(self.mu2.sum(axis=0), self.delta.sum(axis=0))
-
-    def max(self) -> GaussianCost:
-        """Parallel composition of a whole batch, along its first axis."""
-        return GaussianCost(self.mu2.max(axis=0), self.delta.max(axis=0))
-
-    def epsilon(self, delta: float) -> Floats:
+    def epsilon(self, delta: float) -> float | Floats:
         """Return the least epsilon at `delta`, rounded up; infinite where there is none.
 
         After an adaptive run that is a guarantee only as far as the budget is: which costs occurred
@@ -124,7 +93,7 @@ class GaussianCost:
         """
         mu2, failure = np.broadcast_arrays(self.mu2, self.delta)
         spare = np.asarray((delta - failure) / (1 - np.minimum(failure, 0.5)))
-        return np.asarray(np.vectorize(_epsilon, otypes=[float])(np.sqrt(mu2), spare))
+        return plain(np.asarray(np.vectorize(_epsilon, otypes=[float])(np.sqrt(mu2), spare)))
 
     def __repr__(self) -> str:
         if self.shape:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 
-from secretballot.divergences._cost import RenyiCost
+from secretballot.divergences._cost import Cost, RenyiCost
+from secretballot.divergences._gaussian_cost import GaussianCost
+from secretballot.divergences._orders import GAUSSIAN, Order
 
 #: The group of a cost that every level of a budget pays alike.
 EVERYONE = "*"
@@ -13,7 +15,9 @@ EVERYONE = "*"
 #: Between a level and one of its members in the name of a group.
 MEMBER_SEPARATOR = "/"
 
-Costs = Mapping[str, RenyiCost]
+#: What groups are charged, in one currency.
+Costs = Mapping[str, Cost]
+RenyiCosts = Mapping[str, RenyiCost]
 
 
 def split_group(group: str) -> tuple[str, str]:
@@ -45,12 +49,18 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
         )
 
 
-def level_cost(charges: Costs, level: str) -> RenyiCost:
+def nothing(order: Order) -> Cost:
+    """Return the cost of releasing nothing, in the currency of an order."""
+    return GaussianCost.zero() if order == GAUSSIAN else RenyiCost.zero()
+
+
+def level_cost(charges: Costs, level: str, order: Order) -> Cost:
     """Return what a level pays in one fit: everyone's charges, its own, and its dearest member's.
 
-    Fits add up: a member is other people in each of them.
+    Fits add up: a member is other people in each of them. `order` says in which currency nothing is
+    nothing.
     """
-    total = RenyiCost.zero()
+    total = nothing(order)
     for group in (EVERYONE, level):
         if group in charges:
             total = total + charges[group]
@@ -58,10 +68,10 @@ def level_cost(charges: Costs, level: str) -> RenyiCost:
     return total if members is None else total + members
 
 
-def dearest(charges: Costs, level: str) -> RenyiCost | None:
-    """Return the most, order by order, that a member of a level pays; None if it has none."""
+def dearest(charges: Costs, level: str) -> Cost | None:
+    """Return the most, amount by amount, that a member of a level pays; None if it has none."""
     members = [cost for group, cost in charges.items() if is_member(group, level)]
-    return reduce(RenyiCost.parallel, members) if members else None
+    return reduce(lambda one, other: one.parallel(other), members) if members else None
 
 
 def is_member(group: str, level: str) -> bool:

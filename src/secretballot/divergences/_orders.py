@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+#: What a budget counts: divergences at a Renyi order, epsilons at infinity, or mu^2.
+Order = float | Literal["gaussian"]
+GAUSSIAN: Literal["gaussian"] = "gaussian"
 
 # fmt: off
 #: Written out: computed, the last digit would depend on the processor, and a ledger would be of
@@ -62,8 +67,10 @@ def same_orders(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=1024)
-def order_index(order: float) -> int:
+def order_index(order: Order) -> int:
     """Position of ``order`` on the shared grid; `ValueError` if it is not there."""
+    if isinstance(order, str):
+        raise ValueError(f"order={order!r} is no Renyi order.")
     index = int(np.searchsorted(ORDERS, order))
     for position in (index, index - 1):
         if 0 <= position < len(ORDERS) and same_orders(order, ORDERS[position]):
@@ -75,6 +82,6 @@ def order_index(order: float) -> int:
     )
 
 
-def grid_order(order: float) -> float:
+def grid_order(order: Order) -> Order:
     """Return an order as the shared grid has it; `ValueError` if it is not there."""
-    return float(ORDERS[order_index(order)])
+    return order if order == GAUSSIAN else float(ORDERS[order_index(order)])

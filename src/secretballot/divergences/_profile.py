@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
+from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._gaussian_cost import GaussianCost
 from secretballot.divergences._just_enough import bracket
-from secretballot.divergences._orders import Floats
+from secretballot.divergences._orders import ORDERS, Floats
 
 #: What mu is rounded up by.
 _ROUNDING = 1e-9
+
+#: Where a profile that is known everywhere is looked at: up to where it ends, or so far.
+_NODES = 256
+_NOTHING, _FURTHEST = 1e-18, 512.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +55,31 @@ class Profile:
     def of_epsilons(cls, epsilon: Floats, delta: Floats) -> Profile:
         """Return the profile with the bounds `delta` at `epsilon`, ascending from 0."""
         return cls(np.exp(epsilon), np.asarray(delta, dtype=np.float64))
+
+    @classmethod
+    def of_function(cls, delta: Callable[[float], float]) -> Profile:
+        """Return the profile of what is known at every epsilon."""
+        furthest = 0.125
+        while delta(furthest) > _NOTHING and furthest < _FURTHEST:
+            furthest *= 2
+        epsilon = furthest * np.linspace(0.0, 1.0, _NODES) ** 1.5
+        return cls.of_epsilons(epsilon, np.array([delta(float(each)) for each in epsilon]))
+
+    @classmethod
+    def of_renyi(cls, cost: RenyiCost) -> Profile:
+        """Return the profile that a Renyi curve proves: looser than what is known of a plan."""
+        finite, orders = cost.curve[:-1], ORDERS[:-1]
+        own, pure = float(cost.delta), float(cost.curve[-1])
+
+        def delta(epsilon: float) -> float:
+            if epsilon >= pure:
+                return own
+            # The inverse of the conversion to epsilon (Canonne, Kamath and Steinke, 2020).
+            log = (orders - 1) * (finite - epsilon + np.log1p(-1 / orders)) - np.log(orders)
+            return min(own + float(np.exp(min(log.min(), 0.0))), 1.0)
+
+        beyond = cls.of_function(lambda epsilon: delta(epsilon) - own)
+        return cls(beyond.ratio, np.minimum(beyond.delta + own, 1.0))
 
     @cached_property
     def _tests(self) -> tuple[Floats, Floats]:
@@ -86,18 +118,39 @@ class Profile:
         largest = float(np.where(here > 0, mu, 0.0).max(initial=0.0)) * (1 + _ROUNDING)
         return GaussianCost(largest**2, failure)
 
-    def share(self, mu2: float, approximation_delta: float) -> float:
-        """Return the least s for which s `mu2` beside s `approximation_delta` is enough.
 
-        At most 1 if the release fits a budget of so much; infinite if no share is enough.
-        """
+class Priced(Protocol):
+    """What has a price in mu^2, beside an approximation delta of one's choice."""
 
-        def enough(s: float) -> bool:
-            cost = self.gaussian_cost(s * approximation_delta)
-            return float(cost.mu2) <= s * mu2
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Return the least mu^2 that is enough, rounded up."""
 
-        # A delta of a half or more is no privacy to speak of.
-        return bracket(enough, 0.5 / approximation_delta if approximation_delta else 1e12)[1]
+
+def gaussian_share(
+    priced: Sequence[tuple[float, Priced]], mu2: float, approximation_delta: float
+) -> float:
+    """Return the least s for which s `mu2` beside s `approximation_delta` is enough for all.
+
+    Parameters
+    ----------
+    priced : sequence of tuple of float and Priced
+        What is released, and which parts of the approximation delta each may have; they sum to 1.
+
+    Returns
+    -------
+    float
+        At most 1 if it all fits a budget of so much; infinite if no share is enough.
+    """
+
+    def enough(s: float) -> bool:
+        deltas = [part * s * approximation_delta for part, _ in priced]
+        costs = [each.gaussian_cost(d) for d, (_, each) in zip(deltas, priced, strict=True)]
+        return sum(float(cost.mu2) for cost in costs) <= s * mu2
+
+    if not mu2 > 0:
+        return 0.0 if enough(0.0) else math.inf
+    # A delta of a half or more is no privacy to speak of.
+    return bracket(enough, 0.5 / approximation_delta if approximation_delta else 1e12, 1e-7)[1]
 
 
 def pure_cost(epsilon: float) -> GaussianCost:

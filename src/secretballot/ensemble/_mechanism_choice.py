@@ -62,7 +62,7 @@ def check_charges(
         plain = Mechanism.for_plain_ballots(mechanism)
     for level in levels:
         order = _SOME_ORDER if math.isinf(level.order) else level.order
-        charged = level_cost(mechanism.max_cost(n_columns, order=order), level.name)
+        charged = level_cost(mechanism.max_cost(n_columns, order=order), level.name, order)
         for needed in plain.max_cost(n_columns, order=order).values():
             # Room for rounding only.
             short = charged.at(order) < needed.at(order) * (1 - 1e-9)

@@ -1,5 +1,6 @@
 """A whole plan priced as a game against an adversary who chooses the data row by row."""
 
+from secretballot.games._parted_plan import PartedPlan, What, has_game, most_rows
 from secretballot.games._plan_noise import least_plan_noise
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Planned, plan_rows, plan_shares, price_plan
@@ -8,9 +9,13 @@ from secretballot.games._worst_game import FINE, Fineness
 __all__ = [
     "FINE",
     "Fineness",
+    "PartedPlan",
     "PlanPrice",
     "Planned",
+    "What",
+    "has_game",
     "least_plan_noise",
+    "most_rows",
     "plan_rows",
     "plan_shares",
     "price_plan",

@@ -36,7 +36,7 @@ class Planned(Protocol):
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """What a plan asks of a privacy group: the law of a row, which rows, and what is known."""
 
     law: Law
@@ -50,17 +50,18 @@ class _Part:
         return KnownPlan(self.law, {name: known[self.rows] for name, known in self.state.items()})
 
     def value_functions(
-        self, fineness: Fineness, n_answers: int | None
+        self, fineness: Fineness = FINE, n_answers: int | None = None
     ) -> tuple[ValueFunction, ...]:
+        """Return what the rows are worth, in both directions where they are known."""
         plan = self.known()
         if plan is None:
             return _price(self.law, int(self.rows.sum()), fineness, n_answers)._value_functions
         return plan.value_functions(len(plan))
 
 
-def _parts(
+def plan_parts(
     mechanism: Planned, n_rows: int, n_columns: int | None, counts: ArrayLike | None
-) -> dict[str, _Part]:
+) -> dict[str, Part]:
     """Return what a plan asks of each privacy group."""
     check_integer("n_rows", n_rows, least=0)
     state = None
@@ -84,11 +85,11 @@ def _parts(
                 "for everyone, not for both at once."
             )
     there, always = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
-    return {group: _Part(law, there.get(group, always), state) for group, law in laws.items()}
+    return {group: Part(law, there.get(group, always), state) for group, law in laws.items()}
 
 
 def _prices(
-    parts: Mapping[str, _Part], fineness: Fineness = FINE, n_answers: int | None = None
+    parts: Mapping[str, Part], fineness: Fineness = FINE, n_answers: int | None = None
 ) -> dict[str, PlanPrice]:
     """Return the price for each level: its members are different people, so the dearest decides."""
     found: dict[str, tuple[ValueFunction, ...]] = {}
@@ -156,7 +157,7 @@ def price_plan(
     >>> price.delta(epsilon=0.7) < 1e-5
     True
     """
-    parts = _parts(mechanism, n_rows, n_columns, counts)
+    parts = plan_parts(mechanism, n_rows, n_columns, counts)
     if n_answers is not None:
         check_integer("n_answers", n_answers)
         if counts is not None:
@@ -216,7 +217,7 @@ def plan_rows(
     >>> plan_rows(GNMax(sigma=40), 100, epsilon=1, delta=1e-5, n_columns=2)
     88
     """
-    parts = _parts(mechanism, n_rows, n_columns, counts)
+    parts = plan_parts(mechanism, n_rows, n_columns, counts)
     limits = _limits(map(_level, parts), epsilon, delta)
     longest = n_rows
     for group, part in parts.items():
@@ -241,7 +242,7 @@ def plan_shares(
     fineness: Fineness = FINE,
 ) -> dict[str, float]:
     """Return for each level the least s such that a plan costs it (s * epsilon, s * delta)."""
-    prices = _prices(_parts(mechanism, n_rows, n_columns, counts), fineness)
+    prices = _prices(plan_parts(mechanism, n_rows, n_columns, counts), fineness)
     limits = _limits(prices, epsilon, delta)
     return {
         name: prices[level].share(*pair) for level in prices for name, pair in limits[level].items()

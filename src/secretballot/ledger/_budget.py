@@ -11,16 +11,22 @@ from typing import Any
 from secretballot._numbers import as_float, check_number
 from secretballot.divergences import (
     EVERYONE,
+    GAUSSIAN,
     MEMBER_SEPARATOR,
     ORDERS,
+    Order,
     best_order,
     gate_budget,
+    gaussian_budget,
     grid_order,
     renyi_budget,
 )
 
 #: The level of a budget that is the same for all.
 ONLY_LEVEL = "everyone"
+
+#: Part of delta that a Gaussian budget sets aside, unless told otherwise.
+_SET_ASIDE = 0.01
 
 UNITS = ("row", "owner", "label", "voter")
 RELATIONS = ("replace", "add_remove")
@@ -42,8 +48,8 @@ class LevelBudget:
     epsilon: float
     delta: float
     approximation_delta: float
-    order: float
-    renyi: float
+    order: Order
+    amount: float
 
     @classmethod
     def create(
@@ -52,10 +58,12 @@ class LevelBudget:
         epsilon: Any,
         delta: float,
         approximation_delta: float,
-        order: float | None,
+        order: Order | None,
     ) -> LevelBudget:
         """Choose the order if it is left open, and convert the budget there."""
         amount = as_float(epsilon)
+        if isinstance(order, str):
+            return cls._gaussian(name, amount, delta, approximation_delta)
         if order is not None and math.isinf(order):
             # Order infinity needs no delta for a conversion: all of it is for approximations.
             return cls(
@@ -64,7 +72,7 @@ class LevelBudget:
                 delta=delta,
                 approximation_delta=delta,
                 order=order,
-                renyi=gate_budget(amount, delta, order),
+                amount=gate_budget(amount, delta, order),
             )
         spare = delta - approximation_delta
         chosen = best_order(amount, spare) if order is None else order
@@ -86,24 +94,49 @@ class LevelBudget:
             delta=delta,
             approximation_delta=approximation_delta,
             order=chosen,
-            renyi=allowed,
+            amount=allowed,
+        )
+
+    @classmethod
+    def _gaussian(
+        cls, name: str, epsilon: float, delta: float, approximation_delta: float
+    ) -> LevelBudget:
+        allowed = gaussian_budget(epsilon, delta, approximation_delta)
+        if not allowed > 0:
+            raise ValueError(
+                f"no mu^2 is left of epsilon={epsilon:g} at delta={delta:g} beside "
+                f"approximation_delta={approximation_delta:g}; use less of it."
+            )
+        return cls(
+            name=name,
+            epsilon=epsilon,
+            delta=delta,
+            approximation_delta=approximation_delta,
+            order=GAUSSIAN,
+            amount=allowed,
         )
 
 
 def budget_levels(
     epsilon: float | Mapping[str, float],
     delta: float,
-    order: float | None = None,
-    approximation_delta: float = 0.0,
+    order: Order | None = None,
+    approximation_delta: float | None = None,
 ) -> tuple[LevelBudget, ...]:
     """Check a budget and fix its gate orders, one per level."""
-    if order is not None:
+    if order is not None and order != GAUSSIAN:
         gate = as_float(order)
         if math.isnan(gate):
-            raise ValueError(f"order={order!r} must be None or a Renyi order (a number, or inf).")
+            raise ValueError(
+                f"order={order!r} must be None, a Renyi order (a number, or inf), or {GAUSSIAN!r}."
+            )
         order = grid_order(gate)
-    basic = order is not None and math.isinf(order)
-    total, share = as_float(delta), as_float(approximation_delta)
+    basic = isinstance(order, float) and math.isinf(order)
+    total = as_float(delta)
+    if approximation_delta is not None:
+        share = as_float(approximation_delta)
+    else:
+        share = _SET_ASIDE * total if order == GAUSSIAN else 0.0
     if not (0 < total < 1 or (basic and total == 0)):
         raise ValueError(
             f"delta={delta!r} must lie strictly between 0 and 1; a delta of 0 needs order=inf "

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.divergences import Costs, RenyiCost
+from secretballot.divergences import ORDERS, Cost, Costs, GaussianCost, RenyiCost
 from secretballot.ledger._budget import Budget, Cap
 
 
@@ -30,9 +30,16 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is none of them")
 
 
-def curve_bytes(cost: RenyiCost) -> bytes:
-    """Return a curve as little-endian doubles."""
+def curve_bytes(cost: Cost) -> bytes:
+    """Return what a cost amounts to as little-endian doubles."""
     return np.ascontiguousarray(cost.curve, dtype="<f8").tobytes()
+
+
+def cost_of(curve: bytes, delta: float) -> Cost:
+    """Return the cost that was written as such: a Renyi curve, or one amount of mu^2."""
+    amounts = np.frombuffer(curve, dtype="<f8")
+    kind = RenyiCost if len(amounts) == len(ORDERS) else GaussianCost
+    return kind.of_curve(amounts, delta)
 
 
 def digest_of(content: Any) -> str:
@@ -64,13 +71,13 @@ def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> st
         [
             level.name,
             *(
-                float(value).hex()
+                value if isinstance(value, str) else float(value).hex()
                 for value in (
                     level.epsilon,
                     level.delta,
                     level.approximation_delta,
                     level.order,
-                    level.renyi,
+                    level.amount,
                 )
             ),
         ]
@@ -102,7 +109,7 @@ class LedgerEntry:
         Whether the noise was reproducible.
     note : str
         What the caller declared about the release, JSON.
-    charges : dict of str to RenyiCost
+    charges : dict of str to Cost
         Cost per group.
     checkpoint : str or None
         Every now and then: the digest of the sums over all entries up to this one.
@@ -118,7 +125,7 @@ class LedgerEntry:
     scope_epsilon: Cap
     seeded: bool
     note: str = "{}"
-    charges: Mapping[str, RenyiCost]
+    charges: Costs
     checkpoint: str | None = None
     previous: str = ""
     digest: str = ""

@@ -32,7 +32,7 @@ def export(ledger: Ledger) -> dict[str, Any]:
                 "delta": level.delta,
                 "approximation_delta": level.approximation_delta,
                 "order": plain_number(level.order),
-                "renyi_budget": level.renyi,
+                "amount": level.amount,
             }
             for level in budget.levels
         ],

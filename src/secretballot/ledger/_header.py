@@ -73,7 +73,7 @@ def write_new(path: str, budget: Budget) -> Header:
         insert_row(opened, "header", (1, *identity, *fixed, _ORDERS, genesis))
         for position, level in enumerate(budget.levels):
             amounts = (level.epsilon, level.delta, level.approximation_delta)
-            insert_row(opened, "level", (position, level.name, *amounts, level.order, level.renyi))
+            insert_row(opened, "level", (position, level.name, *amounts, level.order, level.amount))
         mark_as_ledger(opened)
     return Header(budget, genesis, *identity)
 
@@ -95,9 +95,9 @@ def read_header(opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
             delta=delta,
             approximation_delta=approximation_delta,
             order=order,
-            renyi=renyi,
+            amount=amount,
         )
-        for name, epsilon, delta, approximation_delta, order, renyi in opened.execute(
+        for name, epsilon, delta, approximation_delta, order, amount in opened.execute(
             "SELECT name, epsilon, delta, approximation_delta, gate_order, renyi_budget FROM level "
             "ORDER BY position"
         ).fetchall()

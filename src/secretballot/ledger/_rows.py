@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
 from secretballot._errors import LedgerError
-from secretballot.divergences import MEMBER_SEPARATOR, Costs, RenyiCost, split_group
+from secretballot.divergences import MEMBER_SEPARATOR, Cost, Costs, split_group
 from secretballot.ledger._budget import Cap
-from secretballot.ledger._entry import LedgerEntry, curve_bytes, to_json
+from secretballot.ledger._entry import LedgerEntry, cost_of, curve_bytes, to_json
 from secretballot.ledger._schema import insert_row
 from secretballot.ledger._totals import ScopeTotals, Totals
 
@@ -49,7 +47,7 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
     charged, group = next(charges, (0, iter(())))
     entries = []
     for row in rows:
-        costs: dict[str, RenyiCost] = {}
+        costs: dict[str, Cost] = {}
         if charged == row[0]:
             costs = _costs(charge[1:] for charge in group)
             charged, group = next(charges, (0, iter(())))
@@ -76,11 +74,9 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
     return entries
 
 
-def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, RenyiCost]:
+def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, Cost]:
     return {
-        level + (MEMBER_SEPARATOR + member if member else ""): RenyiCost(
-            np.frombuffer(curve, dtype="<f8"), delta
-        )
+        level + (MEMBER_SEPARATOR + member if member else ""): cost_of(curve, delta)
         for level, member, delta, curve in charges
     }
 
@@ -124,7 +120,7 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
         "ON number = curve WHERE sequence = ? ORDER BY scope_id",
         (sequence,),
     ).fetchall()
-    charges: dict[str, RenyiCost] = {}
+    charges: dict[str, Cost] = {}
     scopes = {}
     for scope, rows in groupby(stored, key=lambda row: str(row[0])):
         sums = list(rows)

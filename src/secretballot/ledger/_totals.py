@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from secretballot._errors import LedgerError
-from secretballot.divergences import Costs, RenyiCost, dearest, split_group
+from secretballot.divergences import Cost, Costs, dearest, split_group
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry, cap_digits, charge_digits, digest_of
 
@@ -35,7 +33,7 @@ class Totals:
 
     Attributes
     ----------
-    charges : dict of str to RenyiCost
+    charges : dict of str to Cost
         What everyone and each level has paid, the parts of levels included.
     scopes : dict of str to ScopeTotals
         At least the scopes of `touched`; others are in the file, and are read when they are needed.
@@ -49,7 +47,7 @@ class Totals:
     n_rows: int = 0
     place: str | None = None
     checkpoint: int = 0
-    charges: dict[str, RenyiCost] = field(default_factory=dict)
+    charges: dict[str, Cost] = field(default_factory=dict)
     scopes: dict[str, ScopeTotals] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
 
@@ -96,7 +94,8 @@ class Totals:
         for level in {split_group(group)[0] for group in entry.charges}:
             grown = dearest(after, level)
             if grown is not None:
-                _accumulate(self.charges, level, _without(grown, dearest(before.charges, level)))
+                paid = dearest(before.charges, level)
+                _accumulate(self.charges, level, grown.without(paid) if paid else grown)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
@@ -133,7 +132,7 @@ class Totals:
         for level in self.charges:
             paid = dearest(within, level)
             if paid is not None:
-                seen[level] = _without(seen[level], paid)
+                seen[level] = seen[level].without(paid)
         return {**seen, **{group: cost for group, cost in within.items() if split_group(group)[1]}}
 
     def snapshot(self) -> Totals:
@@ -147,14 +146,6 @@ class Totals:
         self.scopes = {scope: self.scopes[scope] for scope in self.touched}
 
 
-def _accumulate(sums: dict[str, RenyiCost], group: str, cost: RenyiCost) -> None:
+def _accumulate(sums: dict[str, Cost], group: str, cost: Cost) -> None:
     sums[group] = sums[group] + cost if group in sums else cost
 
-
-def _without(whole: RenyiCost, part: RenyiCost | None) -> RenyiCost:
-    """Take a part out of a sum; what is infinite stays so."""
-    if part is None:
-        return whole
-    finite = np.isfinite(whole.curve)
-    curve = np.where(finite, whole.curve - np.where(finite, part.curve, 0.0), np.inf)
-    return RenyiCost(np.maximum(curve, 0.0), np.maximum(whole.delta - part.delta, 0.0))

@@ -13,7 +13,10 @@ import numpy as np
 from secretballot.divergences import (
     ORDERS,
     Floats,
+    GaussianCost,
     Move,
+    Priced,
+    Profile,
     dirichlet_delta,
     dirichlet_renyi,
     gaussian_bound,
@@ -34,6 +37,9 @@ class ProportionMove(Move, Protocol):
 
     def known_delta(self, state: Floats, epsilon: float) -> Floats:
         """Return the least delta at `epsilon` on known data, shape (n_rows,)."""
+
+    def priced(self) -> Priced:
+        """Return what has a price in a Gaussian budget, over all data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +70,10 @@ class DirichletMove:
     def delta(self, epsilon: float) -> float:
         """Return the least delta over all counts that keep the promise."""
         return float(dirichlet_delta(*self._smallest(), self.concentration, epsilon))
+
+    def priced(self) -> Priced:
+        """Return the profile over all counts that keep the promise."""
+        return Profile.of_function(self.delta)
 
     def exact(self, state: Floats) -> Floats:
         """Return the cost on known counts."""
@@ -141,6 +151,10 @@ class AdditiveMove(ABC):
     def delta(self, epsilon: float) -> float:
         """Return the least delta."""
 
+    def priced(self) -> Priced:
+        """Return what has a price in a Gaussian budget."""
+        return Profile.of_function(self.delta)
+
     def exact(self, state: Floats) -> Floats:
         """Return the worst case, once for each row."""
         return np.broadcast_to(self.worst_case(), (len(state), len(ORDERS)))
@@ -189,6 +203,10 @@ class GaussianMove(AdditiveMove):
     @property
     def _ratio(self) -> float:
         return float(np.sqrt(self.n_counts)) / self.noise
+
+    def priced(self) -> Priced:
+        """Return the exact cost: this is what Gaussian budgets count in."""
+        return GaussianCost(self._ratio**2)
 
     def worst_case(self, orders: _Orders = None) -> Floats:
         """Return the cost at `orders`."""

@@ -98,7 +98,7 @@ def divergence(mechanism, here, there):
 def charged(planned, votes, level, known):
     """Return what the level is charged for all rows, each passing its threshold."""
     most = planned.cost(np.zeros(len(votes)), votes if known else None, n_columns=votes.shape[1])
-    return level_cost({group: each.sum() for group, each in most.items()}, level).curve[FINITE]
+    return level_cost({group: each.sum() for group, each in most.items()}, level, 2.0).curve[FINITE]
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_balanced_weights_run_out_together(base, n_columns, order):
     plan = Weighting().plan(levels, 50)
     mechanism = plan.individualize(base, n_columns)
     loads = [
-        float(mechanism.max_cost(n_columns)[level.name].at(level.order)) / level.renyi
+        float(mechanism.max_cost(n_columns)[level.name].at(level.order)) / level.amount
         for level in levels.budgets
     ]
     assert max(loads) / min(loads) < 1.002

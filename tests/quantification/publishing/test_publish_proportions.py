@@ -37,7 +37,7 @@ def test_what_is_published(mechanism):
     (entry,) = accountant.entries()
     assert entry.n_rows == 4
     assert json.loads(entry.note)["bags_formed_by"] == "group"
-    assert accountant.spent().renyi == 1.0
+    assert accountant.spent().amount == 1.0
     assert float(accountant.spent().cost.delta) <= 1e-5
     assert "label" in str(out.statement)
     assert type(out.mechanism).__name__ in repr(out)
@@ -108,7 +108,7 @@ def test_an_instance_calibrated_to_the_pair_is_let_through(name):
     made = Task(0.7, 1e-5, np.array([90]), 2, 0, "auto").named(name)
     accountant = budget(0.7, 1e-5)
     publish_proportions(bags_of([50, 40]), [0, 1], 0.7, 1e-5, made, accountant=accountant)
-    assert accountant.spent().renyi == 0.7
+    assert accountant.spent().amount == 0.7
 
 
 def test_the_promise_of_an_instance_is_one():

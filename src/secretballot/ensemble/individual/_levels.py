@@ -69,7 +69,7 @@ def _rate(level: LevelBudget) -> float:
     if math.isinf(level.order):  # basic composition: counted as if it were converted
         order = best_order(level.epsilon, level.delta)
         return gate_budget(level.epsilon, level.delta, order) / order
-    return level.renyi / level.order
+    return level.amount / level.order
 
 
 def affordable(

@@ -176,7 +176,7 @@ class _WeightingPlan(OneLevelPlan):
         for kind in self.kinds:
             level = self.levels.budgets[kind]
             most = mechanism.max_cost(n_columns, order=level.order)[level.name]
-            loads.append(float(most.at(level.order)) / level.renyi)
+            loads.append(float(most.at(level.order)) / level.amount)
         return np.array(loads)
 
     def _weighted(self, mechanism: Any, weights: NDArray[np.float64]) -> Any:

@@ -1,0 +1,144 @@
+"""What a plan's rows cost each group, whole or in parts: what reservations are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from secretballot.divergences import GaussianCost, Law, NoisyBit, NoisyMax
+from secretballot.games._plan_price import PlanPrice
+from secretballot.games._price import Part, Planned, plan_parts
+from secretballot.games._worst_game import FINE, Fineness
+
+#: Whole rows; or what every row is asked, and what answered rows are asked.
+What = Literal["rows", "thresholds", "answers"]
+
+
+class PartedPlan:
+    """The rows of one mechanism, priced for each privacy group.
+
+    Where one threshold decides which rows are answered, the thresholds and the answers are two
+    plans: they can be reserved, drawn and given back apart.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    n_rows : int
+        The most that there can be.
+    n_columns, counts
+        As for `price_plan`.
+    """
+
+    def __init__(
+        self,
+        mechanism: Planned,
+        n_rows: int,
+        n_columns: int | None = None,
+        counts: ArrayLike | None = None,
+    ) -> None:
+        self._parts = plan_parts(mechanism, n_rows, n_columns, counts)
+        laws = [part.law for part in self._parts.values()]
+        #: Whether the answers are a plan of their own. (Of known rows nothing can be left over.)
+        self.has_threshold = counts is None and all(map(has_threshold, laws))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Who is charged."""
+        return tuple(self._parts)
+
+    def pieces(
+        self, what: What, start: int, stop: int, fineness: Fineness = FINE
+    ) -> dict[str, PlanPiece]:
+        """Return rows (or thresholds), or so many answers, from `start` up to before `stop`."""
+        return {
+            group: PlanPiece(_chosen(part, what, start, stop), fineness)
+            for group, part in self._parts.items()
+        }
+
+
+class PlanPiece:
+    """A part of a plan as one group pays for it."""
+
+    def __init__(self, part: Part, fineness: Fineness) -> None:
+        self._part, self._fineness = part, fineness
+
+    @cached_property
+    def _price(self) -> PlanPrice:
+        return PlanPrice(self._part.value_functions(self._fineness))
+
+    @cached_property
+    def noisy_numbers(self) -> float:
+        """The mu^2 of the noisy numbers behind the outcomes, which is enough without a delta."""
+        row = sum(step.times * _ratio(step.move) ** 2 for step in self._part.law)
+        return float(row * self._part.rows.sum())
+
+    def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
+        """Return the least mu^2 that is enough, rounded up."""
+        whole = self.noisy_numbers
+        if whole == 0 or approximation_delta == 0:
+            return GaussianCost(whole, approximation_delta)
+        cost = self._price.gaussian_cost(approximation_delta)
+        return GaussianCost(min(float(cost.mu2), whole), approximation_delta)
+
+    def refund(self) -> GaussianCost:
+        """Return what may be given back if a plan ends before these."""
+        return GaussianCost(self._price.refund() if self.noisy_numbers > 0 else 0.0)
+
+
+def has_threshold(law: Law) -> bool:
+    """Whether one bit is asked first, and all that follows only where it is positive."""
+    first = [step for step in law if step.after is None]
+    return len(law) > 1 and len(first) == 1 and first[0].times == 1
+
+
+def has_game(law: Law) -> bool:
+    """Whether a plan of such rows has a price."""
+    return all(isinstance(step.move, NoisyBit | NoisyMax) for step in law)
+
+
+def _ratio(move: Any) -> float:
+    """Return how far a move's noisy numbers shift, in standard deviations."""
+    if isinstance(move, NoisyBit):
+        return move.shift / move.scale
+    assert isinstance(move, NoisyMax)
+    return 0.0 if move.n_classes == 1 else float(np.sqrt(2)) * move.ratio
+
+
+def most_rows(share: Callable[[int], float], n_rows: int) -> int:
+    """Return the most rows, up to `n_rows`, of which the share is at most 1.
+
+    The share grows with the rows, about in proportion, so few of them are looked at.
+    """
+    low, high, guess = 0, n_rows + 1, min(n_rows, 32)
+    while high - low > 1:
+        used = share(guess)
+        if used <= 1:
+            low = guess
+        else:
+            high = guess
+        further = guess / used if used > 0 else np.inf
+        guess = int(min(max(further, low + 1), high - 1))
+    return low
+
+
+def _chosen(part: Part, what: What, start: int, stop: int) -> Part:
+    if what == "answers":
+        # Which rows are answered is not known: any in which the group takes part.
+        n_there = min(stop, int(part.rows.sum())) - min(start, int(part.rows.sum()))
+        first = next(step.name for step in part.law if step.after is None)
+        law = tuple(
+            replace(step, after=None if step.after == first else step.after)
+            for step in part.law
+            if step.name != first
+        )
+        return replace(part, law=law, rows=np.ones(n_there, dtype=bool))
+    rows = part.rows.copy()
+    rows[:start] = rows[stop:] = False
+    if what == "rows":
+        return replace(part, rows=rows)
+    return replace(part, law=tuple(step for step in part.law if step.after is None), rows=rows)
