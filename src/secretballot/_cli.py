@@ -12,7 +12,7 @@ from secretballot import __version__
 from secretballot._tables import mechanism_text, order_text, percent, text_table, visible
 from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
 from secretballot.divergences import GAUSSIAN
-from secretballot.ledger import Ledger, export
+from secretballot.ledger import Ledger, LedgerEntry, export
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,12 +89,12 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
     header, budget = ledger.header(), ledger.budget
     walk, rows = ledger.walk(given.last), []
     for entry in walk:
-        state = spent_by_level(budget, walk.totals) if entry.is_release else None
+        state = None if entry.is_move else spent_by_level(budget, walk.totals)
         rows.append(
             (
                 str(entry.sequence),
                 entry.time[:19],
-                mechanism_text(json.loads(entry.mechanism)),
+                _what(entry),
                 str(entry.n_rows),
                 "SEEDED" if entry.seeded else "",
                 *(percent(state[name].share) if state else "" for name in budget.names),
@@ -135,6 +135,17 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
         print(f"({totals.sequence - len(shown)} earlier entries are not shown)")
     print(text_table(headings, shown))
     print(f"\n{totals.sequence} entries, head digest {totals.digest}")
+
+
+def _what(entry: LedgerEntry) -> str:
+    told = mechanism_text(json.loads(entry.mechanism))
+    if entry.reservation is None or entry.is_release:
+        return told
+    if entry.is_refund:
+        return f"settled: {told}"
+    n_rows, n_answers = entry.reservation.plans[-1]
+    answers = "" if n_answers is None else f" and {n_answers} answers"
+    return f"reserved {n_rows} rows{answers}: {told}"
 
 
 def _verify(ledger: Ledger, given: argparse.Namespace) -> None:

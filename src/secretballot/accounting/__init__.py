@@ -10,6 +10,7 @@ from secretballot.accounting._calibrate import calibrate
 from secretballot.accounting._replay import replay as replay
 from secretballot.accounting._replay import spent_by_level as spent_by_level
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
+from secretballot.accounting._reservation import Reservation
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost
 from secretballot.games import PlanPrice, plan_rows, price_plan
@@ -20,6 +21,7 @@ __all__ = [
     "PrivacySpent",
     "PrivacyRemaining",
     "PrivacyStatement",
+    "Reservation",
     "Scope",
     "RenyiCost",
     "GaussianCost",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import LedgerError, PrivacyLeakWarning
 from secretballot._numbers import check_integer
-from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._calibrate import (
     builder,
     least_noise,
@@ -25,13 +25,15 @@ from secretballot.accounting._pricing import is_plan, pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
 from secretballot.accounting._report import spent_on
+from secretballot.accounting._reservation import Reservation
+from secretballot.accounting._reserving import Reserving
 from secretballot.divergences import GAUSSIAN, Order
 from secretballot.ledger import Budget, Cap, Ledger, LedgerEntry, Scope, budget_levels, to_json
 
 M = TypeVar("M", bound=ReleaseMechanism)
 
 
-class PrivacyAccountant(BudgetHandle):
+class PrivacyAccountant(Reserving):
     """The budget of one private data set, and the one door through which answers leave.
 
     Copies, clones and pickles are handles on the same ledger: whoever holds one spends from the
@@ -167,6 +169,7 @@ class PrivacyAccountant(BudgetHandle):
         mechanism: ReleaseMechanism,
         counts: ArrayLike,
         *,
+        reservation: Reservation | None = None,
         random_state: Any = None,
         scope: Scope | None = None,
         note: Mapping[str, Any] | None = None,
@@ -183,6 +186,9 @@ class PrivacyAccountant(BudgetHandle):
             How the counts become an answer.
         counts : array-like of shape (n_rows, n_columns)
             Votes, or other counts, of the private data.
+        reservation : Reservation, default=None
+            Rows that were paid for with `reserve`: nothing is charged again. They are begun in
+            order, behind a threshold while answers are left.
         random_state : int, SeedSequence, Generator or None, default=None
             None: a cryptographic generator. Anything else is reproducible and protects nobody: it
             is for tests, warns, and is refused on a named ledger without `allow_seeded`.
@@ -202,7 +208,9 @@ class PrivacyAccountant(BudgetHandle):
         Raises
         ------
         BudgetExceededError
-            If not even one row fits; nothing was recorded.
+            If not even one row fits, or the reservation is used up; nothing was recorded.
+        ValueError
+            If the reservation was not made for this mechanism, or has fewer rows left.
         LedgerError
             If the spend can't be recorded.
         """
@@ -219,9 +227,22 @@ class PrivacyAccountant(BudgetHandle):
 
         known = votes if budget.accounting == "data_dependent" else None
         n_columns = votes.shape[1] if votes.ndim > 1 else None
-        pricing = pricing_of(budget, limits, mechanism, n_rows, n_columns, known)
+        entry = LedgerEntry(
+            mechanism=description,
+            n_rows=n_rows,
+            scope_id=scope.id if scope else None,
+            scope_epsilon=scope.epsilon if scope else None,
+            seeded=seeded,
+            note=to_json(told, "note"),
+            charges={},
+        )
         # Refusing before anything is drawn is only a courtesy; what counts is checked below.
-        pricing.admit_first(self._ledger.totals(limits.scope_id))
+        pricing = None
+        if reservation is not None:
+            self._check_draw(reservation, mechanism, n_columns, scope, n_rows)
+        else:
+            pricing = pricing_of(budget, limits, mechanism, n_rows, n_columns, known)
+            pricing.admit_first(self._ledger.totals(limits.scope_id))
 
         if seeded:
             self._warn_seeded()
@@ -231,20 +252,16 @@ class PrivacyAccountant(BudgetHandle):
                 f"the mechanism's sample() answered {len(outcome)} rows instead of {n_rows}. "
                 "Nothing was released or recorded."
             )
+        if reservation is not None:
+            begun = self._draw(reservation, mechanism, entry, outcome)
+            return outcome[:begun].copy()
+        assert pricing is not None
         pricing.settle(outcome)
-
         with self._ledger.transaction(limits.scope_id) as transaction:
             begun, charges = pricing.charge(transaction.totals)
+            told.update(pricing.note)
             transaction.append(
-                LedgerEntry(
-                    mechanism=description,
-                    n_rows=begun,
-                    scope_id=scope.id if scope else None,
-                    scope_epsilon=scope.epsilon if scope else None,
-                    seeded=seeded,
-                    note=to_json({**told, **pricing.note}, "note"),
-                    charges=charges,
-                )
+                replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
             )
         # A copy: a view would still hold, in its base, the rows that were not begun.
         return outcome[:begun].copy()
@@ -325,17 +342,6 @@ class PrivacyAccountant(BudgetHandle):
             return limits.load(totals, mechanism, times, n_columns, whole_curve=whole_curve)
 
         return least_noise(make, load)
-
-    def _limits(self, scope: Scope | None) -> Limits:
-        if scope is not None and not isinstance(scope, Scope):
-            raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
-        if scope is not None and scope.ledger not in ("", self._ledger.genesis):
-            raise ValueError(
-                f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
-                "for one data set add up: go on with the accountant that made the scope (the one "
-                "that the ensemble was fitted with)."
-            )
-        return Limits(self._ledger.budget, scope)
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""

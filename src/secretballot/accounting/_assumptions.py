@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from secretballot.accounting._notes import VARIANTS
 from secretballot.accounting._protocol import foreign_names
-from secretballot.accounting._released import Released
-from secretballot.ledger import Budget
+from secretballot.accounting._released import Contents, Released
+from secretballot.divergences import GAUSSIAN
+from secretballot.ledger import Budget, Reserved
 
 UNITS = {
     "row": "one row of the private data",
@@ -45,16 +46,17 @@ _ALWAYS = (
 
 
 def assumptions(
-    budget: Budget, released: Sequence[Released], n_moves: int, overspent: Mapping[str, float]
+    budget: Budget, held: Contents, overspent: Mapping[str, float]
 ) -> tuple[str, ...]:
     """Return one sentence or two per assumption; `overspent` has the shares of such levels."""
     return (
         *_overspent(overspent),
         _ABOUT_UNITS[budget.unit],
         *_composition(budget),
-        *_declared(released),
+        *_reserved(held.reservations),
+        *_declared(held.released),
         *_ALWAYS,
-        *_moved(n_moves),
+        *_moved(held.n_moves),
     )
 
 
@@ -75,11 +77,27 @@ def _moved(times: int) -> Iterator[str]:
         )
 
 
+def _reserved(reservations: Sequence[Reserved]) -> Iterator[str]:
+    if reservations:
+        left = [each for each in reservations if not each.is_settled]
+        yield (
+            f"In {len(reservations)} reservations rows were paid for before they were drawn; "
+            f"{sum(each.rows_left for each in left)} of them may still be."
+        )
+
+
 def _composition(budget: Budget) -> Iterator[str]:
     orders = {level.order for level in budget.levels}
+    if GAUSSIAN in orders:
+        yield (
+            "Costs are added up as mu^2, each with a small delta of its own: no release tells "
+            "neighbouring data sets apart better than a normal variable shifted by mu standard "
+            "deviations would. Each was fixed before what it pays for was drawn, and they add up "
+            "however outcomes decided what came next."
+        )
     if math.inf in orders:
         yield "Costs and deltas are added up as they are (Renyi order infinity: basic composition)."
-    if orders - {math.inf}:
+    if orders - {math.inf, GAUSSIAN}:
         yield (
             "Costs are added up as Renyi divergences at the order named above, which was fixed "
             "when the budget was opened. Epsilon so far is a reading; the guarantee is the budget."
@@ -112,8 +130,8 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
         ),
         (
             ["priced" in each.told for each in released],
-            "In {} all rows were one plan, fixed before anything was drawn, and cost the pair "
-            "(epsilon, delta) of its exact worst case, whatever was released.",
+            "In {} all rows were one plan, fixed before anything was drawn, and cost its exact "
+            "worst case, whatever was released.",
         ),
     ):
         if any(where):

@@ -120,6 +120,16 @@ class Limits:
                 self._refuse(gate, spent, most)
         return begun
 
+    def admit_whole(self, totals: Totals, charges: Costs) -> None:
+        """Raise BudgetExceededError if charges don't fit together."""
+        for gate, spent in self._gates_and_spent(totals):
+            if not gate.rows(spent, {}, charges, 1):
+                raise BudgetExceededError(
+                    f"The rows don't fit what is left {self._of(gate)}: together they can cost "
+                    f"{gate.shortfall(spent, charges)}. Nothing was reserved. Reserve fewer rows, "
+                    f"use more noise, or {self._helps(gate)}"
+                )
+
     def admit_first(self, totals: Totals, most: Costs) -> None:
         """Raise BudgetExceededError if not even one row fits."""
         one = {group: each[:1] if each.shape else each for group, each in most.items()}

@@ -46,12 +46,14 @@ _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 #: What is said by the accountant alone.
 _RESERVED = {"priced": "as one plan"}
+#: Under this word an entry that pays for a reservation keeps how many columns it is for.
+COLUMNS = "columns_reserved"
 
 
 def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a caller's note as plain values; ValueError if it can't be kept, or misleads."""
     plain: dict[str, Any] = json.loads(to_json(dict(note or {}), "note"))
-    for word in plain.keys() & _RESERVED.keys():
+    for word in plain.keys() & {COLUMNS, *_RESERVED}:
         raise ValueError(
             f"note has {word!r}, which the accountant says itself; call it something else."
         )

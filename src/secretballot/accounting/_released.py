@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from secretballot.accounting._notes import declared
-from secretballot.ledger import LedgerEntry
+from secretballot.ledger import LedgerEntry, Reserved
 
 
 @dataclass
@@ -25,10 +25,22 @@ class Released:
     n_rows: int = 0
 
 
-def released(entries: Iterable[LedgerEntry]) -> list[Released]:
-    """Put alike releases together, in the order in which they began."""
+class Contents(NamedTuple):
+    """What a ledger holds: releases, moves, and rows that were paid for before."""
+
+    released: list[Released]
+    n_moves: int
+    reservations: list[Reserved]
+
+
+def contents(entries: Iterable[LedgerEntry]) -> Contents:
+    """Put alike releases together, in the order in which they began; and how reservations stand."""
     found: dict[tuple[str, str, bool], Released] = {}
+    n_moves, reservations = 0, dict[str, Reserved]()
     for entry in entries:
+        n_moves += entry.is_move
+        if entry.reservation is not None:
+            reservations[entry.reservation.id] = entry.reservation
         if not entry.is_release:
             continue
         kind = entry.mechanism, entry.note, entry.seeded
@@ -45,4 +57,4 @@ def released(entries: Iterable[LedgerEntry]) -> list[Released]:
         alike.last = entry.time
         alike.n_releases += 1
         alike.n_rows += entry.n_rows
-    return list(found.values())
+    return Contents(list(found.values()), n_moves, list(reservations.values()))

@@ -20,7 +20,7 @@ from secretballot._tables import (
     visible,
 )
 from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
-from secretballot.accounting._released import released
+from secretballot.accounting._released import contents
 from secretballot.accounting._replay import spent_by_level
 from secretballot.ledger import Ledger
 
@@ -86,7 +86,7 @@ class PrivacyStatement:
     def of(cls, ledger: Ledger) -> PrivacyStatement:
         """Read a ledger, check it, and state what it holds."""
         header, walk = ledger.header(), ledger.walk()
-        kinds = released(walk)
+        held = contents(walk)
         budget, totals = header.budget, walk.totals
         sensitive = budget.accounting == "data_dependent"
         spent = spent_by_level(budget, totals)
@@ -117,9 +117,9 @@ class PrivacyStatement:
                     "first": kind.first,
                     "last": kind.last,
                 }
-                for kind in kinds
+                for kind in held.released
             ),
-            assumptions=assumptions(budget, kinds, totals.sequence - totals.n_releases, overspent),
+            assumptions=assumptions(budget, held, overspent),
             ledger_id=header.ledger_id,
             created=header.created,
             library_version=header.library_version,

@@ -44,7 +44,7 @@ class PartedPlan:
         self._parts = plan_parts(mechanism, n_rows, n_columns, counts)
         laws = [part.law for part in self._parts.values()]
         #: Whether the answers are a plan of their own. (Of known rows nothing can be left over.)
-        self.has_threshold = counts is None and all(map(has_threshold, laws))
+        self.has_threshold = counts is None and all(map(answers_of, laws))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -68,7 +68,8 @@ class PlanPiece:
         self._part, self._fineness = part, fineness
 
     @cached_property
-    def _price(self) -> PlanPrice:
+    def price(self) -> PlanPrice:
+        """The curve of the plan."""
         return PlanPrice(self._part.value_functions(self._fineness))
 
     @cached_property
@@ -82,18 +83,29 @@ class PlanPiece:
         whole = self.noisy_numbers
         if whole == 0 or approximation_delta == 0:
             return GaussianCost(whole, approximation_delta)
-        cost = self._price.gaussian_cost(approximation_delta)
+        cost = self.price.gaussian_cost(approximation_delta)
         return GaussianCost(min(float(cost.mu2), whole), approximation_delta)
 
     def refund(self) -> GaussianCost:
         """Return what may be given back if a plan ends before these."""
-        return GaussianCost(self._price.refund() if self.noisy_numbers > 0 else 0.0)
+        return GaussianCost(self.price.refund() if self.noisy_numbers > 0 else 0.0)
 
 
-def has_threshold(law: Law) -> bool:
-    """Whether one bit is asked first, and all that follows only where it is positive."""
-    first = [step for step in law if step.after is None]
-    return len(law) > 1 and len(first) == 1 and first[0].times == 1
+def thresholds_of(law: Law) -> Law:
+    """Return what every row is asked."""
+    return tuple(step for step in law if step.after is None)
+
+
+def answers_of(law: Law) -> Law:
+    """Return what answered rows are asked behind one threshold; nothing if there is none."""
+    first = thresholds_of(law)
+    if len(first) != 1 or first[0].times != 1:
+        return ()
+    return tuple(
+        replace(step, after=None if step.after == first[0].name else step.after)
+        for step in law
+        if step.after is not None
+    )
 
 
 def has_game(law: Law) -> bool:
@@ -130,15 +142,9 @@ def _chosen(part: Part, what: What, start: int, stop: int) -> Part:
     if what == "answers":
         # Which rows are answered is not known: any in which the group takes part.
         n_there = min(stop, int(part.rows.sum())) - min(start, int(part.rows.sum()))
-        first = next(step.name for step in part.law if step.after is None)
-        law = tuple(
-            replace(step, after=None if step.after == first else step.after)
-            for step in part.law
-            if step.name != first
-        )
-        return replace(part, law=law, rows=np.ones(n_there, dtype=bool))
+        return replace(part, law=answers_of(part.law), rows=np.ones(n_there, dtype=bool))
     rows = part.rows.copy()
     rows[:start] = rows[stop:] = False
     if what == "rows":
         return replace(part, rows=rows)
-    return replace(part, law=tuple(step for step in part.law if step.after is None), rows=rows)
+    return replace(part, law=thresholds_of(part.law), rows=rows)

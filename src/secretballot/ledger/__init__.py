@@ -8,6 +8,7 @@ from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
 from secretballot.ledger._header import Header
 from secretballot.ledger._ledger import Head, Ledger
+from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "LedgerEntry",
     "LevelBudget",
     "ONLY_LEVEL",
+    "Reserved",
     "Scope",
     "Totals",
     "budget_levels",

@@ -12,6 +12,7 @@ import numpy as np
 
 from secretballot.divergences import ORDERS, Cost, Costs, GaussianCost, RenyiCost
 from secretballot.ledger._budget import Budget, Cap
+from secretballot.ledger._reserved import Reserved
 
 
 def to_json(value: Any, source: str) -> str:
@@ -91,7 +92,8 @@ def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> st
 class LedgerEntry:
     """One release: what, when, how many rows, at what cost, for whom; never votes.
 
-    (Or a move of the ledger, which has no rows and costs nothing.)
+    (Or a move of the ledger, which has no rows and costs nothing; or what is paid before rows are
+    drawn, and given back afterwards.)
 
     Attributes
     ----------
@@ -110,7 +112,9 @@ class LedgerEntry:
     note : str
         What the caller declared about the release, JSON.
     charges : dict of str to Cost
-        Cost per group.
+        Cost per group; where a reservation is settled, what is given back.
+    reservation : Reserved or None
+        The reservation that the entry makes, draws from or settles, as it stands then.
     checkpoint : str or None
         Every now and then: the digest of the sums over all entries up to this one.
     previous, digest : str
@@ -126,6 +130,7 @@ class LedgerEntry:
     seeded: bool
     note: str = "{}"
     charges: Costs
+    reservation: Reserved | None = None
     checkpoint: str | None = None
     previous: str = ""
     digest: str = ""
@@ -134,6 +139,16 @@ class LedgerEntry:
     def is_release(self) -> bool:
         """Whether anything was released: a row at least, or it is not recorded."""
         return self.n_rows > 0
+
+    @property
+    def is_move(self) -> bool:
+        """Whether the ledger goes on in another place."""
+        return not self.is_release and self.reservation is None
+
+    @property
+    def is_refund(self) -> bool:
+        """Whether the charges are given back."""
+        return self.reservation is not None and self.reservation.is_settled
 
     @classmethod
     def move(cls, place: str) -> LedgerEntry:
@@ -147,6 +162,10 @@ class LedgerEntry:
             seeded=False,
             charges={},
         )
+
+    def drawing(self, reservation: Reserved, n_rows: int) -> LedgerEntry:
+        """Return the entry for rows that were paid for before."""
+        return replace(self, reservation=reservation, n_rows=n_rows)
 
     def chained(self, sequence: int, time: str, previous: str) -> LedgerEntry:
         """Return the entry in its place after the one with the digest `previous`."""
@@ -167,4 +186,7 @@ class LedgerEntry:
             self.previous,
             charge_digits(self.charges),
         ]
+        if self.reservation is not None:
+            each = self.reservation
+            content.append(["reservation", each.id, each.event, each.state()])
         return digest_of(content if self.checkpoint is None else [*content, self.checkpoint])

@@ -62,6 +62,13 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
             }
             for group, cost in sorted(entry.charges.items())
         ],
+        "reservation": None
+        if entry.reservation is None
+        else {
+            "id": entry.reservation.id,
+            "event": entry.reservation.event,
+            "state": json.loads(entry.reservation.state()),
+        },
         "checkpoint": entry.checkpoint,
         "previous": entry.previous,
         "digest": entry.digest,

@@ -19,11 +19,11 @@ from secretballot.ledger._entry import genesis_digest
 from secretballot.ledger._file import connection, readable
 from secretballot.ledger._place import place_of
 from secretballot.ledger._schema import (
-    SCHEMA,
     check_schema,
     execute_all,
     insert_row,
     mark_as_ledger,
+    schema,
 )
 
 _ORDERS = ORDERS.astype("<f8").tobytes()
@@ -69,7 +69,7 @@ def write_new(path: str, budget: Budget) -> Header:
     genesis = genesis_digest(identity, budget, _ORDERS)
     fixed = (budget.unit, budget.relation, budget.accounting, int(budget.allow_seeded))
     with connection(path, to="write") as opened:
-        execute_all(opened, SCHEMA)
+        execute_all(opened, schema())
         insert_row(opened, "header", (1, *identity, *fixed, _ORDERS, genesis))
         for position, level in enumerate(budget.levels):
             amounts = (level.epsilon, level.delta, level.approximation_delta)

@@ -26,6 +26,7 @@ from secretballot.ledger._rows import (
     load_scope,
     read_entries,
     read_totals,
+    reservation_entries,
 )
 from secretballot.ledger._temporary import TemporaryFile, temporary_file
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
@@ -160,6 +161,10 @@ class Ledger:
         while (totals := self._ask(catch_up)) is None:
             pass
         return totals
+
+    def reservation(self, id: str) -> list[LedgerEntry]:
+        """Return the entries that paid for a reservation, and then the last of it."""
+        return self._ask(lambda opened: reservation_entries(opened, id))
 
     def header(self) -> Header:
         """Return what the ledger fixes, and which ledger it is."""
@@ -310,11 +315,15 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
 
 
 class Transaction:
-    """What can be done while the ledger is held: read the totals, append entries."""
+    """What can be done while the ledger is held: read totals and reservations, append entries."""
 
     def __init__(self, opened: sqlite3.Connection, totals: Totals) -> None:
         self._opened = opened
         self.totals = totals
+
+    def reservation(self, id: str) -> list[LedgerEntry]:
+        """Return the entries that paid for a reservation, and then the last of it."""
+        return reservation_entries(self._opened, id)
 
     def append(self, entry: LedgerEntry) -> None:
         """Write an entry after the last; it is recorded once the transaction has been left."""

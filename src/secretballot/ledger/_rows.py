@@ -13,6 +13,7 @@ from secretballot._errors import LedgerError
 from secretballot.divergences import MEMBER_SEPARATOR, Cost, Costs, split_group
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry, cost_of, curve_bytes, to_json
+from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._schema import insert_row
 from secretballot.ledger._totals import ScopeTotals, Totals
 
@@ -29,7 +30,8 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
     """Return the entries after a sequence number with their charges, in order."""
     rows = opened.execute(
         f"SELECT {_ENTRY_COLUMNS}, (SELECT digest FROM checkpoint AS c WHERE c.sequence = "
-        "entry.sequence) FROM entry WHERE sequence > ? ORDER BY sequence LIMIT ?",
+        "entry.sequence), id, event, state FROM entry LEFT JOIN reservation USING (sequence) "
+        "WHERE sequence > ? ORDER BY sequence LIMIT ?",
         (after, at_most),
     ).fetchall()
     # Behind the last entry there should be no charge either.
@@ -62,6 +64,7 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
                 seeded=bool(row[6]),
                 note=row[7],
                 charges=costs,
+                reservation=None if row[11] is None else Reserved.of_state(*row[11:14]),
                 checkpoint=row[10],
                 previous=row[8],
                 digest=row[9],
@@ -100,6 +103,22 @@ def digest_at(opened: sqlite3.Connection, sequence: int) -> str | None:
     """Return the digest that an entry is stored with; None if there is no such entry."""
     row = opened.execute("SELECT digest FROM entry WHERE sequence = ?", (sequence,)).fetchone()
     return str(row[0]) if row else None
+
+
+def reservation_entries(opened: sqlite3.Connection, id: str) -> list[LedgerEntry]:
+    """Return the entries that paid for a reservation, and then the last of it, each checked."""
+    paid = opened.execute(
+        "SELECT sequence FROM reservation WHERE id = ? AND event = 'reserve' ORDER BY sequence",
+        (id,),
+    ).fetchall()
+    last = opened.execute("SELECT max(sequence) FROM reservation WHERE id = ?", (id,)).fetchone()
+    entries = []
+    for (sequence,) in [*paid, last]:
+        entries += read_entries(opened, after=sequence - 1, at_most=1) if sequence else []
+    for entry in entries:
+        if entry.reservation is None or entry.digest != entry.expected_digest():
+            raise LedgerError(f"entry {entry.sequence} was altered; restore it from a copy")
+    return entries
 
 
 def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals | None:
@@ -166,6 +185,9 @@ def insert_entry(opened: sqlite3.Connection, placed: LedgerEntry, after: Totals)
     insert_row(opened, "entry", (placed.sequence, placed.time, *what, *chain))
     for row in _stored(opened, placed.charges):
         insert_row(opened, "charge", (placed.sequence, *row))
+    if placed.reservation is not None:
+        each = placed.reservation
+        insert_row(opened, "reservation", (placed.sequence, each.id, each.event, each.state()))
     if placed.checkpoint is None:
         return
     counted = (after.n_releases, after.n_rows, after.place)

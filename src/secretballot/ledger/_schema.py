@@ -11,11 +11,10 @@ from secretballot._errors import LedgerError
 
 #: In the header of the file; it tells a ledger from any other SQLite database ("SBLG").
 APPLICATION_ID = 0x53424C47
-FORMAT_VERSION = 3
-#: The format before: each charge holds its curve, and nothing is added up in the file.
-OLD_VERSION = 2
+FORMAT_VERSION = 4
 
-_OLD_SCHEMA = """
+# Format 2.
+_BASE_TABLES = """
 CREATE TABLE header (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     ledger_id TEXT NOT NULL, created TEXT NOT NULL, library_version TEXT NOT NULL,
@@ -39,9 +38,9 @@ CREATE TABLE charge (
     PRIMARY KEY (sequence, level, member)
 ) WITHOUT ROWID;
 """
-# A curve is kept once, and charges hold its number. (In a table without row numbers one of 1,200
+# Format 3: a curve is kept once, and charges hold its number. (In a table without row numbers one of 1,200
 # bytes would take a page of its own.)
-_ADDED_TABLES = """
+_TOTAL_TABLES = """
 CREATE TABLE curve (
     number INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, value BLOB NOT NULL
 );
@@ -55,6 +54,13 @@ CREATE TABLE total (
     scope_epsilon, PRIMARY KEY (sequence, scope_id, level, member)
 ) WITHOUT ROWID;
 """
+# Format 4.
+_RESERVATION_TABLE = """
+CREATE TABLE reservation (
+    sequence INTEGER PRIMARY KEY REFERENCES entry (sequence), id TEXT NOT NULL,
+    event TEXT NOT NULL, state TEXT NOT NULL
+);
+"""
 
 
 def _append_only(*tables: str) -> str:
@@ -66,13 +72,25 @@ def _append_only(*tables: str) -> str:
     )
 
 
-OLD_SCHEMA = _OLD_SCHEMA + _append_only("header", "level", "entry", "charge")
-ADDED = (
-    _ADDED_TABLES
-    + "CREATE INDEX total_of_scope ON total (scope_id, sequence);\n"
-    + _append_only("curve", "checkpoint", "total")
-)
-SCHEMA = OLD_SCHEMA + ADDED
+#: What each format adds to the one before: tables, and what belongs to them.
+_ADDED = {
+    2: (_BASE_TABLES, _append_only("header", "level", "entry", "charge")),
+    3: (
+        _TOTAL_TABLES,
+        "CREATE INDEX total_of_scope ON total (scope_id, sequence);\n"
+        + _append_only("curve", "checkpoint", "total"),
+    ),
+    4: (
+        _RESERVATION_TABLE,
+        "CREATE INDEX reservation_of ON reservation (id, sequence);\n"
+        + _append_only("reservation"),
+    ),
+}
+
+
+def schema(version: int = FORMAT_VERSION, after: int = 0) -> str:
+    """Return what a format holds, or what it holds more than an earlier one."""
+    return "".join("".join(_ADDED[each]) for each in _ADDED if after < each <= version)
 
 
 def execute_all(opened: sqlite3.Connection, script: str) -> None:
@@ -103,7 +121,7 @@ def mark_as_ledger(opened: sqlite3.Connection) -> None:
 def check_schema(opened: sqlite3.Connection, *, upgrade: bool) -> None:
     """Refuse a file that is no ledger, or that holds more than one: none of its SQL may run.
 
-    A file of the format before is given the newer tables: in the file with `upgrade`, else empty
+    A file of an earlier format is given the newer tables: in the file with `upgrade`, else empty
     ones that last as long as the connection.
     """
     if _pragma(opened, "application_id") != APPLICATION_ID:
@@ -112,10 +130,10 @@ def check_schema(opened: sqlite3.Connection, *, upgrade: bool) -> None:
             "interrupted: delete it)"
         )
     version = _pragma(opened, "user_version")
-    if version not in (OLD_VERSION, FORMAT_VERSION):
+    if version not in _ADDED:
         raise LedgerError(
             f"it has format {version}, and this version of secretballot reads the formats "
-            f"{OLD_VERSION} and {FORMAT_VERSION}; use the version that wrote it"
+            f"{min(_ADDED)} to {FORMAT_VERSION}; use the version that wrote it"
         )
     found, expected = _objects(opened), _expected(version)
     for kind, name, _ in sorted(found - expected):
@@ -125,12 +143,13 @@ def check_schema(opened: sqlite3.Connection, *, upgrade: bool) -> None:
         )
     for kind, name, _ in sorted(expected - found):
         raise LedgerError(f"its {kind} {name!r} is missing; restore it from a copy")
-    if version == OLD_VERSION:
+    if version < FORMAT_VERSION:
         if upgrade:
-            execute_all(opened, ADDED)
+            execute_all(opened, schema(after=version))
             mark_as_ledger(opened)
         else:
-            execute_all(opened, _ADDED_TABLES.replace("CREATE TABLE", "CREATE TEMP TABLE"))
+            newer = "".join(_ADDED[each][0] for each in _ADDED if each > version)
+            execute_all(opened, newer.replace("CREATE TABLE", "CREATE TEMP TABLE"))
 
 
 def _pragma(opened: sqlite3.Connection, name: str) -> int:
@@ -146,8 +165,8 @@ def _objects(opened: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     )
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _expected(version: int) -> frozenset[tuple[str, str, str]]:
     with closing(sqlite3.connect(":memory:")) as opened:
-        execute_all(opened, SCHEMA if version == FORMAT_VERSION else OLD_SCHEMA)
+        execute_all(opened, schema(version))
         return _objects(opened)

@@ -81,21 +81,23 @@ class Totals:
         self.n_rows += entry.n_rows
         if entry.is_release:
             self.n_releases += 1
-        else:
+        if entry.is_move:
             self.place = json.loads(entry.mechanism).get("place")
         before = ScopeTotals(entry.scope_epsilon, {})
         if entry.scope_id is not None:
             before = self.scopes.get(entry.scope_id, before)
         after = dict(before.charges)
+        change = _give_back if entry.is_refund else _accumulate
         for group, cost in entry.charges.items():
-            _accumulate(after, group, cost)
+            change(after, group, cost)
             if not split_group(group)[1]:
-                _accumulate(self.charges, group, cost)
+                change(self.charges, group, cost)
         for level in {split_group(group)[0] for group in entry.charges}:
-            grown = dearest(after, level)
-            if grown is not None:
-                paid = dearest(before.charges, level)
-                _accumulate(self.charges, level, grown.without(paid) if paid else grown)
+            one, other = dearest(before.charges, level), dearest(after, level)
+            if other is not None:
+                less, more = (other, one) if entry.is_refund else (one, other)
+                assert more is not None
+                change(self.charges, level, more.without(less) if less else more)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
@@ -148,4 +150,10 @@ class Totals:
 
 def _accumulate(sums: dict[str, Cost], group: str, cost: Cost) -> None:
     sums[group] = sums[group] + cost if group in sums else cost
+
+
+def _give_back(sums: dict[str, Cost], group: str, cost: Cost) -> None:
+    if group not in sums:
+        raise LedgerError(f"something is given back to {group!r}, who paid nothing")
+    sums[group] = sums[group].without(cost)
 

@@ -1,0 +1,137 @@
+"""A handle on rows that are paid for before they are drawn, and what may be drawn on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self, cast
+
+import numpy as np
+
+from secretballot.accounting._protocol import ReleaseMechanism, describe
+from secretballot.divergences import EVERYONE, Law, NoisyBit, NoisyMax, split_group
+from secretballot.games import Planned, has_game
+from secretballot.ledger import Scope, to_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """Rows that are paid for, to be drawn later; from `PrivacyAccountant.reserve`.
+
+    It holds public facts alone; how many rows are left is in the ledger. Copies and pickles are the
+    same reservation.
+
+    Attributes
+    ----------
+    id : str
+        What the ledger calls it.
+    mechanism : mechanism
+        What was paid for. Draws may tell less: more noise, fewer classes.
+    n_columns : int or None
+        Columns of the counts that were paid for; None: any number.
+    scope : Scope
+        The part of the run that pays.
+    ledger : str
+        Digest of what its ledger fixes; no other ledger takes it.
+    """
+
+    id: str
+    mechanism: ReleaseMechanism
+    n_columns: int | None
+    scope: Scope
+    ledger: str = field(default="", repr=False)
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def check_draw(
+        self,
+        mechanism: ReleaseMechanism,
+        n_columns: int | None,
+        scope: Scope | None,
+        rows: tuple[int, int],
+    ) -> None:
+        """Refuse what tells more than was paid for, or tells it to others.
+
+        `rows` are those that are to be drawn, counted from the first that was reserved.
+        """
+        fault = next(self._faults(mechanism, n_columns, scope, rows), None)
+        if fault is not None:
+            raise ValueError(
+                f"mechanism={mechanism!r} can't be drawn on the reservation of "
+                f"{self.mechanism!r}: {fault}. Nothing was released or recorded."
+            )
+
+    def _faults(
+        self,
+        mechanism: Any,
+        n_columns: int | None,
+        scope: Scope | None,
+        rows: tuple[int, int],
+    ) -> Iterator[str]:
+        if self.n_columns is not None and (n_columns is None or n_columns > self.n_columns):
+            yield f"its counts have {n_columns} columns, and {self.n_columns} were paid for"
+        if _laws(self.mechanism, self.n_columns) is None or _laws(mechanism, n_columns) is None:
+            # Of mechanisms without a game nothing but their description is known.
+            one, other = (to_json(describe(each), "") for each in (mechanism, self.mechanism))
+            if one != other or n_columns != self.n_columns:
+                yield "it is not the same mechanism"
+            return
+        paid_laws = _laws(self.mechanism, self.n_columns) or {}
+        there, paid_there = mechanism.participation(rows[1] - rows[0]), self._participation(rows)
+        for group, law in (_laws(mechanism, n_columns) or {}).items():
+            payers = _payers(group, list(paid_laws))
+            if not payers:
+                yield f"it charges {group!r}, who did not pay"
+            for payer in payers:
+                yield from _tells_more(law, paid_laws[payer], group)
+                takes_part = there.get(group, np.ones(rows[1] - rows[0], dtype=bool))
+                if (takes_part & ~paid_there.get(payer, np.ones_like(takes_part))).any():
+                    yield f"{group!r} takes part in rows that {payer!r} did not pay for"
+        if paid_there and (scope is None or scope.id != self.scope.id):
+            yield "parts of levels paid in one fit, and in another they are other people"
+
+    def _participation(self, rows: tuple[int, int]) -> dict[str, Any]:
+        there = self.mechanism.participation(rows[1])
+        return {group: taken[rows[0] :] for group, taken in there.items()}
+
+
+def _laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law] | None:
+    if not hasattr(mechanism, "laws"):
+        return None
+    laws = cast("Planned", mechanism).laws(n_columns)
+    return laws if all(map(has_game, laws.values())) else None
+
+
+def _payers(group: str, paid: list[str]) -> list[str]:
+    """Return who paid for the people of a group: any of those named may be any of them."""
+    level = split_group(group)[0]
+    for one in (group, level, EVERYONE):
+        if one in paid:
+            return [one]
+    return [each for each in paid if group == EVERYONE or split_group(each)[0] == level]
+
+
+def _tells_more(law: Law, paid: Law, group: str) -> Iterator[str]:
+    steps = {step.name: step for step in paid}
+    for step in law:
+        there = steps.get(step.name)
+        if there is None or there.after != step.after or step.times > there.times:
+            yield f"{step.name!r} of {group!r} was not paid for, or not as often"
+        elif not _dominates(there.move, step.move):
+            yield f"{step.name!r} of {group!r} tells more than what was paid for"
+
+
+def _dominates(paid: Any, drawn: Any) -> bool:
+    """Whether whatever can be told by one move is told by another at least as well."""
+    if isinstance(paid, NoisyBit) and isinstance(drawn, NoisyBit):
+        return drawn.shift / drawn.scale <= paid.shift / paid.scale
+    if isinstance(paid, NoisyMax) and isinstance(drawn, NoisyMax):
+        fewer = paid.n_classes is None or (
+            drawn.n_classes is not None and drawn.n_classes <= paid.n_classes
+        )
+        # That several ballots move like one heavy one is not proven for whole plans of three or
+        # more classes, which are priced as if they did only where one ballot was paid for.
+        alike = drawn.ballots == 1 or drawn.n_classes == 2 or paid.ballots > 1
+        return fewer and alike and drawn.ratio <= paid.ratio
+    return bool(paid == drawn)

@@ -1,0 +1,97 @@
+"""What an entry does to a reservation: rows that are paid for before they are drawn."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+Event = Literal["reserve", "draw", "settle"]
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """A reservation as it stands after one of its entries.
+
+    Attributes
+    ----------
+    id : str
+        What the ledger calls it.
+    event : {"reserve", "draw", "settle"}
+        What the entry did: pay for (more) rows, draw some, or give back what was not drawn.
+    plans : tuple of tuple of (int, int or None)
+        Rows, and answers if they are counted apart, that were paid for: the first, and each time
+        that more were.
+    rows, answers : int
+        Drawn so far.
+    """
+
+    id: str
+    event: Event
+    plans: tuple[tuple[int, int | None], ...]
+    rows: int = 0
+    answers: int = 0
+
+    @property
+    def rows_left(self) -> int:
+        """Rows that may still be begun."""
+        return sum(n_rows for n_rows, _ in self.plans) - self.rows
+
+    @property
+    def answers_left(self) -> int | None:
+        """Answers that may still be drawn; None where they are not counted."""
+        counted = [n_answers for _, n_answers in self.plans if n_answers is not None]
+        return sum(counted) - self.answers if counted else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it was closed."""
+        return self.event == "settle"
+
+    def extended(self, n_rows: int, n_answers: int | None) -> Self:
+        """Return it with more rows and answers paid for."""
+        return replace(self, event="reserve", plans=(*self.plans, (n_rows, n_answers)))
+
+    def drawn(self, n_rows: int, n_answers: int) -> Self:
+        """Return it after some more rows, and the answers among them."""
+        return replace(
+            self, event="draw", rows=self.rows + n_rows, answers=self.answers + n_answers
+        )
+
+    def settled(self) -> Self:
+        """Return it closed."""
+        return replace(self, event="settle")
+
+    def follows(self, before: Self | None, n_rows: int) -> bool:
+        """Whether an entry that began so many rows leads here from where it stood before."""
+        answers = self.answers - (before.answers if before else 0)
+        if before is None:
+            return n_rows == 0 and len(self.plans) == 1 and self == self.first(self.id, *self.plans)
+        if before.is_settled or before.id != self.id:
+            return False
+        if self.event == "settle":
+            return n_rows == 0 and self == before.settled()
+        if self.event == "reserve":
+            return n_rows == 0 and self == before.extended(*self.plans[-1])
+        left = self.answers_left
+        return (
+            0 < n_rows <= before.rows_left
+            and 0 <= answers <= n_rows
+            and (left is None or left >= 0)
+            and self == before.drawn(n_rows, answers)
+        )
+
+    @classmethod
+    def first(cls, id: str, plan: tuple[int, int | None]) -> Self:
+        """Return a new reservation."""
+        return cls(id, "reserve", (plan,))
+
+    def state(self) -> str:
+        """Return what the file holds beside the id and the event."""
+        return json.dumps([self.plans, self.rows, self.answers])
+
+    @classmethod
+    def of_state(cls, id: str, event: Event, state: str) -> Self:
+        """Return what was stored."""
+        plans, rows, answers = json.loads(state)
+        return cls(id, event, tuple((n, k) for n, k in plans), rows, answers)
