@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secretballot.divergences import GaussianCost, Profile, gaussian_budget, gaussian_share, pure_cost
+from secretballot.divergences import (
+    GaussianCost,
+    Profile,
+    gaussian_budget,
+    gaussian_share,
+    pure_cost,
+)
 
 
 def exact_delta(mu, epsilon):

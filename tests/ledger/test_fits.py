@@ -83,7 +83,9 @@ def test_parts_of_one_fit_take_the_most_of_them_over_all_its_releases():
         with pytest.raises(BudgetExceededError):
             other.release(mechanism, votes(1), scope=scope)
     assert (
-        other.spent().amount == accountant.spent().amount == replay(other._ledger)["everyone"].amount
+        other.spent().amount
+        == accountant.spent().amount
+        == replay(other._ledger)["everyone"].amount
     )
 
 

@@ -45,9 +45,7 @@ _ALWAYS = (
 )
 
 
-def assumptions(
-    budget: Budget, held: Contents, overspent: Mapping[str, float]
-) -> tuple[str, ...]:
+def assumptions(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> tuple[str, ...]:
     """Return one sentence or two per assumption; `overspent` has the shares of such levels."""
     return (
         *_overspent(overspent),

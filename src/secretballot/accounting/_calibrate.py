@@ -145,7 +145,7 @@ def least_noise_in_mu2(
         return build(noise)
 
     least_noise(remembered, noisy_numbers)
-    return least_plan_noise(build, share, start=noises[-1], coarse=n_queries > 100)
+    return least_plan_noise(build, share, start=noises[-1], coarse=n_queries > 100, guess=0.82, slope=-2.0)
 
 
 def _start(

@@ -163,9 +163,7 @@ def scope_gates(budget: Budget, scope: Scope) -> list[Gate]:
         if isinstance(level.order, str):
             allowed = gaussian_budget(cap, level.delta, level.approximation_delta)
             share = min(allowed / level.amount, 1.0)
-            gates.append(
-                Gate(level.name, GAUSSIAN, allowed, share * level.approximation_delta)
-            )
+            gates.append(Gate(level.name, GAUSSIAN, allowed, share * level.approximation_delta))
             continue
         order: Order
         if math.isinf(level.order):

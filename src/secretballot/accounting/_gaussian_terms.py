@@ -120,11 +120,16 @@ class GaussianTerms:
     def charges(self, span: Span, left: Left) -> dict[str, Cost] | None:
         """Return what rows cost, or None if it is more than is left."""
         charges: dict[str, Cost] = {}
-        for name, share in self.shares(span, left).items():
-            if share > 1:
-                return None
-            mu2, delta = left[name]
-            charges[name] = GaussianCost(share * mu2 * _ROUNDING, share * delta * _ROUNDING)
+        for group, priced in self._priced(span).items():
+            for name in self._named(group):
+                mu2, delta = left[name]
+                share = _share(priced, mu2, delta)
+                if share > 1:
+                    return None
+                if len(priced) == 1 and isinstance(priced[0], GaussianCost):
+                    charges[name] = priced[0]  # it is what it is
+                else:
+                    charges[name] = GaussianCost(share * mu2 * _ROUNDING, share * delta * _ROUNDING)
         return charges
 
     def refund(self, span: Span) -> dict[str, Cost]:

@@ -167,9 +167,7 @@ class Limits:
             left[level.name] = epsilon, delta
         return left
 
-    def left_in_mu2(
-        self, totals: Totals, groups: Iterable[str]
-    ) -> dict[str, tuple[float, float]]:
+    def left_in_mu2(self, totals: Totals, groups: Iterable[str]) -> dict[str, tuple[float, float]]:
         """Return what may still be charged to levels, or their parts, of a Gaussian budget."""
         gates = list(self._gates_and_spent(totals))
         left = {}

@@ -186,9 +186,7 @@ class Reserving(BudgetHandle):
     def reserved(self, reservation: Reservation) -> Reserved:
         """Return how a reservation stands: `rows_left`, `answers_left`, `is_settled`."""
         if not isinstance(reservation, Reservation):
-            raise TypeError(
-                f"reservation={reservation!r} must come from accountant.reserve()."
-            )
+            raise TypeError(f"reservation={reservation!r} must come from accountant.reserve().")
         if reservation.ledger != self._ledger.genesis:
             raise ValueError(
                 f"reservation={reservation!r} was paid from another ledger than this accountant's."

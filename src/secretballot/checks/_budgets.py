@@ -62,7 +62,8 @@ def budget_for_rows(example: MechanismExample, n_rows: int) -> PrivacyAccountant
         accountant = budget_of(example, epsilon)
         if all(
             n_rows * level_cost(most, level.name, level.order).at(level.order) <= level.amount
-            and n_rows * level_cost(most, level.name, level.order).delta <= level.approximation_delta
+            and n_rows * level_cost(most, level.name, level.order).delta
+            <= level.approximation_delta
             for level in accountant.levels
         ):
             return accountant

@@ -54,7 +54,9 @@ def check_runs_end_predictably(example: MechanismExample) -> None:
 
         def room(begun: int, cost: Costs = cost, budget: Any = accountant) -> bool:
             spent = {group: each[:begun].sum() + most[group] for group, each in cost.items()}
-            totals = [(level_cost(spent, level.name, level.order), level) for level in budget.levels]
+            totals = [
+                (level_cost(spent, level.name, level.order), level) for level in budget.levels
+            ]
             return all(
                 total.at(level.order) <= level.amount * ROUNDING
                 and total.delta <= level.approximation_delta * ROUNDING

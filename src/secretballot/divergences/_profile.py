@@ -74,9 +74,15 @@ class Profile:
         def delta(epsilon: float) -> float:
             if epsilon >= pure:
                 return own
+            # No purely private release is worse than randomised response.
+            coin = (
+                math.expm1(pure - epsilon) / (math.exp(-epsilon) + math.exp(pure - epsilon))
+                if pure < _FURTHEST
+                else 1.0
+            )
             # The inverse of the conversion to epsilon (Canonne, Kamath and Steinke, 2020).
             log = (orders - 1) * (finite - epsilon + np.log1p(-1 / orders)) - np.log(orders)
-            return min(own + float(np.exp(min(log.min(), 0.0))), 1.0)
+            return min(own + min(float(np.exp(min(log.min(), 0.0))), coin), 1.0)
 
         beyond = cls.of_function(lambda epsilon: delta(epsilon) - own)
         return cls(beyond.ratio, np.minimum(beyond.delta + own, 1.0))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from secretballot._errors import BudgetExceededError, warn
-from secretballot.divergences import NoisyBit, NoisyMax, level_cost, max_log_probabilities
+from secretballot.divergences import GAUSSIAN, NoisyBit, NoisyMax, level_cost, max_log_probabilities
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
 from secretballot.mechanisms import Mechanism
@@ -61,7 +61,7 @@ def check_charges(
         # As it is defined for all: a subclass has no say in what a plain ballot is.
         plain = Mechanism.for_plain_ballots(mechanism)
     for level in levels:
-        order = _SOME_ORDER if math.isinf(level.order) else level.order
+        order = _SOME_ORDER if level.order in (math.inf, GAUSSIAN) else level.order
         charged = level_cost(mechanism.max_cost(n_columns, order=order), level.name, order)
         for needed in plain.max_cost(n_columns, order=order).values():
             # Room for rounding only.

@@ -23,7 +23,12 @@ _MOST_STEPS = 40
 
 
 def least_plan_noise(
-    build: Callable[[float], M], share: Callable[[M, Fineness], float], start: float, coarse: bool
+    build: Callable[[float], M],
+    share: Callable[[M, Fineness], float],
+    start: float,
+    coarse: bool,
+    guess: float = 0.925,
+    slope: float = -1.1,
 ) -> M:
     """Return ``build(noise)`` for the least noise with a share of at most 1.
 
@@ -32,10 +37,13 @@ def least_plan_noise(
     build : callable
         From the amount of noise to a mechanism.
     share : callable
-        ``share(mechanism, fineness)`` says which part of the wanted privacy a plan uses: about
-        inversely proportional to the noise.
+        ``share(mechanism, fineness)`` says which part of the wanted privacy a plan uses.
     start : float
         Noise that is enough, and not much more: where the Renyi divergences fit.
+    guess : float, default=0.925
+        Which part of that is looked at first.
+    slope : float, default=-1.1
+        About how the logarithm of the share falls with that of the noise.
     coarse : bool
         Whether to look on coarse grids first, which overstate the price by a few per cent.
 
@@ -44,7 +52,7 @@ def least_plan_noise(
     mechanism
         Its share on the fine grids lies between 0.998 and 1, unless the price falls in steps.
     """
-    noise, slope = 0.925 * start, -1.1
+    noise = guess * start
     if coarse:
         noise, slope = _near(build, share, FINE.coarser(_COARSER, 1.0), noise, slope)
     enough = math.inf

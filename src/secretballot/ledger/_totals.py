@@ -156,4 +156,3 @@ def _give_back(sums: dict[str, Cost], group: str, cost: Cost) -> None:
     if group not in sums:
         raise LedgerError(f"something is given back to {group!r}, who paid nothing")
     sums[group] = sums[group].without(cost)
-

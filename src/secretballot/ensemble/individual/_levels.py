@@ -66,6 +66,8 @@ class Levels:
 
 
 def _rate(level: LevelBudget) -> float:
+    if isinstance(level.order, str):
+        return level.amount
     if math.isinf(level.order):  # basic composition: counted as if it were converted
         order = best_order(level.epsilon, level.delta)
         return gate_budget(level.epsilon, level.delta, order) / order

@@ -162,6 +162,8 @@ class _WeightingPlan(OneLevelPlan):
         if not self.balance:
             return self._weighted(mechanism, self.levels.epsilons[list(self.kinds)])
         weights = np.sqrt(self.rates)  # right for small moves, whose costs go with the square
+        if any(isinstance(level.order, str) for level in self.levels.budgets):
+            return self._weighted(mechanism, weights)  # as the prices of whole plans do
         for _ in range(_ROUNDS):
             weighted = self._weighted(mechanism, weights)
             load = self._loads(weighted, n_columns)
@@ -175,6 +177,7 @@ class _WeightingPlan(OneLevelPlan):
         loads = []
         for kind in self.kinds:
             level = self.levels.budgets[kind]
+            assert not isinstance(level.order, str)
             most = mechanism.max_cost(n_columns, order=level.order)[level.name]
             loads.append(float(most.at(level.order)) / level.amount)
         return np.array(loads)

@@ -180,9 +180,9 @@ def _check_charge(
     """Refuse a mechanism that a label would pay more for than was asked."""
     charged = mechanism.epsilon
     if charged is None:
-        # By its Renyi curve: at order infinity that is a pure epsilon, at others less than a pair.
+        # By its curve: at order infinity that is a pure epsilon, elsewhere less than a pair.
         order = budget.levels[0].order
-        basic = math.isinf(order)
+        basic = order == math.inf
         charged = float(mechanism.move(n_classes).worst_case((order,))[0]) if basic else epsilon
     if charged > epsilon * (1 + _ROUNDING):
         raise ValueError(
