@@ -141,7 +141,9 @@ def test_what_has_no_game():
     accountant = budget(1.0)
     accountant.release(Pure(epsilon=0.05), tied(1))
 
-    assert pure_cost(0.05).mu2 * (1 - 1e-6) <= accountant.spent().amount < 1.01 * pure_cost(0.05).mu2
+    assert (
+        pure_cost(0.05).mu2 * (1 - 1e-6) <= accountant.spent().amount < 1.01 * pure_cost(0.05).mu2
+    )
     accountant = budget(1.0)
     accountant.release(Gaussian(sigma=30.0), tied(7))
     exact = 7 * 2 / 30**2

@@ -31,11 +31,12 @@ VOTES = [[90, 10], [20, 80], [55, 45], [70, 30]]
 
 @pytest.fixture
 def old(tmp_path):
-    """Return a copy of a ledger that was written in format 2."""
+    """Return a copy of a ledger that was written in format 2 or 3."""
 
     def copied(name):
         path = tmp_path / "old.ledger"
-        path.write_bytes(gzip.decompress((OLD / f"{name}.format2.gz").read_bytes()))
+        (written,) = OLD.glob(f"{name}.format*.gz")
+        path.write_bytes(gzip.decompress(written.read_bytes()))
         return path
 
     return copied
@@ -50,7 +51,7 @@ def version(path):
     return read(path, "PRAGMA user_version")
 
 
-@pytest.mark.parametrize("name", ["levels", "plan"])
+@pytest.mark.parametrize("name", ["levels", "plan", "checkpoint"])
 def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
     path = old(name)
     content = path.read_bytes()
@@ -64,7 +65,7 @@ def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
     accountant = PrivacyAccountant.open(path, moved=True)
     before = accountant.spent()
     n_entries = len(accountant.entries())
-    assert version(path) == 3
+    assert version(path) == 4
     accountant.release(GNMax(sigma=400), VOTES[:1])
     again = PrivacyAccountant.open(path)
     entries = again.entries()
@@ -75,9 +76,17 @@ def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
         assert set(entries[1].charges) == {"generous", "strict/0", "strict/1"}
         assert all(again.spent()[level].amount > before[level].amount for level in before)
         assert "TakingTurns" in str(again.statement())
+    elif name == "checkpoint":
+        assert n_entries == 68  # the move is one
+        assert entries[63].checkpoint is not None
+        assert again.spent()["strict"].amount > before["strict"].amount > 0
     else:
         assert again.levels[0].order == math.inf
         assert again.spent().amount > before.amount > 0
+    # What newer versions add can be done in it.
+    reservation = again.reserve(GNMax(sigma=400), 2, n_columns=2)
+    again.release(GNMax(sigma=400), VOTES[:1], reservation=reservation)
+    again.settle(reservation)
     assert replay(again._ledger).keys() == {level.name for level in again.levels}
 
 
@@ -93,7 +102,7 @@ def test_a_ledger_of_the_format_before_in_its_place(old, monkeypatch):
         spend(accountant, epsilon=0.9)
     assert (path.read_bytes(), version(path)) == (content, 2)
     spend(accountant, epsilon=0.01)
-    assert version(path) == 3
+    assert version(path) == 4
     assert PrivacyAccountant.open(path).spent().amount == accountant.spent().amount
     assert len(accountant.entries()) == accountant._ledger.verify().n_entries == 2
 

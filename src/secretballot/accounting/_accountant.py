@@ -19,7 +19,6 @@ from secretballot.accounting._calibrate import (
     least_noise_in_mu2,
     least_noise_of_plan,
 )
-from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import check_note
 from secretballot.accounting._pricing import is_plan, pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe

@@ -11,8 +11,8 @@ from secretballot._numbers import check_integer
 from secretballot.accounting._gaussian_terms import GaussianTerms, Left
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.games import FINE, Fineness, Planned, least_plan_noise, plan_shares
 from secretballot.divergences import GAUSSIAN, Order
+from secretballot.games import FINE, Fineness, Planned, least_plan_noise, plan_shares
 from secretballot.ledger import Budget, LevelBudget, Totals, budget_levels
 
 M = TypeVar("M", bound=ReleaseMechanism)
@@ -145,7 +145,9 @@ def least_noise_in_mu2(
         return build(noise)
 
     least_noise(remembered, noisy_numbers)
-    return least_plan_noise(build, share, start=noises[-1], coarse=n_queries > 100, guess=0.82, slope=-2.0)
+    return least_plan_noise(
+        build, share, start=noises[-1], coarse=n_queries > 100, guess=0.82, slope=-2.0
+    )
 
 
 def _start(

@@ -43,7 +43,7 @@ def _prefix(base: float, cost: Any, most: Any, limit: float, n_rows: int) -> int
 
 @dataclass(frozen=True)
 class Gate:
-    """The limits of one level: `amount` at one order, or of mu^2, and `delta` for approximations."""
+    """The limits of a level: `amount` at one order, or of mu^2, and `delta` for approximations."""
 
     level: str
     order: Order

@@ -11,7 +11,6 @@ from secretballot._errors import BudgetExceededError
 from secretballot.accounting._gate import Gate, budget_gates, scope_gates
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import (
-    GAUSSIAN,
     Cost,
     Costs,
     RenyiCost,

@@ -74,7 +74,7 @@ class Reservation:
         if _laws(self.mechanism, self.n_columns) is None or _laws(mechanism, n_columns) is None:
             # Of mechanisms without a game nothing but their description is known.
             one, other = (to_json(describe(each), "") for each in (mechanism, self.mechanism))
-            if one != other or n_columns != self.n_columns:
+            if one != other or self.n_columns not in (None, n_columns):
                 yield "it is not the same mechanism"
             return
         paid_laws = _laws(self.mechanism, self.n_columns) or {}

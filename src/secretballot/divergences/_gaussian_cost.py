@@ -114,8 +114,10 @@ def gaussian_budget(epsilon: float, delta: float, approximation_delta: float) ->
 
 
 def _epsilon(mu: float, delta: float) -> float:
+    if mu == 0 and delta >= 0:
+        return 0.0
     if not delta > 0 or not np.isfinite(mu):
-        return 0.0 if mu == 0 and delta >= 0 else float("inf")
+        return float("inf")
     if float(gaussian_delta(mu, 0.0)) <= delta:
         return 0.0
     return bracket(lambda epsilon: float(gaussian_delta(mu, epsilon)) <= delta)[1]

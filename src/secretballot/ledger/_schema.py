@@ -38,8 +38,8 @@ CREATE TABLE charge (
     PRIMARY KEY (sequence, level, member)
 ) WITHOUT ROWID;
 """
-# Format 3: a curve is kept once, and charges hold its number. (In a table without row numbers one of 1,200
-# bytes would take a page of its own.)
+# Format 3: a curve is kept once, and charges hold its number. (In a table without row numbers one
+# of 1,200 bytes would take a page of its own.)
 _TOTAL_TABLES = """
 CREATE TABLE curve (
     number INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, value BLOB NOT NULL
