@@ -5,6 +5,7 @@ Mathematics only: nothing here knows a budget or a file.
 
 from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
 from secretballot.divergences._bit import gaussian_bound
+from secretballot.divergences._confident_max import SHORT, ConfidentMax, confident_outcomes
 from secretballot.divergences._conversion import best_order, gate_budget, renyi_budget
 from secretballot.divergences._cost import Cost, RenyiCost
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
@@ -15,7 +16,6 @@ from secretballot.divergences._groups import (
     EVERYONE,
     MEMBER_SEPARATOR,
     Costs,
-    RenyiCosts,
     check_groups,
     dearest,
     is_member,
@@ -30,6 +30,7 @@ from secretballot.divergences._law import (
     Move,
     NoisyBit,
     NoisyMax,
+    NoisyTop,
     Step,
     check_bound,
     realised_cost,
@@ -51,6 +52,7 @@ from secretballot.divergences._worst_max_search import three_outcomes
 __all__ = [
     "Bound",
     "Cost",
+    "ConfidentMax",
     "Costs",
     "EVERYONE",
     "Floats",
@@ -62,17 +64,19 @@ __all__ = [
     "Move",
     "NoisyBit",
     "NoisyMax",
+    "NoisyTop",
     "ORDERS",
     "Order",
     "Priced",
     "Profile",
     "Quadrature",
     "RenyiCost",
-    "RenyiCosts",
+    "SHORT",
     "Step",
     "best_order",
     "check_bound",
     "check_groups",
+    "confident_outcomes",
     "dearest",
     "dirichlet_delta",
     "dirichlet_renyi",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from secretballot.divergences._bit import exact_bit, gaussian_bound
-from secretballot.divergences._divergence import round_up
-from secretballot.divergences._envelope import largest_log_moment
+from secretballot.divergences._divergence import largest_log_moment, round_up
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._several_ballots import several_ballots

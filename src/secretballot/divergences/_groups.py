@@ -17,7 +17,6 @@ MEMBER_SEPARATOR = "/"
 
 #: What groups are charged, in one currency.
 Costs = Mapping[str, Cost]
-RenyiCosts = Mapping[str, RenyiCost]
 
 
 def split_group(group: str) -> tuple[str, str]:

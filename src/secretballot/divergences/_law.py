@@ -66,6 +66,15 @@ class NoisyBit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoisyTop(NoisyBit):
+    """Releases whether the largest count, with noise, reaches a threshold: its gap is the distance.
+
+    The counts are those of the `NoisyMax` that follows it, so that one ballot moves both. A plan on
+    known votes is priced accordingly; step by step it is charged as the noisy bit that it is.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoisyMax:
     """Releases which count is largest after N(0, sigma^2) on each; ballots of `weight` move.
 

@@ -10,11 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import Bound, Law, NoisyBit, NoisyMax, Step, check_bound
+from secretballot.divergences import (
+    Bound,
+    ConfidentMax,
+    Law,
+    NoisyMax,
+    NoisyTop,
+    Step,
+    check_bound,
+)
 from secretballot.mechanisms._base import Mechanism, paired
 
 #: How fine floats beside a count must be, in units of the noise on it.
 _FINE = 2.0**-20
+
+#: Up to this relative error counts of weighted ballots sum to `n_votes`.
+_ROUNDED = 1e-9
 
 #: Outcome of a row that was not answered.
 UNANSWERED = -1
@@ -116,7 +127,8 @@ class ConfidentGNMax(Mechanism):
     """Noisy plurality among the rows on which the teachers agree enough.
 
     A row is answered only if its largest count, plus noise of its own, reaches a threshold. Every
-    row that is begun pays for that bit; only answered rows pay for the vote.
+    row that is begun pays for that bit; only answered rows pay for the vote. Unless `n_votes` says
+    how many votes there are: then a row of two classes is charged as a whole.
 
     Parameters
     ----------
@@ -133,11 +145,23 @@ class ConfidentGNMax(Mechanism):
         where that differs.
     bound : {"exact", "papernot"}, default="exact"
         What is charged, as in `GNMax`.
+    n_votes : float, default=None
+        What every row's counts sum to: the number of ballots, or their weights' sum. It is public,
+        and rows that sum to something else are refused. Of two classes the larger then has half of
+        the votes at least, and a tied row, of which the winner reveals most, passes as rarely as
+        any: its outcome, answered or not, is charged as one of three. With three or more classes,
+        and for `bound="papernot"`, costs are as without it.
 
     Raises
     ------
     ValueError
         If a parameter is out of range.
+
+    Notes
+    -----
+    With two classes `n_votes` is worth giving wherever some rows don't pass. No row passes more
+    rarely than a tied one, for which the charge as a whole allows; charged by outcome, all that do
+    pass pay as if they had been tied.
 
     References
     ----------
@@ -160,6 +184,7 @@ class ConfidentGNMax(Mechanism):
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
+    n_votes: float | None = field(default=None)
 
     def __post_init__(self) -> None:
         check_number("sigma", self.sigma, above=0)
@@ -167,20 +192,34 @@ class ConfidentGNMax(Mechanism):
         check_number("threshold", self.threshold)
         check_number("weight", self.weight, above=0, per_level=True)
         check_integer("ballots", self.ballots, per_level=True)
-        paired(self.weight, self.ballots)
+        groups = paired(self.weight, self.ballots)
         check_bound(self.bound)
+        if self.n_votes is not None:
+            heaviest = max(weight for weight, _ in groups.values())
+            check_number("n_votes", self.n_votes, least=heaviest)
 
     @property
     def _vote(self) -> GNMax:
         return GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the threshold bit and, after it, GNMax's vote."""
+        """Return the threshold bit and, after it, GNMax's vote; or both as one."""
         vote = self._vote.laws(n_columns)
-        laws = {}
+        laws: dict[str, Law] = {}
         for group, (weight, ballots) in paired(self.weight, self.ballots).items():
+            if self.n_votes is not None and n_columns == 2 and self.bound == "exact":
+                whole = ConfidentMax(
+                    sigma=self.sigma,
+                    sigma_threshold=self.sigma_threshold,
+                    threshold=self.threshold,
+                    n_votes=self.n_votes,
+                    weight=weight,
+                    ballots=ballots,
+                )
+                laws[group] = (Step("row", whole),)
+                continue
             shift = weight * ballots  # the largest count moves by no more than its ballots
-            bit = NoisyBit(scale=self.sigma_threshold, shift=shift, bound=self.bound)
+            bit = NoisyTop(scale=self.sigma_threshold, shift=shift, bound=self.bound)
             follow = [replace(step, after="threshold") for step in vote[group]]
             laws[group] = (Step("threshold", bit), *follow)
         return laws
@@ -192,11 +231,22 @@ class ConfidentGNMax(Mechanism):
             sigma=float(self.sigma * factor),
             sigma_threshold=float(self.sigma_threshold * factor),
             threshold=float(self.threshold * factor),
+            n_votes=None if self.n_votes is None else float(self.n_votes * factor),
         )
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""
-        return _finer_than(min(self.sigma, self.sigma_threshold), super().check_counts(counts))
+        votes = _finer_than(min(self.sigma, self.sigma_threshold), super().check_counts(counts))
+        if self.n_votes is not None:
+            others = ~np.isclose(votes.sum(axis=1), self.n_votes, rtol=_ROUNDED, atol=0)
+            if others.any():
+                row = int(others.argmax())
+                raise ValueError(
+                    f"counts has {votes[row].sum():.6g} votes in row {row}, and n_votes="
+                    f"{self.n_votes!r}: all rows must have as many as that. Pass their number (with "
+                    "weights, the weights' sum), or leave n_votes out."
+                )
+        return votes
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each row's winner, -1 where the threshold was not reached; shape (n_rows,)."""
@@ -206,13 +256,15 @@ class ConfidentGNMax(Mechanism):
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Every row has a threshold bit, and the answered ones a vote."""
         return {
+            "row": np.ones(len(outcome)),
             "threshold": np.ones(len(outcome)),
             "vote": (outcome != UNANSWERED).astype(np.float64),
         }
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return the largest count's distance from the threshold, and the votes."""
-        return {"threshold": counts.max(axis=1) - self.threshold, "vote": counts}
+        top = counts.max(axis=1) - self.threshold
+        return {"row": counts, "threshold": top, "vote": counts}
 
 
 def _finer_than(sigma: float, votes: NDArray[np.float64]) -> NDArray[np.float64]:
