@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from secretballot.divergences import MOST_NODES, Floats, NoisyBit, NoisyMax, Quadrature
+from secretballot.divergences import (
+    MOST_NODES,
+    SHORT,
+    ConfidentMax,
+    Floats,
+    NoisyBit,
+    NoisyMax,
+    NoisyTop,
+    Quadrature,
+    confident_outcomes,
+)
 from secretballot.games._row import Node
 
 #: Log probability of what no plan is long enough for.
@@ -67,6 +79,12 @@ def known_choices(node: Node, state: Any) -> Choices | float:
     move = node.move
     if isinstance(move, NoisyBit):
         return bit_choices(float(state) / move.scale, move.shift / move.scale)
+    if isinstance(move, ConfidentMax):
+        votes = np.asarray(state, dtype=np.float64)
+        top, noise = float(votes.max()) - move.threshold, move.sigma_threshold
+        choices = _confident(votes, top, noise, move.sigma, move.weight, move.ballots)
+        assert choices is not None  # of two classes
+        return choices
     if not isinstance(move, NoisyMax):
         raise TypeError(f"{type(move).__name__} of step {node.name!r} has no game.")
     votes = np.asarray(state, dtype=np.float64)
@@ -87,13 +105,78 @@ def max_choices(scaled: Floats, ratio: float) -> Choices | None:
 
     None where the votes are too many standard deviations apart to be integrated on one grid.
     """
+    laws = _max_laws(scaled, ratio)
+    if laws is None:
+        return None
+    _, possible = _neighbours(scaled, ratio)
+    return Choices(laws[0], laws[1][possible])
+
+
+def confident_choices(node: Node, states: Mapping[str, Any]) -> Choices | None:
+    """Return what a neighbour can do to a threshold and the vote behind it, as one move.
+
+    The data are known, so that one ballot moves both in a way that is known too. None if this is no
+    threshold on the largest count with one vote behind it; and for several ballots among three or
+    more classes, and votes too far apart, which are bounded one step after the other.
+    """
+    if not isinstance(node.move, NoisyTop) or len(node.follow) != 1:
+        return None
+    (vote,) = node.follow
+    if not isinstance(vote.move, NoisyMax) or vote.times != 1 or vote.follow:
+        return None
+    votes = np.asarray(states[vote.name], dtype=np.float64)
+    move, top = vote.move, float(states[node.name])
+    return _confident(votes, top, node.move.scale, move.sigma, move.weight, move.ballots)
+
+
+def _confident(
+    votes: Floats, top: float, noise: float, sigma: float, weight: float, ballots: int
+) -> Choices | None:
+    n_classes = len(votes)
+    if n_classes == 1:
+        return Choices(np.zeros(1), np.zeros((0, 1)))
+    if n_classes > 2 and ballots > 1:
+        return None
+    others, possible = _neighbours(votes, weight, ballots)
+    if n_classes == 2:
+        here, there = _pair_laws(votes, sigma), _pair_laws(others, sigma)
+    else:
+        laws = _max_laws(votes / sigma, weight / sigma)
+        if laws is None:
+            return None
+        here, there = laws
+    tops = top + others.max(axis=-1) - votes.max()
+    return Choices(
+        confident_outcomes(top / noise, here), confident_outcomes(tops / noise, there)[possible]
+    )
+
+
+def _neighbours(votes: Floats, weight: float, ballots: int = 1) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the votes after moving 1, 2, ... ballots from one class to another, and which exist.
+
+    From class i to class j at position i * n_classes + j, of one ballot first. A neighbour needs
+    the ballots that it moves. Where no class has one of this weight all moves are possible.
+    """
+    n_classes = len(votes)
+    giver, taker = np.divmod(np.arange(n_classes**2), n_classes)
+    unit = np.eye(n_classes)
+    moved = weight * np.arange(1.0, ballots + 1)[:, None]
+    others = votes + moved[..., None] * (unit[taker] - unit[giver])
+    has = votes[giver] >= moved * (1 - SHORT)
+    possible = (has | ~has.any()) & (giver != taker)
+    return others.reshape(-1, n_classes), possible.ravel()
+
+
+def _pair_laws(votes: Floats, sigma: float) -> Floats:
+    gap = (votes[..., 0] - votes[..., 1]) / (np.sqrt(2) * sigma)
+    return np.stack([log_ndtr(gap), log_ndtr(-gap)], axis=-1)
+
+
+def _max_laws(scaled: Floats, ratio: float) -> tuple[Floats, Floats] | None:
+    """Return the law of the winner on votes of three or more classes, and of all neighbours."""
     votes = scaled[None]
     n_nodes = int(Quadrature.nodes(votes, ratio)[0])
     if n_nodes > MOST_NODES or ratio * n_nodes > 40 * MOST_NODES:
         return None
     quadrature = Quadrature(votes, ratio)
-    giver, taker = np.divmod(np.arange(len(scaled) ** 2), len(scaled))
-    # A neighbour needs a ballot to move. (Rounded votes may fall a hair short of the weight.)
-    has = scaled >= ratio * (1 - 1e-12)
-    possible = (has | ~has.any())[giver] & (giver != taker)
-    return Choices(quadrature.unchanged()[0], quadrature.moved()[0][possible])
+    return quadrature.unchanged()[0], quadrature.moved()[0]

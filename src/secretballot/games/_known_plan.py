@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from secretballot.divergences import Floats, Law, NoisyBit, NoisyMax
-from secretballot.games._choices import Choices, known_choices
+from secretballot.divergences import ConfidentMax, Floats, Law, NoisyBit, NoisyMax
+from secretballot.games._choices import Choices, confident_choices, known_choices
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, Padded, Stencil, ValueFunction, add_up
-from secretballot.games._row import GameMove, Node, nodes, play
+from secretballot.games._row import GameMove, Node, all_nodes, nodes, play
 
 #: Where most rows cost next to nothing, the grid has to be finer than where gaps are chosen.
 _LOSSES = 0.02
@@ -24,7 +24,10 @@ _RARE = 4.0
 
 @dataclass(frozen=True)
 class KnownMove:
-    """The best of a few laws. Smaller shifts are not among them: V is convex, so they are worse."""
+    """The best of a few laws.
+
+    Of a single bit's or maximum's smaller shifts are not among them: V is convex, so they are worse.
+    """
 
     stencils: tuple[tuple[Stencil, ...], ...]
 
@@ -57,6 +60,29 @@ class KnownMove:
         return value
 
 
+@dataclass(frozen=True)
+class _Row:
+    """The moves of one row, and what the neighbour can choose from in each."""
+
+    tree: tuple[Node, ...]
+    choices: Mapping[str, Choices | float]
+
+    @classmethod
+    def of(cls, tree: tuple[Node, ...], known: Mapping[str, Floats]) -> _Row:
+        """Return a row with these states; steps that one ballot moves together are one move."""
+        choices: dict[str, Choices | float] = {}
+
+        def merged(node: Node) -> Node:
+            whole = confident_choices(node, known)
+            if whole is not None:
+                choices[node.name] = whole
+                return replace(node, follow=())
+            choices[node.name] = known_choices(node, known[node.name])
+            return replace(node, follow=tuple(map(merged, node.follow)))
+
+        return cls(tuple(map(merged, tree)), choices)
+
+
 class KnownPlan:
     """A plan on known data, row by row.
 
@@ -68,28 +94,21 @@ class KnownPlan:
     """
 
     def __init__(self, law: Law, state: Mapping[str, Any]) -> None:
-        self._tree = nodes(law)
-        self._names: list[Node] = []
-        self._collect(self._tree)
-        n_rows = len(next(iter(state.values())))
-        cache: dict[tuple[str, bytes], Choices | float] = {}
+        tree = nodes(law)
+        every = tuple(all_nodes(tree))
+        self._widest = max(_ratio(node) for node, _ in every)
+        cache: dict[tuple[bytes, ...], _Row] = {}
 
-        def look_up(node: Node, row: int) -> Choices | float:
-            own = np.asarray(state[node.name][row], dtype=np.float64)
-            key = (node.name, own.tobytes())
+        def look_up(row: int) -> _Row:
+            known = {
+                node.name: np.asarray(state[node.name][row], dtype=np.float64) for node, _ in every
+            }
+            key = tuple(each.tobytes() for each in known.values())
             if key not in cache:
-                cache[key] = known_choices(node, own)
+                cache[key] = _Row.of(tree, known)
             return cache[key]
 
-        self._rows = [
-            {node.name: look_up(node, row) for node in self._names} for row in range(n_rows)
-        ]
-        self._widest = max(_ratio(node) for node in self._names)
-
-    def _collect(self, tree: Sequence[Node]) -> None:
-        for node in tree:
-            self._names.append(node)
-            self._collect(node.follow)
+        self._rows = [look_up(row) for row in range(len(next(iter(state.values()))))]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -113,25 +132,26 @@ class KnownPlan:
                 made[id(choices)] = KnownMove.of(choices, grid, to_data)
             return made[id(choices)]
 
-        def moves_of(row: Mapping[str, Choices | float]) -> Callable[[Node], GameMove | None]:
-            return lambda node: game_move(row[node.name])
+        def moves_of(row: _Row) -> Callable[[Node], GameMove | None]:
+            return lambda node: game_move(row.choices[node.name])
 
         variance, widest = 0.0, self._widest
         worth = grid.end(0.0, widest)
         for row in reversed(self._rows[:n_rows]):
-            variance += sum(
-                (one**2 if isinstance(one, float) else one.variance) for one in row.values()
-            )
+            of_row = row.choices.values()
+            variance += sum((one**2 if isinstance(one, float) else one.variance) for one in of_row)
             # Where teachers agree, the loss is a rare large one: a few of them, not a Gaussian.
-            for one in row.values():
+            for one in of_row:
                 if isinstance(one, Choices):
                     widest = max(widest, _RARE * one.rarest)
-            worth = play(self._tree, worth, grid.reach(variance, widest), moves_of(row))
+            worth = play(row.tree, worth, grid.reach(variance, widest), moves_of(row))
         return worth
 
 
 def _ratio(node: Node) -> float:
     move = node.move
+    if isinstance(move, ConfidentMax):
+        return max(move.vote_ratio, move.bit_ratio)
     if isinstance(move, NoisyBit):
         return move.shift / move.scale
     return float(np.sqrt(2)) * move.ratio if isinstance(move, NoisyMax) else 0.0

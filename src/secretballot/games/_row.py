@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -60,6 +60,14 @@ def nodes(law: Law) -> tuple[Node, ...]:
         return tuple(found)
 
     return after(None, 1)
+
+
+def all_nodes(tree: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
+    """Yield every node of a row, and how often it is made at most."""
+    for node in tree:
+        yield node, node.times
+        for inner, times in all_nodes(node.follow):
+            yield inner, times * node.times
 
 
 def play(

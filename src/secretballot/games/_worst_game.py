@@ -12,7 +12,7 @@ from secretballot.games._bit_move import bit_move
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, ValueFunction
 from secretballot.games._max_move import max_move
-from secretballot.games._row import GameMove, Node, nodes, play
+from secretballot.games._row import GameMove, Node, all_nodes, nodes, play
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,6 @@ def _widest(node: Node) -> tuple[float, float]:
     )
 
 
-def _all(tree: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
-    """Yield every node of a row, and how often it is made at most."""
-    for node in tree:
-        yield node, node.times
-        for inner, times in _all(node.follow):
-            yield inner, times * node.times
-
-
 def worst_game(
     law: Law, fineness: Fineness = FINE, n_answers: int | None = None
 ) -> Iterator[ValueFunction]:
@@ -92,7 +84,7 @@ def worst_game(
         With `n_answers`, of shape (n_answers, n_nodes).
     """
     tree = nodes(law)
-    sizes = [(*_widest(node), times) for node, times in _all(tree)]
+    sizes = [(*_widest(node), times) for node, times in all_nodes(tree)]
     widest = max((ratio for ratio, _, _ in sizes), default=0.0)
     variance = sum(each * times for _, each, times in sizes)
     if widest == 0:
