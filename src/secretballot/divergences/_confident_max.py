@@ -53,7 +53,8 @@ class ConfidentMax:
 
     The counts, to which noise N(0, `sigma`^2) is added, sum to `n_votes`; to the larger one noise
     N(0, `sigma_threshold`^2) is added before it is compared. A neighbour moves up to `ballots`
-    ballots of `weight`. The state is the counts, shape (n_rows, 2).
+    ballots of `weight`. With `alike` all ballots weigh that, so that only some gaps can occur. The
+    state is the counts, shape (n_rows, 2).
     """
 
     sigma: float
@@ -62,6 +63,7 @@ class ConfidentMax:
     n_votes: float
     weight: float
     ballots: int = 1
+    alike: bool = True
 
     @property
     def vote_ratio(self) -> float:

@@ -16,6 +16,7 @@ from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.games._grid import ValueFunction
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
+from secretballot.games._row import nodes
 from secretballot.games._worst_game import FINE, Fineness, worst_game
 
 
@@ -162,7 +163,7 @@ def price_plan(
         check_integer("n_answers", n_answers)
         if counts is not None:
             raise ValueError(f"n_answers={n_answers} is not priced on known counts; leave one out.")
-        if any(all(step.after is None for step in part.law) for part in parts.values()):
+        if not all(any(node.answers for node in nodes(part.law)) for part in parts.values()):
             raise ValueError(
                 f"n_answers={n_answers} needs a threshold that decides which rows are answered, "
                 "as ConfidentGNMax has."

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from secretballot.divergences import Floats, Law, Move
+from secretballot.divergences import ConfidentMax, Floats, Law, Move
 from secretballot.games._grid import Padded, ValueFunction
 
 
@@ -31,6 +31,11 @@ class Node:
     move: Move
     times: int
     follow: tuple[Node, ...]
+
+    @property
+    def answers(self) -> bool:
+        """Whether a positive outcome is an answer, which others don't get."""
+        return bool(self.follow) or isinstance(self.move, ConfidentMax)
 
 
 def nodes(law: Law) -> tuple[Node, ...]:
@@ -95,7 +100,7 @@ def play(
     """
     for node in reversed(tree):
         for _ in range(node.times):
-            positive = _one_answer_less(worth) if answers and node.follow else worth
+            positive = _one_answer_less(worth) if answers and node.answers else worth
             if node.follow:
                 positive = play(node.follow, positive, span, moves)
             move = moves(node)

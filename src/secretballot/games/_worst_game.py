@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from secretballot.divergences import Law, NoisyBit, NoisyMax
+from secretballot.divergences import ConfidentMax, Law, NoisyBit, NoisyMax
 from secretballot.games._bit_move import bit_move
+from secretballot.games._confident_move import confident_move, confident_variance
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, ValueFunction
 from secretballot.games._max_move import max_move
@@ -49,8 +50,24 @@ def _bit_ratio(move: object) -> float | None:
     return None
 
 
+def _priced(node: Node) -> Node:
+    """Return a threshold and its vote as two moves where their gaps are not finitely many."""
+    whole = node.move
+    if not isinstance(whole, ConfidentMax) or whole.alike:
+        return node
+    vote = NoisyMax(sigma=whole.sigma, weight=whole.weight, ballots=whole.ballots, n_classes=2)
+    bit = NoisyBit(scale=1.0, shift=whole.bit_ratio)
+    return replace(node, move=bit, follow=(Node("vote", vote, 1, ()),))
+
+
 def _widest(node: Node) -> tuple[float, float]:
-    """Return a move's shift in standard deviations, and at least the variance of its loss."""
+    """Return a move's shift in standard deviations, and at least the variance of its loss.
+
+    Behind a threshold the shift is that of a noisy bit which tells as much.
+    """
+    if isinstance(node.move, ConfidentMax):
+        variance = confident_variance(node.move)
+        return float(np.sqrt(np.pi / 2 * variance)), variance
     ratio = _bit_ratio(node.move)
     if ratio is not None:
         return ratio, 2 / np.pi * ratio**2
@@ -83,7 +100,7 @@ def worst_game(
         same wherever the loss is, and so the game from 0 to epsilon is the one from -epsilon to 0.
         With `n_answers`, of shape (n_answers, n_nodes).
     """
-    tree = nodes(law)
+    tree = tuple(map(_priced, nodes(law)))
     sizes = [(*_widest(node), times) for node, times in all_nodes(tree)]
     widest = max((ratio for ratio, _, _ in sizes), default=0.0)
     variance = sum(each * times for _, each, times in sizes)
@@ -110,6 +127,8 @@ def worst_game(
 
 
 def _worst_move(node: Node, grid: LossGrid, fineness: Fineness, zone: float) -> GameMove | None:
+    if isinstance(node.move, ConfidentMax):
+        return confident_move(node.move, grid, fineness.gaps, float(zone))
     ratio = _bit_ratio(node.move)
     if ratio is not None:
         return bit_move(ratio, grid, fineness.gaps, float(zone))

@@ -197,6 +197,7 @@ class ConfidentGNMax(Mechanism):
         if self.n_votes is not None:
             heaviest = max(weight for weight, _ in groups.values())
             check_number("n_votes", self.n_votes, least=heaviest)
+            self._check_ballots(np.array([[float(self.n_votes)]]), "n_votes is")
 
     @property
     def _vote(self) -> GNMax:
@@ -215,6 +216,7 @@ class ConfidentGNMax(Mechanism):
                     n_votes=self.n_votes,
                     weight=weight,
                     ballots=ballots,
+                    alike=not isinstance(self.weight, Mapping),
                 )
                 laws[group] = (Step("row", whole),)
                 continue
@@ -246,7 +248,20 @@ class ConfidentGNMax(Mechanism):
                     f"{self.n_votes!r}: all rows must have as many as that. Pass their number (with "
                     "weights, the weights' sum), or leave n_votes out."
                 )
+            self._check_ballots(votes, "counts holds")
         return votes
+
+    def _check_ballots(self, votes: NDArray[np.float64], what: str) -> None:
+        """Refuse votes that are not whole ballots, where all weigh the same."""
+        if isinstance(self.weight, Mapping):
+            return
+        parts = ~np.isclose(votes, np.round(votes / self.weight) * self.weight, rtol=_ROUNDED)
+        if parts.any():
+            raise ValueError(
+                f"{what} {votes[parts][0]:.6g}, which is no whole number of ballots of weight="
+                f"{self.weight:g}; with n_votes all votes are. Give weights per level if ballots "
+                "differ, or leave n_votes out."
+            )
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each row's winner, -1 where the threshold was not reached; shape (n_rows,)."""
