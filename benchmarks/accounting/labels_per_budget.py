@@ -16,6 +16,15 @@ exact                 exact cost of the outcome, on these votes
 game                  the longest plan whose price as a game fits, the worst over all votes
 game_data_dependent   the same, on these votes
 
+and, of two classes behind a threshold with the number of votes public (`n_votes`), so that a row is
+one outcome of three:
+
+whole_worst_case      exact cost of that outcome, the worst over all votes
+whole                 the same, on these votes
+game_whole            the longest plan of such rows, the worst over all votes
+
+On known votes a plan takes a row for one outcome of three in any case.
+
 A plan is fixed before anything is drawn, so the games take a vote for granted on every row that may
 pass; counted are those of its rows that do.
 The data-dependent ones are planning figures: the epsilon they compare with is itself sensitive.
@@ -26,6 +35,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 import numpy as np
 from adult_votes import adult_votes
@@ -35,7 +45,7 @@ from secretballot.accounting import RenyiCost, plan_rows
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax
 
-ON_VOTES = ("exact", "game_data_dependent")
+ON_VOTES = ("exact", "game_data_dependent", "whole")
 PUBLISHED = {"conversion": "mironov", "orders": range(2, 51)}
 
 
@@ -78,7 +88,7 @@ def labels_per_budget(
         return int(answered[:n_rows].sum())
 
     gaussian, papernot = cost("papernot"), cost("papernot", votes)
-    return {
+    found = {
         "gaussian_published": count(gaussian, **PUBLISHED),
         "gaussian": count(gaussian),
         "papernot_published": count(papernot, **PUBLISHED),
@@ -88,6 +98,15 @@ def labels_per_budget(
         "game": planned(n_columns=n_classes),
         "game_data_dependent": planned(counts=votes),
     }
+    n_votes = votes[0].sum()
+    if threshold is not None and n_classes == 2 and np.all(votes.sum(axis=1) == n_votes):
+        mechanisms["exact"] = replace(mechanisms["exact"], n_votes=int(n_votes))
+        found |= {
+            "whole_worst_case": count(cost("exact")),
+            "whole": count(cost("exact", votes)),
+            "game_whole": planned(n_columns=n_classes),
+        }
+    return found
 
 
 def main() -> None:

@@ -10,7 +10,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from secretballot._errors import BudgetExceededError, warn
-from secretballot.divergences import GAUSSIAN, NoisyBit, NoisyMax, level_cost, max_log_probabilities
+from secretballot.divergences import (
+    GAUSSIAN,
+    ConfidentMax,
+    NoisyBit,
+    NoisyMax,
+    level_cost,
+    max_log_probabilities,
+)
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
 from secretballot.mechanisms import Mechanism
@@ -134,7 +141,9 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
     law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
     answered = np.ones(len(counts))
     for step in law:
-        if isinstance(step.move, NoisyMax):
+        if isinstance(step.move, ConfidentMax):
+            answered *= np.exp(step.move.outcomes(np.diff(-state[step.name])[:, 0])[:, 1])
+        elif isinstance(step.move, NoisyMax):
             answered *= np.exp(max_log_probabilities(state[step.name], step.move.sigma)[:, 0])
         elif isinstance(step.move, NoisyBit) and step.times == 1:
             answered *= ndtr(state[step.name] / step.move.scale)

@@ -84,9 +84,7 @@ def confident_move(
     log_p, log_q, far = _laws(move)
     return ConfidentMove(
         tuple(
-            tuple(
-                grid.stencil(float(loss), float(p)) for loss, p in zip(losses, ps, strict=True)
-            )
+            tuple(grid.stencil(float(loss), float(p)) for loss, p in zip(losses, ps, strict=True))
             for losses, ps in zip(log_p - log_q, np.exp(log_p), strict=True)
         ),
         bit_move(move.bit_ratio, grid, spacing, zone) if far else None,

@@ -26,7 +26,7 @@ _RARE = 4.0
 class KnownMove:
     """The best of a few laws.
 
-    Of a single bit's or maximum's smaller shifts are not among them: V is convex, so they are worse.
+    Smaller shifts of a bit or a maximum are not among them: V is convex, so they are worse.
     """
 
     stencils: tuple[tuple[Stencil, ...], ...]

@@ -245,8 +245,8 @@ class ConfidentGNMax(Mechanism):
                 row = int(others.argmax())
                 raise ValueError(
                     f"counts has {votes[row].sum():.6g} votes in row {row}, and n_votes="
-                    f"{self.n_votes!r}: all rows must have as many as that. Pass their number (with "
-                    "weights, the weights' sum), or leave n_votes out."
+                    f"{self.n_votes!r}: all rows must have as many. Pass their number (the sum of "
+                    "weights, if there are any), or leave n_votes out."
                 )
             self._check_ballots(votes, "counts holds")
         return votes

@@ -1,0 +1,263 @@
+"""A threshold and the vote behind it as one move, against every neighbour and every gap."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.games._references import best_move, end
+
+from secretballot.divergences._confident_max import ConfidentMax, confident_outcomes
+from secretballot.divergences._exact_max import max_log_probabilities
+from secretballot.divergences._law import NoisyBit, NoisyMax, NoisyTop, Step
+from secretballot.games import _choices, _confident_move
+from secretballot.games._choices import Choices
+from secretballot.games._known_plan import KnownPlan
+from secretballot.games._plan_price import PlanPrice
+from secretballot.games._price import _price
+from secretballot.games._worst_game import FINE
+
+SIGMA, NOISE, THRESHOLD = 2.0, 3.0, 7.0
+
+
+def steps(ballots=1, bit=NoisyTop, n_classes=2):
+    """Return a threshold on the largest count, and the vote; as two moves if it is any bit."""
+    vote = NoisyMax(sigma=SIGMA, weight=1.0, ballots=ballots, n_classes=n_classes)
+    return (
+        Step("threshold", bit(scale=NOISE, shift=float(ballots))),
+        Step("vote", vote, after="threshold"),
+    )
+
+
+def known(law, votes):
+    votes = np.array(votes, dtype=float)
+    return KnownPlan(law, {"threshold": votes.max(axis=1) - THRESHOLD, "vote": votes})
+
+
+def outcomes(votes):
+    votes = np.atleast_2d(np.asarray(votes, dtype=float))
+    top = (votes.max(axis=1) - THRESHOLD) / NOISE
+    return np.exp(confident_outcomes(top, max_log_probabilities(votes, SIGMA)))
+
+
+def neighbours(row, ballots):
+    """All votes with up to so many ballots moved from one class to another."""
+    found = []
+    for giver, taker in np.ndindex(len(row), len(row)):
+        for k in range(1, ballots + 1):
+            if giver != taker and row[giver] >= k:
+                found.append(list(row))
+                found[-1][giver] -= k
+                found[-1][taker] += k
+    return found
+
+
+def enumerate_known(rows, ballots, epsilon, to_data):
+    worth = lambda u: end(u, epsilon)  # noqa: E731
+    for row in reversed(rows):
+        there = outcomes(neighbours(row, ballots))
+        here = np.broadcast_to(outcomes(row), there.shape)
+        worth = best_move((there, here) if to_data else (here, there), worth)
+    return float(worth(1.0))
+
+
+ROWS = [[6, 5], [9, 2], [11, 0], [4, 7]]
+KNOWN = [
+    (ROWS, 1),
+    (ROWS, 2),
+    ([[5, 4, 2], [11, 0, 0], [3, 3, 5]], 1),
+    ([[4, 4, 2, 1], [6, 5, 0, 0]], 1),
+]
+
+
+@pytest.mark.parametrize(("rows", "ballots"), KNOWN)
+def test_known_votes_against_every_neighbour(rows, ballots):
+    n_classes = len(rows[0])
+    plan = known(steps(ballots, n_classes=n_classes), rows)
+    apart = known(steps(ballots, NoisyBit, n_classes), rows)
+    for epsilon in (-0.5, 0.1, 0.6):
+        for worth, two, to_data in zip(
+            plan.value_functions(len(rows)),
+            apart.value_functions(len(rows)),
+            (False, True),
+            strict=True,
+        ):
+            least = enumerate_known(rows, ballots, epsilon, to_data)
+            claimed = PlanPrice((worth,)).delta(epsilon)
+            assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-4
+            assert claimed <= PlanPrice((two,)).delta(epsilon)
+
+
+def test_the_law_with_the_votes_number_is_the_same_on_known_votes():
+    whole = ConfidentMax(
+        sigma=SIGMA, sigma_threshold=NOISE, threshold=THRESHOLD, n_votes=11.0, weight=1.0
+    )
+    votes = np.array(ROWS, dtype=float)
+    prices = [
+        PlanPrice(plan.value_functions(len(ROWS))).delta(0.3)
+        for plan in (known(steps(), ROWS), KnownPlan((Step("row", whole),), {"row": votes}))
+    ]
+    assert prices[0] == pytest.approx(prices[1], rel=1e-3)
+
+
+def test_what_is_not_one_move_stays_two():
+    # Several ballots among three classes; votes that are too far apart; and a single class, in
+    # which a replaced ballot changes nothing.
+    rows = [[5, 4, 2], [8, 2, 1]]
+    for law, plain, votes in (
+        (steps(2, n_classes=3), steps(2, NoisyBit, 3), rows),
+        (steps(n_classes=3), steps(1, NoisyBit, 3), [[1e5, 10, 5]]),
+    ):
+        one, two = (
+            PlanPrice(known(each, votes).value_functions(len(votes))).delta(0.3)
+            for each in (law, plain)
+        )
+        assert one == two
+    alone = known(steps(n_classes=1), [[9.0], [7.0]])
+    assert PlanPrice(alone.value_functions(2)).delta(0.0) == 0.0
+
+
+def planted_half(monkeypatch):
+    found = _choices._neighbours
+
+    def half(votes, weight, ballots=1):
+        others, possible = found(votes, weight, ballots)
+        return (others + votes) / 2, possible
+
+    monkeypatch.setattr(_choices, "_neighbours", half)
+
+
+def planted_one_way(monkeypatch):
+    found = _choices._neighbours
+
+    def one_way(votes, weight, ballots=1):
+        others, possible = found(votes, weight, ballots)
+        return others, possible & (others.max(axis=1) >= votes.max())
+
+    monkeypatch.setattr(_choices, "_neighbours", one_way)
+
+
+def planted_product(monkeypatch):
+    # As if the neighbour's ballot moved the vote, and not the largest count.
+    monkeypatch.setattr(
+        _choices,
+        "confident_outcomes",
+        lambda top, win: confident_outcomes(np.full_like(top, np.ravel(top)[0]), win),
+    )
+
+
+def planted_one_direction(monkeypatch):
+    losses = Choices.losses
+    monkeypatch.setattr(Choices, "losses", lambda self, to_data: losses(self, False))
+
+
+@pytest.mark.parametrize(
+    "planted", [planted_half, planted_one_way, planted_product, planted_one_direction]
+)
+def test_planted_errors_on_known_votes(monkeypatch, planted):
+    rows, epsilon = [[9, 2], [11, 0], [8, 3]], 0.4
+
+    def claimed():
+        return PlanPrice(known(steps(), rows).value_functions(3)).delta(epsilon)
+
+    least = max(enumerate_known(rows, 1, epsilon, to_data) for to_data in (False, True))
+    assert claimed() >= least
+    planted(monkeypatch)
+    assert claimed() < least
+
+
+WHOLE = ConfidentMax(
+    sigma=SIGMA, sigma_threshold=NOISE, threshold=THRESHOLD, n_votes=11.0, weight=1.0
+)
+MOVES = [
+    WHOLE,
+    replace(WHOLE, ballots=2),
+    replace(WHOLE, n_votes=12.0, weight=2.0, sigma=5.0),
+    replace(WHOLE, sigma_threshold=0.8, threshold=9.0),
+]
+
+
+def all_pairs(move):
+    """Laws of all votes and all their neighbours: not answered, first class, second class."""
+    first = np.arange(0.0, move.n_votes + 1, move.weight)
+    shifts = move.weight * np.arange(-move.ballots, move.ballots + 1)
+    pairs = np.array([(n, n + k) for n in first for k in shifts if 0 <= n + k <= move.n_votes])
+    return tuple(np.exp(move.outcomes(2 * pairs[:, k] - move.n_votes)) for k in (0, 1))
+
+
+def enumerate_worst(move, n_rows, epsilon, n_answers=None):
+    """Delta of the adversary who chooses any votes and any neighbour in each row."""
+    left = n_rows if n_answers is None else n_answers
+    over, laws = (lambda u: end(u, epsilon)), all_pairs(move)
+    worths = [over] * (left + 1)
+    for _ in range(n_rows):
+        worths = [over] + [best_move(laws, worths[k], worths[k - 1]) for k in range(1, left + 1)]
+    return float(worths[left](1.0))
+
+
+def law(move):
+    return (Step("row", move),)
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+def test_worst_case_against_every_adversary(move, n_rows):
+    apart = (
+        Step("threshold", NoisyBit(scale=1.0, shift=move.bit_ratio)),
+        Step("vote", NoisyBit(scale=1.0, shift=move.vote_ratio), after="threshold"),
+    )
+    for epsilon in (-0.4, 0.2, 0.9):
+        least = enumerate_worst(move, n_rows, epsilon)
+        claimed = _price(law(move), n_rows, FINE, None).delta(epsilon)
+        assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-4
+        assert claimed <= _price(apart, n_rows, FINE, None).delta(epsilon)
+        # A row's three outcomes lead to the same; an answer uses one of so many up.
+        if n_rows > 1:
+            least = enumerate_worst(move, n_rows, epsilon, 1)
+            claimed = _price(law(move), n_rows, FINE, 1).delta(epsilon)
+            assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-3
+
+
+@pytest.mark.parametrize("planted", ["half", "one way", "fixed top"])
+def test_planted_errors_in_the_worst_case(monkeypatch, planted):
+    move = replace(WHOLE, sigma_threshold=1.0, threshold=9.0)
+    least = enumerate_worst(move, 2, 0.3)
+    assert _price.__wrapped__(law(move), 2, FINE, None).delta(0.3) >= least
+    _confident_move.confident_move.cache_clear()
+    laws = _confident_move._laws
+
+    def wrong(move):
+        if planted == "half":
+            return laws(replace(move, sigma=2 * move.sigma, sigma_threshold=2 * NOISE))
+        log_p, log_q, far = laws(move)
+        if planted == "one way":
+            kept = log_q[:, 0] > log_p[:, 0]
+            return log_p[kept], log_q[kept], far
+        passes = np.logaddexp(log_q[:, 1:2], log_q[:, 2:])
+        there = np.log(-np.expm1(log_p[:, :1]))
+        return log_p, np.hstack([log_p[:, :1], log_q[:, 1:] - passes + there]), far
+
+    monkeypatch.setattr(_confident_move, "_laws", wrong)
+    assert _price.__wrapped__(law(move), 2, FINE, None).delta(0.3) < least
+    _confident_move.confident_move.cache_clear()
+
+
+def test_far_gaps_are_their_thresholds(monkeypatch):
+    # Beyond 8.5 standard deviations of the vote only the threshold is left, at any gap.
+    move = replace(WHOLE, n_votes=60.0, sigma=1.5, threshold=50.0)
+    assert _confident_move._laws(move)[2]
+    nearer = _price(law(move), 3, FINE, None)
+    monkeypatch.setattr(_confident_move, "_FURTHEST", 1e9)
+    _confident_move._laws.cache_clear()
+    _confident_move.confident_move.cache_clear()
+    every = _price.__wrapped__(law(move), 3, FINE, None)
+    _confident_move._laws.cache_clear()
+    _confident_move.confident_move.cache_clear()
+    for epsilon in (0.1, 0.8):
+        assert every.delta(epsilon) * 0.999 <= nearer.delta(epsilon) <= every.delta(epsilon) * 1.02
+
+
+def test_ballots_of_different_weights_leave_two_moves():
+    move = replace(WHOLE, alike=False)
+    assert _price(law(move), 3, FINE, None).delta(0.3) == pytest.approx(
+        _price(steps(), 3, FINE, None).delta(0.3), rel=1e-9
+    )

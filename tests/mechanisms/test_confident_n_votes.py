@@ -1,0 +1,95 @@
+"""Confident GNMax where the number of votes is public: a row of two classes is one outcome."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from secretballot import PrivacyAccountant
+from secretballot.accounting import ORDERS, plan_rows, price_plan
+from secretballot.divergences._groups import EVERYONE
+from secretballot.mechanisms import UNANSWERED, ConfidentGNMax
+
+FINITE = ORDERS[:-1]
+ADULT = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300)
+SMALL = ConfidentGNMax(sigma=3.0, sigma_threshold=4.0, threshold=8.0)
+OUTCOMES = np.array([UNANSWERED, 0, 1])
+
+
+def test_every_outcome_pays_the_same_and_less_than_its_steps():
+    whole, steps = replace(SMALL, n_votes=11), SMALL
+    votes = np.tile([7.0, 4.0], (3, 1))
+    for known in ((), (votes,)):
+        one = whole.cost(OUTCOMES, *known, n_columns=2)[EVERYONE].curve[:, :-1]
+        two = steps.cost(OUTCOMES, *known, n_columns=2)[EVERYONE].curve[:, :-1]
+        assert np.all(one == one[0])
+        assert np.all(one[1] <= two[1] * (1 + 1e-9))  # an answered row
+    most = whole.max_cost(2)[EVERYONE].curve
+    assert np.all(most <= whole.max_cost()[EVERYONE].curve)
+    assert np.all(most <= steps.max_cost(2)[EVERYONE].curve)
+    np.testing.assert_array_equal(whole.cost(OUTCOMES, n_columns=2)[EVERYONE].curve[0], most)
+
+
+def test_steps_are_still_charged_by_outcome():
+    # Without n_votes; and with it for three classes and published bounds.
+    votes = np.tile([6.0, 4.0, 1.0], (3, 1))
+    for plain, columns, known in (
+        (SMALL, 3, (votes,)),
+        (SMALL, 3, ()),
+        (SMALL, None, ()),
+        (replace(SMALL, bound="papernot"), 2, ()),
+    ):
+        given = replace(plain, n_votes=11)
+        costs = [
+            each.cost(OUTCOMES, *known, n_columns=columns)[EVERYONE] for each in (plain, given)
+        ]
+        np.testing.assert_array_equal(costs[0].curve, costs[1].curve)
+        assert costs[0].curve[0, 40] < costs[0].curve[1, 40]
+
+
+def test_labels_for_log_two():
+    # One of some five tied rows passes, and none more rarely.
+    epsilon, whole = np.log(2), replace(ADULT, n_votes=250)
+    row = whole.max_cost(2)[EVERYONE]
+    assert (row * 161).epsilon(1e-5) <= epsilon < (row * 162).epsilon(1e-5)
+    assert (ADULT.max_cost(2)[EVERYONE] * 50).epsilon(1e-5) > epsilon
+    assert plan_rows(whole, 250, epsilon, 1e-5, n_columns=2) == 195
+    assert plan_rows(ADULT, 250, epsilon, 1e-5, n_columns=2) < 50
+
+
+def test_answers_can_be_counted():
+    whole = replace(ADULT, n_votes=250)
+    few, all_ = (price_plan(whole, 40, n_columns=2, n_answers=k).delta(0.2) for k in (5, 40))
+    assert few < all_
+    assert all_ == pytest.approx(price_plan(whole, 40, n_columns=2).delta(0.2), rel=0.02)
+
+
+def test_rows_have_to_sum_to_it():
+    whole = replace(SMALL, n_votes=11)
+    with pytest.raises(ValueError, match=r"counts has 10 votes in row 1, and n_votes=11"):
+        whole.check_counts([[7, 4], [6, 4]])
+    with pytest.raises(ValueError, match="counts holds 6.5, which is no whole number of ballots"):
+        whole.check_counts([[6.5, 4.5]])
+    accountant = PrivacyAccountant(epsilon=50, delta=1e-5)
+    with pytest.raises(ValueError, match="n_votes=11"):
+        accountant.release(whole, [[7, 5]])
+    assert accountant.release(whole, [[7, 4], [2, 9]]).shape == (2,)
+    assert whole.describe()["n_votes"] == 11
+    # Weighted ballots sum up to rounding errors.
+    levels = ConfidentGNMax(
+        sigma=3, sigma_threshold=4, threshold=8, weight={"a": 0.7, "b": 1.3}, n_votes=11
+    )
+    assert levels.check_counts([[0.1 + 0.2 + 6.7, 4.0]]).shape == (1, 2)
+    assert levels.scaled(2).n_votes == 22
+
+
+@pytest.mark.parametrize("n_votes", [0, 0.5, -3, np.inf, "many"])
+def test_what_is_no_number_of_votes(n_votes):
+    with pytest.raises(ValueError, match="n_votes"):
+        replace(SMALL, n_votes=n_votes)
+
+
+def test_no_part_of_a_ballot():
+    with pytest.raises(ValueError, match="n_votes is 11, which is no whole number of ballots"):
+        replace(SMALL, n_votes=11, weight=2.0)
+    assert replace(SMALL, n_votes=12, weight=2.0).check_counts([[8, 4]]).shape == (1, 2)
