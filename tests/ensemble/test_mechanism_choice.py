@@ -147,6 +147,8 @@ def test_what_a_unanimous_vote_survives():
     threshold = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7)
     both = ndtr(3 / 5) * survival(GNMax(sigma=8), votes, 2, 3)
     assert survival(threshold, votes, 2, 3) == pytest.approx(both)
+    counted = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7, n_votes=10)
+    assert survival(counted, votes, 2, 3) == pytest.approx(both)
     # All ten on one of five classes: it wins where its noise and ten beat four other noises.
     noise = np.random.default_rng(0).normal(size=(200_000, 5), scale=8)
     seen = (noise[:, 0] + 10 > noise[:, 1:].max(axis=1)).mean()

@@ -11,7 +11,7 @@ from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax
 
 FINITE = ORDERS[:-1]
-ADULT = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300)
+QUARTER = ConfidentGNMax(sigma=20, sigma_threshold=100, threshold=150)
 SMALL = ConfidentGNMax(sigma=3.0, sigma_threshold=4.0, threshold=8.0)
 OUTCOMES = np.array([UNANSWERED, 0, 1])
 
@@ -47,21 +47,20 @@ def test_steps_are_still_charged_by_outcome():
         assert costs[0].curve[0, 40] < costs[0].curve[1, 40]
 
 
-def test_labels_for_log_two():
-    # One of some five tied rows passes, and none more rarely.
-    epsilon, whole = np.log(2), replace(ADULT, n_votes=250)
+def test_rows_for_log_two():
+    # One of some five tied rows passes, and none more rarely: four times as many rows.
+    epsilon, whole = np.log(2), replace(QUARTER, n_votes=125)
     row = whole.max_cost(2)[EVERYONE]
-    assert (row * 161).epsilon(1e-5) <= epsilon < (row * 162).epsilon(1e-5)
-    assert (ADULT.max_cost(2)[EVERYONE] * 50).epsilon(1e-5) > epsilon
-    assert plan_rows(whole, 250, epsilon, 1e-5, n_columns=2) == 195
-    assert plan_rows(ADULT, 250, epsilon, 1e-5, n_columns=2) < 50
+    assert (row * 35).epsilon(1e-5) <= epsilon < (row * 36).epsilon(1e-5)
+    assert plan_rows(whole, 60, epsilon, 1e-5, n_columns=2) == 42
+    assert plan_rows(QUARTER, 60, epsilon, 1e-5, n_columns=2) == 10
 
 
 def test_answers_can_be_counted():
-    whole = replace(ADULT, n_votes=250)
-    few, all_ = (price_plan(whole, 40, n_columns=2, n_answers=k).delta(0.2) for k in (5, 40))
-    assert few < all_
-    assert all_ == pytest.approx(price_plan(whole, 40, n_columns=2).delta(0.2), rel=0.02)
+    whole = replace(SMALL, n_votes=11)
+    few, every = (price_plan(whole, 10, n_columns=2, n_answers=k).delta(0.8) for k in (2, 10))
+    assert 0 < few < 0.6 * every
+    assert every == pytest.approx(price_plan(whole, 10, n_columns=2).delta(0.8), rel=1e-6)
 
 
 def test_rows_have_to_sum_to_it():
