@@ -107,7 +107,7 @@ def test_a_ledger_of_a_later_format(path):
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
-    monkeypatch.setattr("secretballot.ledger._header.SCHEMA", "CREATE TABLE broken;\n")
+    monkeypatch.setattr("secretballot.ledger._header.schema", lambda: "CREATE TABLE broken;\n")
     with pytest.raises(LedgerError, match="can't be used"):
         basic_budget(path)
     assert list(path.parent.iterdir()) == []

@@ -80,6 +80,7 @@ def test_entries_have_no_field_for_answers(tmp_path):
         *("sequence", "time", "previous", "digest", "checkpoint"),  # its place
         *("mechanism", "n_rows", "seeded", "note"),  # what was released
         *("scope_id", "scope_epsilon", "charges"),  # at what cost
+        "reservation",  # out of what was paid for before, and how many rows that leaves
     }
     assert set(entry["charges"][0]) == {"group", "delta", "curve"}
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.divergences import GaussianCost, Law, NoisyBit, NoisyMax
+from secretballot.divergences import ConfidentMax, GaussianCost, Law, NoisyBit, NoisyMax
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part, Planned, plan_parts
 from secretballot.games._worst_game import FINE, Fineness
@@ -110,13 +110,15 @@ def answers_of(law: Law) -> Law:
 
 def has_game(law: Law) -> bool:
     """Whether a plan of such rows has a price."""
-    return all(isinstance(step.move, NoisyBit | NoisyMax) for step in law)
+    return all(isinstance(step.move, NoisyBit | NoisyMax | ConfidentMax) for step in law)
 
 
 def _ratio(move: Any) -> float:
     """Return how far a move's noisy numbers shift, in standard deviations."""
     if isinstance(move, NoisyBit):
         return move.shift / move.scale
+    if isinstance(move, ConfidentMax):
+        return float(np.hypot(move.vote_ratio, move.bit_ratio))
     assert isinstance(move, NoisyMax)
     return 0.0 if move.n_classes == 1 else float(np.sqrt(2)) * move.ratio
 

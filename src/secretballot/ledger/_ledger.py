@@ -203,7 +203,6 @@ class Ledger:
                 load_scope(opened, after, entry.scope_id)
                 after = after.after(entry)
                 steps.append((entry, after))
-            after.forget()
             return steps
 
         return self._ask(read)
@@ -289,6 +288,9 @@ class Walk:
             for entry, totals in self._ledger.next_steps(self.totals, self._last):
                 self.totals = totals
                 yield entry
+            # Not before: what the last entry's scope has spent is asked for too.
+            self.totals = self.totals.snapshot()
+            self.totals.forget()
 
 
 def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
