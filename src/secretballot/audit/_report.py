@@ -49,8 +49,8 @@ class PairAudit:
             found.append(f"outcomes prove epsilon >= {self.lower_bound:.4g}")
         if self.exact is not None and not self.exact <= self.claim * _ROUNDING:
             found.append(f"the exact epsilon is {self.exact:.4g}")
-        if self.amount_share is not None and not self.amount_share <= _ROUNDING:
-            found.append(f"a Renyi divergence is {self.amount_share:.4g} times what is claimed")
+        if self.renyi_share is not None and not self.renyi_share <= _ROUNDING:
+            found.append(f"a Renyi divergence is {self.renyi_share:.4g} times what is claimed")
         return found
 
 

@@ -46,7 +46,7 @@ def run_fit(
         labelling.open(ensemble, silent=X_public is None)
     if data.X_public is not None:
         # Before any training: an empty budget, or a useless student, should not cost hours.
-        mechanism = labelling.mechanism_for(ensemble, _num_samples(data.X_public))
+        mechanism = labelling.mechanism_for(ensemble, _num_samples(data.X_public), in_fit=True)
         if ensemble.student is not None:
             try_student(ensemble.student, data.X_public, data.classes, ensemble.unanswered)
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
@@ -99,7 +99,7 @@ def _label(
     labelling = ensemble._labelling
     ensemble.mechanism_ = mechanism
     with progress.task("label public rows") as task:
-        ensemble.pool_labels_ = labelling.answer(ensemble.accountant, mechanism, votes)
+        ensemble.pool_labels_ = labelling.answer(ensemble, mechanism, votes, in_fit=True)
         n_rows = len(ensemble.pool_labels_.answered)
         ensemble.n_answered_ = int(ensemble.pool_labels_.answered.sum())
         task.counts = {"n_done": ensemble.n_answered_, "n_total": n_rows}

@@ -8,10 +8,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from secretballot._errors import warn
+from secretballot.accounting import Reservation
 from secretballot.ensemble._cautions import warn_settings
 from secretballot.ensemble._fit_data import FitData
 from secretballot.ensemble._labels import PrivateLabels, private_labels, warn_classes_learned
-from secretballot.ensemble._mechanism_choice import check_charges, check_noise, warn_noise
+from secretballot.ensemble._mechanism_choice import (
+    check_charges,
+    check_noise,
+    warn_noise,
+    with_public_votes,
+)
 from secretballot.ensemble._parts import check_unit
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._rows import warn_categories_learned
@@ -35,6 +41,10 @@ class Labelling:
         Releases so far, and the rows begun in them.
     told : bool
         Whether what weakens the guarantee was warned of.
+    reservation : Reservation or None
+        The rows that this fit paid for beforehand.
+    base : mechanism or None
+        What they were reserved with, as it would be for equal ballots on the first row.
     """
 
     classes: NDArray[Any]
@@ -49,6 +59,8 @@ class Labelling:
     n_releases: int = 0
     n_begun: int = 0
     told: bool = False
+    reservation: Reservation | None = None
+    base: Any = None
 
     @classmethod
     def of(cls, data: FitData, random_state: Any) -> Labelling:
@@ -95,18 +107,27 @@ class Labelling:
             if self.categories_learned:
                 warn_categories_learned(self.categories_learned)
 
-    def mechanism_for(self, ensemble: Any, n_queries: int) -> Any:
-        """Return the mechanism as the plan needs it; calibrated to the pool if none was given."""
+    def mechanism_for(self, ensemble: Any, n_queries: int, *, in_fit: bool = False) -> Any:
+        """Return the mechanism as the plan needs it.
 
+        If none was given: what rows were reserved with, or calibrated to what has to be paid for.
+        """
         n_columns, given = len(self.classes), ensemble.mechanism
+        shared = isinstance(ensemble.reservation, Reservation)
+        if given is None and (shared or self.reservation is not None):
+            given = ensemble.reservation.mechanism if shared else self.base
+        public = not shared and ensemble.accountant.accounting == "worst_case"
 
         def planned(mechanism: Any) -> Any:
-            return self.plan.individualize(mechanism, n_columns, self.n_begun)
+            planned = self.plan.individualize(mechanism, n_columns, self.n_begun)
+            return with_public_votes(planned, self.plan, n_columns) if public else planned
 
         if given is not None:
             check_charges(given, ensemble.accountant.levels, n_columns, n_queries)
             warn_noise(planned(given), self.plan, n_columns, n_queries)
+            self.base = given
             return planned(given)
+        n_queries = self._n_to_pay(ensemble, n_queries, in_fit)
         noises = []
 
         def made(sigma: float) -> Any:
@@ -117,7 +138,31 @@ class Labelling:
             made, n_queries=n_queries, n_columns=n_columns, scope=self.scope
         )
         check_noise(made, noises[-1], self.plan, n_columns, n_queries)
+        self.base = GNMax(sigma=noises[-1])
         return mechanism
+
+    def _n_to_pay(self, ensemble: Any, n_queries: int, in_fit: bool) -> int:
+        """Return how many rows are paid for together, those of this call among them."""
+        later = ensemble.reservation
+        if later is None or isinstance(later, Reservation):
+            return n_queries
+        return int(n_queries + later if in_fit else max(n_queries, later))
+
+    def _reserved(
+        self, ensemble: Any, mechanism: Any, n_queries: int, in_fit: bool
+    ) -> Reservation | None:
+        """Return what the rows are drawn from, paid for now if it is this fit's own."""
+        if ensemble.reservation is None or isinstance(ensemble.reservation, Reservation):
+            return ensemble.reservation
+        if self.reservation is None:
+            self.reservation = ensemble.accountant.reserve(
+                mechanism,
+                self._n_to_pay(ensemble, n_queries, in_fit),
+                n_columns=len(self.classes),
+                scope=self.scope,
+                note=self.note,
+            )
+        return self.reservation
 
     @property
     def note(self) -> dict[str, Any]:
@@ -133,13 +178,21 @@ class Labelling:
             note.update(self.levels.ledger_note, individualization=self.plan.ledger_note)
         return note
 
-    def answer(self, accountant: Any, mechanism: Any, votes: GroupVotes) -> PrivateLabels:
+    def answer(
+        self, ensemble: Any, mechanism: Any, votes: GroupVotes, *, in_fit: bool = False
+    ) -> PrivateLabels:
         """Answer rows in order while the budget lasts; warn if it ended before the last one."""
         count, self.n_releases = self.n_releases, self.n_releases + 1
         counts = self.plan.add_up(votes, mechanism)
+        n_rows, accountant = len(counts), ensemble.accountant
+        reservation = self._reserved(ensemble, mechanism, n_rows, in_fit)
+        if reservation is not None:
+            # One at least: what is used up has an error of its own.
+            n_rows = min(n_rows, max(accountant.reserved(reservation).rows_left, 1))
         outcome = accountant.release(
             mechanism,
-            counts,
+            counts[:n_rows],
+            reservation=reservation,
             random_state=self.randomness.noise(count),
             scope=self.scope,
             note=self.note,
@@ -147,8 +200,9 @@ class Labelling:
         self.n_begun += len(outcome)
         if len(outcome) < len(counts):
             warn(
-                f"the budget ended after {len(outcome)} of {len(counts)} rows; the others are "
-                "unanswered. More noise or fewer rows fit it all (mechanism=None calibrates)."
+                f"the {'budget' if reservation is None else 'reservation'} ended after "
+                f"{len(outcome)} of {len(counts)} rows; the others are unanswered. More noise or "
+                "fewer rows fit it all (mechanism=None calibrates)."
             )
         return private_labels(outcome, len(counts), self.classes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from secretballot.divergences import (
 )
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
-from secretballot.mechanisms import Mechanism
+from secretballot.mechanisms import ConfidentGNMax, Mechanism
 
 #: How often a unanimous vote must win for votes to be worth what they cost.
 WORTH_ASKING = 0.75
@@ -79,6 +80,17 @@ def check_charges(
                     "counts 1 costs, but every teacher's does: a weight below 1, or a level left "
                     "out? Use weight=1, and ballots=1."
                 )
+
+
+def with_public_votes(mechanism: Any, plan: Plan, n_columns: int) -> Any:
+    """Return a mechanism with a threshold that knows how many votes there are, weighted or not.
+
+    With two classes that makes it cheaper: no row passes more rarely than a tied one. (Where
+    ballots take turns, rows differ in it.)
+    """
+    if isinstance(mechanism, ConfidentGNMax) and mechanism.n_votes is None and n_columns == 2:
+        return replace(mechanism, n_votes=float(plan.n_teachers))
+    return mechanism
 
 
 def check_noise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
@@ -17,7 +17,7 @@ from secretballot._sklearn_compat import (
     _fit_context,
     _num_samples,
 )
-from secretballot.accounting import PrivacyAccountant
+from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.ensemble._fit_run import run_fit
 from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._parts import check_parts, combine_tags, refuse_arguments
@@ -61,6 +61,11 @@ class PrivateTeacherEnsemble(
         The most that one fit may spend, with its `predict_private` calls; per level where the
         accountant has levels. None: all that remains of the budget. In a grid search each
         candidate and fold is a fit.
+    reservation : Reservation or int, default=None
+        Rows that are paid for before they are asked. A number: so many for `predict_private`,
+        which each fit pays for together with its pool, as one plan. A `Reservation` of
+        `accountant.reserve`: all fits with it, those of a search say, draw their labels from it
+        and charge nothing more; its mechanism is used where `mechanism` is None.
     classes : array-like of shape (n_classes,), default=None
         All possible labels. None learns them from private labels, which is a leak: it warns.
     accountant : PrivacyAccountant, default=None
@@ -116,7 +121,7 @@ class PrivateTeacherEnsemble(
     --------
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from secretballot.accounting import PrivacyAccountant
+    >>> from secretballot.accounting import PrivacyAccountant, Reservation
     >>> from secretballot.ensemble import PrivateTeacherEnsemble
     >>> X, y = make_blobs(1200, centers=[[-3, 0], [3, 0]], random_state=0)
     >>> ensemble = PrivateTeacherEnsemble(
@@ -141,6 +146,7 @@ class PrivateTeacherEnsemble(
         "unanswered": [StrOptions({"drop", "mark"})],
         "individualization": [Upsampling, Weighting, Vanishing, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
+        "reservation": [Reservation, Interval(Integral, 1, None, closed="left"), None],
         "classes": ["array-like", None],
         "accountant": [PrivacyAccountant, None],
         "n_jobs": [Integral, None],
@@ -158,6 +164,7 @@ class PrivateTeacherEnsemble(
         unanswered: str = "drop",
         individualization: Any = None,
         epsilon: float | dict[str, float] | None = None,
+        reservation: Reservation | int | None = None,
         classes: ArrayLike | None = None,
         accountant: Any = None,
         n_jobs: int | None = None,
@@ -171,11 +178,25 @@ class PrivateTeacherEnsemble(
         self.unanswered = unanswered
         self.individualization = individualization
         self.epsilon = epsilon
+        self.reservation = reservation
         self.classes = classes
         self.accountant = accountant
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    @property
+    def reservation_(self) -> Reservation:
+        """What this fit paid for: ``accountant.settle(ensemble.reservation_)`` gives back the rest.
+
+        AttributeError if it has not reserved anything.
+        """
+        labelling = getattr(self, "_labelling", None)
+        if labelling is None or labelling.reservation is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no reservation_: it has paid for no rows beforehand."
+            )
+        return cast("Reservation", labelling.reservation)
 
     def __sklearn_tags__(self) -> Any:
         return combine_tags(super().__sklearn_tags__(), self.estimator, self.student)
@@ -240,7 +261,7 @@ class PrivateTeacherEnsemble(
     def predict_private(self, X: Any) -> PrivateLabels:
         """Label rows by a private vote of the teachers. **This spends budget.**
 
-        Rows are answered in order while the budget lasts.
+        Rows are answered in order while the budget lasts, or what was reserved.
 
         Parameters
         ----------
@@ -268,6 +289,6 @@ class PrivateTeacherEnsemble(
         groups = labelling.plan.groups
         tally = tally_of(self._teachers, X, self.classes_, self.n_jobs, groups)
         tally.failures.check_some_left()
-        released = labelling.answer(self.accountant, mechanism, tally.votes)
+        released = labelling.answer(self, mechanism, tally.votes)
         tally.failures.tell()
         return released
