@@ -1,7 +1,7 @@
 """Adversaries that choose what comes next by what came before: never above what plans cost."""
 
 import math
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from secretballot.mechanisms import GNMax
 FAILURE = 1e-4
 
 
-@lru_cache(maxsize=None)
+@cache
 def cost(n_rows, sigma):
     return price_plan(GNMax(sigma=sigma), n_rows, n_columns=2).gaussian_cost(FAILURE)
 
 
-@lru_cache(maxsize=None)
+@cache
 def refund(n_rows, sigma):
     return price_plan(GNMax(sigma=sigma), n_rows, n_columns=2).refund() if n_rows else 0.0
 
@@ -61,7 +61,7 @@ def test_reservations_drawn_in_turn_and_settled_by_outcomes(plans):
     exceeded = False
     for epsilon in (0.3, 1.0, 2.0):
 
-        @lru_cache(maxsize=None)
+        @cache
         def worth(left, loss, epsilon=epsilon):
             # Settle everything, or nothing: what is left unused comes back at once.
             back = sum(refund(n, sigma) for n, (_, sigma) in zip(left, plans, strict=True))

@@ -14,6 +14,7 @@ from secretballot.accounting import (
     _accountant,
     _gate,
 )
+from secretballot.accounting._gaussian_terms import GaussianTerms
 from secretballot.audit import OutcomeLaw
 from secretballot.divergences import max_log_probabilities, renyi_divergence
 from secretballot.divergences._law import NoisyBit, NoisyMax
@@ -99,6 +100,15 @@ def law_without_numbers(patch):
         return OutcomeLaw(np.arange(counts.shape[1]), np.full(counts.shape, np.nan))
 
     patch(GNMax, "outcome_law", no_law, raising=False)
+
+
+def half_the_mu2(patch):
+    charges = GaussianTerms.charges
+
+    def halved(self, span, left):
+        return {name: cost * 0.5 for name, cost in charges(self, span, left).items()}
+
+    patch(GaussianTerms, "charges", halved)
 
 
 def turns_charged_half(patch):

@@ -28,7 +28,11 @@ NOT_APPLICABLE = {
         f"{name}-{promise}": "no outcome_law is stated, by which outcomes could be enumerated"
         for name in registered()
         if name not in ("GNMax", "ConfidentGNMax")
-        for promise in ("draws_follow_the_stated_law", "charges_pass_the_filter")
+        for promise in (
+            "draws_follow_the_stated_law",
+            "charges_pass_the_filter",
+            "gaussian_charges_cover_the_law",
+        )
     },
     **{
         f"{name}-runs_end_predictably": "parallel rows are all answered, or none"

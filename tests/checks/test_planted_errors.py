@@ -88,6 +88,12 @@ CASES = [
         SWAPPED,
         COVERED,
     ),
+    (
+        planted.half_the_mu2,
+        noise.check_gaussian_charges_cover_the_law,
+        PLAIN,
+        "a Gaussian budget covers what it reveals",
+    ),
     (planted.anothers_weight, noise.check_claim_survives_the_audit, WEIGHTED, PROVEN),
     (planted.anothers_weight, noise.check_charges_pass_the_filter, WEIGHTED, COVERED),
     (planted.one_ballot_charged_for_several, noise.check_claim_survives_the_audit, COPIED, PROVEN),

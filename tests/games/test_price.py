@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from tests._fakes import Gaussian
 
 from secretballot.accounting import calibrate
-from secretballot.divergences import gaussian_delta
+from secretballot.divergences import Profile, gaussian_delta
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games._plan_noise import least_plan_noise
@@ -285,6 +285,12 @@ def test_the_gaussian_curve_lies_above_the_plan_s_everywhere(cost):
     worth = [cost.delta(each) for each in np.linspace(0, 4, 400)]
     assert np.any(np.array(worth) > claimed.delta + np.array(less))
     assert cost.gaussian_cost(0.0).mu2 == math.inf
+    # Planted: the delta forgotten; and a curve of which too few epsilons are known.
+    far = np.linspace(4, 12, 200)
+    assert any(cost.delta(each) > gaussian_delta(math.sqrt(claimed.mu2), each) for each in far)
+    near = np.linspace(0, 2, 200)
+    short = Profile.of_epsilons(near, np.array([cost.delta(each) for each in near]))
+    assert short.gaussian_cost(1e-6).mu2 == math.inf
 
 
 def losses(n_rows, sigma):

@@ -43,7 +43,7 @@ def budget_of(
     delta = 1e-5
     if own_delta(example):
         delta = 0.5
-        if not np.isinf(options.get("order", 0.0)):
+        if options.get("order") != np.inf:
             options = {"approximation_delta": 0.49, **options}
     return PrivacyAccountant(
         epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,

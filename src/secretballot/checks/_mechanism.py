@@ -28,6 +28,7 @@ from secretballot.checks._mechanism_noise import (
     check_draws_are_independent,
     check_draws_follow_the_stated_law,
     check_every_release_draws_afresh,
+    check_gaussian_charges_cover_the_law,
 )
 from secretballot.checks._registry import MechanismExample, registered
 
@@ -106,5 +107,6 @@ _CHECKS = (
     check_draws_are_independent,
     check_draws_follow_the_stated_law,
     check_charges_pass_the_filter,
+    check_gaussian_charges_cover_the_law,
     check_claim_survives_the_audit,
 )

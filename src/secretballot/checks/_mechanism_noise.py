@@ -18,6 +18,7 @@ from secretballot.audit import (
     as_neighbours,
     audit_epsilon,
     charged_to,
+    hockey_stick,
     in_blocks,
     mechanism_draws,
     outcome_law,
@@ -25,6 +26,7 @@ from secretballot.audit import (
 from secretballot.checks._budgets import budget_of, columns_of, mechanism_counts, own_delta, pay
 from secretballot.checks._contract import NotApplicable
 from secretballot.checks._registry import MechanismExample
+from secretballot.divergences import EVERYONE, GAUSSIAN, gaussian_delta, level_cost, split_group
 from secretballot.mechanisms import Mechanism
 
 AUDIT_DELTA = 1e-2
@@ -33,6 +35,7 @@ CI_DRAWS = 200_000
 _N_ROWS = 1 << 15
 _NEVER = 1e-12  # probability with which a statistical check of an honest mechanism fails
 _FINITE = ORDERS[:-1]
+_SOME_EPSILON = 60.0  # of a budget of which a row of an example takes a share that matters
 
 
 def example_neighbours(example: MechanismExample) -> list[Neighbours]:
@@ -135,6 +138,31 @@ def check_charges_pass_the_filter(example: MechanismExample) -> None:
                 promise = "what outcomes are charged, each its own, covers what they reveal"
                 on = "in the worst case" if known is None else f"on the votes {known}"
                 assert covered, f"{promise}; not {on}"
+
+
+def check_gaussian_charges_cover_the_law(example: MechanismExample) -> None:
+    # What a row is charged in a Gaussian budget lies above what the example's neighbours can be
+    # told apart by, at every epsilon and in both directions.
+    mechanism = example.mechanism
+    accountant = budget_of(example, _SOME_EPSILON, order="gaussian")
+    for pair in example_neighbours(example):
+        votes = [mechanism.check_counts(data)[:1] for data in pair[:2]]
+        laws = [_stated_law(mechanism, data) for data in votes]
+        if mechanism.rows == "parallel":
+            pay(accountant, example, votes[0])
+        else:
+            accountant.reserve(mechanism, 1, n_columns=columns_of(votes[0]))
+        charged = accountant.entries()[-1].charges
+        levels = {split_group(group)[0] for group in charged}
+        named = {EVERYONE: levels}.get(pair.group, {split_group(pair.group)[0]})
+        for level in named:
+            cost = level_cost(charged, level, GAUSSIAN)
+            mu, failure = float(cost.at(GAUSSIAN)) ** 0.5, float(cost.delta)
+            for epsilon in np.linspace(0.0, 5.0, 26):
+                told = hockey_stick(*(law.log_probabilities[0] for law in laws), epsilon)
+                allowed = failure + (1 - failure) * float(gaussian_delta(mu, epsilon))
+                promise = "what a row is charged in a Gaussian budget covers what it reveals"
+                assert told <= allowed * (1 + 1e-9), promise
 
 
 def _covers(cost: RenyiCost, log_p: NDArray[np.float64], log_q: NDArray[np.float64]) -> bool:
