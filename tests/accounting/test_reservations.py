@@ -10,6 +10,7 @@ from sklearn.base import clone
 from tests._fakes import Gaussian, Grouped
 
 from secretballot import GaussianProportions
+from secretballot._cli import main
 from secretballot.accounting import (
     BudgetExceededError,
     LedgerError,
@@ -17,6 +18,7 @@ from secretballot.accounting import (
     price_plan,
 )
 from secretballot.accounting._replay import replay
+from secretballot.inspection import BudgetDisplay
 from secretballot.ledger import Reserved
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
@@ -377,3 +379,32 @@ def test_replay_finds_what_was_given_back_and_not_paid():
     assert accountant.reserved(other).rows_left == 10
     with pytest.raises(LedgerError, match="gives back more than was paid"):
         replay(accountant._ledger)
+
+
+def test_known_votes_are_no_part_of_a_reservation():
+    """Their price would hold for these votes in this order only: the worst case is paid."""
+    with pytest.warns(UserWarning, match="data_dependent"):
+        known = budget(accounting="data_dependent")
+    worst = budget()
+    reservation = known.reserve(VOTE, 10, n_columns=2)
+    worst.reserve(VOTE, 10, n_columns=2)
+    assert known.spent().amount == worst.spent().amount
+    # So other votes, in any order, may be drawn.
+    for votes in ([[240.0, 0.0]], [[120.0, 120.0]], [[0.0, 240.0]]):
+        known.release(VOTE, votes, reservation=reservation)
+    assert known.spent().amount == worst.spent().amount
+
+
+def test_what_the_command_line_and_displays_say(tmp_path, capsys):
+    accountant = budget(ledger=tmp_path / "budget.ledger")
+    reservation = accountant.reserve(SHARP, 12, n_columns=2, n_answers=3)
+    accountant.release(SHARP, failing(4), reservation=reservation)
+    accountant.settle(reservation)
+    for command in ("show", "verify", "replay", "statement"):
+        assert main(["ledger", command, str(tmp_path / "budget.ledger")]) == 0
+    said = capsys.readouterr().out
+    assert "reserved 12 rows and 3 answers: ConfidentGNMax(" in said
+    assert "settled: ConfidentGNMax(" in said
+    assert f"mu^2 {accountant.spent().amount!r}, " in said
+    figure = BudgetDisplay.from_accountant(accountant).plot().figure_
+    assert figure.axes
