@@ -216,6 +216,17 @@ def test_thresholds_are_reserved_apart_from_votes():
     replay(accountant._ledger)
 
 
+def test_a_row_of_two_classes_behind_a_threshold_is_one_move():
+    mechanism = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300, n_votes=250)
+    accountant = budget()
+    assert len(accountant.release(mechanism, tied(30) * 125 / 120)) == 30
+    cost = accountant.entries()[0].charges["everyone"]
+    plan = price_plan(mechanism, 30, n_columns=2)
+    assert plan.gaussian_cost(float(cost.delta)).mu2 == pytest.approx(float(cost.mu2), rel=1e-5)
+    # Less than 30 votes cost, as all of them may pass where thresholds are apart.
+    assert cost.mu2 < 0.5 * price_plan(GNMax(sigma=40), 30, n_columns=2).gaussian_cost(1e-7).mu2
+
+
 @pytest.mark.parametrize("order", ["gauss", "renyi", "Gaussian"])
 def test_unknown_kinds(order):
     with pytest.raises(ValueError, match=f"order='{order}' must be None, a Renyi order .*gaussian"):

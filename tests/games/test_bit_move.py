@@ -182,10 +182,10 @@ def test_margins_cover_the_gaps_between():
 def test_cells_without_margins_are_too_low(monkeypatch):
     ratio, n_rows, epsilon = 0.3, 6, 0.6
     coarse = FINE.coarser(8)
-    good = _price.__wrapped__(bits(ratio), n_rows, coarse, None).delta(epsilon)
+    good = _price(bits(ratio), n_rows, coarse, None).delta(epsilon)
     monkeypatch.setattr(Cells, "_margin", lambda self, *args: 0.0)
     bit_move.cache_clear()
-    bad = _price.__wrapped__(bits(ratio), n_rows, coarse, None).delta(epsilon)
+    bad = _price(bits(ratio), n_rows, coarse, None).delta(epsilon)
     bit_move.cache_clear()
     assert bad < good
 
@@ -196,7 +196,7 @@ def test_planted_missing_right_end(monkeypatch):
     monkeypatch.setattr(LossGrid, "reach", lambda self, variance, widest: (-80, 4))
 
     def claimed():
-        return _price.__wrapped__(bits(ratio), n_rows, FINE, None).delta(epsilon)
+        return _price(bits(ratio), n_rows, FINE, None).delta(epsilon)
 
     assert claimed() >= least  # a grid that is too short is loose, not wrong
 

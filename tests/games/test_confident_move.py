@@ -221,7 +221,7 @@ def test_worst_case_against_every_adversary(move, n_rows):
 def test_planted_errors_in_the_worst_case(monkeypatch, planted):
     move = replace(WHOLE, sigma_threshold=1.0, threshold=9.0)
     least = enumerate_worst(move, 2, 0.3)
-    assert _price.__wrapped__(law(move), 2, FINE, None).delta(0.3) >= least
+    assert _price(law(move), 2, FINE, None).delta(0.3) >= least
     _confident_move.confident_move.cache_clear()
     laws = _confident_move._laws
 
@@ -237,7 +237,7 @@ def test_planted_errors_in_the_worst_case(monkeypatch, planted):
         return log_p, np.hstack([log_p[:, :1], log_q[:, 1:] - passes + there]), far
 
     monkeypatch.setattr(_confident_move, "_laws", wrong)
-    assert _price.__wrapped__(law(move), 2, FINE, None).delta(0.3) < least
+    assert _price(law(move), 2, FINE, None).delta(0.3) < least
     _confident_move.confident_move.cache_clear()
 
 
@@ -249,7 +249,7 @@ def test_far_gaps_are_their_thresholds(monkeypatch):
     monkeypatch.setattr(_confident_move, "_FURTHEST", 1e9)
     _confident_move._laws.cache_clear()
     _confident_move.confident_move.cache_clear()
-    every = _price.__wrapped__(law(move), 3, FINE, None)
+    every = _price(law(move), 3, FINE, None)
     _confident_move._laws.cache_clear()
     _confident_move.confident_move.cache_clear()
     for epsilon in (0.1, 0.8):

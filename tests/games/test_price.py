@@ -14,7 +14,8 @@ from secretballot.divergences import Profile, gaussian_delta
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games._plan_noise import least_plan_noise
-from secretballot.games._price import plan_rows, plan_shares, price_plan
+from secretballot.games._price import _price, plan_rows, plan_shares, price_plan
+from secretballot.games._worst_game import FINE
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 
@@ -356,3 +357,14 @@ def test_stopping_for_the_refund_is_never_worth_more_than_drawing_on():
 def rest_at(loss, epsilon, n_rows, sigma):
     more, q = losses(n_rows, sigma)
     return [float(np.sum(q * np.maximum(-np.expm1(epsilon - each - more), 0.0))) for each in loss]
+
+
+def test_longer_plans_go_on_from_shorter_ones():
+    (law,) = GNMax(sigma=31).laws(2).values()
+    for n_rows in (3, 40, 20, 41, 0):
+        found = price_plan(GNMax(sigma=31), n_rows, n_columns=2)
+        (one,), (other,) = (
+            each._value_functions for each in (found, _price(law, n_rows, FINE, None))
+        )
+        assert (one.values == other.values).all(), n_rows
+        assert one.first == other.first

@@ -52,13 +52,13 @@ def test_planted_single_orientation_under_a_threshold(monkeypatch, forgotten):
     bit, vote, n_rows, epsilon = 0.5, 0.5, 2, 0.5
     gaps = (np.linspace(-2, 5, 36), np.linspace(-0.5, 1.2, 12))
     least = enumerate_rows(bit, vote, n_rows, epsilon, gaps=gaps)
-    assert _price.__wrapped__(law(bit, vote), n_rows, FINE, None).delta(epsilon) >= least
+    assert _price(law(bit, vote), n_rows, FINE, None).delta(epsilon) >= least
 
     def only(self, yes, no):
         return self._best(yes, no) if forgotten == "pass" else self._best(no, yes)
 
     monkeypatch.setattr(BitMove, "best", only)
-    assert _price.__wrapped__(law(bit, vote), n_rows, FINE, None).delta(epsilon) < least
+    assert _price(law(bit, vote), n_rows, FINE, None).delta(epsilon) < least
 
 
 @pytest.mark.parametrize(("n_rows", "n_answers"), [(1, 1), (3, 1), (3, 2), (4, 2)])

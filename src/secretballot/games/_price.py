@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,9 @@ from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._row import nodes
 from secretballot.games._worst_game import FINE, Fineness, worst_game
+
+#: Of so many laws, and of so many numbers of rows each, it is remembered what they are worth.
+_REMEMBERED = 16
 
 
 class Planned(Protocol):
@@ -56,7 +60,8 @@ class Part:
         """Return what the rows are worth, in both directions where they are known."""
         plan = self.known()
         if plan is None:
-            return _price(self.law, int(self.rows.sum()), fineness, n_answers)._value_functions
+            n_rows = int(self.rows.sum())
+            return _remembered_price(self.law, n_rows, fineness, n_answers)._value_functions
         return plan.value_functions(len(plan))
 
 
@@ -172,12 +177,41 @@ def price_plan(
     return prices.get(EVERYONE, prices)
 
 
-@lru_cache(maxsize=32)
-def _price(law: Law, n_rows: int, fineness: Fineness, n_answers: int | None) -> PlanPrice:
-    worth = next(islice(worst_game(law, fineness, n_answers), n_rows, None))
+def _price(
+    law: Law,
+    n_rows: int,
+    fineness: Fineness,
+    n_answers: int | None,
+    played: Mapping[int, ValueFunction] | None = None,
+) -> PlanPrice:
+    """Return the price of so many rows; it goes on from what fewer are known to be worth."""
     if n_answers is not None:
-        worth = ValueFunction(worth.grid, worth.values[-1], worth.first)
-    return PlanPrice((worth,))
+        worth = next(islice(worst_game(law, fineness, n_answers), n_rows, None))
+        return PlanPrice((ValueFunction(worth.grid, worth.values[-1], worth.first),))
+    shorter = (each for each in (played or {}).items() if each[0] <= n_rows)
+    known = max(shorter, key=itemgetter(0), default=None)
+    start = 0 if known is None else known[0]
+    return PlanPrice((next(islice(worst_game(law, fineness, None, known), n_rows - start, None)),))
+
+
+@lru_cache(maxsize=32)
+def _remembered_price(
+    law: Law, n_rows: int, fineness: Fineness, n_answers: int | None
+) -> PlanPrice:
+    # Who looks for the longest plan that fits asks for many lengths.
+    played = _played(law, fineness)
+    price = _price(law, n_rows, fineness, n_answers, played.copy())
+    if n_answers is None:
+        (played[n_rows],) = price._value_functions
+    if len(played) > _REMEMBERED:
+        played.pop(next(iter(played)), None)
+    return price
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _played(law: Law, fineness: Fineness) -> dict[int, ValueFunction]:
+    """Return what some numbers of rows are known to be worth."""
+    return {}
 
 
 def plan_rows(

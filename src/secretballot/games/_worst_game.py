@@ -81,7 +81,10 @@ def _widest(node: Node) -> tuple[float, float]:
 
 
 def worst_game(
-    law: Law, fineness: Fineness = FINE, n_answers: int | None = None
+    law: Law,
+    fineness: Fineness = FINE,
+    n_answers: int | None = None,
+    known: tuple[int, ValueFunction] | None = None,
 ) -> Iterator[ValueFunction]:
     """Yield what 0, 1, 2, ... rows are worth to the best adaptive adversary, forever.
 
@@ -92,6 +95,8 @@ def worst_game(
     fineness : Fineness
     n_answers : int, default=None
         The run ends after so many rows whose first move came out positive.
+    known : tuple of int and ValueFunction, default=None
+        Begin at so many rows, with what they are worth.
 
     Yields
     ------
@@ -112,7 +117,7 @@ def worst_game(
     worth = grid.end(variance, widest)
     if n_answers is not None:
         worth = ValueFunction(grid, np.tile(worth.values, (n_answers, 1)), worth.first)
-    n_rows = 0
+    n_rows, worth = (0, worth) if known is None else known
     while True:
         yield worth
         n_rows += 1
