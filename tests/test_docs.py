@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from benchmarks.proportions.distortion import DEFAULT, distortions
 from examples.labels_against_epsilon import DELTA, SIGMA, labels
+from scipy.special import ndtri
 from tests.games._references import tied
 
 from secretballot.accounting import calibrate, price_plan
+from secretballot.divergences import gaussian_delta
 from secretballot.mechanisms import GNMax
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -150,6 +152,22 @@ def noise_of_1000_rows(**pricing):
     return [calibrate(GNMax, **wanted, **pricing).sigma]
 
 
+def paid_of_noisy_counts():
+    ratio = 2 / SIGMA**2
+    plans = {n: price_plan(GNMax(sigma=SIGMA), n, n_columns=2) for n in (1, 4, 10, 30, 88, 313)}
+    return [100 * float(p.gaussian_cost(1e-8).mu2) / (n * ratio) for n, p in plans.items()]
+
+
+def charged_afterwards():
+    """Two coins, the second after one outcome alone; what the other gives back buys a normal."""
+    p, epsilon = 0.86, 1.87
+    loss = np.log(p / (1 - p))
+    one, both = (2 * ndtri(p)) ** 2, (ndtri(p**2) - ndtri((1 - p) ** 2)) ** 2
+    second = p * max(-np.expm1(epsilon - 2 * loss), 0) + (1 - p) * max(-np.expm1(epsilon), 0)
+    other = float(gaussian_delta(np.sqrt(both - one), epsilon + loss))
+    return [p * second + (1 - p) * other, float(gaussian_delta(np.sqrt(both), epsilon))]
+
+
 def even_bags():
     found = [distortions({**DEFAULT, "c": c, "rho": 1 / c}, 400) for c in (5, 2)]
     return [each[name] for each in found for name in ("dirichlet (promise)", "gaussian")]
@@ -168,6 +186,13 @@ def even_bags():
             partial(noise_of_1000_rows, pricing="game"),
             marks=pytest.mark.slow,
         ),
+        (
+            "docs/budgets.md",
+            r"(\d+) % for a single row, (\d+) % for 4, (\d+) % for 10, (\d+) % for 30, (\d+) % for "
+            r"88, (\d+) % for 313",
+            paid_of_noisy_counts,
+        ),
+        ("docs/budgets.md", r"a delta of (\S+) where (\S+) was paid", charged_afterwards),
         (
             "docs/proportions.md",
             r"noise \((\S+) and (\S+) at 5 classes\) or ahead of it \((\S+) and (\S+) at 2\)",

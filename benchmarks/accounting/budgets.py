@@ -55,7 +55,9 @@ def drawn(
 
 def most(fits: Callable[[int], bool], high: int) -> int:
     """The largest number up to `high` that fits."""
-    low, high = 0, high + 1
+    if fits(high):
+        return high
+    low = 0
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

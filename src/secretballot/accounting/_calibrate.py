@@ -48,10 +48,11 @@ def calibrate(
         rows are parallel costs as much as its dearest row, however many there are.
     n_columns : int, default=None
         Columns of the counts (classes), where the cost depends on it; None: any number.
-    order : float, default=None
-        The Renyi order of the budget; chosen as `PrivacyAccountant` does if None.
-    approximation_delta : float, default=0.0
-        Part of `delta` set aside for mechanisms with a delta of their own.
+    order : float or "gaussian", default=None
+        What the budget adds up, as for `PrivacyAccountant`. ``"gaussian"`` prices the rows as one
+        plan, at next to what ``pricing="game"`` does.
+    approximation_delta : float, default=None
+        Part of `delta` that is set aside, as for `PrivacyAccountant`.
     pricing : {"renyi", "game"}, default="renyi"
         What the rows are charged: the Renyi divergence of each, or one price of the whole plan
         (`price_plan`), all rows of which are then begun in one release. The game needs some 7 %
