@@ -261,3 +261,11 @@ def test_ballots_of_different_weights_leave_two_moves():
     assert _price(law(move), 3, FINE, None).delta(0.3) == pytest.approx(
         _price(steps(), 3, FINE, None).delta(0.3), rel=1e-9
     )
+
+
+def test_grids_reach_as_far_as_outcomes_lead():
+    """Few rows pass, and so the loss of most outcomes is small, but not of those far out."""
+    move = ConfidentMax(sigma=40, sigma_threshold=200, threshold=300, n_votes=250, weight=1.0)
+    for n_rows in (1, 10, 40):
+        price = _price(law(move), n_rows, FINE, None)
+        assert price.delta(price._highest) < 1e-14, n_rows

@@ -131,7 +131,7 @@ class InMu2:
             if paid is not None:
                 return whole, paid
         span = self._affordable(begun, rate, left)
-        return (whole, None) if span is None else (span, self._terms.charges(span, _half(left)))
+        return (whole, None) if span is None else (span, self._terms.charges(span, left))
 
     def _affordable(
         self, begun: int, rate: float, left: dict[str, tuple[float, float]]
@@ -143,7 +143,7 @@ class InMu2:
             n_rows = min(rest, max(n_answers, math.ceil(rate * n_answers)))
             return Span((begun, begun + n_rows), (0, n_answers))
 
-        most = most_rows(lambda n: max(self._terms.shares(span(n), _half(left)).values()), rest)
+        most = most_rows(lambda n: max(self._terms.shares(span(n), left).values()), rest)
         return span(most) if most else None
 
     def _refuse(self, left: _Left) -> NoReturn:
@@ -163,8 +163,3 @@ def answered_rows(mechanism: Any, outcome: Any) -> NDArray[np.bool_]:
 
 def _pairs(left: _Left) -> dict[str, tuple[float, float]]:
     return {name: (mu2, delta) for name, mu2, delta in left}
-
-
-def _half(left: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Return what is left with half of its delta: later rounds need some too."""
-    return {name: (mu2, delta / 2) for name, (mu2, delta) in left.items()}

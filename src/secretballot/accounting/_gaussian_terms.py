@@ -112,7 +112,7 @@ class GaussianTerms:
     def shares(self, span: Span, left: Left) -> dict[str, float]:
         """Return which part of what is left rows take, of its mu^2 and its delta alike."""
         return {
-            name: _share(priced, *left[name])
+            name: _share(priced, *self._room(*left[name]))
             for group, priced in self._priced(span).items()
             for name in self._named(group)
         }
@@ -122,7 +122,7 @@ class GaussianTerms:
         charges: dict[str, Cost] = {}
         for group, priced in self._priced(span).items():
             for name in self._named(group):
-                mu2, delta = left[name]
+                mu2, delta = self._room(*left[name])
                 share = _share(priced, mu2, delta)
                 if share > 1:
                     return None
@@ -146,6 +146,13 @@ class GaussianTerms:
                 for name in self._named(group):
                     refunds[name] = refunds[name] + back if name in refunds else back
         return refunds
+
+    def _room(self, mu2: float, delta: float) -> tuple[float, float]:
+        """Return what of the rest rows may take: plans half of its delta, which hardly costs more.
+
+        The delta of a plan doesn't come back, and what does needs some to be spent again.
+        """
+        return (mu2, delta / 2) if self.has_game else (mu2, delta)
 
     def _priced(self, span: Span) -> dict[str, list[Priced]]:
         """Return the plans that each group's rows are made of."""

@@ -67,7 +67,10 @@ def _widest(node: Node) -> tuple[float, float]:
     """
     if isinstance(node.move, ConfidentMax):
         variance = confident_variance(node.move)
-        return float(np.sqrt(np.pi / 2 * variance)), variance
+        # Few rows pass, but those that lead far out all do: grids have to reach as far as for the
+        # vote and the threshold's bit together.
+        far = 2 / np.pi * (node.move.vote_ratio**2 + node.move.bit_ratio**2)
+        return float(np.sqrt(np.pi / 2 * variance)), max(variance, far)
     ratio = _bit_ratio(node.move)
     if ratio is not None:
         return ratio, 2 / np.pi * ratio**2
