@@ -10,16 +10,12 @@ from sklearn.base import clone
 from tests._fakes import Gaussian, Grouped
 
 from secretballot import GaussianProportions
-from secretballot._cli import main
 from secretballot.accounting import (
     BudgetExceededError,
-    LedgerError,
     PrivacyAccountant,
     price_plan,
 )
 from secretballot.accounting._replay import replay
-from secretballot.inspection import BudgetDisplay
-from secretballot.ledger import Reserved
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 KINDS = [None, math.inf, "gaussian"]
@@ -328,59 +324,6 @@ def test_bad_draws():
     assert accountant.reserved(reservation).rows_left == 5
 
 
-@pytest.mark.parametrize(
-    ("state", "n_rows", "message"),
-    [
-        ({"rows": 11}, 11, "doesn't follow from how its reservation stood"),
-        ({"rows": 2}, 3, "doesn't follow"),
-        ({"event": "reserve", "plans": ((10, None), (5, None))}, 0, None),
-        ({"event": "reserve", "plans": ((15, None),)}, 0, "doesn't follow"),
-        ({"rows": 3, "id": "another"}, 3, "doesn't follow"),
-        (None, 3, "releases rows that nobody paid for"),
-    ],
-)
-def test_replay_finds_rows_that_nobody_paid_for(state, n_rows, message):
-    accountant = budget()
-    reservation = accountant.reserve(VOTE, 10, n_columns=2)
-    (entry,) = accountant.entries()
-    told = {"id": reservation.id, "event": "draw", "plans": ((10, None),), **(state or {})}
-    with accountant._ledger.transaction() as transaction:
-        after = None if state is None else Reserved(**told)
-        charges = entry.charges if told["event"] == "reserve" else {}
-        transaction.append(
-            type(entry)(
-                **{
-                    **{name: getattr(entry, name) for name in ("mechanism", "note", "seeded")},
-                    "scope_id": entry.scope_id,
-                    "scope_epsilon": None,
-                    "n_rows": n_rows,
-                    "reservation": after,
-                    "charges": charges,
-                }
-            )
-        )
-    if message is None:
-        replay(accountant._ledger)
-    else:
-        with pytest.raises(LedgerError, match=message):
-            replay(accountant._ledger)
-
-
-def test_replay_finds_what_was_given_back_and_not_paid():
-    accountant = budget()
-    reservation = accountant.reserve(VOTE, 10, n_columns=2)
-    other = accountant.reserve(VOTE, 10, n_columns=2, scope=reservation.scope)
-    paid = accountant.entries()[0]
-    accountant.release(VOTE, tied(1), reservation=reservation)
-    state = accountant.reserved(reservation)
-    with accountant._ledger.transaction(reservation.scope.id) as transaction:
-        more = {group: 1.5 * cost for group, cost in paid.charges.items()}
-        transaction.append(accountant._entry(reservation, state.settled(), more, {}))
-    assert accountant.reserved(other).rows_left == 10
-    with pytest.raises(LedgerError, match="gives back more than was paid"):
-        replay(accountant._ledger)
-
-
 def test_known_votes_are_no_part_of_a_reservation():
     """Their price would hold for these votes in this order only: the worst case is paid."""
     with pytest.warns(UserWarning, match="data_dependent"):
@@ -393,18 +336,3 @@ def test_known_votes_are_no_part_of_a_reservation():
     for votes in ([[240.0, 0.0]], [[120.0, 120.0]], [[0.0, 240.0]]):
         known.release(VOTE, votes, reservation=reservation)
     assert known.spent().amount == worst.spent().amount
-
-
-def test_what_the_command_line_and_displays_say(tmp_path, capsys):
-    accountant = budget(ledger=tmp_path / "budget.ledger")
-    reservation = accountant.reserve(SHARP, 12, n_columns=2, n_answers=3)
-    accountant.release(SHARP, failing(4), reservation=reservation)
-    accountant.settle(reservation)
-    for command in ("show", "verify", "replay", "statement"):
-        assert main(["ledger", command, str(tmp_path / "budget.ledger")]) == 0
-    said = capsys.readouterr().out
-    assert "reserved 12 rows and 3 answers: ConfidentGNMax(" in said
-    assert "settled: ConfidentGNMax(" in said
-    assert f"mu^2 {accountant.spent().amount!r}, " in said
-    figure = BudgetDisplay.from_accountant(accountant).plot().figure_
-    assert figure.axes
