@@ -19,7 +19,7 @@ from tests.games._references import (
 from secretballot.divergences._law import NoisyBit, NoisyMax, Step
 from secretballot.games._bit_move import BitMove, Cells, bit_move
 from secretballot.games._grid import LossGrid, Padded, ValueFunction
-from secretballot.games._price import _longest, _price, price_plan
+from secretballot.games._price import _longest, _price, _remembered_price, price_plan
 from secretballot.games._worst_game import FINE
 from secretballot.mechanisms import GNMax
 
@@ -31,7 +31,7 @@ def bits(ratio):
 
 
 def delta(ratio, n_rows, epsilon, fineness=FINE):
-    return _price(bits(ratio), n_rows, fineness, None).delta(epsilon)
+    return _remembered_price(bits(ratio), n_rows, fineness, None).delta(epsilon)
 
 
 @pytest.mark.parametrize("ratio", [0.035, 0.3, 1.0, 3.0])
@@ -222,12 +222,12 @@ def test_other_moves_are_refused():
         pass
 
     with pytest.raises(TypeError, match="Odd of step 'x' has no game"):
-        _price((Step("x", Odd()),), 1, FINE, None)
+        _remembered_price((Step("x", Odd()),), 1, FINE, None)
 
 
 def test_two_classes_are_a_bit():
     vote = (Step("vote", NoisyMax(sigma=40, weight=1, n_classes=2)),)
-    assert _price(vote, 10, FINE, None).delta(0.3) == pytest.approx(
+    assert _remembered_price(vote, 10, FINE, None).delta(0.3) == pytest.approx(
         delta(np.sqrt(2) / 40, 10, 0.3), rel=1e-12
     )
     one = price_plan(GNMax(sigma=40), 10, n_columns=1)

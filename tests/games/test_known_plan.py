@@ -12,7 +12,7 @@ from secretballot.games._choices import bit_choices, max_choices
 from secretballot.games._grid import LossGrid
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import _price
+from secretballot.games._price import _remembered_price
 from secretballot.games._worst_game import FINE
 
 BIT = (Step("bit", NoisyBit(scale=2.0, shift=1.0)),)
@@ -64,7 +64,7 @@ def test_ties_against_the_binomial_and_the_worst_case():
         epsilon
     )
     least = max(tied(n_rows, ratio, epsilon), tied(n_rows, ratio, epsilon, ratio))
-    worst = _price(law, n_rows, FINE, None).delta(epsilon)
+    worst = _remembered_price(law, n_rows, FINE, None).delta(epsilon)
     assert least <= claimed <= worst
     # Far from a tie hardly anything is revealed.
     far = PlanPrice(KnownPlan(law, {"bit": np.full(n_rows, 4.0)}).value_functions(n_rows)).delta(
@@ -135,7 +135,7 @@ def test_three_classes():
 def test_several_ballots_and_votes_too_far_apart_are_bounded():
     many = (Step("vote", NoisyMax(sigma=2.0, weight=1.0, ballots=2, n_classes=3)),)
     plan = KnownPlan(many, {"vote": np.array([[6.0, 4.0, 1.0]])})
-    worst = _price(many, 1, FINE, None).delta(0.3)
+    worst = _remembered_price(many, 1, FINE, None).delta(0.3)
     assert PlanPrice(plan.value_functions(1)).delta(0.3) == pytest.approx(worst, rel=1e-2)
     assert max_choices(np.array([1e6, 10.0, 5.0]), 0.5) is None
     with pytest.raises(TypeError, match="str of step 'x' has no game"):

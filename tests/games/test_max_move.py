@@ -19,7 +19,7 @@ from secretballot.games._plane import (
     stick,
     tent,
 )
-from secretballot.games._price import _price
+from secretballot.games._price import _remembered_price
 from secretballot.games._worst_game import FINE
 
 POINTS = [(0.0, 0.0), (1.2, 1.1), (0.5, -0.5), (3.0, 3.1), (-1.0, -1.0), (2.0, 0.0)]
@@ -44,7 +44,7 @@ def test_every_adaptive_adversary_on_some_points(ratio, n_rows):
         least = lambda u: end(u, epsilon)  # noqa: B023, E731
         for _ in range(n_rows):
             least = best_move(max_laws(POINTS, ratio), least)
-        claimed = _price(vote(ratio), n_rows, FINE, None).delta(epsilon)
+        claimed = _remembered_price(vote(ratio), n_rows, FINE, None).delta(epsilon)
         assert claimed >= least(1.0) * (1 - 1e-9)
 
 
@@ -52,7 +52,7 @@ def test_every_adaptive_adversary_on_some_points(ratio, n_rows):
 def test_between_two_classes_and_the_noisy_counts(n_rows):
     ratio = 1 / 40
     epsilon = 1.2 * np.sqrt(2 * n_rows) * ratio
-    many, two = (_price(vote(ratio, n_classes=c), n_rows, FINE, None) for c in (None, 2))
+    many, two = (_remembered_price(vote(ratio, n_classes=c), n_rows, FINE, None) for c in (None, 2))
     counts = gaussian_delta(np.sqrt(2 * n_rows) * ratio, epsilon)
     assert two.delta(epsilon) * 0.99 <= many.delta(epsilon) <= counts * 1.01
 
@@ -61,14 +61,16 @@ def test_between_two_classes_and_the_noisy_counts(n_rows):
     ("n_rows", "dearer"), [(40, 1.031), pytest.param(150, 1.012, marks=pytest.mark.slow)]
 )
 def test_any_number_of_classes_is_within_a_per_cent_of_two_in_a_long_run(n_rows, dearer):
-    many, two = (_price(vote(1 / 40, n_classes=c), n_rows, FINE, None) for c in (None, 2))
+    many, two = (
+        _remembered_price(vote(1 / 40, n_classes=c), n_rows, FINE, None) for c in (None, 2)
+    )
     assert two.epsilon(1e-5) < many.epsilon(1e-5) < dearer * two.epsilon(1e-5)
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 60])
 def test_several_ballots_are_noisy_counts(n_rows):
     ratio = 0.05
-    price = _price(vote(ratio, ballots=3, n_classes=5), n_rows, FINE, None)
+    price = _remembered_price(vote(ratio, ballots=3, n_classes=5), n_rows, FINE, None)
     shift = 3 * np.sqrt(2 * n_rows) * ratio
     for epsilon in (0.0, shift, 2 * shift):
         truth = gaussian_delta(shift, epsilon)

@@ -6,7 +6,7 @@ from tests.games._references import best_move, bit_laws, end
 
 from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games._bit_move import BitMove
-from secretballot.games._price import _price
+from secretballot.games._price import _price, _remembered_price
 from secretballot.games._row import nodes
 from secretballot.games._worst_game import FINE
 
@@ -40,7 +40,7 @@ def test_a_threshold_before_a_vote(bit, vote, n_rows):
     for scale in (0.3, 1.5):
         epsilon = scale * np.hypot(bit, vote) * np.sqrt(n_rows)
         least = enumerate_rows(bit, vote, n_rows, epsilon)
-        claimed = _price(law(bit, vote), n_rows, FINE, None).delta(epsilon)
+        claimed = _remembered_price(law(bit, vote), n_rows, FINE, None).delta(epsilon)
         assert claimed >= least * (1 - 1e-9)
         if scale < 1:
             assert claimed <= 1.2 * least
@@ -67,35 +67,35 @@ def test_at_most_so_many_answers(n_rows, n_answers):
     rows = law(bit, vote)
     for epsilon in (0.2, 0.8):
         least = enumerate_rows(bit, vote, n_rows, epsilon, n_answers)
-        claimed = _price(rows, n_rows, FINE, n_answers).delta(epsilon)
+        claimed = _remembered_price(rows, n_rows, FINE, n_answers).delta(epsilon)
         assert least * (1 - 1e-9) <= claimed <= 1.25 * least
         if n_answers < n_rows:
-            assert claimed < _price(rows, n_rows, FINE, None).delta(epsilon)
+            assert claimed < _remembered_price(rows, n_rows, FINE, None).delta(epsilon)
 
 
 def test_enough_answers_are_no_limit():
     rows = law(0.01, 0.07)
-    limited, unlimited = (_price(rows, 12, FINE, k) for k in (12, None))
+    limited, unlimited = (_remembered_price(rows, 12, FINE, k) for k in (12, None))
     assert limited.delta(0.3) == pytest.approx(unlimited.delta(0.3), rel=0.02)
 
 
 def test_a_threshold_costs_something_and_saves_more():
     vote = (Step("vote", NoisyBit(scale=1.0, shift=0.07)),)
-    alone = _price(vote, 20, FINE, None).delta(0.3)
-    behind = _price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
+    alone = _remembered_price(vote, 20, FINE, None).delta(0.3)
+    behind = _remembered_price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
     # In the worst case every row passes, but it must pay for that.
     assert 0.9 * alone < behind < 1.1 * alone
 
 
 def test_repeated_moves_are_rows():
     vote = NoisyBit(scale=1.0, shift=0.07)
-    twice = _price((Step("vote", vote, times=2),), 10, FINE, None).delta(0.3)
+    twice = _remembered_price((Step("vote", vote, times=2),), 10, FINE, None).delta(0.3)
     assert twice == pytest.approx(
-        _price((Step("vote", vote),), 20, FINE, None).delta(0.3), rel=0.01
+        _remembered_price((Step("vote", vote),), 20, FINE, None).delta(0.3), rel=0.01
     )
     pair = (Step("bit", NoisyBit(scale=1.0, shift=0.01), times=2), Step("vote", vote, 2, "bit"))
-    once = _price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
-    assert _price(pair, 10, FINE, None).delta(0.3) == pytest.approx(once, rel=0.01)
+    once = _remembered_price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
+    assert _remembered_price(pair, 10, FINE, None).delta(0.3) == pytest.approx(once, rel=0.01)
 
 
 def test_laws_that_are_no_tree():
