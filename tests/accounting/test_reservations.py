@@ -1,6 +1,7 @@
 """Rows that are paid for before they are drawn: never more of them, and given back by the rule."""
 
 import copy
+import dataclasses
 import math
 import pickle
 
@@ -304,6 +305,56 @@ def test_bad_reservations(arguments, message):
     with pytest.raises(ValueError, match=message):
         accountant.reserve(**{"mechanism": VOTE, **arguments})
     assert not accountant.entries()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"mechanism": GNMax(sigma=1)}, {"n_columns": None}, {"n_columns": 3}, {"scope": None}],
+)
+def test_what_was_paid_for_is_what_the_ledger_says(changed):
+    accountant = budget()
+    reservation = accountant.reserve(VOTE, 5, n_columns=2)
+    if "scope" in changed:
+        changed = {"scope": accountant.scope()}
+    forged = dataclasses.replace(reservation, **changed)
+    for use in (
+        lambda: accountant.release(forged.mechanism, tied(1), reservation=forged),
+        lambda: accountant.top_up(forged, n_rows=1),
+        lambda: accountant.settle(forged),
+    ):
+        with pytest.raises(ValueError, match="was changed: the ledger has it for"):
+            use()
+    assert len(accountant.entries()) == 1
+
+
+def test_rows_that_another_process_drew_meanwhile_are_other_rows(monkeypatch):
+    """Parts that take turns pay for rows by their number, which is certain in the ledger only."""
+    mechanism = RoundRobin(mechanism=GNMax(sigma=40, weight={"a": 1.0}), turns={"a": (1, 2)})
+    accountant = budget(epsilon={"a": 1.0})
+    scope = accountant.scope()
+    reservation = accountant.reserve(mechanism, 20, n_columns=2, scope=scope)
+    checked = type(accountant)._check_draw
+
+    def outrun(self, *arguments):
+        checked(self, *arguments)
+        monkeypatch.undo()
+        accountant.release(mechanism, tied(3), reservation=reservation, scope=scope)
+
+    monkeypatch.setattr(type(accountant), "_check_draw", outrun)
+    with pytest.raises(ValueError, match="takes part in rows that 'a/0' did not pay for"):
+        accountant.release(mechanism, tied(3), reservation=reservation, scope=scope)
+    assert accountant.reserved(reservation).rows_left == 17
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (2, 3), (1, None)])
+def test_never_more_comes_back_than_noisy_counts_cost(n_rows, n_columns):
+    """Short plans pay for those, and drawn rows then pay at least what theirs cost."""
+    accountant = budget()
+    reservation = accountant.reserve(VOTE, n_rows + 1, n_columns=n_columns)
+    paid = accountant.spent().amount
+    accountant.release(VOTE, tied(1), reservation=reservation)
+    accountant.settle(reservation)
+    assert paid - accountant.spent().amount <= n_rows * 2 / 40**2 * (1 + 1e-12)
 
 
 def test_bad_draws():

@@ -243,7 +243,7 @@ class PrivacyAccountant(Reserving):
         # Refusing before anything is drawn is only a courtesy; what counts is checked below.
         pricing = None
         if reservation is not None:
-            self._check_draw(reservation, mechanism, n_columns, scope, n_rows)
+            self._check_draw(reservation, mechanism, n_columns, entry.scope_id, n_rows)
         else:
             pricing = pricing_of(budget, limits, mechanism, n_rows, n_columns, known)
             pricing.admit_first(self._ledger.totals(limits.scope_id))
@@ -257,16 +257,16 @@ class PrivacyAccountant(Reserving):
                 "Nothing was released or recorded."
             )
         if reservation is not None:
-            begun = self._draw(reservation, mechanism, entry, outcome)
-            return outcome[:begun].copy()
-        assert pricing is not None
-        pricing.settle(outcome)
-        with self._ledger.transaction(limits.scope_id) as transaction:
-            begun, charges = pricing.charge(transaction.totals)
-            told.update(pricing.note)
-            transaction.append(
-                replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
-            )
+            begun = self._draw(reservation, mechanism, n_columns, entry, outcome)
+        else:
+            assert pricing is not None
+            pricing.settle(outcome)
+            with self._ledger.transaction(limits.scope_id) as transaction:
+                begun, charges = pricing.charge(transaction.totals)
+                told.update(pricing.note)
+                transaction.append(
+                    replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
+                )
         # A copy: a view would still hold, in its base, the rows that were not begun.
         return outcome[:begun].copy()
 

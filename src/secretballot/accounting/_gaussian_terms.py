@@ -102,9 +102,11 @@ class GaussianTerms:
     @property
     def names(self) -> tuple[str, ...]:
         """Who is charged: levels of the budget, or parts of them."""
-        groups = self._mechanism.max_cost(self._n_columns) if self._plan is None else None
-        found = self._plan.groups if self._plan is not None else tuple(groups or ())
-        return tuple(name for group in found for name in self._named(group))
+        if self._plan is not None:
+            groups = self._plan.groups
+        else:
+            groups = tuple(self._mechanism.max_cost(self._n_columns))
+        return tuple(name for group in groups for name in self._named(group))
 
     def _named(self, group: str) -> tuple[str, ...]:
         return self._levels if group == EVERYONE else (group,)

@@ -125,11 +125,13 @@ class AsOnePlan:
         shares = plan_shares(self._mechanism, begun, epsilon, delta, **self._data)
         charges: dict[str, Cost] = {}
         for level, used in shares.items():
-            share = min(used, 1.0) * _ROUNDING
-            charges[level] = RenyiCost.from_epsilon_delta(
-                share * epsilon[level], share * delta[level]
-            )
+            charges[level] = share_of_pair(min(used, 1.0), epsilon[level], delta[level])
         return begun, charges
+
+
+def share_of_pair(share: float, epsilon: float, delta: float) -> RenyiCost:
+    """Return the pair that a plan pays: the same share of what is left of epsilon and of delta."""
+    return RenyiCost.from_epsilon_delta(share * epsilon * _ROUNDING, share * delta * _ROUNDING)
 
 
 def pricing_of(

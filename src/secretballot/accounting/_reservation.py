@@ -48,14 +48,14 @@ class Reservation:
         self,
         mechanism: ReleaseMechanism,
         n_columns: int | None,
-        scope: Scope | None,
+        scope_id: str | None,
         rows: tuple[int, int],
     ) -> None:
         """Refuse what tells more than was paid for, or tells it to others.
 
         `rows` are those that are to be drawn, counted from the first that was reserved.
         """
-        fault = next(self._faults(mechanism, n_columns, scope, rows), None)
+        fault = next(self._faults(mechanism, n_columns, scope_id, rows), None)
         if fault is not None:
             raise ValueError(
                 f"mechanism={mechanism!r} can't be drawn on the reservation of "
@@ -66,7 +66,7 @@ class Reservation:
         self,
         mechanism: Any,
         n_columns: int | None,
-        scope: Scope | None,
+        scope_id: str | None,
         rows: tuple[int, int],
     ) -> Iterator[str]:
         if self.n_columns is not None and (n_columns is None or n_columns > self.n_columns):
@@ -88,7 +88,7 @@ class Reservation:
                 takes_part = there.get(group, np.ones(rows[1] - rows[0], dtype=bool))
                 if (takes_part & ~paid_there.get(payer, np.ones_like(takes_part))).any():
                     yield f"{group!r} takes part in rows that {payer!r} did not pay for"
-        if paid_there and (scope is None or scope.id != self.scope.id):
+        if paid_there and scope_id != self.scope.id:
             yield "parts of levels paid in one fit, and in another they are other people"
 
     def _participation(self, rows: tuple[int, int]) -> dict[str, Any]:

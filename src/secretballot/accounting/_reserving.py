@@ -153,7 +153,7 @@ class Reserving(BudgetHandle):
 
         Rows that were charged one by one come back in full, and so do the answers of rows that
         failed their threshold; of a plan in a Gaussian budget the mu^2 that a plan of the unused
-        rows tells at the least (some 2 % less than was paid for them, and no delta); of a plan
+        rows tells at the least (a little less than was paid for them, and no delta); of a plan
         that was paid as a pair (epsilon, delta) nothing. A plan of which no row was begun comes
         back in full.
 
@@ -194,6 +194,16 @@ class Reserving(BudgetHandle):
         entries = self._ledger.reservation(reservation.id)
         if not entries or entries[-1].reservation is None:
             raise ValueError(f"reservation={reservation!r} is not in the ledger.")
+        # What was paid for is what the ledger says, never what the handle does.
+        mine, paid = self._entry(reservation, entries[0].reservation, {}, {}), entries[0]
+        if (mine.mechanism, mine.scope_id) != (paid.mechanism, paid.scope_id) or json.loads(
+            paid.note
+        ).get(COLUMNS) != reservation.n_columns:
+            raise ValueError(
+                f"reservation={reservation!r} was changed: the ledger has it for "
+                f"{paid.mechanism}. Nothing was released or spent; use the one that "
+                "accountant.reserve() returned, or accountant.resume()."
+            )
         return entries[-1].reservation
 
     def resume(self, id: str, mechanism: ReleaseMechanism) -> Reservation:
@@ -233,6 +243,7 @@ class Reserving(BudgetHandle):
         self,
         reservation: Reservation,
         mechanism: ReleaseMechanism,
+        n_columns: int | None,
         entry: LedgerEntry,
         outcome: NDArray[Any],
     ) -> int:
@@ -241,6 +252,9 @@ class Reserving(BudgetHandle):
             *_, last = transaction.reservation(reservation.id)
             state = self._open(last.reservation)
             _check_rows(state, len(outcome))
+            # Again: another process may have drawn meanwhile, and these are other rows now.
+            rows = state.rows, state.rows + len(outcome)
+            reservation.check_draw(mechanism, n_columns, entry.scope_id, rows)
             begun, used = len(outcome), 0
             if state.answers_left is not None:
                 # A row is begun while there is an answer left for it.
@@ -255,14 +269,14 @@ class Reserving(BudgetHandle):
         reservation: Reservation,
         mechanism: ReleaseMechanism,
         n_columns: int | None,
-        scope: Scope | None,
+        scope_id: str | None,
         n_rows: int,
     ) -> None:
         """Refuse what was not paid for, before anything is drawn."""
         state = self._open(self.reserved(reservation))
         _check_rows(state, n_rows)
         rows = state.rows, state.rows + n_rows
-        reservation.check_draw(mechanism, n_columns, scope, rows)
+        reservation.check_draw(mechanism, n_columns, scope_id, rows)
 
     def _terms(
         self,
@@ -297,7 +311,10 @@ class Reserving(BudgetHandle):
 
     @staticmethod
     def _entry(
-        reservation: Reservation, state: Reserved, charges: Mapping[str, Cost], note: Any
+        reservation: Reservation,
+        state: Reserved | None,
+        charges: Mapping[str, Cost],
+        note: Any,
     ) -> LedgerEntry:
         scope = reservation.scope
         return LedgerEntry(

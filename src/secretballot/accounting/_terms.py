@@ -10,7 +10,7 @@ import numpy as np
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting._gaussian_terms import GaussianTerms, Span
 from secretballot.accounting._limits import Limits
-from secretballot.accounting._pricing import is_plan
+from secretballot.accounting._pricing import is_plan, share_of_pair
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import (
     EVERYONE,
@@ -25,9 +25,6 @@ from secretballot.divergences import (
 )
 from secretballot.games import PartedPlan, Planned, answers_of, thresholds_of
 from secretballot.ledger import Budget, Totals
-
-#: What a sum of pairs may be rounded up by.
-_ROUNDING = 1 - 1e-12
 
 
 class Terms(Protocol):
@@ -110,8 +107,7 @@ class PairTerms:
                         f"The rows don't fit the (epsilon, delta) = ({left[level][0]:.4g}, "
                         f"{left[level][1]:.3g}) that is left to {level!r}. Nothing was reserved."
                     )
-                pair = (share * each * _ROUNDING for each in left[level])
-                cost: Cost = RenyiCost.from_epsilon_delta(*pair)
+                cost: Cost = share_of_pair(share, *left[level])
                 charges[level] = charges[level].parallel(cost) if level in charges else cost
         return charges
 

@@ -87,8 +87,13 @@ class PlanPiece:
         return GaussianCost(min(float(cost.mu2), whole), approximation_delta)
 
     def refund(self) -> GaussianCost:
-        """Return what may be given back if a plan ends before these."""
-        return GaussianCost(self.price.refund() if self.noisy_numbers > 0 else 0.0)
+        """Return what may be given back if a plan ends before these.
+
+        No more than the noisy numbers would cost: that is what may have been paid, and then rows
+        are worth no more to each other.
+        """
+        whole = self.noisy_numbers
+        return GaussianCost(min(self.price.refund(), whole) if whole > 0 else 0.0)
 
 
 def thresholds_of(law: Law) -> Law:
