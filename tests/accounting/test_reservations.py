@@ -1,7 +1,6 @@
 """Rows that are paid for before they are drawn: never more of them, and given back by the rule."""
 
 import copy
-import dataclasses
 import math
 import pickle
 
@@ -17,7 +16,7 @@ from secretballot.accounting import (
     price_plan,
 )
 from secretballot.accounting._replay import replay
-from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
+from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 KINDS = [None, math.inf, "gaussian"]
 VOTE = GNMax(sigma=40)
@@ -176,67 +175,6 @@ def test_more_rows_are_a_plan_of_their_own():
     replay(accountant._ledger)
 
 
-def test_parts_pay_for_their_rows_in_one_fit_only():
-    turns = {"a": (1, 2), "b": (1, 1)}
-    mechanism = RoundRobin(mechanism=GNMax(sigma=40, weight={"a": 1.0, "b": 1.0}), turns=turns)
-    accountant = budget(epsilon={"a": 1.0, "b": 1.0})
-    scope = accountant.scope()
-    reservation = accountant.reserve(mechanism, 20, n_columns=2, scope=scope)
-    assert set(accountant.entries()[0].charges) == {"a/0", "a/1", "b"}
-    accountant.release(mechanism, tied(5), reservation=reservation, scope=scope)
-    # The turns go on where they were: others would vote on rows that they did not pay for.
-    with pytest.raises(ValueError, match="'a/0' takes part in rows that 'a/0' did not pay for"):
-        accountant.release(mechanism, tied(5), reservation=reservation, scope=scope)
-    onwards = RoundRobin(mechanism=mechanism.mechanism, turns=turns, first_row=5)
-    with pytest.raises(ValueError, match="in another they are other people"):
-        accountant.release(onwards, tied(5), reservation=reservation)
-    accountant.release(onwards, tied(5), reservation=reservation, scope=scope)
-    everyone = GNMax(sigma=40, weight={"a": 1.0, "b": 1.0})
-    with pytest.raises(ValueError, match="takes part in rows"):
-        accountant.release(everyone, tied(5), reservation=reservation, scope=scope)
-    accountant.settle(reservation)
-    half = price_plan(VOTE, 5, n_columns=2).refund()
-    paid, back = accountant.entries()[0].charges, accountant.entries()[-1].charges
-    assert back["a/0"].mu2 == pytest.approx(half)
-    assert accountant.spent()["a"].amount == pytest.approx(float(paid["a/0"].mu2) - half)
-    replay(accountant._ledger)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "n_columns", "message"),
-    [
-        (GNMax(sigma=39.99), 2, "'vote' of '\\*' tells more"),
-        (GNMax(sigma=40, weight=1.01), 2, "tells more"),
-        (GNMax(sigma=80, ballots=2), 3, "3 columns, and 2 were paid for"),
-        (ConfidentGNMax(sigma=40, sigma_threshold=90, threshold=9), 2, "'threshold' .* not paid"),
-        (GNMax(sigma=40, weight={"everyone": 1.5}), 2, "tells more"),
-        (Gaussian(sigma=1e6), 2, "it is not the same mechanism"),
-    ],
-)
-def test_a_draw_tells_no_more_than_was_paid_for(mechanism, n_columns, message):
-    accountant = budget()
-    reservation = accountant.reserve(VOTE, 10, n_columns=2)
-    head = accountant._ledger.verify()
-    with pytest.raises(ValueError, match=rf"can't be drawn on the reservation of .*{message}"):
-        accountant.release(mechanism, tied(3, n_columns), reservation=reservation)
-    assert accountant._ledger.verify() == head
-    # Less is fine.
-    assert len(accountant.release(GNMax(sigma=50), tied(2), reservation=reservation)) == 2
-    two = GNMax(sigma=80, weight=0.5, ballots=4)
-    assert len(accountant.release(two, tied(2), reservation=reservation)) == 2
-
-
-def test_several_ballots_of_many_classes_were_not_paid_for_as_one():
-    accountant = budget(epsilon=4.0)
-    one = accountant.reserve(GNMax(sigma=40, weight=2.0), 4, n_columns=3)
-    with pytest.raises(ValueError, match="tells more"):
-        accountant.release(GNMax(sigma=40, ballots=2), tied(1, 3), reservation=one)
-    two = accountant.reserve(GNMax(sigma=40, ballots=2), 4, n_columns=3)
-    assert accountant.release(GNMax(sigma=40, weight=2.0), tied(1, 3), reservation=two).shape == (
-        1,
-    )
-
-
 @pytest.mark.parametrize("order", [None, "gaussian"])
 def test_mechanisms_without_a_game(order):
     accountant = budget(order, epsilon=3.0)
@@ -307,45 +245,6 @@ def test_bad_reservations(arguments, message):
     assert not accountant.entries()
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"mechanism": GNMax(sigma=1)}, {"n_columns": None}, {"n_columns": 3}, {"scope": None}],
-)
-def test_what_was_paid_for_is_what_the_ledger_says(changed):
-    accountant = budget()
-    reservation = accountant.reserve(VOTE, 5, n_columns=2)
-    if "scope" in changed:
-        changed = {"scope": accountant.scope()}
-    forged = dataclasses.replace(reservation, **changed)
-    for use in (
-        lambda: accountant.release(forged.mechanism, tied(1), reservation=forged),
-        lambda: accountant.top_up(forged, n_rows=1),
-        lambda: accountant.settle(forged),
-    ):
-        with pytest.raises(ValueError, match="was changed: the ledger has it for"):
-            use()
-    assert len(accountant.entries()) == 1
-
-
-def test_rows_that_another_process_drew_meanwhile_are_other_rows(monkeypatch):
-    """Parts that take turns pay for rows by their number, which is certain in the ledger only."""
-    mechanism = RoundRobin(mechanism=GNMax(sigma=40, weight={"a": 1.0}), turns={"a": (1, 2)})
-    accountant = budget(epsilon={"a": 1.0})
-    scope = accountant.scope()
-    reservation = accountant.reserve(mechanism, 20, n_columns=2, scope=scope)
-    checked = type(accountant)._check_draw
-
-    def outrun(self, *arguments):
-        checked(self, *arguments)
-        monkeypatch.undo()
-        accountant.release(mechanism, tied(3), reservation=reservation, scope=scope)
-
-    monkeypatch.setattr(type(accountant), "_check_draw", outrun)
-    with pytest.raises(ValueError, match="takes part in rows that 'a/0' did not pay for"):
-        accountant.release(mechanism, tied(3), reservation=reservation, scope=scope)
-    assert accountant.reserved(reservation).rows_left == 17
-
-
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (2, 3), (1, None)])
 def test_never_more_comes_back_than_noisy_counts_cost(n_rows, n_columns):
     """Short plans pay for those, and drawn rows then pay at least what theirs cost."""
@@ -355,35 +254,3 @@ def test_never_more_comes_back_than_noisy_counts_cost(n_rows, n_columns):
     accountant.release(VOTE, tied(1), reservation=reservation)
     accountant.settle(reservation)
     assert paid - accountant.spent().amount <= n_rows * 2 / 40**2 * (1 + 1e-12)
-
-
-def test_bad_draws():
-    accountant, other = budget(), budget()
-    reservation = accountant.reserve(VOTE, 5, n_columns=2)
-    with pytest.raises(ValueError, match="counts has 6 rows, and the reservation has 5 left"):
-        accountant.release(VOTE, tied(6), reservation=reservation)
-    with pytest.raises(ValueError, match="was paid from another ledger"):
-        other.release(VOTE, tied(1), reservation=reservation)
-    with pytest.raises(TypeError, match="reservation='r' must come from accountant.reserve"):
-        accountant.release(VOTE, tied(1), reservation="r")
-    for arguments in ({}, {"n_rows": 0}):
-        with pytest.raises(ValueError, match="nothing to pay for"):
-            accountant.top_up(reservation, **arguments)
-    with pytest.raises(ValueError, match="doesn't count answers"):
-        accountant.top_up(reservation, n_answers=2)
-    assert len(accountant.entries()) == 1
-    assert accountant.reserved(reservation).rows_left == 5
-
-
-def test_known_votes_are_no_part_of_a_reservation():
-    """Their price would hold for these votes in this order only: the worst case is paid."""
-    with pytest.warns(UserWarning, match="data_dependent"):
-        known = budget(accounting="data_dependent")
-    worst = budget()
-    reservation = known.reserve(VOTE, 10, n_columns=2)
-    worst.reserve(VOTE, 10, n_columns=2)
-    assert known.spent().amount == worst.spent().amount
-    # So other votes, in any order, may be drawn.
-    for votes in ([[240.0, 0.0]], [[120.0, 120.0]], [[0.0, 240.0]]):
-        known.release(VOTE, votes, reservation=reservation)
-    assert known.spent().amount == worst.spent().amount

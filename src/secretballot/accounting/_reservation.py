@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
@@ -71,22 +71,28 @@ class Reservation:
     ) -> Iterator[str]:
         if self.n_columns is not None and (n_columns is None or n_columns > self.n_columns):
             yield f"its counts have {n_columns} columns, and {self.n_columns} were paid for"
-        if _laws(self.mechanism, self.n_columns) is None or _laws(mechanism, n_columns) is None:
+        laws, paid_laws = _laws(mechanism, n_columns), _laws(self.mechanism, self.n_columns)
+        there, paid_there = mechanism.participation(rows[1] - rows[0]), self._participation(rows)
+        payers = {group: [group] for group in there.keys() | paid_there.keys()}
+        if laws is None or paid_laws is None:
             # Of mechanisms without a game nothing but their description is known.
             one, other = (to_json(describe(each), "") for each in (mechanism, self.mechanism))
             if one != other or self.n_columns not in (None, n_columns):
                 yield "it is not the same mechanism"
-            return
-        paid_laws = _laws(self.mechanism, self.n_columns) or {}
-        there, paid_there = mechanism.participation(rows[1] - rows[0]), self._participation(rows)
-        for group, law in (_laws(mechanism, n_columns) or {}).items():
-            payers = _payers(group, list(paid_laws))
-            if not payers:
-                yield f"it charges {group!r}, who did not pay"
-            for payer in payers:
-                yield from _tells_more(law, paid_laws[payer], group)
-                takes_part = there.get(group, np.ones(rows[1] - rows[0], dtype=bool))
-                if (takes_part & ~paid_there.get(payer, np.ones_like(takes_part))).any():
+        else:
+            payers = {group: _payers(group, list(paid_laws)) for group in laws}
+            if _overlap(laws) and set(laws) != set(paid_laws):
+                yield "some pay as two groups at once, and were not paid for as such"
+            for group, law in laws.items():
+                if not payers[group]:
+                    yield f"it charges {group!r}, who did not pay"
+                for payer in payers[group]:
+                    yield from _tells_more(law, paid_laws[payer], group)
+        everywhere = np.ones(rows[1] - rows[0], dtype=bool)
+        for group, paying in payers.items():
+            for payer in paying:
+                takes_part = there.get(group, everywhere)
+                if (takes_part & ~paid_there.get(payer, everywhere)).any():
                     yield f"{group!r} takes part in rows that {payer!r} did not pay for"
         if paid_there and scope_id != self.scope.id:
             yield "parts of levels paid in one fit, and in another they are other people"
@@ -101,6 +107,12 @@ def _laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law] 
         return None
     laws = cast("Planned", mechanism).laws(n_columns)
     return laws if all(map(has_game, laws.values())) else None
+
+
+def _overlap(laws: Mapping[str, Law]) -> bool:
+    """Whether anybody is in two groups, and pays for both."""
+    levels = {split_group(group)[0] for group in laws if split_group(group)[1]}
+    return (EVERYONE in laws and len(laws) > 1) or any(level in laws for level in levels)
 
 
 def _payers(group: str, paid: list[str]) -> list[str]:
