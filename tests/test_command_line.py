@@ -45,7 +45,8 @@ def path(tmp_path):
 
 @pytest.fixture
 def accountant(path):
-    accountant = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5, unit="owner", ledger=path)
+    budget = {"strict": 1.0, "lax": 3.0}
+    accountant = PrivacyAccountant(budget, 1e-5, unit="owner", order="renyi", ledger=path)
     accountant.release(Gaussian(sigma=40), votes(5))
     accountant.release(Grouped(rates={"strict": 1e-4, "lax": 3e-4}), votes(2))
     return accountant
@@ -110,7 +111,7 @@ def test_show_marks_seeds_moves_and_sensitive_figures(run, path, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         accountant = PrivacyAccountant(
-            1.0, 1e-5, ledger=path, allow_seeded=True, accounting="data_dependent"
+            *(1.0, 1e-5), order="renyi", ledger=path, allow_seeded=True, accounting="data_dependent"
         )
         accountant.release(Known(most=1.0), [[5.0, 1e-4]], random_state=0)
         copy = tmp_path / "copy.ledger"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import partial
 from pathlib import Path
@@ -179,11 +180,15 @@ def even_bags():
         ("docs/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
         ("docs/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
         ("docs/game.md", r"rows by 3 %, with 10 by (\d+) %", three_classes_beyond_two),
-        ("docs/game.md", r"it is [\d.]+ beside ([\d.]+), found", noise_of_1000_rows),
+        (
+            "docs/game.md",
+            r"it is [\d.]+ beside ([\d.]+), found",
+            partial(noise_of_1000_rows, order="renyi"),
+        ),
         pytest.param(
             "docs/game.md",
             r"it is ([\d.]+) beside [\d.]+, found",
-            partial(noise_of_1000_rows, pricing="game"),
+            partial(noise_of_1000_rows, order=math.inf),
             marks=pytest.mark.slow,
         ),
         (

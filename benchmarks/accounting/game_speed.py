@@ -11,6 +11,7 @@ bound on what lies between them; its time is that of a few rows, times their num
 from __future__ import annotations
 
 import argparse
+import math
 import time
 
 import numpy as np
@@ -58,11 +59,16 @@ def main() -> None:
             delta=DELTA,
             n_queries=n_rows,
             n_columns=n_classes,
-            pricing="game",
+            order=math.inf,
         )
         found, busy = time.perf_counter() - start, time.process_time() - busy
         renyi = calibrate(
-            GNMax, epsilon=EPSILON, delta=DELTA, n_queries=n_rows, n_columns=n_classes
+            GNMax,
+            epsilon=EPSILON,
+            delta=DELTA,
+            n_queries=n_rows,
+            n_columns=n_classes,
+            order="renyi",
         )
         other = GNMax(sigma=mechanism.sigma * (1 + 1e-9))  # nothing of it is remembered
         start = time.perf_counter()

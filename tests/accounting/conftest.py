@@ -7,7 +7,7 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 
 @pytest.fixture
 def accountant():
-    return PrivacyAccountant(1.0, 1e-5)
+    return PrivacyAccountant(1.0, 1e-5, order="renyi")
 
 
 def room(accountant):

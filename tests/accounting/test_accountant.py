@@ -43,7 +43,7 @@ def test_every_level_has_to_have_room():
 
 
 def test_members_that_take_turns_share_a_level_and_not_a_charge():
-    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
     rate = room(accountant) / accountant.spent().order / 5.5
     outcome = accountant.release(RoundRobin(level="everyone", rate=rate), votes(30))
     # Nine rows: five for one member, four for the other. Whose turn is next is not in the most
@@ -57,7 +57,7 @@ def test_members_that_take_turns_share_a_level_and_not_a_charge():
 def test_groups_have_to_be_the_budgets(accountant):
     with pytest.raises(ValueError, match="'strict', which this budget does not have"):
         accountant.release(Grouped(rates={"strict": 0.1, EVERYONE: 0.1}), votes(1))
-    levels = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5)
+    levels = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5, order="renyi")
     with pytest.raises(ValueError, match="nothing to the level 'generous'"):
         levels.release(Grouped(rates={"strict": 0.01}), votes(1))
     assert levels.entries() == []
@@ -68,7 +68,7 @@ def test_groups_have_to_be_the_budgets(accountant):
 
 def test_data_dependent_accounting_charges_the_votes_that_occurred():
     with pytest.warns(PrivacyLeakWarning, match="data_dependent"):
-        accountant = PrivacyAccountant(1.0, 1e-5, accounting="data_dependent")
+        accountant = PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", order="renyi")
     unit = room(accountant) / accountant.spent().order / 10.5
     counts = np.column_stack([np.ones(40), np.tile([unit, unit / 10], 20)])
     outcome = accountant.release(Known(most=unit), counts)
@@ -76,14 +76,14 @@ def test_data_dependent_accounting_charges_the_votes_that_occurred():
     assert len(outcome) == 18
     assert accountant.spent().share == pytest.approx(9.9 / 10.5)
     assert "itself sensitive" in repr(accountant)
-    worst = PrivacyAccountant(1.0, 1e-5)
+    worst = PrivacyAccountant(1.0, 1e-5, order="renyi")
     assert len(worst.release(Known(most=unit), counts)) == 10
 
 
 def test_opening_a_data_dependent_ledger_warns_again(tmp_path):
     path = tmp_path / "budget.ledger"
     with pytest.warns(PrivacyLeakWarning):
-        PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", ledger=path)
+        PrivacyAccountant(1.0, 1e-5, accounting="data_dependent", ledger=path, order="renyi")
     with pytest.warns(PrivacyLeakWarning):
         assert PrivacyAccountant.open(path).accounting == "data_dependent"
 
@@ -137,7 +137,7 @@ def test_faulty_mechanisms_release_nothing(accountant, mechanism, error, message
 
 
 def test_a_mechanism_that_is_not_proven_for_the_relation():
-    accountant = PrivacyAccountant(1.0, 1e-5, relation="add_remove")
+    accountant = PrivacyAccountant(1.0, 1e-5, relation="add_remove", order="renyi")
     with pytest.raises(ValueError, match=r"proven for the relation\(s\) replace.*add_remove"):
         accountant.release(Gaussian(sigma=40), votes(1))
     with pytest.raises(ValueError, match="add_remove"):
@@ -181,7 +181,7 @@ def test_words_of_the_statement_mean_what_they_mean(accountant, note):
 )
 def test_unknown_words(name, value):
     with pytest.raises(ValueError, match=f"{name}='{value}' is unknown; use one of"):
-        PrivacyAccountant(1.0, 1e-5, **{name: value})
+        PrivacyAccountant(1.0, 1e-5, **{name: value}, order="renyi")
 
 
 # Reports
@@ -203,13 +203,13 @@ def test_spent_and_remaining(accountant):
 
 def test_the_reading_never_passes_the_budget():
     for epsilon in (0.3, 1.0, 4.0):
-        accountant = PrivacyAccountant(epsilon, 1e-5)
+        accountant = PrivacyAccountant(epsilon, 1e-5, order="renyi")
         accountant.release(Gaussian(sigma=300), votes(100_000))
         assert epsilon * 0.99 < accountant.spent().epsilon <= epsilon
 
 
 def test_repr_and_html():
-    accountant = PrivacyAccountant({"<b>": 1.0, "plain": 3.0}, 1e-5, unit="owner")
+    accountant = PrivacyAccountant({"<b>": 1.0, "plain": 3.0}, 1e-5, unit="owner", order="renyi")
     accountant.release(Gaussian(sigma=40), votes(7))
     text = repr(accountant)
     assert "epsilon={'<b>': 1, 'plain': 3}, delta=1e-05 per owner (replace)" in text

@@ -14,8 +14,8 @@ from secretballot.ledger._budget import budget_levels
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
 @pytest.mark.parametrize("n_queries", [1, 100, 1_000_000])
 def test_the_noise_of_a_gaussian_in_closed_form(epsilon, n_queries):
-    mechanism = calibrate(Gaussian, epsilon=epsilon, delta=1e-5, n_queries=n_queries)
-    (level,) = budget_levels(epsilon, 1e-5)
+    mechanism = calibrate(Gaussian, epsilon=epsilon, delta=1e-5, n_queries=n_queries, order="renyi")
+    (level,) = budget_levels(epsilon, 1e-5, order="renyi")
     assert mechanism.sigma == pytest.approx(
         (n_queries * level.order / level.amount) ** 0.5, rel=1e-8
     )
@@ -25,12 +25,12 @@ def test_the_noise_of_a_gaussian_in_closed_form(epsilon, n_queries):
 
 @pytest.mark.parametrize("n_queries", [1, 7, 10_000])
 def test_as_many_rows_as_asked_for_fit_and_no_more(n_queries):
-    mechanism = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries)
-    accountant = PrivacyAccountant(1.0, 1e-5)
+    mechanism = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi")
+    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
     assert len(accountant.release(mechanism, votes(n_queries + 1))) == n_queries
     # A little less noise, and the last row would not fit.
     less = Gaussian(sigma=mechanism.sigma * (1 - 1e-6))
-    other = PrivacyAccountant(1.0, 1e-5)
+    other = PrivacyAccountant(1.0, 1e-5, order="renyi")
     if n_queries > 1:
         assert len(other.release(less, votes(n_queries))) == n_queries - 1
     with pytest.raises(BudgetExceededError):
@@ -38,7 +38,7 @@ def test_as_many_rows_as_asked_for_fit_and_no_more(n_queries):
 
 
 def test_what_is_left_of_a_budget():
-    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
     accountant.release(Gaussian(sigma=60), votes(40))
     half = accountant.calibrate(Gaussian, 500)
     assert len(accountant.release(half, votes(600))) == 500
@@ -51,7 +51,7 @@ def test_what_is_left_of_a_budget():
 
 
 def test_rows_one_release_at_a_time_fit_as_well():
-    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
     mechanism = accountant.calibrate(Gaussian, 50)
     for _ in range(50):
         accountant.release(mechanism, votes(1))
@@ -67,10 +67,10 @@ def test_a_used_up_budget_has_no_noise():
 
 
 def test_a_scope_is_calibrated_to_its_cap():
-    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant = PrivacyAccountant(3.0, 1e-5, order="renyi")
     scope = accountant.scope(1.0)
     mechanism = accountant.calibrate(Gaussian, 100, scope=scope)
-    alone = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=100)
+    alone = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=100, order="renyi")
     assert mechanism.sigma == pytest.approx(alone.sigma, rel=1e-8)
     assert len(accountant.release(mechanism, votes(101), scope=scope)) == 100
     # The budget binds where it has less left than the scope allows.
@@ -80,16 +80,17 @@ def test_a_scope_is_calibrated_to_its_cap():
 
 def test_the_strictest_level_decides():
     levels = {"strict": 0.5, "generous": 3.0}
-    mechanism = calibrate(Gaussian, epsilon=levels, delta=1e-5, n_queries=10)
-    alone = calibrate(Gaussian, epsilon=0.5, delta=1e-5, n_queries=10)
+    mechanism = calibrate(Gaussian, epsilon=levels, delta=1e-5, n_queries=10, order="renyi")
+    alone = calibrate(Gaussian, epsilon=0.5, delta=1e-5, n_queries=10, order="renyi")
     assert mechanism.sigma == pytest.approx(alone.sigma, rel=1e-8)
     shared = calibrate(
         lambda noise: Grouped(rates={"strict": noise**-2, "generous/1": 100 * noise**-2}),
         epsilon=levels,
         delta=1e-5,
         n_queries=10,
+        order="renyi",
     )
-    generous = calibrate(Gaussian, epsilon=3.0, delta=1e-5, n_queries=1000)
+    generous = calibrate(Gaussian, epsilon=3.0, delta=1e-5, n_queries=1000, order="renyi")
     assert shared.rates["generous/1"] == pytest.approx(100 * generous.sigma**-2, rel=1e-6)
 
 
@@ -99,9 +100,10 @@ def test_a_function_of_the_noise():
         epsilon=1.0,
         delta=1e-5,
         n_queries=100,
+        order="renyi",
     )
     # Every row is charged the most it can cost.
-    assert len(PrivacyAccountant(1.0, 1e-5).release(mechanism, votes(101))) == 100
+    assert len(PrivacyAccountant(1.0, 1e-5, order="renyi").release(mechanism, votes(101))) == 100
 
 
 def test_pure_costs_and_their_deltas():
@@ -138,8 +140,8 @@ class Stepped(Fake):
 
 @pytest.mark.parametrize("n_queries", range(80, 110, 3))
 def test_a_cost_with_steps_is_still_certified(n_queries):
-    mechanism = calibrate(Stepped, epsilon=1.0, delta=1e-5, n_queries=n_queries)
-    needed = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries).sigma
+    mechanism = calibrate(Stepped, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi")
+    needed = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi").sigma
     assert math.floor(4 * mechanism.sigma) / 4 >= needed * (1 - 1e-9)
     assert mechanism.sigma <= needed + 0.25 + 1e-6
 
@@ -153,35 +155,43 @@ class Hasty(Gaussian):
 
 
 def test_the_answer_is_certified_with_what_a_release_is_charged():
-    mechanism = calibrate(Hasty, epsilon=1.0, delta=1e-5, n_queries=100)
-    assert len(PrivacyAccountant(1.0, 1e-5).release(mechanism, votes(100))) == 100
-    exact = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=100)
+    mechanism = calibrate(Hasty, epsilon=1.0, delta=1e-5, n_queries=100, order="renyi")
+    assert len(PrivacyAccountant(1.0, 1e-5, order="renyi").release(mechanism, votes(100))) == 100
+    exact = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=100, order="renyi")
     assert mechanism.sigma == pytest.approx(exact.sigma, rel=1e-3)
 
 
 def test_noise_that_never_suffices():
     with pytest.raises(ValueError, match="no amount of noise"):
         calibrate(
-            lambda noise: Grouped(rates={EVERYONE: 1.0}), epsilon=1.0, delta=1e-5, n_queries=100
+            lambda noise: Grouped(rates={EVERYONE: 1.0}),
+            epsilon=1.0,
+            delta=1e-5,
+            n_queries=100,
+            order="renyi",
         )
 
 
 def test_a_free_mechanism_needs_next_to_no_noise():
     mechanism = calibrate(
-        lambda noise: Grouped(rates={EVERYONE: 0.0 * noise}), epsilon=1.0, delta=1e-5, n_queries=9
+        lambda noise: Grouped(rates={EVERYONE: 0.0 * noise}),
+        epsilon=1.0,
+        delta=1e-5,
+        n_queries=9,
+        order="renyi",
     )
     assert mechanism.rates == {EVERYONE: 0.0}
 
 
 def test_bad_parameters():
     with pytest.raises(TypeError, match="lambda noise: Thresholded"):
-        calibrate(Thresholded, epsilon=1.0, delta=1e-5, n_queries=1)
+        calibrate(Thresholded, epsilon=1.0, delta=1e-5, n_queries=1, order="renyi")
     with pytest.raises(TypeError, match="a mechanism class with a field sigma"):
-        calibrate(Gaussian(sigma=1), epsilon=1.0, delta=1e-5, n_queries=1)
+        calibrate(Gaussian(sigma=1), epsilon=1.0, delta=1e-5, n_queries=1, order="renyi")
     for n_queries in (0, -1, 1.5, True, "many"):
         with pytest.raises(ValueError, match="n_queries=.*integer of at least 1"):
-            calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries)
+            calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi")
         with pytest.raises(ValueError, match="n_queries="):
-            PrivacyAccountant(1.0, 1e-5).calibrate(Gaussian, n_queries)
+            PrivacyAccountant(1.0, 1e-5, order="renyi").calibrate(Gaussian, n_queries)
     with pytest.raises(ValueError, match="epsilon=0"):
-        calibrate(Gaussian, epsilon=0, delta=1e-5, n_queries=1)
+        calibrate(Gaussian, epsilon=0, delta=1e-5, n_queries=1, order="renyi")

@@ -104,7 +104,7 @@ class Turns(Grouped):
 
 
 def test_turns_of_mechanisms_without_a_game_go_on():
-    accountant = budget(None, epsilon={"a": 1.0})
+    accountant = budget("renyi", epsilon={"a": 1.0})
     turns, scope = Turns(rates={"a/0": 1e-4, "a/1": 1e-4}), accountant.scope()
     reservation = accountant.reserve(turns, 4, scope=scope)
     accountant.release(turns, tied(1), reservation=reservation, scope=scope)

@@ -31,7 +31,7 @@ def test_budget_left_for_a_bit_but_not_for_a_vote(accountant):
     mechanism = Thresholded(bit=unit, vote=9 * unit)
     # 9 answered rows and one more bit: 91 of 100, so a further bit would fit, a row would not.
     for last in (3.0, 0.0):
-        fresh = PrivacyAccountant(1.0, 1e-5)
+        fresh = PrivacyAccountant(1.0, 1e-5, order="renyi")
         counts = np.vstack([votes(9), [[0.0, 1.0]], [[last, 1.0]], [[0.0, 1.0]]])
         outcome = fresh.release(mechanism, counts)
         assert outcome.tolist() == [0] * 9 + [-1]
@@ -58,14 +58,14 @@ def test_what_the_run_ends_with_depends_on_earlier_rows_only():
     mechanism = Thresholded(bit=0.002, vote=0.01)
     rng = np.random.default_rng(0)
     base = rng.integers(0, 2, size=(60, 2)).astype(float)
-    first = PrivacyAccountant(1.0, 1e-5)
+    first = PrivacyAccountant(1.0, 1e-5, order="renyi")
     outcome = first.release(mechanism, base)
     begun = len(outcome)
     assert 0 < begun < 60
     for _ in range(5):
         other = base.copy()
         other[begun:] = rng.integers(0, 2, size=(60 - begun, 2))
-        again = PrivacyAccountant(1.0, 1e-5)
+        again = PrivacyAccountant(1.0, 1e-5, order="renyi")
         np.testing.assert_array_equal(again.release(mechanism, other), outcome)
         assert again.spent().amount == first.spent().amount
 
@@ -110,7 +110,7 @@ def test_a_delta_of_its_own_needs_a_share_set_aside(accountant):
         accountant.release(Pure(epsilon=0.01, delta=1e-9), votes(1))
     with pytest.raises(ValueError, match="approximation_delta="):
         accountant.calibrate(lambda s: Pure(epsilon=1 / s, delta=1e-9), 1)
-    sharing = PrivacyAccountant(1.0, 1e-5, approximation_delta=1e-6)
+    sharing = PrivacyAccountant(1.0, 1e-5, approximation_delta=1e-6, order="renyi")
     assert len(sharing.release(Pure(epsilon=1e-3, delta=3e-7), votes(9))) == 3
     assert sharing.spent().share == pytest.approx(0.9)
 

@@ -240,9 +240,9 @@ def test_what_comes_back_can_be_spent_again():
     assert len(accountant.release(mechanism, tied(40))) == 19
 
 
-@pytest.mark.parametrize("order", ["gauss", "renyi", "Gaussian"])
+@pytest.mark.parametrize("order", ["gauss", "Renyi", None])
 def test_unknown_kinds(order):
-    with pytest.raises(ValueError, match=f"order='{order}' must be None, a Renyi order .*gaussian"):
+    with pytest.raises(ValueError, match=f"order={order!r} must be 'gaussian', 'renyi', or"):
         PrivacyAccountant(1.0, 1e-5, order=order)
 
 

@@ -34,7 +34,7 @@ def test_labels_that_a_plan_buys(epsilon, labels):
     accountant = budget(epsilon)
     assert len(accountant.release(GNMax(sigma=40), tied(3 * labels))) == labels
     # The same budget, gated at a Renyi order, buys 38 and 76.
-    renyi = PrivacyAccountant(epsilon, 1e-5)
+    renyi = PrivacyAccountant(epsilon, 1e-5, order="renyi")
     assert labels > 1.1 * len(renyi.release(GNMax(sigma=40), tied(3 * labels)))
 
 
@@ -158,7 +158,7 @@ def test_calibrated_to_what_is_left(scope):
 
 def test_calibrated_noise_is_less_than_for_a_renyi_budget():
     plan = budget(1.0).calibrate(GNMax, 25, n_columns=2)
-    rows = PrivacyAccountant(1.0, 1e-5).calibrate(GNMax, 25, n_columns=2)
+    rows = PrivacyAccountant(1.0, 1e-5, order="renyi").calibrate(GNMax, 25, n_columns=2)
     assert 0.85 * rows.sigma < plan.sigma < 0.97 * rows.sigma
     levels = {"strict": 0.5, "generous": 1.5}
     plan = budget(levels).calibrate(

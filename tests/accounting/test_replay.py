@@ -19,7 +19,7 @@ def path(tmp_path):
 
 
 def test_replay_reproduces_epsilon_exactly(path):
-    accountant = PrivacyAccountant({"strict": 2.0, "lax": 5.0}, 1e-5, ledger=path)
+    accountant = PrivacyAccountant({"strict": 2.0, "lax": 5.0}, 1e-5, ledger=path, order="renyi")
     counts = np.random.default_rng(0).multinomial(250, [0.5, 0.3, 0.2], size=40)
     accountant.release(GNMax(sigma=90.0), counts)
     accountant.release(Grouped(rates={"strict": 1e-4 / 3, "lax": 7e-4 / 9}), votes(7))
@@ -47,7 +47,7 @@ def test_history_tells_the_whole_way(path):
     assert [state["everyone"].epsilon for state in history] == [0.0, 0.25, 0.5, 0.75]
     assert [state["everyone"].n_rows for state in history] == [0, 1, 2, 3]
     assert history[-1]["everyone"].share == accountant.spent().share
-    levels = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5)
+    levels = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5, order="renyi")
     levels.release(Gaussian(sigma=40), votes(2))
     assert {name: each.share for name, each in levels.history()[-1].items()} == {
         name: each.share for name, each in levels.spent().items()
@@ -112,7 +112,7 @@ def test_an_entry_that_changes_the_cap_of_its_scope(path):
 
 
 def test_a_budget_used_up_to_the_last_row_is_not_overspent(path):
-    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path, order="renyi")
     mechanism = accountant.calibrate(GNMax, n_queries=1000, n_columns=3)
     accountant.release(mechanism, np.tile([30, 20, 10], (1000, 1)))
     assert accountant.spent().share > 1 - 1e-5

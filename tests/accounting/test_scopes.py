@@ -15,22 +15,24 @@ def test_a_scope_is_capped_on_its_own(accountant):
     mechanism = Gaussian(sigma=100)
     counts = votes(10_000)
     in_scope = len(accountant.release(mechanism, counts, scope=scope))
-    capped = PrivacyAccountant(0.5, 1e-5)
+    capped = PrivacyAccountant(0.5, 1e-5, order="renyi")
     assert in_scope == len(capped.release(mechanism, counts))
     said = refused(accountant, mechanism, counts, scope=scope)
     assert "of epsilon=0.5 for this part of the run" in said
     # Another scope, or none, has what the budget has left, and the budget caps them all.
     assert len(accountant.release(mechanism, counts, scope=other)) == in_scope
     rest = len(accountant.release(mechanism, counts))
-    whole = len(PrivacyAccountant(1.0, 1e-5).release(mechanism, counts))
+    whole = len(PrivacyAccountant(1.0, 1e-5, order="renyi").release(mechanism, counts))
     assert abs(2 * in_scope + rest - whole) <= 1
     assert "of the budget" in refused(accountant, mechanism, counts, scope=accountant.scope(0.5))
 
 
 def test_scopes_without_a_cap_and_larger_than_the_budget():
-    whole = len(PrivacyAccountant(1.0, 1e-5).release(Gaussian(sigma=100), votes(10_000)))
+    whole = len(
+        PrivacyAccountant(1.0, 1e-5, order="renyi").release(Gaussian(sigma=100), votes(10_000))
+    )
     for epsilon in (None, 1.0, 50.0):
-        accountant = PrivacyAccountant(1.0, 1e-5)
+        accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
         scope = accountant.scope(epsilon)
         outcome = accountant.release(Gaussian(sigma=100), votes(10_000), scope=scope)
         assert len(outcome) == whole
@@ -38,11 +40,13 @@ def test_scopes_without_a_cap_and_larger_than_the_budget():
 
 
 def test_a_scope_may_be_capped_per_level(tmp_path):
-    accountant = PrivacyAccountant({"a": 1.0, "b": 4.0}, 1e-5, ledger=tmp_path / "ledger")
+    accountant = PrivacyAccountant(
+        {"a": 1.0, "b": 4.0}, 1e-5, ledger=tmp_path / "ledger", order="renyi"
+    )
     wide, narrow = Grouped(rates={"a": 1e-6, "b": 1e-3}), Grouped(rates={"a": 1e-4, "b": 1e-4})
     scope = accountant.scope({"a": 0.5, "b": 1.5})
     begun = len(accountant.release(wide, votes(10_000), scope=scope))
-    alone = PrivacyAccountant({"a": 4.0, "b": 1.5}, 1e-5)
+    alone = PrivacyAccountant({"a": 4.0, "b": 1.5}, 1e-5, order="renyi")
     assert begun == len(alone.release(wide, votes(10_000)))
     refused(accountant, wide, votes(1), scope=scope)
     # What is left to level a is its own cap.

@@ -26,7 +26,11 @@ def flat(statement):
 @pytest.fixture
 def accountant(tmp_path):
     accountant = PrivacyAccountant(
-        {"strict": 1.0, "lax": 3.0}, 1e-5, unit="owner", ledger=tmp_path / "budget.ledger"
+        {"strict": 1.0, "lax": 3.0},
+        1e-5,
+        unit="owner",
+        ledger=tmp_path / "budget.ledger",
+        order="renyi",
     )
     named = {"classes_learned": False, "split_by": "owner"}
     for n_rows in (2, 3):
@@ -72,7 +76,7 @@ def test_the_head_stands_for_the_ledger_as_it_was(accountant):
 
 
 def test_nothing_released_yet():
-    statement = PrivacyAccountant(1.0, 1e-5).statement()
+    statement = PrivacyAccountant(1.0, 1e-5, order="renyi").statement()
     assert statement.released == ()
     assert statement.levels[0]["share_spent"] == 0
     assert "nothing" in str(statement)
@@ -91,7 +95,7 @@ def test_nothing_released_yet():
 )
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
 def test_units_and_relations(unit, promise, assumption, relation):
-    accountant = PrivacyAccountant(1.0, 1e-5, unit=unit, relation=relation)
+    accountant = PrivacyAccountant(1.0, 1e-5, unit=unit, relation=relation, order="renyi")
     text = flat(accountant.statement())
     moved = "replaced by any other" if relation == "replace" else "added or removed"
     assert f"If {promise} is {moved}, no set" in text
@@ -165,7 +169,7 @@ def test_mechanisms_that_are_not_the_librarys_are_marked():
         pass
 
     turns = {"everyone": (1, 2)}
-    accountant = PrivacyAccountant(4.0, 1e-5)
+    accountant = PrivacyAccountant(4.0, 1e-5, order="renyi")
     for mechanism in (
         mechanisms.GNMax(sigma=400.0),
         mechanisms.RoundRobin(mechanism=mechanisms.GNMax(sigma=400.0), turns=turns),
@@ -198,13 +202,13 @@ def test_seeded_noise():
 def test_order_infinity_is_basic_composition():
     assert "basic composition" in flat(basic_budget().statement())
     assert "Epsilon so far is a reading" not in flat(basic_budget().statement())
-    finite = PrivacyAccountant(1.0, 1e-5).statement()
+    finite = PrivacyAccountant(1.0, 1e-5, order="renyi").statement()
     assert "basic composition" not in flat(finite)
     assert "Epsilon so far is a reading" in flat(finite)
 
 
 def test_figures_that_are_sensitive_themselves_are_withheld():
-    accountant = quietly(PrivacyAccountant, 1.0, 1e-5, accounting="data_dependent")
+    accountant = quietly(PrivacyAccountant, 1.0, 1e-5, accounting="data_dependent", order="renyi")
     accountant.release(Known(most=1.0), [[5.0, 1e-4], [4.0, 2e-4]])
     figures = {repr(value) for value in (accountant.spent().share, accountant.spent().epsilon)}
     digest = accountant.entries()[-1].digest
@@ -237,7 +241,7 @@ def test_as_a_dict(accountant):
 
 
 def test_as_html_escaped():
-    accountant = PrivacyAccountant({"<b>strict": 1.0}, 1e-5)
+    accountant = PrivacyAccountant({"<b>strict": 1.0}, 1e-5, order="renyi")
     accountant.release(Gaussian(sigma=40), votes(1))
     page = accountant.statement().to_html()
     assert accountant.statement()._repr_html_() == page
@@ -249,7 +253,7 @@ def test_as_html_escaped():
 
 
 def test_a_name_can_not_pretend_to_be_a_line():
-    accountant = PrivacyAccountant({"x\nepsilon 0.001\x1b[2J": 1.0}, 1e-5)
+    accountant = PrivacyAccountant({"x\nepsilon 0.001\x1b[2J": 1.0}, 1e-5, order="renyi")
     text = str(accountant.statement())
     assert "\x1b" not in text
     assert "x\\nepsilon 0.001\\x1b[2J" in text

@@ -192,7 +192,7 @@ def a_budget_made_unseen(patch):
 
     def helpful(self, *args, **data):
         if self.accountant is None:
-            self.accountant = PrivacyAccountant(epsilon=50.0, delta=1e-5)
+            self.accountant = PrivacyAccountant(epsilon=50.0, delta=1e-5, order="renyi")
         return fit(self, *args, **data)
 
     patch(PrivateTeacherEnsemble, "fit", helpful)
@@ -258,7 +258,9 @@ def spend_recorded_after_return(patch):
 
 def clone_with_a_copied_budget(patch):
     def copied(self):
-        return PrivacyAccountant(self.epsilon, self.delta, unit=self.unit, relation=self.relation)
+        return PrivacyAccountant(
+            self.epsilon, self.delta, unit=self.unit, relation=self.relation, order="renyi"
+        )
 
     patch(PrivacyAccountant, "__sklearn_clone__", copied)
 

@@ -24,7 +24,7 @@ def budget(epsilon=100.0, order="gaussian"):
     return PrivacyAccountant(epsilon, 1e-5, order=order)
 
 
-@pytest.mark.parametrize("order", [None, math.inf, "gaussian"])
+@pytest.mark.parametrize("order", ["renyi", math.inf, "gaussian"])
 def test_rows_of_predict_private_are_paid_for_by_the_fit(ensemble, private, public, order):
     accountant = budget(order=order)
     ensemble.set_params(accountant=accountant, reservation=10)
@@ -127,7 +127,7 @@ def test_levels(ensemble, private, public, individualization):
 
 
 def test_two_classes_behind_a_threshold_know_their_votes(ensemble, private, public):
-    accountant = budget(order=None)
+    accountant = budget(order="renyi")
     mechanism = ConfidentGNMax(sigma=4, sigma_threshold=4, threshold=5)
     ensemble.set_params(accountant=accountant, mechanism=mechanism)
     ensemble.fit(*private, X_public=public[0])

@@ -40,7 +40,7 @@ def test_a_budget_of_pairs_labels_the_pool_as_one_plan(ensemble, private, public
     ensemble.set_params(accountant=accountant).fit(*private, X_public=public[0])
     assert ensemble.n_answered_ == 30
     assert 0.99 < accountant.spent().share <= 1
-    rows = PrivacyAccountant(epsilon=4.0, delta=1e-5)
+    rows = PrivacyAccountant(epsilon=4.0, delta=1e-5, order="renyi")
     ensemble_of_rows = clone(ensemble).set_params(accountant=rows)
     ensemble_of_rows.fit(*private, X_public=public[0])
     assert ensemble.mechanism_.sigma < 0.97 * ensemble_of_rows.mechanism_.sigma

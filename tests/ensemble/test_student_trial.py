@@ -15,6 +15,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeRegressor
 
 from secretballot.ensemble._student_trial import try_student
+from secretballot.mechanisms import GNMax
 
 
 class Binary(ClassifierMixin, BaseEstimator):
@@ -87,7 +88,7 @@ def test_a_missing_value_in_one_row_of_many_is_met(ensemble, private):
     pool[617, 1] = np.nan
     careful = make_pipeline(FunctionTransformer(np.nan_to_num), LogisticRegression())
     careless = make_pipeline(FunctionTransformer(), LogisticRegression())
-    ensemble.set_params(estimator=careful, student=careless)
+    ensemble.set_params(estimator=careful, student=careless, mechanism=GNMax(sigma=3))
     with pytest.raises(ValueError, match=r"could not be fitted on 1000 rows(.|\n)*contains NaN"):
         ensemble.fit(*private, X_public=pool)
     assert ensemble.accountant.spent().n_releases == 0

@@ -24,7 +24,7 @@ def spend(accountant, *sizes):
 
 
 def test_from_accountant_draws_what_the_ledger_recorded():
-    accountant = spend(PrivacyAccountant(epsilon=2.0, delta=1e-5), 10, 30)
+    accountant = spend(PrivacyAccountant(epsilon=2.0, delta=1e-5, order="renyi"), 10, 30)
     display = BudgetDisplay.from_accountant(accountant)
     (line,) = display.lines_
     rows, share = line.get_data()
@@ -38,7 +38,7 @@ def test_from_accountant_draws_what_the_ledger_recorded():
 
 
 def test_drawing_spends_nothing():
-    accountant = spend(PrivacyAccountant(epsilon=2.0, delta=1e-5), 10)
+    accountant = spend(PrivacyAccountant(epsilon=2.0, delta=1e-5, order="renyi"), 10)
     before = accountant.spent()
     BudgetDisplay.from_accountant(accountant)
     after = accountant.spent()
@@ -46,13 +46,15 @@ def test_drawing_spends_nothing():
 
 
 def test_nothing_released_yet():
-    display = BudgetDisplay.from_accountant(PrivacyAccountant(epsilon=2.0, delta=1e-5))
+    display = BudgetDisplay.from_accountant(
+        PrivacyAccountant(epsilon=2.0, delta=1e-5, order="renyi")
+    )
     np.testing.assert_array_equal(display.lines_[0].get_data(), [[0], [0]])
 
 
 def test_one_line_for_each_level():
     levels = {"strict": 1.0, "generous": 3.0}
-    accountant = spend(PrivacyAccountant(epsilon=levels, delta=1e-5), 20)
+    accountant = spend(PrivacyAccountant(epsilon=levels, delta=1e-5, order="renyi"), 20)
     display = BudgetDisplay.from_accountant(accountant)
     assert [line.get_label() for line in display.lines_] == list(levels)
     for line, spent in zip(display.lines_, accountant.spent().values(), strict=True):

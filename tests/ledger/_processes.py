@@ -111,7 +111,7 @@ def race(folder, times, n_processes=8, affordable=24):
 def kill(folder, times):
     """Kill processes that spend at random moments; check the ledger after each."""
     path = Path(folder) / "kill.ledger"
-    accountant = PrivacyAccountant(1000.0, 1e-5, ledger=path)
+    accountant = PrivacyAccountant(1000.0, 1e-5, ledger=path, order="renyi")
     accountant.release(GNMax(sigma=400.0), BALLOTS, note={"id": "first"})
     generator = random.Random(times)
     printed, kept, interrupted = ["first"], 0, 0

@@ -159,7 +159,7 @@ def test_the_file_itself_refuses_changes(path, table, column):
 
 
 def test_entries_say_what_when_and_at_what_cost(path):
-    accountant = PrivacyAccountant(4.0, 1e-5, ledger=path, allow_seeded=True)
+    accountant = PrivacyAccountant(4.0, 1e-5, ledger=path, allow_seeded=True, order="renyi")
     scope = accountant.scope(2.0)
     accountant.release(
         Thresholded(bit=0.001, vote=0.01), [[3, 1], [0, 1]], scope=scope, note={"classes": "public"}
@@ -177,7 +177,7 @@ def test_entries_say_what_when_and_at_what_cost(path):
 
 
 def test_replaying_the_entries_gives_the_same_epsilon():
-    accountant = PrivacyAccountant(4.0, 1e-5)
+    accountant = PrivacyAccountant(4.0, 1e-5, order="renyi")
     for sigma in (30, 40, 50):
         accountant.release(Gaussian(sigma=sigma), votes(3))
     first, *others = (entry.charges["*"] for entry in accountant.entries())

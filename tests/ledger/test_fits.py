@@ -28,7 +28,7 @@ ROWS = np.tile([60.0, 40.0], (4, 1))
 
 def test_nobody_pays_more_than_the_budget_over_many_fits():
     """Each fit divides the people anew: whoever had the dear part twice has paid twice."""
-    accountant = PrivacyAccountant({"strict": 0.5, "generous": 3.0}, 1e-5)
+    accountant = PrivacyAccountant({"strict": 0.5, "generous": 3.0}, 1e-5, order="renyi")
     turns = {"strict": (1, 3), "generous": (1, 1)}
     paid_in_fit, people = [], np.zeros(3000)
     rng = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_nobody_pays_more_than_the_budget_over_many_fits():
 
 def test_parts_of_one_fit_take_the_most_of_them_over_all_its_releases():
     """What is asked of a fit later is asked of the same people."""
-    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
     order = accountant.levels[0].order
     unit = accountant.levels[0].amount / 10
     first, second = accountant.scope(), accountant.scope()
@@ -160,7 +160,7 @@ def test_infinite_costs_of_parts_stay_infinite():
 
 def test_everyone_has_no_parts():
     """Nobody would be charged for one."""
-    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
     with pytest.raises(ValueError, match=r"a part of '\*'"):
         accountant.release(Grouped(rates={EVERYONE: 0.0, f"{EVERYONE}/0": 1.0}), votes(1))
     assert accountant.entries() == []

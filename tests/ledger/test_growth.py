@@ -55,7 +55,7 @@ def plain(totals, scopes):
 
 
 def test_totals_that_were_stored_are_the_sums_to_the_last_digit(path):
-    accountant = PrivacyAccountant({"a": 50.0, "b": 80.0}, 1e-5, ledger=path)
+    accountant = PrivacyAccountant({"a": 50.0, "b": 80.0}, 1e-5, ledger=path, order="renyi")
     scopes = [accountant.scope(), accountant.scope({"a": 20.0, "b": 30.0}), None]
     rng = np.random.default_rng(0)
     for _ in range(5 * EVERY):

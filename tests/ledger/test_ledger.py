@@ -34,7 +34,7 @@ def file_of(accountant):
 
 def test_a_budget_is_continued_where_it_was_left(path):
     accountant = PrivacyAccountant(
-        {"strict": 1.0, "generous": 3.0}, 1e-5, unit="owner", ledger=path
+        {"strict": 1.0, "generous": 3.0}, 1e-5, unit="owner", ledger=path, order="renyi"
     )
     accountant.release(Gaussian(sigma=40), votes(5))
     reopened = PrivacyAccountant.open(path)

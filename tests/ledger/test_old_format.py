@@ -107,7 +107,7 @@ def test_a_ledger_of_the_format_before_in_its_place(old, monkeypatch):
     assert len(accountant.entries()) == accountant._ledger.verify().n_entries == 2
 
 
-@pytest.mark.parametrize("order", [None, 18, math.inf])
+@pytest.mark.parametrize("order", ["renyi", 18, math.inf])
 def test_a_ledger_of_another_machine(tmp_path, monkeypatch, order):
     """Elsewhere the orders were computed, and rounded in another way."""
     path, theirs = tmp_path / "budget.ledger", ORDERS.copy()
@@ -136,7 +136,7 @@ def test_a_ledger_of_another_machine(tmp_path, monkeypatch, order):
 def test_a_ledger_that_overspent_says_so(tmp_path, capsys):
     """Parts of a level paid anew in every fit, and the door then was too wide."""
     path = tmp_path / "budget.ledger"
-    accountant = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5, ledger=path)
+    accountant = PrivacyAccountant({"strict": 1.0, "lax": 3.0}, 1e-5, ledger=path, order="renyi")
     strict, _ = accountant.levels
     for fit in range(3):
         charges = {

@@ -38,7 +38,7 @@ def found(content, numbers):
 )
 def test_no_vote_is_in_the_file(tmp_path, mechanism):
     path = tmp_path / "budget.ledger"
-    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path, order="renyi")
     accountant.release(mechanism, STRANGE)
     numbers = list(itertools.chain(*STRANGE))
     gaps = [a - b for row in STRANGE for a, b in itertools.permutations(row, 2)]
@@ -53,7 +53,9 @@ def test_equal_outcomes_leave_equal_entries(tmp_path):
     """Votes that lead to the same answers can't be told apart by the ledger."""
     contents, answers = [], []
     for name, counts in (("a", [[90, 5, 5], [3, 90, 7]]), ("b", [[60, 20, 20], [20, 75, 5]])):
-        accountant = PrivacyAccountant(1000.0, 1e-5, ledger=tmp_path / name, allow_seeded=True)
+        accountant = PrivacyAccountant(
+            1000.0, 1e-5, ledger=tmp_path / name, allow_seeded=True, order="renyi"
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             answers.append(
@@ -73,7 +75,7 @@ def test_equal_outcomes_leave_equal_entries(tmp_path):
 
 def test_entries_have_no_field_for_answers(tmp_path):
     """Whoever adds one has to say here why it is not private."""
-    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger")
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger", order="renyi")
     accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])
     (entry,) = export(Ledger.open(tmp_path / "budget.ledger"))["entries"]
     assert set(entry) == {
@@ -87,7 +89,7 @@ def test_entries_have_no_field_for_answers(tmp_path):
 
 def test_what_is_left_beside_it(tmp_path):
     """The journal held pages of the ledger, and goes with the commit; the mark stays."""
-    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger")
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger", order="renyi")
     accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])
     names = sorted(each.name for each in tmp_path.iterdir())
     assert names == ["budget.ledger", "budget.ledger.mark"]
@@ -100,9 +102,9 @@ def test_what_is_left_beside_it(tmp_path):
 def test_files_are_for_their_owner_only(tmp_path):
     before = os.umask(0)
     try:
-        accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger")
+        accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger", order="renyi")
         accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])
-        temporary = PrivacyAccountant(1.0, 1e-5)
+        temporary = PrivacyAccountant(1.0, 1e-5, order="renyi")
         unnamed = Path(temporary._ledger.path)
     finally:
         os.umask(before)

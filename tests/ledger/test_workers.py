@@ -30,7 +30,7 @@ def distinct(answers):
 
 @pytest.fixture
 def accountant(tmp_path):
-    accountant = PrivacyAccountant(50.0, 1e-5, ledger=tmp_path / "budget.ledger")
+    accountant = PrivacyAccountant(50.0, 1e-5, ledger=tmp_path / "budget.ledger", order="renyi")
     draw(accountant)  # the parent has drawn before: workers must not go on with its stream
     return accountant
 
@@ -72,7 +72,9 @@ def test_noise_differs_between_joblib_workers(accountant, backend):
 
 
 def test_equal_noise_would_be_noticed(tmp_path):
-    seeded = PrivacyAccountant(50.0, 1e-5, ledger=tmp_path / "seeded", allow_seeded=True)
+    seeded = PrivacyAccountant(
+        50.0, 1e-5, ledger=tmp_path / "seeded", allow_seeded=True, order="renyi"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answers = [
@@ -92,7 +94,7 @@ def test_a_grid_search_spends_from_one_named_ledger(tmp_path):
         n_teachers=8,
         student=LogisticRegression(),
         classes=[0, 1],
-        accountant=PrivacyAccountant(100.0, 1e-5, ledger=path),
+        accountant=PrivacyAccountant(100.0, 1e-5, ledger=path, order="renyi"),
     )
     grid = {"mechanism": [GNMax(sigma=2), GNMax(sigma=3)], "n_teachers": [6, 8]}
     search = GridSearchCV(ensemble, grid, cv=2, n_jobs=2, error_score="raise")

@@ -69,7 +69,7 @@ def test_rows_have_to_sum_to_it():
         whole.check_counts([[7, 4], [6, 4]])
     with pytest.raises(ValueError, match="counts holds 6.5, which is no whole number of ballots"):
         whole.check_counts([[6.5, 4.5]])
-    accountant = PrivacyAccountant(epsilon=50, delta=1e-5)
+    accountant = PrivacyAccountant(epsilon=50, delta=1e-5, order="renyi")
     with pytest.raises(ValueError, match="n_votes=11"):
         accountant.release(whole, [[7, 5]])
     assert accountant.release(whole, [[7, 4], [2, 9]]).shape == (2,)

@@ -13,21 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import LedgerError, PrivacyLeakWarning
 from secretballot._numbers import check_integer
-from secretballot.accounting._calibrate import (
-    builder,
-    least_noise,
-    least_noise_in_mu2,
-    least_noise_of_plan,
-)
+from secretballot.accounting._calibrate import builder, least_noise_within
 from secretballot.accounting._notes import check_note
-from secretballot.accounting._pricing import is_plan, pricing_of
+from secretballot.accounting._pricing import pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
 from secretballot.accounting._report import spent_on
 from secretballot.accounting._reservation import Reservation
 from secretballot.accounting._reserving import Reserving
-from secretballot.divergences import GAUSSIAN, Order
-from secretballot.ledger import Budget, Cap, Ledger, LedgerEntry, Scope, budget_levels, to_json
+from secretballot.divergences import GAUSSIAN
+from secretballot.ledger import (
+    AskedOrder,
+    Budget,
+    Cap,
+    Ledger,
+    LedgerEntry,
+    Scope,
+    budget_levels,
+    to_json,
+)
 
 M = TypeVar("M", bound=ReleaseMechanism)
 
@@ -51,15 +55,16 @@ class PrivacyAccountant(Reserving):
     accounting : {"worst_case", "data_dependent"}, default="worst_case"
         Charge the most over all data, or what the actual counts cost. The latter allows more
         answers, but its epsilon and its stopping point are themselves sensitive: it warns.
-    order : float or "gaussian", default=None
+    order : "gaussian", "renyi" or float, default="gaussian"
         What adds up, fixed for good; three answers to one question.
 
-        - None or a number: Renyi divergences at one order (None: the one at which a Gaussian-like
-          total that uses the budget up converts best). Rows are charged one by one, as they turn
-          out.
         - ``"gaussian"``: mu^2. Each batch of votes is one plan, priced by its exact worst case over
-          adaptive choices of the data, and pays for all its rows; some 15 % more labels. Many
-          small batches are dearer, unless their rows are paid for in advance (`reserve`).
+          adaptive choices of the data, and pays for all its rows; some 15 % more labels than
+          ``"renyi"``. Single rows are dearer, unless they are paid for in advance (`reserve`), and
+          so is a mechanism of which nothing but a Renyi curve is known.
+        - ``"renyi"`` or a number: Renyi divergences at one order (``"renyi"``: the one at which a
+          Gaussian-like total that uses the budget up converts best). Rows are charged one by one,
+          as they turn out.
         - Infinity: basic composition of pairs (epsilon, delta). A batch is a plan too, but plans
           add up badly: for what is released once.
     approximation_delta : float, default=None
@@ -97,7 +102,7 @@ class PrivacyAccountant(Reserving):
         unit: str = "row",
         relation: str = "replace",
         accounting: str = "worst_case",
-        order: Order | None = None,
+        order: AskedOrder = GAUSSIAN,
         approximation_delta: float | None = None,
         ledger: str | os.PathLike[str] | None = None,
         allow_seeded: bool = False,
@@ -245,7 +250,7 @@ class PrivacyAccountant(Reserving):
         if reservation is not None:
             self._check_draw(reservation, mechanism, n_columns, entry.scope_id, n_rows)
         else:
-            pricing = pricing_of(budget, limits, mechanism, n_rows, n_columns, known)
+            pricing = pricing_of(limits, mechanism, n_rows, n_columns, known)
             pricing.admit_first(self._ledger.totals(limits.scope_id))
 
         if seeded:
@@ -323,29 +328,16 @@ class PrivacyAccountant(Reserving):
         Raises
         ------
         BudgetExceededError
-            If less than a thousandth is left.
+            If less than three thousandths are left: what calibrated noise may leave over.
         """
         relation = self._ledger.budget.relation
         check_integer("n_queries", n_queries)
-        times = int(n_queries)
         limits = self._limits(scope)
         totals = self._ledger.totals(limits.scope_id)
         limits.check_room(totals)
 
-        sample = builder(make)(1.0)
-        check_mechanism(sample, relation)
-        if is_plan(self._ledger.budget, sample, n_columns):
-            pairs = limits.pairs_left(totals)
-            limits.check_pairs(pairs)
-            return least_noise_of_plan(make, pairs, times, n_columns)
-
-        if self._ledger.budget.levels[0].order == GAUSSIAN:
-            return least_noise_in_mu2(make, limits, totals, times, n_columns)
-
-        def load(mechanism: M, whole_curve: bool) -> float:
-            return limits.load(totals, mechanism, times, n_columns, whole_curve=whole_curve)
-
-        return least_noise(make, load)
+        check_mechanism(builder(make)(1.0), relation)
+        return least_noise_within(make, limits, totals, int(n_queries), n_columns)
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""

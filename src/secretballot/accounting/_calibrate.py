@@ -5,19 +5,18 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeVar, cast, get_args
+from typing import TypeVar, cast
 
 from secretballot._numbers import check_integer
-from secretballot.accounting._gaussian_terms import GaussianTerms, Left
+from secretballot.accounting._gaussian_terms import GaussianTerms, Left, Span
 from secretballot.accounting._limits import Limits
+from secretballot.accounting._pricing import is_plan
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.divergences import GAUSSIAN, Order
+from secretballot.divergences import GAUSSIAN
 from secretballot.games import FINE, Fineness, Planned, least_plan_noise, plan_shares
-from secretballot.ledger import Budget, LevelBudget, Totals, budget_levels
+from secretballot.ledger import AskedOrder, Budget, LevelBudget, Totals, budget_levels
 
 M = TypeVar("M", bound=ReleaseMechanism)
-
-_Pricing = Literal["renyi", "game"]
 
 #: Noise outside this range is neither private nor useful.
 _LEAST, _MOST = 1e-6, 1e12
@@ -30,9 +29,8 @@ def calibrate(
     delta: float,
     n_queries: int,
     n_columns: int | None = None,
-    order: Order | None = None,
+    order: AskedOrder = GAUSSIAN,
     approximation_delta: float | None = None,
-    pricing: _Pricing = "renyi",
 ) -> M:
     """Return the mechanism with the least noise at which `n_queries` rows fit a budget.
 
@@ -48,15 +46,12 @@ def calibrate(
         rows are parallel costs as much as its dearest row, however many there are.
     n_columns : int, default=None
         Columns of the counts (classes), where the cost depends on it; None: any number.
-    order : float or "gaussian", default=None
-        What the budget adds up, as for `PrivacyAccountant`. ``"gaussian"`` prices the rows as one
-        plan, at next to what ``pricing="game"`` does.
+    order : "gaussian", "renyi" or float, default="gaussian"
+        What the budget adds up, as for `PrivacyAccountant`. ``"gaussian"`` and infinity price the
+        rows as one plan (`price_plan`), all of which are then begun in one release; that needs
+        some 7 % less noise than charging the Renyi divergence of each.
     approximation_delta : float, default=None
         Part of `delta` that is set aside, as for `PrivacyAccountant`.
-    pricing : {"renyi", "game"}, default="renyi"
-        What the rows are charged: the Renyi divergence of each, or one price of the whole plan
-        (`price_plan`), all rows of which are then begun in one release. The game needs some 7 %
-        less noise; it has no `order`.
 
     Returns
     -------
@@ -66,36 +61,35 @@ def calibrate(
     Raises
     ------
     ValueError
-        If no amount of noise is enough, or `order` or `approximation_delta` is set for a game.
+        If no amount of noise is enough.
 
     See Also
     --------
     PrivacyAccountant.calibrate : The same for what is left of a budget.
     """
-    levels = budget_levels(epsilon, delta, order, approximation_delta)
-    limits, nothing = Limits(Budget(levels=levels)), Totals(digest="")
     check_integer("n_queries", n_queries)
-    times = int(n_queries)
-    if pricing not in get_args(_Pricing):
-        raise ValueError(f"pricing={pricing!r} is unknown; use one of 'renyi', 'game'.")
+    budget = Budget(levels=budget_levels(epsilon, delta, order, approximation_delta))
+    return least_noise_within(make, Limits(budget), Totals(digest=""), int(n_queries), n_columns)
+
+
+def least_noise_within(
+    make: Callable[..., M], limits: Limits, totals: Totals, n_queries: int, n_columns: int | None
+) -> M:
+    """Return ``make(noise)`` for the least noise at which rows fit what is left of a budget."""
+    if limits.kind == "gaussian":
+        return _least_noise_in_mu2(make, limits, totals, n_queries, n_columns)
+    if is_plan(limits.kind, builder(make)(1.0), n_columns):
+        pairs = limits.pairs_left(totals)
+        limits.check_pairs(pairs)
+        return _least_noise_of_plan(make, pairs, n_queries, n_columns)
 
     def load(mechanism: M, whole_curve: bool) -> float:
-        return limits.load(nothing, mechanism, times, n_columns, whole_curve=whole_curve)
+        return limits.load(totals, mechanism, n_queries, n_columns, whole_curve=whole_curve)
 
-    if order == GAUSSIAN:
-        return least_noise_in_mu2(make, limits, nothing, times, n_columns)
-    if pricing == "renyi":
-        return least_noise(make, load)
-    if order is not None or approximation_delta:
-        raise ValueError(
-            f"order={order!r} and approximation_delta={approximation_delta!r} belong to "
-            "pricing='renyi'; a game has neither."
-        )
-    pairs = {level.name: (level.epsilon, level.delta) for level in levels}
-    return least_noise_of_plan(make, pairs, times, n_columns)
+    return least_noise(make, load)
 
 
-def least_noise_of_plan(
+def _least_noise_of_plan(
     make: Callable[..., M],
     pairs: Mapping[str, tuple[float, float]],
     n_queries: int,
@@ -116,10 +110,10 @@ def least_noise_of_plan(
         return max(shares.values())
 
     start = _start(build, pairs, n_queries, n_columns)
-    return least_plan_noise(build, share, start=start, coarse=n_queries > 100)
+    return least_plan_noise(build, share, start, 0.925 * start, coarse=n_queries > 100)
 
 
-def least_noise_in_mu2(
+def _least_noise_in_mu2(
     make: Callable[..., M], limits: Limits, totals: Totals, n_queries: int, n_columns: int | None
 ) -> M:
     """Return ``make(noise)`` for the least noise at which rows fit a Gaussian budget."""
@@ -133,22 +127,27 @@ def least_noise_in_mu2(
         terms, left = terms_of(mechanism, fineness)
         return max(terms.shares(terms.whole(n_queries), left).values())
 
+    def about(mechanism: M, rough: Callable[[GaussianTerms, Span, Left], float]) -> float:
+        terms, left = terms_of(mechanism, FINE)
+        return rough(terms, terms.whole(n_queries), left)
+
     if not terms_of(build(1.0), FINE)[0].has_game:
         return least_noise(make, lambda mechanism, _: share(mechanism, FINE))
     noises = []
-
-    def noisy_numbers(mechanism: M, _: bool) -> float:
-        terms, left = terms_of(mechanism, FINE)
-        return terms.noisy_numbers(terms.whole(n_queries), left)
 
     def remembered(noise: float) -> M:
         noises.append(noise)
         return build(noise)
 
-    least_noise(remembered, noisy_numbers)
-    return least_plan_noise(
-        build, share, start=noises[-1], coarse=n_queries > 100, guess=0.82, slope=-2.0
-    )
+    # Without a delta the noisy numbers are enough; what a plan takes is known about.
+    least_noise(remembered, lambda mechanism, _: about(mechanism, GaussianTerms.noisy_numbers))
+    enough, guess = noises[-1], 0.82 * noises[-1]
+    known = not math.isnan(about(build(guess), GaussianTerms.expected))
+    if known:
+        least_noise(remembered, lambda mechanism, _: about(mechanism, GaussianTerms.expected))
+        guess = noises[-1]
+    coarse = not known and n_queries > 100
+    return least_plan_noise(build, share, enough, guess, coarse=coarse, slope=-2.0)
 
 
 def _start(
@@ -177,7 +176,7 @@ def _certified(name: str, epsilon: float, delta: float) -> LevelBudget:
     """Return a level's Renyi budget; where epsilon is too small for one, that of a larger."""
     while True:
         try:
-            return LevelBudget.create(name, epsilon, delta, 0.0, None)
+            return LevelBudget.create(name, epsilon, delta, 0.0, "renyi")
         except ValueError:
             epsilon *= 2
 

@@ -30,7 +30,7 @@ CALIBRATION_MARGIN = 1e-9
 
 #: A smaller share of a budget is what calibration and rounding left over: it would buy answers
 #: under thirty times the noise.
-WORTH_SPENDING = 1e-3
+WORTH_SPENDING = 3e-3
 
 
 def _prefix(base: float, cost: Any, most: Any, limit: float, n_rows: int) -> int:

@@ -149,8 +149,9 @@ class InMu2:
     def _refuse(self, left: _Left) -> NoReturn:
         pairs = "; ".join(f"{mu2:.4g} beside {d:.3g} for {name!r}" for name, mu2, d in left)
         raise BudgetExceededError(
-            f"Not even one row fits the mu^2 and the delta that are left: {pairs}. Nothing was "
-            "released or recorded. Use more noise, or accept that this budget is used up."
+            f"Not even one row fits the mu^2 and the delta that are left {self._limits.where}: "
+            f"{pairs}. Nothing was released or recorded. Use more noise; otherwise "
+            f"{self._limits.helps_plan}"
         )
 
 

@@ -19,7 +19,7 @@ from secretballot.divergences import (
     RenyiCost,
     gaussian_share,
 )
-from secretballot.games import FINE, Fineness, PartedPlan, Planned, What, has_game
+from secretballot.games import FINE, Fineness, PartedPlan, Planned, PlanPiece, What, has_game
 
 #: What may be charged to each group: mu^2, and delta for approximations.
 Left = Mapping[str, tuple[float, float]]
@@ -90,14 +90,29 @@ class GaussianTerms:
 
         Plans cost less, but not half as much.
         """
+        return self._largest(span, left, lambda piece, _: piece.noisy_numbers)
+
+    def expected(self, span: Span, left: Left) -> float:
+        """Return about what share of what is left rows will take; NaN if nobody knows."""
+
+        def amount(piece: PlanPiece, delta: float) -> float:
+            found = piece.expected(delta)
+            return math.nan if found is None else found
+
+        return self._largest(span, left, amount)
+
+    def _largest(
+        self, span: Span, left: Left, amount: Callable[[PlanPiece, float], float]
+    ) -> float:
         assert self._plan is not None
         pieces = [self._plan.pieces(*piece) for piece in span]
-        worst = 0.0
+        shares = []
         for group in self._plan.groups:
-            amount = sum(piece[group].noisy_numbers for piece in pieces)
             for name in self._named(group):
-                worst = max(worst, amount / left[name][0] if left[name][0] > 0 else math.inf)
-        return worst
+                mu2, delta = self._room(*left[name])
+                taken = sum(amount(each[group], delta / len(pieces)) for each in pieces)
+                shares.append(taken / mu2 if mu2 > 0 else math.inf)
+        return max(shares) if not any(map(math.isnan, shares)) else math.nan
 
     @property
     def names(self) -> tuple[str, ...]:

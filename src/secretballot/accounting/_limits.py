@@ -40,6 +40,11 @@ class Limits:
         return self._budget.names
 
     @property
+    def kind(self) -> str:
+        """What the budget adds up."""
+        return self._budget.kind
+
+    @property
     def scope_id(self) -> str | None:
         """The scope that has to be in the totals."""
         return None if self._scope is None else self._scope.id
@@ -72,6 +77,13 @@ class Limits:
 
     def _helps(self, gate: Gate) -> str:
         return _MORE if gate in self._scope_gates else _NO_MORE
+
+    @property
+    def where(self) -> str:
+        """What plans are priced against."""
+        if self._scope is None or not self._scope_gates:
+            return "of the budget"
+        return f"of epsilon={self._scope.epsilon!r} for this part of the run"
 
     @property
     def helps_plan(self) -> str:
@@ -139,8 +151,8 @@ class Limits:
         remedy = f"Use more noise; otherwise {self._helps(gate)}"
         if any(math.isinf(float(each.at(gate.order))) for each in one.values()):
             remedy = (
-                "No amount of noise makes that finite: leave order=None when the budget is opened, "
-                "or use a mechanism that is (epsilon, delta)-DP."
+                "No amount of noise makes that finite: leave order as it is when the budget is "
+                "opened, or use a mechanism that is (epsilon, delta)-DP."
             )
         raise BudgetExceededError(
             f"The first row does not fit what is left {self._of(gate)}: it can cost "

@@ -10,9 +10,9 @@ from secretballot._errors import BudgetExceededError
 from secretballot.accounting._gaussian_pricing import InMu2
 from secretballot.accounting._limits import Limits, parallel_cost
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.divergences import GAUSSIAN, Cost, RenyiCost, check_groups
+from secretballot.divergences import Cost, RenyiCost, check_groups
 from secretballot.games import Planned, plan_rows, plan_shares
-from secretballot.ledger import Budget, Totals
+from secretballot.ledger import Totals
 
 #: What a sum of pairs may be rounded up by.
 _ROUNDING = 1 - 1e-12
@@ -135,7 +135,6 @@ def share_of_pair(share: float, epsilon: float, delta: float) -> RenyiCost:
 
 
 def pricing_of(
-    budget: Budget,
     limits: Limits,
     mechanism: ReleaseMechanism,
     n_rows: int,
@@ -146,17 +145,16 @@ def pricing_of(
 
     That is where the budget counts mu^2, or is one of basic composition and noise is Gaussian.
     """
-    if budget.levels[0].order == GAUSSIAN:
+    if limits.kind == "gaussian":
         return InMu2(limits, mechanism, n_rows, n_columns, known)
-    if is_plan(budget, mechanism, n_columns):
+    if is_plan(limits.kind, mechanism, n_columns):
         return AsOnePlan(limits, mechanism, n_rows, n_columns, known)  # type: ignore[arg-type]
     return RowByRow(limits, mechanism, n_rows, n_columns, known)
 
 
-def is_plan(budget: Budget, mechanism: ReleaseMechanism, n_columns: int | None) -> bool:
+def is_plan(kind: str, mechanism: ReleaseMechanism, n_columns: int | None) -> bool:
     """Whether rows have no pure cost to add up, though the budget is one of pairs."""
-    pairs = all(level.order == math.inf for level in budget.levels)
-    if not (pairs and mechanism.rows == "sequential" and hasattr(mechanism, "laws")):
+    if not (kind == "pairs" and mechanism.rows == "sequential" and hasattr(mechanism, "laws")):
         return False
     most = mechanism.max_cost(n_columns, order=math.inf)
     return any(math.isinf(cost.at(math.inf)) for cost in most.values())

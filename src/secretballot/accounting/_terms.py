@@ -167,9 +167,9 @@ def terms_of(
             f"mechanism={mechanism!r} releases all its rows at once, so there is nothing to draw "
             "later; release it."
         )
-    if budget.levels[0].order == GAUSSIAN:
+    if budget.kind == "gaussian":
         return Mu2Terms(limits, mechanism, n_rows, n_columns)
-    if is_plan(budget, mechanism, n_columns):
+    if is_plan(budget.kind, mechanism, n_columns):
         return PairTerms(limits, mechanism, n_rows, n_columns)
     return RowTerms(limits, mechanism, n_columns)
 

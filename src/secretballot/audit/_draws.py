@@ -95,7 +95,7 @@ def fitted_teachers(ensemble: Any, data: Mapping[str, Any]) -> Any:
     """Return a copy of an ensemble, fitted on `data`, with a budget and unseeded noise."""
 
     unit = "row" if data.get("owners") is None else "owner"
-    plenty = PrivacyAccountant(_PLENTY, 1e-5, unit=unit, approximation_delta=5e-6)
+    plenty = PrivacyAccountant(_PLENTY, 1e-5, unit=unit, order="renyi", approximation_delta=5e-6)
     copy = clone(ensemble).set_params(accountant=plenty, epsilon=None, student=None)
     fitted = copy.fit(**data)
     # The partition is drawn; from here on the noise is what users get.

@@ -38,13 +38,14 @@ def own_delta(example: MechanismExample) -> float:
 def budget_of(
     example: MechanismExample, epsilon: float = _PLENTY, **options: Any
 ) -> PrivacyAccountant:
-    """Return a budget with the levels that the mechanism charges."""
+    """Return a budget with the levels that the mechanism charges, one that adds up its costs."""
     levels = {split_group(group)[0] for group in example.mechanism.max_cost()} - {EVERYONE}
     delta = 1e-5
     if own_delta(example):
         delta = 0.5
         if options.get("order") != np.inf:
             options = {"approximation_delta": 0.49, **options}
+    options = {"order": "renyi", **options}
     return PrivacyAccountant(
         epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,
         delta=delta,

@@ -95,7 +95,7 @@ def check_relation_is_enforced(example: MechanismExample) -> None:
     if not unproven:
         raise NotApplicable("proven for both relations, there is none to refuse")
     for relation in unproven:
-        accountant = PrivacyAccountant(epsilon=1e9, delta=1e-5, relation=relation)
+        accountant = PrivacyAccountant(epsilon=1e9, delta=1e-5, relation=relation, order="renyi")
         message = refused(
             ValueError,
             f"nothing is released under {relation!r}, for which nothing is proven",

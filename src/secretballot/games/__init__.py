@@ -2,6 +2,7 @@
 
 from secretballot.games._parted_plan import (
     PartedPlan,
+    PlanPiece,
     What,
     answers_of,
     has_game,
@@ -17,6 +18,7 @@ __all__ = [
     "FINE",
     "Fineness",
     "PartedPlan",
+    "PlanPiece",
     "PlanPrice",
     "Planned",
     "What",

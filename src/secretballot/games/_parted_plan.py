@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.divergences import ConfidentMax, GaussianCost, Law, NoisyBit, NoisyMax
+from secretballot.games._expected_share import expected_share
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part, Planned, plan_parts
 from secretballot.games._worst_game import FINE, Fineness
+
+#: The most noisy numbers (mu^2), and the largest shift, that games are played for.
+_MOST, _LARGEST = 900.0, 5.0
 
 #: Whole rows; or what every row is asked, and what answered rows are asked.
 What = Literal["rows", "thresholds", "answers"]
@@ -78,10 +82,17 @@ class PlanPiece:
         row = sum(step.times * _ratio(step.move) ** 2 for step in self._part.law)
         return float(row * self._part.rows.sum())
 
+    def expected(self, approximation_delta: float) -> float | None:
+        """Return about what `gaussian_cost` will be, without a game; None if nobody knows."""
+        n_rows = int(self._part.rows.sum())
+        known = self._part.state is not None
+        share = None if known else expected_share(self._part.law, n_rows, approximation_delta)
+        return None if share is None else share * self.noisy_numbers
+
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
         """Return the least mu^2 that is enough, rounded up."""
         whole = self.noisy_numbers
-        if whole == 0 or approximation_delta == 0:
+        if not self._has_a_price or approximation_delta == 0:
             return GaussianCost(whole, approximation_delta)
         cost = self.price.gaussian_cost(approximation_delta)
         return GaussianCost(min(float(cost.mu2), whole), approximation_delta)
@@ -93,7 +104,16 @@ class PlanPiece:
         are worth no more to each other.
         """
         whole = self.noisy_numbers
-        return GaussianCost(min(self.price.refund(), whole) if whole > 0 else 0.0)
+        return GaussianCost(min(self.price.refund(), whole) if self._has_a_price else whole)
+
+    @property
+    def _has_a_price(self) -> bool:
+        """Whether a game is played; otherwise noisy numbers are charged, and are what comes back.
+
+        Beyond epsilons of hundreds, or where a row tells all but everything, nobody counts.
+        """
+        largest = max((_ratio(step.move) for step in self._part.law), default=0.0)
+        return 0 < self.noisy_numbers < _MOST and largest < _LARGEST
 
 
 def thresholds_of(law: Law) -> Law:

@@ -25,9 +25,9 @@ _MOST_STEPS = 40
 def least_plan_noise(
     build: Callable[[float], M],
     share: Callable[[M, Fineness], float],
-    start: float,
+    enough: float,
+    guess: float,
     coarse: bool,
-    guess: float = 0.925,
     slope: float = -1.1,
 ) -> M:
     """Return ``build(noise)`` for the least noise with a share of at most 1.
@@ -38,24 +38,24 @@ def least_plan_noise(
         From the amount of noise to a mechanism.
     share : callable
         ``share(mechanism, fineness)`` says which part of the wanted privacy a plan uses.
-    start : float
-        Noise that is enough, and not much more: where the Renyi divergences fit.
-    guess : float, default=0.925
-        Which part of that is looked at first.
+    enough : float
+        Noise that is known to be enough, from a simpler bound.
+    guess : float
+        What is looked at first.
+    coarse : bool
+        Whether to look on coarse grids first, which overstate the price by a few per cent; not
+        where the guess is a good one.
     slope : float, default=-1.1
         About how the logarithm of the share falls with that of the noise.
-    coarse : bool
-        Whether to look on coarse grids first, which overstate the price by a few per cent.
 
     Returns
     -------
     mechanism
         Its share on the fine grids lies between 0.998 and 1, unless the price falls in steps.
     """
-    noise = guess * start
+    noise, safe, enough = guess, enough, math.inf
     if coarse:
         noise, slope = _near(build, share, FINE.coarser(_COARSER, 1.0), noise, slope)
-    enough = math.inf
     for _ in range(_MOST_STEPS):
         used = share(build(noise), FINE)
         if used <= 1:
@@ -71,7 +71,7 @@ def least_plan_noise(
         if math.isclose(further, noise, rel_tol=1e-7):
             break
         noise = further
-    return build(enough if enough < math.inf else start)
+    return build(min(enough, safe))
 
 
 def _near(

@@ -32,7 +32,7 @@ class Fineness:
 FINE = Fineness(losses=0.05, gaps=0.04)
 
 
-def _is_gaussian(move: NoisyMax) -> bool:
+def is_gaussian(move: NoisyMax) -> bool:
     """Whether a maximum is priced as the noisy counts behind it.
 
     Several ballots that go from and to different classes are: that they move like one heavy ballot
@@ -45,7 +45,7 @@ def _bit_ratio(move: object) -> float | None:
     """Return d/s where a move is a noisy bit in the worst case."""
     if isinstance(move, NoisyBit):
         return move.shift / move.scale
-    if isinstance(move, NoisyMax) and move.n_classes == 2 and not _is_gaussian(move):
+    if isinstance(move, NoisyMax) and move.n_classes == 2 and not is_gaussian(move):
         return float(np.sqrt(2)) * move.ratio
     return None
 
@@ -76,7 +76,7 @@ def _widest(node: Node) -> tuple[float, float]:
         return ratio, 2 / np.pi * ratio**2
     if isinstance(node.move, NoisyMax):
         ratio = float(np.sqrt(2)) * node.move.ratio if node.move.n_classes != 1 else 0.0
-        return ratio, ratio**2 * (1.0 if _is_gaussian(node.move) else 0.65)
+        return ratio, ratio**2 * (1.0 if is_gaussian(node.move) else 0.65)
     raise TypeError(
         f"{type(node.move).__name__} of step {node.name!r} has no game; plans are priced for "
         "noisy bits and noisy maxima."
@@ -144,6 +144,6 @@ def _worst_move(node: Node, grid: LossGrid, fineness: Fineness, zone: float) -> 
     assert isinstance(move, NoisyMax)
     if move.n_classes == 1:
         return None
-    if _is_gaussian(move):
+    if is_gaussian(move):
         return GaussianMove(float(np.sqrt(2)) * move.ratio, grid)
     return max_move(move.ratio, grid, fineness.gaps, float(zone))

@@ -3,7 +3,15 @@
 It knows costs; which of them a budget allows is not its business.
 """
 
-from secretballot.ledger._budget import ONLY_LEVEL, Budget, Cap, LevelBudget, Scope, budget_levels
+from secretballot.ledger._budget import (
+    ONLY_LEVEL,
+    AskedOrder,
+    Budget,
+    Cap,
+    LevelBudget,
+    Scope,
+    budget_levels,
+)
 from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
 from secretballot.ledger._header import Header
@@ -12,6 +20,7 @@ from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 
 __all__ = [
+    "AskedOrder",
     "Budget",
     "Cap",
     "Head",

@@ -6,7 +6,7 @@ import math
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from secretballot._numbers import as_float, check_number
 from secretballot.divergences import (
@@ -24,6 +24,9 @@ from secretballot.divergences import (
 
 #: The level of a budget that is the same for all.
 ONLY_LEVEL = "everyone"
+
+#: What may be asked to add up: the best Renyi order is chosen when the budget is opened.
+AskedOrder = Order | Literal["renyi"]
 
 #: Part of delta that a Gaussian budget sets aside, unless told otherwise.
 _SET_ASIDE = 0.01
@@ -58,13 +61,13 @@ class LevelBudget:
         epsilon: Any,
         delta: float,
         approximation_delta: float,
-        order: Order | None,
+        order: AskedOrder,
     ) -> LevelBudget:
         """Choose the order if it is left open, and convert the budget there."""
         amount = as_float(epsilon)
-        if isinstance(order, str):
+        if order == GAUSSIAN:
             return cls._gaussian(name, amount, delta, approximation_delta)
-        if order is not None and math.isinf(order):
+        if order != "renyi" and math.isinf(order):
             # Order infinity needs no delta for a conversion: all of it is for approximations.
             return cls(
                 name=name,
@@ -75,7 +78,7 @@ class LevelBudget:
                 amount=gate_budget(amount, delta, order),
             )
         spare = delta - approximation_delta
-        chosen = best_order(amount, spare) if order is None else order
+        chosen = best_order(amount, spare) if order == "renyi" else order
         allowed = gate_budget(amount, spare, chosen)
         if not allowed > 0:
             usable = ORDERS[:-1][renyi_budget(amount, spare, ORDERS[:-1]) > 0]
@@ -86,7 +89,7 @@ class LevelBudget:
             )
             raise ValueError(
                 f"order={chosen:g} can't certify epsilon={amount:g} at delta={spare:g}; {which}. "
-                "Leave order=None to have the best one chosen."
+                "Use order='renyi' to have the best one chosen."
             )
         return cls(
             name=name,
@@ -120,15 +123,16 @@ class LevelBudget:
 def budget_levels(
     epsilon: float | Mapping[str, float],
     delta: float,
-    order: Order | None = None,
+    order: AskedOrder = GAUSSIAN,
     approximation_delta: float | None = None,
 ) -> tuple[LevelBudget, ...]:
     """Check a budget and fix its gate orders, one per level."""
-    if order is not None and order != GAUSSIAN:
+    if order not in (GAUSSIAN, "renyi"):
         gate = as_float(order)
         if math.isnan(gate):
             raise ValueError(
-                f"order={order!r} must be None, a Renyi order (a number, or inf), or {GAUSSIAN!r}."
+                f"order={order!r} must be {GAUSSIAN!r}, 'renyi', or a Renyi order (a number; inf "
+                "is basic composition)."
             )
         order = grid_order(gate)
     basic = isinstance(order, float) and math.isinf(order)
@@ -203,6 +207,14 @@ class Budget:
     def delta(self) -> float:
         """Delta, the same for all levels."""
         return self.levels[0].delta
+
+    @property
+    def kind(self) -> Literal["gaussian", "renyi", "pairs"]:
+        """What adds up: mu^2, Renyi divergences, or pairs of epsilon and delta."""
+        order = self.levels[0].order
+        if isinstance(order, str):
+            return "gaussian"
+        return "pairs" if math.isinf(order) else "renyi"
 
 
 #: The most that a part of a run may spend: for all levels alike, per level, or not limited.

@@ -39,29 +39,33 @@ def ensemble_of(individualization, accountant=None, **parameters):
         LogisticRegression(),
         n_teachers=20,
         individualization=individualization,
-        accountant=accountant or PrivacyAccountant(LEVELS, 1e-5),
+        accountant=accountant or PrivacyAccountant(LEVELS, 1e-5, order="renyi"),
         **parameters,
     )
 
 
 @cache
-def fitted(variant):
-    """An ensemble that has labelled the pool with all of its budget. For all: don't change it.
+def fitted(variant, order="renyi", n_rows=50):
+    """An ensemble that has labelled a pool with all of its budget. For all: don't change it.
 
     Its noise is that of the test that comes first: ask nothing of its labels.
     """
-    return ensemble_of(variant).fit(X, Y, X_public=POOL, budgets=BUDGETS)
+    accountant = PrivacyAccountant(LEVELS, 1e-5, order=order)
+    ensemble = ensemble_of(variant, accountant)
+    return ensemble.fit(X, Y, X_public=POOL[:n_rows], budgets=BUDGETS)
 
 
+@pytest.mark.parametrize(("order", "n_rows"), [("renyi", 50), ("gaussian", 8)])
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
-def test_every_level_stays_within_its_budget(variant):
-    ensemble = fitted(variant)
-    assert ensemble.n_answered_ == 50  # the default mechanism fits the whole pool
+def test_every_level_stays_within_its_budget(variant, order, n_rows):
+    ensemble = fitted(variant, order, n_rows)
+    assert ensemble.n_answered_ == n_rows  # the default mechanism fits the whole pool
     shares = {level: each.share for level, each in ensemble.accountant.spent().items()}
     assert 0.99 < max(shares.values()) <= 1
     if variant == Weighting():
-        assert min(shares.values()) > 0.99
-    plain = fitted(None)
+        # What a short plan costs of its noisy numbers goes with their size.
+        assert min(shares.values()) > (0.99 if order == "renyi" else 0.97)
+    plain = fitted(None, order, n_rows)
     # Less noise, relative to what the ballots count, than if all were as strict.
     if variant != Vanishing():
         relative = ensemble.mechanism_.sigma / ensemble.n_teachers_
@@ -159,7 +163,7 @@ def test_data_dependent_budgets():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrivacyLeakWarning)
                 accountant = PrivacyAccountant(
-                    {"strict": 8.0, "generous": 24.0}, 1e-5, accounting=accounting
+                    {"strict": 8.0, "generous": 24.0}, 1e-5, accounting=accounting, order="renyi"
                 )
             ensemble = ensemble_of(variant, accountant, mechanism=GNMax(sigma=4), student=None)
             ensemble.fit(X, Y, X_public=POOL[:2], budgets=BUDGETS)
@@ -181,7 +185,7 @@ def test_a_named_ledger_keeps_levels_apart(tmp_path):
 
 
 def test_grid_search_over_individualizations():
-    accountant = PrivacyAccountant({"strict": 90.0, "generous": 270.0}, 1e-5)
+    accountant = PrivacyAccountant({"strict": 90.0, "generous": 270.0}, 1e-5, order="renyi")
     grid = {"individualization": [None, *VARIANTS]}
     ensemble = ensemble_of(None, accountant, mechanism=GNMax(sigma=15))
     search = GridSearchCV(ensemble, grid, cv=2, n_jobs=2, refit=False)
@@ -191,7 +195,7 @@ def test_grid_search_over_individualizations():
 
 
 def test_a_fit_may_be_capped_per_level():
-    accountant = PrivacyAccountant({"strict": 12.0, "generous": 36.0}, 1e-5)
+    accountant = PrivacyAccountant({"strict": 12.0, "generous": 36.0}, 1e-5, order="renyi")
     ensemble = ensemble_of(Weighting(), accountant, epsilon=LEVELS)
     for count in (1, 2):
         ensemble.fit(X, Y, X_public=POOL, budgets=BUDGETS)
@@ -204,7 +208,7 @@ def test_owners_of_several_rows():
     owners = np.repeat(np.arange(100), 4)
     budgets = np.where(owners % 2 == 0, "strict", "generous")
     for variant in VARIANTS:
-        accountant = PrivacyAccountant(LEVELS, 1e-5, unit="owner")
+        accountant = PrivacyAccountant(LEVELS, 1e-5, unit="owner", order="renyi")
         ensemble = ensemble_of(variant, accountant)
         ensemble.fit(X, Y, X_public=POOL, owners=owners, budgets=budgets)
         assert "50 of 'strict'" in str(ensemble.statement())
@@ -269,7 +273,7 @@ def test_bad_levels(budgets, message, variant):
 
 
 def test_levels_differ_within_an_owner():
-    accountant = PrivacyAccountant(LEVELS, 1e-5, unit="owner")
+    accountant = PrivacyAccountant(LEVELS, 1e-5, unit="owner", order="renyi")
     ensemble = ensemble_of(Upsampling(), accountant)
     with pytest.raises(ValueError, match="gives the rows of owner .* different levels"):
         ensemble.fit(X, Y, owners=np.repeat(np.arange(100), 4), budgets=BUDGETS)

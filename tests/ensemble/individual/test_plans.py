@@ -20,7 +20,7 @@ RANDOMNESS = Randomness(7, seeded=True)
 VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]
 
 
-def levels_of(epsilons, people, owners=None, order=None):
+def levels_of(epsilons, people, owners=None, order="renyi"):
     """Levels 'a', 'b', ... with some rows each, mixed up."""
     names = [chr(97 + index) for index in range(len(epsilons))]
     budget = dict(zip(names, epsilons, strict=True))
@@ -139,13 +139,13 @@ GNMAX, CONFIDENT = GNMax(sigma=20), ConfidentGNMax(sigma=8, sigma_threshold=20, 
 @pytest.mark.parametrize(
     ("base", "n_columns", "order"),
     [
-        (GNMAX, 2, None),
+        (GNMAX, 2, "renyi"),
         (GNMAX, 2, 20.0),
-        (CONFIDENT, 2, None),
+        (CONFIDENT, 2, "renyi"),
         (CONFIDENT, 2, 20.0),
-        (CONFIDENT, 5, None),
+        (CONFIDENT, 5, "renyi"),
         (CONFIDENT, 5, 20.0),
-        (GNMAX, 5, None),
+        (GNMAX, 5, "renyi"),
         (GNMAX, 5, 20.0),
     ],
 )

@@ -61,7 +61,7 @@ def test_releases_add_up_on_one_accountant():
 
 
 def test_a_budget_at_a_finite_order_takes_the_pair_too():
-    accountant = PrivacyAccountant(2.0, 1e-5, unit="label", approximation_delta=5e-6)
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="label", order="renyi", approximation_delta=5e-6)
     publish_proportions(bags_of([50, 40]), [0, 1], 0.2, 1e-6, "gaussian", accountant=accountant)
     assert 0 < accountant.spent().share < 1
 
