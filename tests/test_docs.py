@@ -98,9 +98,17 @@ def test_labels_against_epsilon():
 
 
 def test_the_readme_quotes_the_page():
-    _, rows = table("docs/game.md", "Labels of two classes")
+    _, priced = table("docs/game.md", "Labels of two classes")
+    _, rows = table("docs/budgets.md", "Labels of two classes")
     _, quoted = table("README.md", "Without a threshold")
-    assert [cells for _, *cells in quoted] == [rows[i][2:] for i in (0, 3, 4)]
+    found = {name: cells for name, *cells in rows}
+    assert [found[f"{name}, any batches"] for name in ("published accounting", "Renyi")] == [
+        priced[i][1:] for i in (0, 3)
+    ]
+    names = ["published accounting, any batches", "Renyi, any batches", "Gaussian, 1 batch"]
+    assert [cells for _, *cells in quoted] == [
+        found[name][1:] for name in (*names, "what nothing sound exceeds")
+    ]
 
 
 COLUMNS = {

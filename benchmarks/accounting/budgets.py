@@ -2,7 +2,7 @@
 
     python benchmarks/accounting/budgets.py [--quick]
 
-A budget counts Renyi divergences at one order (``order=None``), mu^2 (``order="gaussian"``), or
+A budget counts Renyi divergences at one order (``order="renyi"``), mu^2 (``order="gaussian"``), or
 pairs (epsilon, delta) (``order=math.inf``); *prepaid* is mu^2 with one reservation that all batches
 draw on. Every figure is what an accountant did release. delta is 1e-5, and ratios are to the Renyi
 kind of the same line. Without the cached votes of labels_per_budget.py those of 250 random forests
@@ -28,7 +28,7 @@ from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax, Mechanism, RoundRobin
 
 SIGMA, DELTA = 40.0, 1e-5
-KINDS = {"Renyi": None, "Gaussian": "gaussian", "prepaid": "gaussian", "pairs": math.inf}
+KINDS = {"Renyi": "renyi", "Gaussian": "gaussian", "prepaid": "gaussian", "pairs": math.inf}
 LOG2 = math.log(2)
 
 Epsilon = float | Mapping[str, float]

@@ -58,7 +58,7 @@ def label(n_queries: int, n_teachers: int) -> None:
     rng = np.random.default_rng(0)
     X, pool = rng.normal(size=(4000, 5)), PublicData(rng.normal(size=(n_queries, 5)))
     y = (X[:, 0] > 0).astype(int)
-    accountant = PrivacyAccountant(epsilon=1e6, delta=1e-5)
+    accountant = PrivacyAccountant(epsilon=1e6, delta=1e-5, order="renyi")
 
     def fit(n_teachers, X_public):
         PrivateTeacherEnsemble(

@@ -78,7 +78,7 @@ class Setting:
     def accountant(self, accounting: str = "worst_case") -> PrivacyAccountant:
         """Return a new budget of the levels."""
         levels = dict(zip(self.names, self.epsilons, strict=True))
-        return PrivacyAccountant(levels, delta=DELTA, accounting=accounting)
+        return PrivacyAccountant(levels, delta=DELTA, order="renyi", accounting=accounting)
 
     def levels_of(self, y: NDArray[np.integer], seed: int) -> NDArray[np.object_]:
         """Draw the level of each row."""

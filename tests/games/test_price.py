@@ -13,6 +13,7 @@ from secretballot.accounting import calibrate
 from secretballot.divergences import Profile, gaussian_delta
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import NoisyBit, Step
+from secretballot.games._expected_share import expected_share
 from secretballot.games._plan_noise import least_plan_noise
 from secretballot.games._price import _price, plan_rows, plan_shares, price_plan
 from secretballot.games._worst_game import FINE
@@ -269,6 +270,9 @@ def test_plans_in_the_gaussian_currency(n_rows, shares, unused):
     full = n_rows * RATIO**2
     for failure, share in zip((1e-10, 1e-8, 1e-6), shares, strict=True):
         assert price.gaussian_cost(failure).mu2 / full == pytest.approx(share, abs=6e-4)
+        # Where a search for noise begins.
+        (law,) = GNMax(sigma=40).laws(2).values()
+        assert expected_share(law, n_rows, failure) == pytest.approx(share, rel=0.01)
     assert price.refund() / full == pytest.approx(unused, abs=6e-4)
     # Less comes back than was paid, unless a large approximation delta had paid for the rest.
     assert price.refund() < price.gaussian_cost(1e-8).mu2

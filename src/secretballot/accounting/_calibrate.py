@@ -21,6 +21,9 @@ M = TypeVar("M", bound=ReleaseMechanism)
 #: Noise outside this range is neither private nor useful.
 _LEAST, _MOST = 1e-6, 1e12
 
+#: What is looked at first has room for what "about" means: a thousandth of mu^2.
+_SPARE = 1.0005
+
 
 def calibrate(
     make: Callable[..., M],
@@ -145,7 +148,7 @@ def _least_noise_in_mu2(
     known = not math.isnan(about(build(guess), GaussianTerms.expected))
     if known:
         least_noise(remembered, lambda mechanism, _: about(mechanism, GaussianTerms.expected))
-        guess = noises[-1]
+        guess = noises[-1] * _SPARE
     coarse = not known and n_queries > 100
     return least_plan_noise(build, share, enough, guess, coarse=coarse, slope=-2.0)
 
