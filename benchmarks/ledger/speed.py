@@ -40,7 +40,7 @@ from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.ledger import Ledger
 from secretballot.mechanisms import GNMax
 
-PLENTY = 1e6
+PLENTY = 1e9
 
 
 def fsyncs_per_second(folder: str, seconds: float) -> float:
@@ -54,6 +54,11 @@ def fsyncs_per_second(folder: str, seconds: float) -> float:
             count += 1
     path.unlink()
     return count / spent
+
+
+def budget(path: str | Path) -> PrivacyAccountant:
+    """Plenty, row by row: no game is priced."""
+    return PrivacyAccountant(PLENTY, 1e-5, order="renyi", ledger=path)
 
 
 def spend_for(path: str, n_rows: int, seconds: float, barrier: Any = None, out: Any = None) -> int:
@@ -74,7 +79,7 @@ def spend_for(path: str, n_rows: int, seconds: float, barrier: Any = None, out: 
 
 def spends_per_second(folder: str, n_processes: int, n_rows: int, seconds: float) -> float:
     path = str(Path(folder, f"speed-{n_processes}-{n_rows}.ledger"))
-    PrivacyAccountant(PLENTY, 1e-5, order="renyi", ledger=path)
+    budget(path)
     if n_processes == 1:
         return spend_for(path, n_rows, seconds) / seconds
     context = multiprocessing.get_context("spawn")
@@ -139,9 +144,7 @@ def blobs(n_rows: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
 
 def report_shares(folder: str) -> None:
     for n_classes in (2, 10):
-        accountant = PrivacyAccountant(
-            PLENTY, 1e-5, order="renyi", ledger=Path(folder, f"share-{n_classes}")
-        )
+        accountant = budget(Path(folder, f"share-{n_classes}"))
         votes = np.random.default_rng(0).multinomial(250, np.full(n_classes, 1 / n_classes), 10_000)
         for name, run, times in (
             # Another sigma has another worst case, which is computed at its first use.
@@ -154,9 +157,7 @@ def report_shares(folder: str) -> None:
                 f"ledger {ledger:.1f} ms, {share:.1%} (goal 5 %)",
                 flush=True,
             )
-    accountant = PrivacyAccountant(
-        PLENTY, 1e-5, order="renyi", ledger=Path(folder, "share-private")
-    )
+    accountant = budget(Path(folder, "share-private"))
     X, y = blobs(15_000)
     ensemble = PrivateTeacherEnsemble(
         make_pipeline(StandardScaler(), LogisticRegression()),
@@ -187,7 +188,7 @@ def milliseconds(run: Callable[[], object], times: int) -> float:
 def report_growth(folder: str, sizes: list[int], distinct: bool) -> None:
     path = Path(folder, "growth.ledger")
     accountant, mechanism = (
-        PrivacyAccountant(1e9, 1e-5, order="renyi", ledger=path),
+        budget(path),
         GNMax(sigma=1e4),
     )
     scope, note = accountant.scope(), {"n_teachers": 250, "split_by": "row"}

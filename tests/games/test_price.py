@@ -272,7 +272,7 @@ def test_plans_in_the_gaussian_currency(n_rows, shares, unused):
         assert price.gaussian_cost(failure).mu2 / full == pytest.approx(share, abs=6e-4)
         # Where a search for noise begins.
         (law,) = GNMax(sigma=40).laws(2).values()
-        assert expected_share(law, n_rows, failure) == pytest.approx(share, rel=0.01)
+        assert expected_share(law, n_rows, failure) == pytest.approx(share, rel=0.02)
     assert price.refund() / full == pytest.approx(unused, abs=6e-4)
     # Less comes back than was paid, unless a large approximation delta had paid for the rest.
     assert price.refund() < price.gaussian_cost(1e-8).mu2
