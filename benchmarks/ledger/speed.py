@@ -187,10 +187,7 @@ def milliseconds(run: Callable[[], object], times: int) -> float:
 
 def report_growth(folder: str, sizes: list[int], distinct: bool) -> None:
     path = Path(folder, "growth.ledger")
-    accountant, mechanism = (
-        budget(path),
-        GNMax(sigma=1e4),
-    )
+    accountant, mechanism = budget(path), GNMax(sigma=1e4)
     scope, note = accountant.scope(), {"n_teachers": 250, "split_by": "row"}
 
     def release(handle: PrivacyAccountant = accountant) -> None:
