@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from secretballot.divergences import max_log_probabilities
-from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
+
+#: Of more labels the outcomes are not enumerated.
+_MOST_LABELS = 6
 
 
 class OutcomeLaw(NamedTuple):
@@ -73,3 +77,21 @@ def _(mechanism: ConfidentGNMax, counts: NDArray[Any]) -> OutcomeLaw:
     gap = (votes.max(axis=1) - mechanism.threshold)[:, None] / mechanism.sigma_threshold
     winners = log_ndtr(gap) + max_log_probabilities(votes, mechanism.sigma)
     return OutcomeLaw(np.arange(-1, votes.shape[1]), np.hstack([log_ndtr(-gap), winners]))
+
+
+@_law_of.register
+def _(mechanism: BinaryVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
+    present = mechanism.check_counts(counts)
+    if present.shape[1] > _MOST_LABELS:
+        return None
+    gap = (2 * present - mechanism.n_votes) / (np.sqrt(2) * mechanism.sigma)
+    answers, each = [0, 1], [log_ndtr(-gap), log_ndtr(gap)]
+    if mechanism.threshold is not None and mechanism.sigma_threshold is not None:
+        larger = np.maximum(present, mechanism.n_votes - present)
+        over = (larger - mechanism.threshold) / mechanism.sigma_threshold
+        answers, each = [-1, 0, 1], [log_ndtr(-over), *(log_ndtr(over) + one for one in each)]
+    labels = range(present.shape[1])
+    outcomes = np.array(list(product(range(len(answers)), repeat=len(labels))))
+    per_label = np.stack(each, axis=-1)  # (n_rows, n_labels, n_answers)
+    log_p = sum(per_label[:, label, outcomes[:, label]] for label in labels)
+    return OutcomeLaw(np.array(answers)[outcomes], np.asarray(log_p))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot.audit import Neighbours
 from secretballot.mechanisms import (
+    BinaryVoting,
     ConfidentGNMax,
     DirichletProportions,
     GaussianProportions,
@@ -96,6 +97,18 @@ register(
         mechanism=ConfidentGNMax(sigma=1.5, sigma_threshold=3.0, threshold=6.0),
         counts=_VOTES,
         neighbours=_MOVED_BALLOTS,
+    )
+)
+
+# Ballots on two labels, twenty of them; the most telling one changes its mind about both.
+register(
+    MechanismExample(
+        mechanism=BinaryVoting(sigma=2.5, n_votes=20),
+        counts=np.array([[20.0, 0.0], [12.0, 8.0], [16.0, 3.0]]),
+        neighbours=tuple(
+            np.array(pair, dtype=float)[:, None] for pair in ([[9, 9], [10, 10]], [[8, 8], [7, 7]])
+        ),
+        tightness=0.6,  # Renyi curves of two labels, converted
     )
 )
 

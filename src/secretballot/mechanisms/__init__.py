@@ -10,6 +10,7 @@ from secretballot.mechanisms._additive_proportions import (
     LaplaceProportions,
 )
 from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._proportions import Proportions as Proportions
@@ -17,6 +18,7 @@ from secretballot.mechanisms._round_robin import RoundRobin
 
 __all__ = [
     "UNANSWERED",
+    "BinaryVoting",
     "ConfidentGNMax",
     "DirichletProportions",
     "GNMax",

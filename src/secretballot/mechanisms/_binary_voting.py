@@ -1,0 +1,188 @@
+"""A vote on every label of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._numbers import check_number
+from secretballot.divergences import Bound, Law, NoisyBit, Step
+from secretballot.mechanisms._base import Mechanism, paired
+from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
+
+#: What a row of any number of labels tells at most.
+_EVERYTHING = (Step("labels", NoisyBit(scale=1.0, shift=math.inf, bound="papernot")),)
+
+#: Up to this relative error sums of weighted ballots may exceed `n_votes`.
+_ROUNDED = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryVoting(Mechanism):
+    """Noisy majority on every label: which labels more ballots call present than absent.
+
+    A row of k labels is k votes of two classes, and costs as much: a teacher may change its mind
+    about all of them.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise on each count, of ballots for a label and of those against.
+    n_votes : float
+        How many ballots there are, or what they weigh together; a public number.
+    threshold : float, default=None
+        Noisy number of votes from which on a label is answered, whichever of the two has more;
+        each label pays for that bit, and those that pass for the vote. None answers all.
+    sigma_threshold : float, default=None
+        Standard deviation of the noise on the larger count; with `threshold` only.
+    weight : float or dict of str to float, default=1.0
+        Weight of one ballot in the counts; per privacy level where ballots differ.
+    ballots : int or dict of str to int, default=1
+        How many ballots one row (or owner) can move: in how many teachers it is. Per privacy level
+        where that differs.
+    bound : {"exact", "papernot"}, default="exact"
+        What is charged, as in `GNMax`: per label, composed.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or only one of `threshold` and `sigma_threshold` is given.
+
+    Notes
+    -----
+    Counts are the ballots that call each label present, shape (n_rows, n_labels). Outcomes have
+    the same shape: 1 for present, 0 for absent, -1 for labels that did not pass the threshold.
+
+    Costs of labels add up, each at its own worst case: the exact cost for ballots that may be
+    replaced by any, since whether one label's gap moves says nothing about another's.
+
+    References
+    ----------
+    Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Algorithm 1 and
+    Definition 6. Noise of `sigma` is on both counts of a label here, and charged as such.
+
+    Examples
+    --------
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import BinaryVoting
+    >>> positives = [[48, 1, 2], [3, 47, 50]]  # of 50 ballots
+    >>> accountant = PrivacyAccountant(epsilon=20, delta=1e-5)
+    >>> accountant.release(BinaryVoting(sigma=4, n_votes=50), positives)
+    array([[1, 0, 0],
+           [0, 1, 1]])
+    """
+
+    sigma: float
+    n_votes: float
+    threshold: float | None = field(default=None)
+    sigma_threshold: float | None = field(default=None)
+    weight: float | Mapping[str, float] = field(default=1.0)
+    ballots: int | Mapping[str, int] = field(default=1)
+    bound: Bound = field(default="exact")
+
+    def __post_init__(self) -> None:
+        if (self.threshold is None) != (self.sigma_threshold is None):
+            raise ValueError(
+                f"threshold={self.threshold!r} and sigma_threshold={self.sigma_threshold!r} belong "
+                "together: give both, or neither."
+            )
+        groups = paired(self.weight, self.ballots)
+        GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
+        check_number("n_votes", self.n_votes, least=max(weight for weight, _ in groups.values()))
+        self._one_label.laws(2)  # a threshold's parameters are checked where it is made
+
+    @property
+    def _one_label(self) -> GNMax | ConfidentGNMax:
+        """The vote on one label, between absent and present."""
+        shared: dict[str, Any] = {
+            name: getattr(self, name) for name in ("sigma", "weight", "ballots", "bound")
+        }
+        if self.threshold is None or self.sigma_threshold is None:
+            return GNMax(**shared)
+        return ConfidentGNMax(
+            **shared,
+            threshold=self.threshold,
+            sigma_threshold=self.sigma_threshold,
+            n_votes=self.n_votes,
+        )
+
+    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
+        """Return a vote on each label; any number of them tells everything."""
+        one = self._one_label.laws(2)
+        if n_columns is None:
+            return dict.fromkeys(one, _EVERYTHING)
+        return {
+            group: tuple(
+                replace(
+                    step,
+                    name=_of(step.name, label),
+                    after=None if step.after is None else _of(step.after, label),
+                )
+                for label in range(n_columns)
+                for step in law
+            )
+            for group, law in one.items()
+        }
+
+    def scaled(self, factor: float) -> Self:
+        """Return the same mechanism for `factor` times as many votes."""
+
+        def times(value: float | None) -> float | None:
+            return None if value is None else float(value * factor)
+
+        return replace(
+            self,
+            sigma=float(self.sigma * factor),
+            n_votes=float(self.n_votes * factor),
+            threshold=times(self.threshold),
+            sigma_threshold=times(self.sigma_threshold),
+        )
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return the ballots for each label as floats, or raise `ValueError`."""
+        positives = super().check_counts(counts)
+        most = self.n_votes * (1 + _ROUNDED)
+        if (positives > most).any():
+            row, label = np.argwhere(positives > most)[0]
+            raise ValueError(
+                f"counts has {positives[row, label]:.6g} ballots for label {label} in row {row}, "
+                f"and n_votes={self.n_votes!r}; pass the number of all ballots (the sum of "
+                "weights, if there are any)."
+            )
+        self._one_label.check_counts(self._both(positives))
+        return positives
+
+    def _both(self, positives: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ballots against and for, one row per label of each row."""
+        flat = positives.reshape(-1)
+        return np.stack([np.maximum(self.n_votes - flat, 0.0), flat], axis=1)
+
+    def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw which labels are present, shape (n_rows, n_labels)."""
+        return self._one_label.sample(self._both(counts), rng).reshape(counts.shape)
+
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return of each label which steps were begun."""
+        return _by_label(self._one_label.executed(outcome.reshape(-1)), outcome.shape)
+
+    def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return of each label what its votes' costs depend on."""
+        return _by_label(self._one_label.state(self._both(counts)), counts.shape)
+
+
+def _of(step: str, label: int) -> str:
+    return f"{step} {label}"
+
+
+def _by_label(flat: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+    """Name the columns of what was worked out for all labels of all rows at once."""
+    return {
+        _of(name, label): values.reshape(*shape, *values.shape[1:])[:, label]
+        for name, values in flat.items()
+        for label in range(shape[1])
+    }
