@@ -167,11 +167,11 @@ def test_noise_for_levels_and_for_thresholds():
         ),
         epsilon={"a": 1.0, "b": 2.0},
         delta=1e-5,
-        n_queries=10,
+        n_queries=4,
         n_columns=2,
         order=math.inf,
     )
-    shares = plan_shares(game, 10, {"a": 1.0, "b": 2.0}, 1e-5, n_columns=2)
+    shares = plan_shares(game, 4, {"a": 1.0, "b": 2.0}, 1e-5, n_columns=2)
     assert 0.998 <= max(shares.values()) <= 1
 
 

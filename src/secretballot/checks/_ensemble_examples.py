@@ -37,7 +37,7 @@ def make_ensemble(estimator: Any, accountant: PrivacyAccountant | None) -> Priva
 
 def some_budget() -> PrivacyAccountant:
     """Return a budget for a few fits."""
-    return PrivacyAccountant(epsilon=50.0, delta=1e-5)
+    return PrivacyAccountant(epsilon=50.0, delta=1e-5, order="renyi")
 
 
 def some_data() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
