@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from secretballot.divergences import max_log_probabilities
-from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
 
 #: Of more labels the outcomes are not enumerated.
 _MOST_LABELS = 6
@@ -95,3 +95,16 @@ def _(mechanism: BinaryVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
     per_label = np.stack(each, axis=-1)  # (n_rows, n_labels, n_answers)
     log_p = sum(per_label[:, label, outcomes[:, label]] for label in labels)
     return OutcomeLaw(np.array(answers)[outcomes], np.asarray(log_p))
+
+
+@_law_of.register
+def _(mechanism: PowersetVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
+    cast, n_labels = mechanism.check_counts(counts), mechanism.n_labels
+    if n_labels > _MOST_LABELS:
+        return None
+    outcomes = np.array(list(product((0, 1), repeat=n_labels)))
+    if mechanism.max_positives is not None:
+        outcomes = outcomes[outcomes.sum(axis=1) <= mechanism.max_positives]
+    same = (cast["ballot"][:, :, None] == np.packbits(outcomes, axis=1)).all(axis=-1)
+    votes = (cast["count"][..., None] * same).sum(axis=1)
+    return OutcomeLaw(outcomes, max_log_probabilities(votes, mechanism.sigma))

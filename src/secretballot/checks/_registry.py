@@ -18,7 +18,9 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
     Mechanism,
+    PowersetVoting,
     RoundRobin,
+    count_ballots,
 )
 
 
@@ -109,6 +111,31 @@ register(
             np.array(pair, dtype=float)[:, None] for pair in ([[9, 9], [10, 10]], [[8, 8], [7, 7]])
         ),
         tightness=0.6,  # Renyi curves of two labels, converted
+    )
+)
+
+
+# Ballots on two labels: four sets, and none or all of which were voted for.
+def _cast(*votes: tuple[int, ...]) -> NDArray[Any]:
+    """Return ballots that name {}, {1}, {0} and {0, 1} so many times."""
+    sets = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (len(votes), 1, 1))
+    return count_ballots(sets, np.array(votes))
+
+
+register(
+    MechanismExample(
+        mechanism=PowersetVoting(sigma=1.5, n_labels=2),
+        counts=_cast((9, 1, 0, 0), (4, 3, 3, 0), (0, 0, 0, 10), (3, 3, 2, 2)),
+        neighbours=tuple(
+            (_cast(one), _cast(other))
+            for one, other in (
+                ((5, 5, 0, 0), (6, 4, 0, 0)),
+                ((6, 4, 0, 0), (7, 3, 0, 0)),
+                ((4, 2, 2, 2), (3, 3, 2, 2)),
+                ((8, 1, 1, 0), (8, 1, 0, 1)),
+                ((8, 12, 0, 0), (7, 13, 0, 0)),
+            )
+        ),
     )
 )
 

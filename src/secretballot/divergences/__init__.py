@@ -10,7 +10,11 @@ from secretballot.divergences._conversion import best_order, gate_budget, renyi_
 from secretballot.divergences._cost import Cost, RenyiCost
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.divergences._divergence import renyi_divergence
-from secretballot.divergences._exact_max import max_log_probabilities
+from secretballot.divergences._exact_max import (
+    largest_normal,
+    level_quadrature,
+    max_log_probabilities,
+)
 from secretballot.divergences._gaussian_cost import GaussianCost, gaussian_budget
 from secretballot.divergences._groups import (
     EVERYONE,
@@ -90,7 +94,9 @@ __all__ = [
     "grid_order",
     "is_member",
     "laplace_delta",
+    "largest_normal",
     "laplace_renyi",
+    "level_quadrature",
     "level_cost",
     "max_log_probabilities",
     "nothing",

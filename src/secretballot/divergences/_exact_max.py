@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from scipy.special import ndtri_exp
 
 from secretballot.divergences._bit import exact_bit, gaussian_bound
 from secretballot.divergences._divergence import largest_log_moment, round_up
 from secretballot.divergences._orders import ORDERS, Floats
-from secretballot.divergences._quadrature import MOST_NODES, Quadrature
-from secretballot.divergences._several_ballots import several_ballots
+from secretballot.divergences._quadrature import MOST_NODES, LevelQuadrature, Quadrature
+from secretballot.divergences._several_ballots import doubtful_ballots, several_ballots
 from secretballot.divergences._worst_max import worst_max
 
 _BLOCK_VALUES = 2_000_000
@@ -98,7 +101,7 @@ def exact_max(
 
 
 def _exact_block(scaled: Floats, ratio: float, orders: Floats) -> Floats:
-    n_rows, n_classes = scaled.shape
+    n_classes = scaled.shape[1]
     quadrature = Quadrature(scaled, ratio)
     here, there = quadrature.unchanged()[:, None, :], quadrature.moved()
     here = np.broadcast_to(here, there.shape)
@@ -111,9 +114,87 @@ def _exact_block(scaled: Floats, ratio: float, orders: Floats) -> Floats:
     both = np.concatenate([possible, possible], axis=1)
     # Impossible neighbours cost nothing: they are the data themselves.
     log_p = np.where(both[..., None], log_p, log_q)
-    out = np.empty((n_rows, len(orders)))
+    return _largest(log_p, log_q, orders) * round_up(ratio)
+
+
+def _largest(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
+    """The largest divergence of each row's candidates, (n_rows, n_candidates, n_outcomes)."""
+    out = np.empty((len(log_p), len(orders)))
     n_finite = len(orders) - int(np.isinf(orders[-1]))
     finite = orders[:n_finite]
     out[:, :n_finite] = largest_log_moment(log_p, log_q, finite) / (finite - 1)
     out[:, n_finite:] = np.maximum((log_p - log_q).max(axis=(1, 2)), 0.0)[:, None]
-    return out * round_up(ratio)
+    return out
+
+
+def largest_normal(log_rate: Floats) -> Floats:
+    """Return the largest of m standard normals, from log(E/m) with E ~ Exp(1).
+
+    That is where m normals are exceeded with the probability of E; -inf for m = 0. However many
+    they are, nothing overflows.
+    """
+    rate = np.exp(np.minimum(log_rate, 700.0))
+    small = rate < 1e-8
+    log_tail = np.where(small, log_rate - rate / 2, np.log(-np.expm1(-np.where(small, 1.0, rate))))
+    high = -ndtri_exp(np.where(rate < 0.5, log_tail, -1.0))
+    return np.asarray(np.where(rate < 0.5, high, ndtri_exp(-np.exp(np.maximum(log_rate, -1.0)))))
+
+
+def level_quadrature(counts: Floats, n_classes: int, sigma: float, ratio: float) -> LevelQuadrature:
+    """Return the integrals of one row of `n_classes`, of which all but `counts` have no votes."""
+    values, sizes = np.unique(np.append(counts, 0.0), return_counts=True)
+    # The lowest value is the 0 that was added, for all classes without votes; perhaps for none.
+    number = [int(size) for size in sizes]
+    number[0] += n_classes - len(counts) - 1
+    if number[0] == 0:
+        values, number = values[1:], number[1:]
+    return LevelQuadrature(values / sigma, number, ratio)
+
+
+def exact_level_max(
+    counts: Floats,
+    n_classes: int,
+    sigma: float,
+    weight: float = 1.0,
+    ballots: int = 1,
+    orders: Floats = ORDERS,
+) -> Floats:
+    """As `exact_max`, of three classes or more of which all but a few have no votes.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_rows, n_columns)
+    n_classes : int
+        How many classes there are; those beyond the columns have no votes. A neighbour's ballot
+        may move to one of them.
+    sigma, weight, ballots, orders
+        As for `exact_max`.
+    """
+    votes = np.asarray(counts, dtype=np.float64)
+    ratio = ballots * weight / sigma
+    worst = worst_max(ratio, tuple(orders))
+    # Logarithms of the size of a level are added and taken off again, with their rounding.
+    rounding = round_up(ratio / (1 + math.log(n_classes)))
+    cap = gaussian_bound(np.sqrt(2) * ratio, orders) if ballots == 1 else worst
+    rows, inverse = np.unique(-np.sort(-votes, axis=1), axis=0, return_inverse=True)
+    out = np.empty((len(rows), len(orders)))
+    for number, row in enumerate(rows):
+        quadrature = level_quadrature(row, n_classes, sigma, ratio)
+        found = worst
+        if quadrature.fits and ballots == 1:
+            here, there = quadrature.neighbours()
+            if np.isfinite(there).all():
+                log_p, log_q = np.concatenate([here, there]), np.concatenate([there, here])
+                found = _largest(log_p[None], log_q[None], orders)[0] * rounding
+        elif quadrature.fits:
+            found = doubtful_ballots(_log_doubt(quadrature)[None], ratio, orders)[0]
+        out[number] = np.minimum(found, cap)
+    return np.asarray(out[inverse.ravel()])
+
+
+def _log_doubt(quadrature: LevelQuadrature) -> Floats:
+    """Log probability that the class with the most votes does not win."""
+    each = quadrature.unchanged()
+    sizes = [*quadrature.sizes[:-1], quadrature.sizes[-1] - 1]
+    logs = np.array([math.log(size) if size else -math.inf for size in sizes])
+    return np.asarray(np.logaddexp.reduce(each + logs))

@@ -14,7 +14,7 @@ import numpy as np
 
 from secretballot.divergences._bit import exact_bit, gaussian_bound, worst_bit
 from secretballot.divergences._cost import RenyiCost
-from secretballot.divergences._exact_max import exact_max
+from secretballot.divergences._exact_max import exact_level_max, exact_max
 from secretballot.divergences._orders import ORDERS, Floats, order_index
 from secretballot.divergences._papernot import papernot_bound
 from secretballot.divergences._worst_max import worst_max
@@ -78,8 +78,8 @@ class NoisyTop(NoisyBit):
 class NoisyMax:
     """Releases which count is largest after N(0, sigma^2) on each; ballots of `weight` move.
 
-    The state is the counts, shape (n_rows, n_classes). Without `n_classes` the worst case holds
-    for any number of classes.
+    The state is the counts, shape (n_rows, n_classes); where it has fewer columns the other classes
+    have no votes. Without `n_classes` the worst case holds for any number of classes.
 
     Several `ballots` may go from and to different classes; at worst they move like one that weighs
     as much (`_several_ballots`).
@@ -108,11 +108,16 @@ class NoisyMax:
 
     def exact(self, state: Floats) -> Floats:
         """Return the cost on known counts."""
-        if state.shape[1] == 1:
+        n_classes = state.shape[1] if self.n_classes is None else self.n_classes
+        if n_classes == 1:
             return np.zeros((len(state), len(ORDERS)))
         if self.bound == "papernot":
-            return papernot_bound(state, self.sigma, self.weight * self.ballots)
-        return exact_max(state, self.sigma, self.weight, self.ballots)
+            weight = self.weight * self.ballots
+            return papernot_bound(state, self.sigma, weight, n_classes=n_classes)
+        if n_classes > max(state.shape[1], 2):
+            return exact_level_max(state, n_classes, self.sigma, self.weight, self.ballots)
+        unseen = np.zeros((len(state), n_classes - state.shape[1]))
+        return exact_max(np.hstack([state, unseen]), self.sigma, self.weight, self.ballots)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import log_ndtr
 
@@ -9,7 +11,11 @@ from secretballot.divergences._orders import ORDERS, Floats
 
 
 def papernot_bound(
-    counts: Floats, sigma: float, weight: float = 1.0, orders: Floats = ORDERS
+    counts: Floats,
+    sigma: float,
+    weight: float = 1.0,
+    orders: Floats = ORDERS,
+    n_classes: int | None = None,
 ) -> Floats:
     """Papernot et al.'s data-dependent bound for GNMax.
 
@@ -21,6 +27,8 @@ def papernot_bound(
     weight : float, default=1.0
         Weight of a ballot; votes and noise are divided by it (Boenisch et al., 2023, Corollary 1).
     orders : ndarray of shape (n_orders,)
+    n_classes : int, default=None
+        How many classes there are, if more than columns; the others have no votes.
 
     Returns
     -------
@@ -41,6 +49,9 @@ def papernot_bound(
     each = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
     each[np.arange(len(votes)), top] = -np.inf
     log_q = np.logaddexp.reduce(each, axis=1)[:, None]
+    if n_classes is not None and n_classes > votes.shape[1]:
+        unseen = log_ndtr(-votes.max(axis=1) / (np.sqrt(2) * noise))
+        log_q = np.logaddexp(log_q, unseen[:, None] + math.log(n_classes - votes.shape[1]))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mu2 = noise * np.sqrt(-log_q)
         mu1 = mu2 + 1

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri_exp
 
 from secretballot.divergences._orders import Floats
 
 _REACH = 9.5  # standard deviations around each peak; beyond lies less than 1e-20 of it
 #: Rows that need more are charged the worst case.
 MOST_NODES = 8192
+
+#: The same for rows of very many classes, of which one is integrated at a time.
+MOST_LEVEL_NODES, MOST_LEVELS = 32_768, 64
+#: Where so many classes without votes are expected above y, none of them loses to y: e^-100.
+_NONE_BELOW = 100.0
+#: Log probability of outcomes that there are none of.
+_NEVER = -1e4
 
 
 class Quadrature:
@@ -85,3 +95,107 @@ class Quadrature:
     def _scaled(log_terms: Floats) -> tuple[Floats, Floats]:
         top = log_terms.max(axis=-1)
         return np.exp(log_terms - top[..., None]), top
+
+
+class LevelQuadrature:
+    """Winning probabilities of one row of very many classes, and of all its neighbours.
+
+    Classes with as many votes are one level, so that 2^300 of them without votes are no more work
+    than one. Probabilities are those of one class of each level.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n_levels,)
+        Distinct counts over the noise, the lowest first.
+    sizes : sequence of int
+        How many classes have each; exact, however many.
+    ratio : float
+        What a neighbour moves, over the noise.
+
+    Notes
+    -----
+    With N classes the largest count falls off like a Gumbel variable, whose transform at u is about
+    exp(-pi u / (2 a)), a = sqrt(2 log N): steps of .15 / a leave 1e-28 of it.
+    """
+
+    def __init__(self, levels: Floats, sizes: Sequence[int], ratio: float) -> None:
+        self.sizes = tuple(sizes)
+        log_sizes = np.array([math.log(size) for size in sizes])
+        self.step = 0.15 / math.sqrt(2 * math.log(sum(sizes)) + 1)
+        low, high = self._span(levels, log_sizes, ratio)
+        self.n_nodes = int(min((high - low) / self.step, 1e9)) + 2
+        self._levels, self._log_sizes, self._ratio, self._low = levels, log_sizes, ratio, low
+
+    @property
+    def fits(self) -> bool:
+        """Whether the row is not too much work."""
+        return self.n_nodes <= MOST_LEVEL_NODES and len(self.sizes) <= MOST_LEVELS
+
+    @staticmethod
+    def _span(levels: Floats, log_sizes: Floats, ratio: float) -> tuple[float, float]:
+        low = (levels[0] + levels[-1]) / 2 - ratio - _REACH  # as in `Quadrature`
+        lacking = math.log(_NONE_BELOW) - log_sizes[0]
+        if lacking < -1:
+            low = max(low, levels[0] - ndtri_exp(lacking))
+        high = levels[-1] + ratio + math.sqrt(2 * np.logaddexp.reduce(log_sizes)) + 1 + _REACH
+        return float(low), float(high)
+
+    def _evaluate(self) -> None:
+        y = self._low + self.step * np.arange(self.n_nodes)
+        self._x = y - self._levels[:, None]
+        self._log_cdf = log_ndtr(self._x)
+        with np.errstate(divide="ignore", over="ignore"):
+            # Far up -log Phi(x) is Phi(-x), of which only the logarithm fits a float.
+            log_rate = np.where(self._x > 8, log_ndtr(-self._x), np.log(-self._log_cdf))
+            everyone = -np.exp(self._log_sizes[:, None] + log_rate).sum(axis=0)
+        self._others = everyone - self._log_cdf
+
+    def _terms(self, shift: float) -> tuple[Floats, Floats]:
+        log_density = -((self._x + shift) ** 2) / 2 - np.log(2 * np.pi) / 2
+        log_terms = log_density + self._others
+        top = log_terms.max(axis=-1)
+        return np.exp(log_terms - top[:, None]), top + math.log(self.step)
+
+    def unchanged(self) -> Floats:
+        """Log probability of one class of each level, shape (n_levels,)."""
+        self._evaluate()
+        terms, top = self._terms(0.0)
+        return np.asarray(np.log(terms.sum(axis=-1)) + top)
+
+    def neighbours(self) -> tuple[Floats, Floats]:
+        """Log probabilities on the data and on each neighbour, both of shape (n, 2 + n_levels).
+
+        A ballot moves from a class that has one to any other. Outcomes are the class that loses it,
+        the one that gains it, and the others of each level together: they are equally likely, on
+        either side. What can't occur has the same log probability, next to minus infinity.
+        """
+        here = self.unchanged()
+        ratio, n_levels = self._ratio, len(self.sizes)
+        givers = np.flatnonzero(self._levels >= ratio * (1 - 1e-12))
+        if not givers.size:  # nobody has a ballot of this weight
+            givers = np.arange(n_levels)
+        kept, kept_top = self._terms(0.0)
+        less, less_top = self._terms(ratio)
+        more, more_top = self._terms(-ratio)
+        found: list[tuple[Floats, Floats]] = []
+        with np.errstate(all="ignore"):  # what overflows is charged the worst case
+            loses = np.exp(log_ndtr(self._x + ratio) - self._log_cdf)
+            gains = np.exp(log_ndtr(self._x - ratio) - self._log_cdf)
+            for i in givers.tolist():
+                takers = [j for j in range(n_levels) if j != i or self.sizes[i] > 1]
+                others = np.array([[self._log_others(k, i, j) for k in range(n_levels)]
+                                   for j in takers]).reshape(-1, n_levels)  # fmt: skip
+                giver = np.log(less[i] @ gains[takers].T) + less_top[i]
+                taker = np.log((more[takers] * loses[i]).sum(axis=-1)) + more_top[takers]
+                rest = np.log((gains[takers] * loses[i]) @ kept.T) + kept_top
+                there = np.column_stack([giver, taker, rest + others])
+                data = np.column_stack([np.full(len(takers), here[i]), here[takers], here + others])
+                none = np.pad(np.isneginf(others), ((0, 0), (2, 0)))
+                found.append((np.where(none, _NEVER, data), np.where(none, _NEVER, there)))
+        data, there = (np.concatenate(each) for each in zip(*found, strict=True))
+        return data, there
+
+    def _log_others(self, level: int, giver: int, taker: int) -> float:
+        """Log of how many classes of a level neither lose a ballot nor gain one."""
+        left = self.sizes[level] - (level == giver) - (level == taker)
+        return math.log(left) if left else -math.inf

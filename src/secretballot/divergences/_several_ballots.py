@@ -53,9 +53,14 @@ def several_ballots(log_probabilities: Floats, ratio: float, orders: Floats = OR
     parts all fall with s, and by the terms' monotony. More doubt never costs less (the atom may be
     cut), so q is rounded up to a grid.
     """
-    shift = float(np.sqrt(2)) * ratio
     logs = np.sort(log_probabilities, axis=1)
-    log_doubt = np.minimum(np.logaddexp.reduce(logs[:, :-1], axis=1), -1e-9)
+    return doubtful_ballots(np.logaddexp.reduce(logs[:, :-1], axis=1), ratio, orders)
+
+
+def doubtful_ballots(log_doubt: Floats, ratio: float, orders: Floats = ORDERS) -> Floats:
+    """As `several_ballots`, from the log probability that the likeliest class does not win."""
+    shift = float(np.sqrt(2)) * ratio
+    log_doubt = np.minimum(log_doubt, -1e-9)
     quantile = np.ceil(np.maximum(ndtri_exp(log_doubt), _FARTHEST) / _FINEST) * _FINEST
     known, inverse = np.unique(quantile, return_inverse=True)
     cap = gaussian_bound(shift, orders)

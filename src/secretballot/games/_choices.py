@@ -20,19 +20,23 @@ from secretballot.divergences import (
     NoisyTop,
     Quadrature,
     confident_outcomes,
+    level_quadrature,
 )
 from secretballot.games._row import Node
 
 #: Log probability of what no plan is long enough for.
 _IMPOSSIBLE = np.log(1e-14)
+#: Of more outcomes than this, of all choices together, a noisy number is the bound.
+_MOST_OUTCOMES = 2_000
 
 
 @dataclass(frozen=True)
 class Choices:
     """The laws that the neighbour can choose from, and the one of the data.
 
-    `data` has shape (n_outcomes,), `neighbours` (n_choices, n_outcomes): log probabilities. The
-    first outcome is the positive one. Without neighbours the move tells nothing.
+    `data` has shape (n_outcomes,), or that of `neighbours`, (n_choices, n_outcomes), where outcomes
+    that are alike are counted together: log probabilities. The first outcome is the positive one.
+    Without neighbours the move tells nothing.
     """
 
     data: Floats
@@ -88,8 +92,13 @@ def known_choices(node: Node, state: Any) -> Choices | float:
     if not isinstance(move, NoisyMax):
         raise TypeError(f"{type(move).__name__} of step {node.name!r} has no game.")
     votes = np.asarray(state, dtype=np.float64)
-    if len(votes) == 1:
+    n_classes = len(votes) if move.n_classes is None else move.n_classes
+    if n_classes == 1:
         return Choices(np.zeros(1), np.zeros((0, 1)))
+    if n_classes > max(len(votes), 2):
+        found = None if move.ballots > 1 else _level_choices(votes, n_classes, move)
+        return float(np.sqrt(2)) * move.ratio if found is None else found
+    votes = np.append(votes, np.zeros(n_classes - len(votes)))
     if len(votes) == 2:
         gap = (votes[0] - votes[1]) / (np.sqrt(2) * move.sigma)
         can_widen = bool(votes.min() >= move.weight)
@@ -98,6 +107,16 @@ def known_choices(node: Node, state: Any) -> Choices | float:
         return float(np.sqrt(2)) * move.ratio
     choices = max_choices(votes / move.sigma, move.ratio)
     return float(np.sqrt(2)) * move.ratio if choices is None else choices
+
+
+def _level_choices(votes: Floats, n_classes: int, move: NoisyMax) -> Choices | None:
+    """Return what moving one ballot does where most classes have no votes; None if that is much."""
+    quadrature = level_quadrature(votes, n_classes, move.sigma, move.ratio)
+    n_levels = len(quadrature.sizes)
+    if not quadrature.fits or n_levels**2 * (n_levels + 2) > _MOST_OUTCOMES:
+        return None
+    here, there = quadrature.neighbours()
+    return Choices(here, there) if np.isfinite(there).all() else None
 
 
 def max_choices(scaled: Floats, ratio: float) -> Choices | None:

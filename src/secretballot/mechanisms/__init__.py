@@ -11,8 +11,10 @@ from secretballot.mechanisms._additive_proportions import (
 )
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._binary_voting import BinaryVoting
+from secretballot.mechanisms._cast_ballots import count_ballots
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
+from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
 
@@ -26,7 +28,9 @@ __all__ = [
     "LaplacePriorProportions",
     "LaplaceProportions",
     "Mechanism",
+    "PowersetVoting",
     "RoundRobin",
+    "count_ballots",
 ]
 
 published(globals())

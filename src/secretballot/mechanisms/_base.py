@@ -17,7 +17,7 @@ from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, wo
 #: Whose classes are recorded by their name alone.
 HOME = "secretballot.mechanisms"
 #: Up to here floats hold whole numbers apart.
-_MOST_VOTES = 2**53
+MOST_VOTES = 2**53
 
 
 class Mechanism(ABC):
@@ -101,7 +101,7 @@ class Mechanism(ABC):
         if not np.isfinite(votes).all() or (votes < 0).any():
             raise ValueError("counts must be finite and non-negative numbers of votes.")
         # Compared as they are: as floats they would not differ any more.
-        if (votes > _MOST_VOTES).any():
+        if (votes > MOST_VOTES).any():
             raise ValueError(
                 "counts holds numbers above 2**53, which floats can't hold apart: the cost of one "
                 "ballot more or less would be unknown."

@@ -106,7 +106,7 @@ class GNMax(Mechanism):
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""
-        return _finer_than(self.sigma, super().check_counts(counts))
+        return finer_than(self.sigma, super().check_counts(counts))
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the winning class of each row, shape (n_rows,)."""
@@ -238,7 +238,7 @@ class ConfidentGNMax(Mechanism):
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""
-        votes = _finer_than(min(self.sigma, self.sigma_threshold), super().check_counts(counts))
+        votes = finer_than(min(self.sigma, self.sigma_threshold), super().check_counts(counts))
         if self.n_votes is not None:
             others = ~np.isclose(votes.sum(axis=1), self.n_votes, rtol=_ROUNDED, atol=0)
             if others.any():
@@ -282,7 +282,7 @@ class ConfidentGNMax(Mechanism):
         return {"row": counts, "threshold": top, "vote": counts}
 
 
-def _finer_than(sigma: float, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+def finer_than(sigma: float, votes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Refuse votes so large that floats beside them are too coarse for the noise's law to hold."""
     if votes.size and np.spacing(votes.max()) > sigma * _FINE:
         raise ValueError(
