@@ -65,7 +65,7 @@ def count_ballots(ballots: ArrayLike, weights: ArrayLike | None = None) -> NDArr
     packed = np.packbits(given.astype(bool), axis=2)
     keys = _with_rows(packed)[each > 0]
     distinct, inverse = np.unique(keys, return_inverse=True)
-    table = distinct.view(np.uint8).reshape(len(distinct), -1)
+    table = distinct.view(np.uint8).reshape(len(distinct), keys.itemsize)
     row = table[:, : _ROW.itemsize].copy().view(_ROW).ravel().astype(np.int64)
     sizes = np.bincount(row, minlength=n_rows)
     counts = np.zeros((n_rows, max(1, int(sizes.max(initial=0)))), ballot_dtype(n_labels))
