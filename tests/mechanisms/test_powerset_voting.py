@@ -185,6 +185,15 @@ def test_probabilities_of_very_many_sets_sum_to_one(n_labels, sigma):
             assert np.abs(np.logaddexp.reduce(law, axis=1)).max() < 1e-15 * n_labels + 1e-13
 
 
+def test_rows_that_are_much_work_are_charged_the_worst_case():
+    for sigma, weights in ((0.06, np.ones(100)), (9.0, 1 + np.arange(100) / 7)):
+        mechanism = PowersetVoting(sigma=sigma, n_labels=100, weight=1.0)
+        far = np.zeros((1, 100, 100)) if sigma < 1 else np.eye(100)[None]
+        known = mechanism.max_cost(counts=count_ballots(far, weights))["*"].curve[0, :-1]
+        worst = mechanism.max_cost()["*"].curve[:-1]
+        np.testing.assert_array_equal(known, worst)
+
+
 def test_at_worst_it_is_a_vote_of_many_classes():
     for n_labels, n_classes in ((1, 2), (2, 4), (300, None)):
         for bound in ("exact", "papernot"):
@@ -233,9 +242,10 @@ def test_a_budget_pays_for_as_many_rows_as_fit(order, accounting):
     rng = np.random.default_rng(0)
     ballots = np.repeat(rng.integers(0, 2, (30, 1, 6)), 20, axis=1)
     ballots[:, :4] = rng.integers(0, 2, (30, 4, 6))
-    epsilon = 2.0 if accounting == "worst_case" else 0.7
+    # (Of little noise plans are priced at once.)
+    epsilon, sigma = (20.0, 1.3) if accounting == "worst_case" else (0.7, 8.0)
     accountant = PrivacyAccountant(epsilon, 1e-5, order=order, accounting=accounting)
-    mechanism = PowersetVoting(sigma=8.0, n_labels=6)
+    mechanism = PowersetVoting(sigma=sigma, n_labels=6)
     outcome = accountant.release(mechanism, count_ballots(ballots))
     assert 0 < len(outcome) < 30
     assert outcome.shape[1:] == (6,)
@@ -258,6 +268,13 @@ def test_rows_are_paid_in_advance_and_noise_is_calibrated():
         drawn = accountant.release(mechanism, count_ballots(ballots), reservation=reservation)
         assert drawn.shape == (1, 300)
     assert 0.99 < accountant.spent().share <= 1
+    # How many ballots differ is private: whether rows are drawn must not depend on it.
+    columns = PrivacyAccountant(8.0, 1e-5, order="renyi")
+    reservation = columns.reserve(mechanism, 5, n_columns=20)
+    for n_ballots in (50, 7):
+        ballots = np.eye(300, dtype=int)[None, :n_ballots]
+        with pytest.raises(ValueError, match="have None columns"):
+            columns.release(mechanism, count_ballots(ballots), reservation=reservation)
 
 
 def test_ballots_are_counted():

@@ -235,7 +235,8 @@ class PrivacyAccountant(Reserving):
             return mechanism.sample(votes, noise_generator(random_state))
 
         known = votes if budget.accounting == "data_dependent" else None
-        n_columns = votes.shape[1] if votes.ndim > 1 else None
+        # Of records (ballots that occur) there are as many as the data have, which is private.
+        n_columns = votes.shape[1] if votes.ndim > 1 and votes.dtype.names is None else None
         entry = LedgerEntry(
             mechanism=description,
             n_rows=n_rows,

@@ -120,5 +120,6 @@ def _row(what: str, audit: Audit) -> tuple[str, ...]:
 def _told(pair: Neighbours) -> str:
     if isinstance(pair.data, tuple):
         return "two fits"
-    first = [", ".join(f"{value:g}" for value in data[0]) for data in pair[:2]]
+    rows = [data[0]["count"] if data.dtype.names else data[0] for data in pair[:2]]
+    first = [", ".join(f"{value:g}" for value in row) for row in rows]
     return f"({first[0]}) and ({first[1]})"

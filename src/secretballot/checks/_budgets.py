@@ -22,7 +22,7 @@ def mechanism_counts(example: MechanismExample) -> Any:
 
 def columns_of(counts: Any) -> int | None:
     """Columns of counts, as the accountant counts them."""
-    return counts.shape[1] if counts.ndim > 1 else None
+    return counts.shape[1] if counts.ndim > 1 and counts.dtype.names is None else None
 
 
 def relation_of(example: MechanismExample) -> str:

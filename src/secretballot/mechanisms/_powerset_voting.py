@@ -55,8 +55,8 @@ class PowersetVoting(Mechanism):
     Notes
     -----
     Counts are the distinct ballots of each row and how many cast each, as `count_ballots` makes
-    them. How many columns they have is private: reserve rows without `n_columns`. Outcomes have
-    shape (n_rows, n_labels): 1 for present, 0 for absent.
+    them. How many columns that takes is private; rows are reserved without `n_columns`. Outcomes
+    have shape (n_rows, n_labels): 1 for present, 0 for absent.
 
     Noise on the sets that nobody voted for is drawn as one number, their largest: of m standard
     normals it exceeds x with probability 1 - Phi(x)^m. Which of them it belongs to is independent
