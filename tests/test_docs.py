@@ -153,7 +153,7 @@ def three_classes_beyond_two():
     def epsilon(n_rows, n_classes):
         return price_plan(GNMax(sigma=SIGMA), n_rows, n_columns=n_classes).epsilon(DELTA)
 
-    return [100 * (epsilon(10, 3) / epsilon(10, 2) - 1)]
+    return [100 * (epsilon(n, 3) / epsilon(n, 2) - 1) for n in (40, 10)]
 
 
 def noise_of_1000_rows(**pricing):
@@ -187,7 +187,7 @@ def even_bags():
     [
         ("docs/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
         ("docs/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
-        ("docs/game.md", r"rows by 3 %, with 10 by (\d+) %", three_classes_beyond_two),
+        ("docs/game.md", r"rows by ([\d.]+) %, with 10 by (\d+) %", three_classes_beyond_two),
         (
             "docs/game.md",
             r"it is [\d.]+ beside ([\d.]+), found",

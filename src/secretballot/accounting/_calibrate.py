@@ -21,8 +21,8 @@ M = TypeVar("M", bound=ReleaseMechanism)
 #: Noise outside this range is neither private nor useful.
 _LEAST, _MOST = 1e-6, 1e12
 
-#: What is looked at first has room for what "about" means: a thousandth of mu^2.
-_SPARE = 1.0005
+#: What is looked at first has a little room, for what "about" means.
+_SPARE = 1.0002
 
 
 def calibrate(

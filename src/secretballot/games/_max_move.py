@@ -18,7 +18,7 @@ from secretballot.games._grid import LossGrid, Padded
 from secretballot.games._plane import Region, plane_kernels
 
 _BLOCK = 1024
-_GROUPS = 8
+_WIDER = 1.2  # reaches that are alike, when kernels are grouped by them
 _SINGLE = 1 + 1e-4  # 691 nodes at most, each product and sum to 6e-8
 
 Singles = NDArray[np.float32]
@@ -100,7 +100,10 @@ def _by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
     away = np.abs(np.arange(-half, half + 1))
     reach = np.where(kernels > 0, away, 0).max(axis=1)
     groups = []
-    for mine in np.array_split(np.argsort(reach), min(_GROUPS, len(reach))):
+    # A few reach much further than all others.
+    classes = np.ceil(np.log(np.maximum(reach, 1) / reach.max()) / np.log(_WIDER))
+    for each in np.unique(classes):
+        mine = np.flatnonzero(classes == each)
         most = int(reach[mine].max())
         core = kernels[mine, half - most : half + most + 1]
         groups.append((np.ascontiguousarray(core, dtype=np.float32), most))
@@ -116,9 +119,7 @@ def max_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> MaxMo
     shift = float(np.sqrt(2)) * ratio
     if shift > 1:
         return GaussianMove(shift, grid)
-    # Few rows before the end V bends sharply, and larger gaps are best. Cutting the plane takes a
-    # second, so that it is done for every other zone only.
-    zone = 5 / 4 ** np.floor(np.log(5 / zone) / np.log(4) + 1e-9)
+    # Few rows before the end V bends sharply, and larger gaps are best.
     region = Region(2.5 * spacing, tilt=min(1.5 * zone, 1.2), beyond=min(max(1.0, 3 * zone), 6.0))
     stride = max(1, round(_EVERY * shift / grid.step))
     kernels, on_top = plane_kernels(ratio, stride * grid.step, region)
