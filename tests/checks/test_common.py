@@ -27,7 +27,7 @@ NOT_APPLICABLE = {
     **{
         f"{name}-{promise}": "no outcome_law is stated, by which outcomes could be enumerated"
         for name in registered()
-        if name not in ("BinaryVoting", "ConfidentGNMax", "GNMax", "PowersetVoting")
+        if name not in ("BinaryVoting", "ConfidentGNMax", "GNMax", "PowersetVoting", "TauVoting")
         for promise in (
             "draws_follow_the_stated_law",
             "charges_pass_the_filter",

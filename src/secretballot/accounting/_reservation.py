@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from secretballot.accounting._protocol import ReleaseMechanism, describe
-from secretballot.divergences import EVERYONE, Law, NoisyBit, NoisyMax, split_group
+from secretballot.divergences import EVERYONE, ClippedBits, Law, NoisyBit, NoisyMax, split_group
 from secretballot.games import Planned, has_game
 from secretballot.ledger import Scope, to_json
 
@@ -146,4 +146,13 @@ def _dominates(paid: Any, drawn: Any) -> bool:
         # more classes, which are priced as if they did only where one ballot was paid for.
         alike = drawn.ballots == 1 or drawn.n_classes == 2 or paid.ballots > 1
         return fewer and alike and drawn.ratio <= paid.ratio
+    if isinstance(paid, ClippedBits) and isinstance(drawn, ClippedBits):
+        fewer = paid.n_labels is None or (
+            drawn.n_labels is not None and drawn.n_labels <= paid.n_labels
+        )
+        # Clipped to less, every label of a ballot gets less, whatever bounds the row in the game;
+        # several ballots have bounds of their own.
+        alike = drawn.ballots == 1 or paid.ballots > 1
+        less = drawn.unit <= paid.unit and drawn.noisy_numbers <= paid.noisy_numbers
+        return fewer and alike and less and drawn.norm == paid.norm and drawn.tau <= paid.tau
     return bool(paid == drawn)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from secretballot.divergences import max_log_probabilities
-from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting, TauVoting
 
 #: Of more labels the outcomes are not enumerated.
 _MOST_LABELS = 6
@@ -81,7 +81,17 @@ def _(mechanism: ConfidentGNMax, counts: NDArray[Any]) -> OutcomeLaw:
 
 @_law_of.register
 def _(mechanism: BinaryVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
-    present = mechanism.check_counts(counts)
+    return _labels_law(mechanism, mechanism.check_counts(counts))
+
+
+@_law_of.register
+def _(mechanism: TauVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
+    # The votes differ in what is counted alone.
+    unclipped = BinaryVoting(sigma=mechanism.sigma, n_votes=mechanism.n_votes)
+    return _labels_law(unclipped, mechanism.check_counts(counts))
+
+
+def _labels_law(mechanism: BinaryVoting, present: NDArray[Any]) -> OutcomeLaw | None:
     if present.shape[1] > _MOST_LABELS:
         return None
     gap = (2 * present - mechanism.n_votes) / (np.sqrt(2) * mechanism.sigma)

@@ -20,6 +20,7 @@ from secretballot.mechanisms import (
     Mechanism,
     PowersetVoting,
     RoundRobin,
+    TauVoting,
     count_ballots,
 )
 
@@ -136,6 +137,19 @@ register(
                 ((8, 12, 0, 0), (7, 13, 0, 0)),
             )
         ),
+    )
+)
+
+# Three labels; a ballot on all of them is replaced by one that has none.
+register(
+    MechanismExample(
+        mechanism=TauVoting(sigma=2.0, n_votes=20, tau=1.0),
+        counts=np.array([[10.0, 0.0, 0.0], [10.0, 10.0, 2.0], [4.0, 10.0, 4.0]]),
+        neighbours=tuple(
+            np.array(pair, dtype=float)[:, None]
+            for pair in ([[9, 5, 0], [10, 5, 0]], [[9, 9, 0], [10, 8, 0]])
+        ),
+        tightness=0.5,
     )
 )
 

@@ -5,9 +5,9 @@ Mathematics only: nothing here knows a budget or a file.
 
 from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
 from secretballot.divergences._bit import gaussian_bound
+from secretballot.divergences._clipped_bits import ClippedBits, Norm, clipped_weight
 from secretballot.divergences._confident_max import SHORT, ConfidentMax, confident_outcomes
-from secretballot.divergences._conversion import best_order, gate_budget, renyi_budget
-from secretballot.divergences._cost import Cost, RenyiCost
+from secretballot.divergences._cost import Cost, RenyiCost, best_order, gate_budget, renyi_budget
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.divergences._divergence import renyi_divergence
 from secretballot.divergences._exact_max import (
@@ -55,6 +55,7 @@ from secretballot.divergences._worst_max_search import three_outcomes
 
 __all__ = [
     "Bound",
+    "ClippedBits",
     "Cost",
     "ConfidentMax",
     "Costs",
@@ -69,6 +70,7 @@ __all__ = [
     "NoisyBit",
     "NoisyMax",
     "NoisyTop",
+    "Norm",
     "ORDERS",
     "Order",
     "Priced",
@@ -80,6 +82,7 @@ __all__ = [
     "best_order",
     "check_bound",
     "check_groups",
+    "clipped_weight",
     "confident_outcomes",
     "dearest",
     "dirichlet_delta",

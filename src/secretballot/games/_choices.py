@@ -13,6 +13,7 @@ from scipy.special import log_ndtr
 from secretballot.divergences import (
     MOST_NODES,
     SHORT,
+    ClippedBits,
     ConfidentMax,
     Floats,
     NoisyBit,
@@ -83,6 +84,8 @@ def known_choices(node: Node, state: Any) -> Choices | float:
     move = node.move
     if isinstance(move, NoisyBit):
         return bit_choices(float(state) / move.scale, move.shift / move.scale)
+    if isinstance(move, ClippedBits):
+        return float(np.sqrt(move.noisy_numbers))
     if isinstance(move, ConfidentMax):
         votes = np.asarray(state, dtype=np.float64)
         top, noise = float(votes.max()) - move.threshold, move.sigma_threshold
@@ -117,6 +120,19 @@ def _level_choices(votes: Floats, n_classes: int, move: NoisyMax) -> Choices | N
         return None
     here, there = quadrature.neighbours()
     return Choices(here, there) if np.isfinite(there).all() else None
+
+
+def label_choices(node: Node, state: Any) -> list[Choices]:
+    """Return the choices of every label of clipped ballots, moved as far as one of them can be.
+
+    That together they move less is given away. None at all where the noisy sums tell less.
+    """
+    move = node.move
+    if not isinstance(move, ClippedBits) or move.bound == "papernot":
+        return []
+    gaps = np.asarray(state, dtype=np.float64) / (np.sqrt(2) * move.sigma)
+    labels = [bit_choices(float(gap), move.ratio) for gap in gaps]
+    return labels if sum(one.variance for one in labels) <= move.noisy_numbers else []
 
 
 def max_choices(scaled: Floats, ratio: float) -> Choices | None:

@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.divergences import ConfidentMax, Floats, Law, NoisyBit, NoisyMax
-from secretballot.games._choices import Choices, confident_choices, known_choices
+from secretballot.divergences import ClippedBits, ConfidentMax, Floats, Law, NoisyBit, NoisyMax
+from secretballot.games._choices import (
+    Choices,
+    confident_choices,
+    known_choices,
+    label_choices,
+)
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, Padded, Stencil, ValueFunction, add_up
 from secretballot.games._row import GameMove, Node, all_nodes, nodes, play
@@ -72,15 +77,23 @@ class _Row:
         """Return a row with these states; steps that one ballot moves together are one move."""
         choices: dict[str, Choices | float] = {}
 
-        def merged(node: Node) -> Node:
+        def played(tree: tuple[Node, ...]) -> tuple[Node, ...]:
+            return tuple(each for node in tree for each in moves(node))
+
+        def moves(node: Node) -> list[Node]:
             whole = confident_choices(node, known)
             if whole is not None:
                 choices[node.name] = whole
-                return replace(node, follow=())
+                return [replace(node, follow=())]
+            labels = label_choices(node, known[node.name])
+            if labels:
+                named = {f"{node.name} {label}": each for label, each in enumerate(labels)}
+                choices.update(named)
+                return [replace(node, name=name) for name in named]
             choices[node.name] = known_choices(node, known[node.name])
-            return replace(node, follow=tuple(map(merged, node.follow)))
+            return [replace(node, follow=played(node.follow))]
 
-        return cls(tuple(map(merged, tree)), choices)
+        return cls(played(tree), choices)
 
 
 class KnownPlan:
@@ -154,4 +167,6 @@ def _ratio(node: Node) -> float:
         return max(move.vote_ratio, move.bit_ratio)
     if isinstance(move, NoisyBit):
         return move.shift / move.scale
+    if isinstance(move, ClippedBits):
+        return move.ratio
     return float(np.sqrt(2)) * move.ratio if isinstance(move, NoisyMax) else 0.0

@@ -10,7 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.divergences import ConfidentMax, GaussianCost, Law, NoisyBit, NoisyMax
+from secretballot.divergences import (
+    ClippedBits,
+    ConfidentMax,
+    GaussianCost,
+    Law,
+    NoisyBit,
+    NoisyMax,
+)
 from secretballot.games._expected_share import expected_share
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part, Planned, plan_parts
@@ -135,7 +142,8 @@ def answers_of(law: Law) -> Law:
 
 def has_game(law: Law) -> bool:
     """Whether a plan of such rows has a price."""
-    return all(isinstance(step.move, NoisyBit | NoisyMax | ConfidentMax) for step in law)
+    known = NoisyBit | NoisyMax | ConfidentMax | ClippedBits
+    return all(isinstance(step.move, known) for step in law)
 
 
 def _ratio(move: Any) -> float:
@@ -144,6 +152,8 @@ def _ratio(move: Any) -> float:
         return move.shift / move.scale
     if isinstance(move, ConfidentMax):
         return float(np.hypot(move.vote_ratio, move.bit_ratio))
+    if isinstance(move, ClippedBits):
+        return float(np.sqrt(move.noisy_numbers))
     assert isinstance(move, NoisyMax)
     return 0.0 if move.n_classes == 1 else float(np.sqrt(2)) * move.ratio
 

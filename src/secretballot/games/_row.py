@@ -25,12 +25,16 @@ class GameMove(Protocol):
 
 @dataclass(frozen=True)
 class Node:
-    """A move of a row, how often it is made, and the moves that follow a positive outcome."""
+    """A move of a row, how often it is made, and the moves that follow a positive outcome.
+
+    With `either` the adversary makes one of those instead, and chooses anew every time.
+    """
 
     name: str
     move: Move
     times: int
     follow: tuple[Node, ...]
+    either: tuple[Node, ...] = ()
 
     @property
     def answers(self) -> bool:
@@ -100,6 +104,10 @@ def play(
     """
     for node in reversed(tree):
         for _ in range(node.times):
+            if node.either:
+                each = [play((one,), worth, span, moves) for one in node.either]
+                worth = replace(each[0], values=np.max([one.values for one in each], axis=0))
+                continue
             positive = _one_answer_less(worth) if answers and node.answers else worth
             if node.follow:
                 positive = play(node.follow, positive, span, moves)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from secretballot.divergences import ConfidentMax, Law, NoisyBit, NoisyMax
+from secretballot.divergences import ClippedBits, ConfidentMax, Law, NoisyBit, NoisyMax
 from secretballot.games._bit_move import bit_move
+from secretballot.games._clipped_row import clipped_node
 from secretballot.games._confident_move import confident_move, confident_variance
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, ValueFunction
@@ -31,6 +32,9 @@ class Fineness:
 #: For noisy bits delta is then about a per cent above the truth, epsilon a few tenths of one.
 FINE = Fineness(losses=0.05, gaps=0.04)
 
+#: Where bits are chosen from, which are many, gaps are so much wider: that adds about .1 per cent.
+_PER_CHOICE = 2.0
+
 
 def is_gaussian(move: NoisyMax) -> bool:
     """Whether a maximum is priced as the noisy counts behind it.
@@ -51,8 +55,13 @@ def _bit_ratio(move: object) -> float | None:
 
 
 def _priced(node: Node) -> Node:
-    """Return a threshold and its vote as two moves where their gaps are not finitely many."""
+    """Return a node as the moves it is played with.
+
+    A threshold and its vote are two where their gaps are not finitely many.
+    """
     whole = node.move
+    if isinstance(whole, ClippedBits):
+        return clipped_node(node)
     if not isinstance(whole, ConfidentMax) or whole.alike:
         return node
     vote = NoisyMax(sigma=whole.sigma, weight=whole.weight, ballots=whole.ballots, n_classes=2)
@@ -65,6 +74,9 @@ def _widest(node: Node) -> tuple[float, float]:
 
     Behind a threshold the shift is that of a noisy bit which tells as much.
     """
+    if node.either:
+        sizes = [(*_widest(one), one.times) for one in node.either]
+        return max(ratio for ratio, _, _ in sizes), max(each * n for _, each, n in sizes)
     if isinstance(node.move, ConfidentMax):
         variance = confident_variance(node.move)
         # Few rows pass, but those that lead far out all do: grids have to reach as far as for the
@@ -112,10 +124,13 @@ def worst_game(
     sizes = [(*_widest(node), times) for node, times in all_nodes(tree)]
     widest = max((ratio for ratio, _, _ in sizes), default=0.0)
     variance = sum(each * times for _, each, times in sizes)
+    n_moves = sum(node.times * min((one.times for one in node.either), default=1) for node in tree)
     if widest == 0:
         worth = LossGrid(1e-3).end(4.0, 1.0)
         while True:
             yield worth
+    if any(node.either for node in tree):
+        fineness = fineness.coarser(1.0, _PER_CHOICE)
     grid = LossGrid(fineness.losses * min(widest, 1.0))
     worth = grid.end(variance, widest)
     if n_answers is not None:
@@ -124,8 +139,8 @@ def worst_game(
     while True:
         yield worth
         n_rows += 1
-        # Few rows before the end, the best gaps lie further out; powers of 2 share their grids.
-        zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_rows)))))
+        # Few moves before the end, the best gaps lie further out; powers of 2 share their grids.
+        zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_rows * n_moves)))))
 
         def moves(node: Node, zone: float = zone) -> GameMove | None:
             return _worst_move(node, grid, fineness, zone)

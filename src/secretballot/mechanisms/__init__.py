@@ -17,6 +17,7 @@ from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
+from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
 
 __all__ = [
     "UNANSWERED",
@@ -31,6 +32,8 @@ __all__ = [
     "PowersetVoting",
     "RoundRobin",
     "count_ballots",
+    "TauVoting",
+    "clip_ballots",
 ]
 
 published(globals())

@@ -1,0 +1,67 @@
+"""Labels of clipped ballots in the game: how a row of them is bounded by moves that it has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from secretballot.divergences import ClippedBits, NoisyBit, NoisyMax
+from secretballot.games._row import Node
+
+#: So many bits are played for one ballot, of whatever size it is; larger ones are noisy numbers.
+_MOST_BITS = 260
+
+#: About what part of its noisy number a bit tells in a long plan.
+_BIT = 2 / np.pi
+
+
+def clipped_node(node: Node) -> Node:
+    """Return moves that tell at least as much as a row of clipped ballots.
+
+    The cheapest of three bounds, as far as a long plan tells:
+
+    - every label is a bit, moved as far as one can be;
+    - the old ballot is taken away and the new one put in its place: twice the worst of all sizes,
+      each as many bits in a row as it has labels. What a label moves that is in both ballots is
+      less than what one of them gives it, and smaller shifts of a bit are worth less. (For one
+      ballot alone: what several move together has more shapes.)
+    - the noisy sums themselves.
+    """
+    move = node.move
+    assert isinstance(move, ClippedBits)
+    numbers = replace(node, move=_number(move.noisy_numbers))
+    if move.n_labels is None or move.bound == "papernot":
+        return numbers
+    bits = replace(node, move=_bit(move.ratio), times=node.times * move.n_labels)
+    costs = [(move.noisy_numbers, numbers), (_BIT * move.n_labels * move.ratio**2, bits)]
+    if move.ballots == 1:
+        either, cost = _halves(move)
+        halves = replace(node, times=2 * node.times, either=either)
+        costs.append((2 * cost, halves))
+    return min(costs, key=lambda one: one[0])[1]
+
+
+def _halves(move: ClippedBits) -> tuple[tuple[Node, ...], float]:
+    """Return the bits of one ballot for each of its sizes, and about what the dearest tells."""
+    either: list[Node] = []
+    cost, n_played = 0.0, 0
+    for n_bits, ratio in move.halves():
+        n_played += n_bits
+        if n_played > _MOST_BITS:
+            # Of still larger ballots the squares don't add up to more.
+            squares = n_bits * ratio**2
+            either.append(Node("more labels", _number(squares), 1, ()))
+            cost = max(cost, squares)
+            break
+        either.append(Node(f"{n_bits} labels", _bit(ratio), n_bits, ()))
+        cost = max(cost, _BIT * n_bits * ratio**2)
+    return tuple(either), cost
+
+
+def _bit(ratio: float) -> NoisyBit:
+    return NoisyBit(scale=1.0, shift=ratio)
+
+
+def _number(mu2: float) -> NoisyMax:
+    return NoisyMax(sigma=float(np.sqrt(2)), weight=float(np.sqrt(mu2)), bound="papernot")

@@ -1,0 +1,222 @@
+"""A vote on every label, with ballots clipped to a norm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, get_args
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot._numbers import check_number
+from secretballot.divergences import Bound, ClippedBits, Law, Norm, Step, clipped_weight
+from secretballot.mechanisms._base import Mechanism, paired
+from secretballot.mechanisms._binary_voting import BinaryVoting
+
+#: Up to this relative error sums of clipped ballots may be longer than `n_votes` of them can be.
+_ROUNDED = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class TauVoting(Mechanism):
+    """Noisy majority on every label, with ballots clipped to a norm: a teacher moves less at once.
+
+    A ballot that calls many labels present counts for each of them in part. So a row costs no more
+    than a few labels would, however many there are; where ballots are long, labels get fewer votes.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise on each count, of ballots for a label and of those against.
+    n_votes : float
+        How many ballots there are, or what they weigh together; a public number.
+    tau : float
+        The largest norm of a ballot, by which `clip_ballots` clips.
+    norm : {"l2", "l1"}, default="l2"
+        Which norm: with "l1" a ballot counts for `tau` labels in all, with "l2" for more of them
+        the more it names, in parts whose squares sum to `tau` squared.
+    weight : float or dict of str to float, default=1.0
+        Weight of one ballot in the counts; per privacy level where ballots differ.
+    ballots : int or dict of str to int, default=1
+        How many ballots one row (or owner) can move: in how many teachers it is. Per privacy level
+        where that differs.
+    bound : {"exact", "papernot"}, default="exact"
+        What is charged: the bits that are released, or the noisy sums behind them and, on known
+        votes, the published bound per label.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    See Also
+    --------
+    clip_ballots : What the counts are sums of.
+    BinaryVoting : The same vote on ballots that count in full.
+
+    Notes
+    -----
+    Counts are the sums of the clipped ballots (times their weights), shape (n_rows, n_labels).
+    Outcomes have the same shape: 1 for present, 0 for absent. A label is present if its noisy sum
+    exceeds `n_votes` less that sum, with noise of its own.
+
+    Costs hold for ballots that may be replaced by any: of s labels each moves by the weight that a
+    ballot on s labels has, first away and then back. With `norm="l2"` the squares of what moves sum
+    to at most 2 tau^2, and less where labels are few.
+
+    References
+    ----------
+    Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Definition 7.
+    Noise of `sigma` is on both counts of a label here, so that a row costs up to
+    2 a tau^2 / sigma^2 at order a: twice what is published for one noisy count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import TauVoting, clip_ballots
+    >>> ballots = np.zeros((50, 1, 9))  # of fifty teachers, on one row of nine labels
+    >>> ballots[:, 0, 3] = ballots[:45, 0, 4] = 1
+    >>> positives = clip_ballots(ballots, tau=1.4).sum(axis=0)
+    >>> accountant = PrivacyAccountant(epsilon=20, delta=1e-5)
+    >>> accountant.release(TauVoting(sigma=4, n_votes=50, tau=1.4), positives)
+    array([[0, 0, 0, 1, 1, 0, 0, 0, 0]])
+    """
+
+    sigma: float
+    n_votes: float
+    tau: float
+    norm: Norm = field(default="l2")
+    weight: float | Mapping[str, float] = field(default=1.0)
+    ballots: int | Mapping[str, int] = field(default=1)
+    bound: Bound = field(default="exact")
+
+    def __post_init__(self) -> None:
+        _check_clipping(self.tau, self.norm)
+        self._unclipped.laws(1)  # what else can be wrong is checked where it is made
+
+    @property
+    def _unclipped(self) -> BinaryVoting:
+        """The vote on sums of any ballots."""
+        return BinaryVoting(
+            sigma=self.sigma,
+            n_votes=self.n_votes,
+            weight=self.weight,
+            ballots=self.ballots,
+            bound=self.bound,
+        )
+
+    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
+        """Return the noisy bits of all labels as one step."""
+        return {
+            group: (
+                Step(
+                    "labels",
+                    ClippedBits(
+                        sigma=self.sigma,
+                        tau=self.tau,
+                        norm=self.norm,
+                        n_labels=n_columns,
+                        weight=weight,
+                        ballots=ballots,
+                        bound=self.bound,
+                    ),
+                ),
+            )
+            for group, (weight, ballots) in paired(self.weight, self.ballots).items()
+        }
+
+    def scaled(self, factor: float) -> Self:
+        """Return the same mechanism for `factor` times as many votes."""
+        return replace(self, sigma=float(self.sigma * factor), n_votes=float(self.n_votes * factor))
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
+        """Return the sums of clipped ballots as floats, or raise `ValueError`."""
+        positives = self._unclipped.check_counts(counts)
+        # Sums of vectors are no longer than the vectors together.
+        length = np.linalg.norm(positives, ord=2 if self.norm == "l2" else 1, axis=1)
+        beyond = length > self.n_votes * self.tau * (1 + _ROUNDED)
+        if beyond.any():
+            row = int(beyond.argmax())
+            raise ValueError(
+                f"counts has a row, {row}, of norm {length[row]:.6g}, and n_votes="
+                f"{self.n_votes!r} ballots of norm tau={self.tau!r} sum to less; clip them before "
+                "they are added up: clip_ballots(ballots, tau, norm)."
+            )
+        return positives
+
+    def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw which labels are present, shape (n_rows, n_labels)."""
+        return self._unclipped.sample(counts, rng)
+
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """All labels of every row are asked."""
+        return {"labels": np.ones(len(outcome))}
+
+    def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return how far each label is ahead."""
+        return {"labels": 2 * counts - self.n_votes}
+
+
+def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[np.float64]:
+    """Clip ballots on labels to a norm, as `TauVoting` counts them.
+
+    Parameters
+    ----------
+    ballots : array-like of shape (..., n_labels)
+        1 for labels that a ballot calls present, 0 for the others.
+    tau : float
+        The largest norm.
+    norm : {"l2", "l1"}, default="l2"
+        The root of the sum of squares, or the sum.
+
+    Returns
+    -------
+    ndarray of shape (..., n_labels)
+        Ballots of a larger norm are scaled down to it.
+
+    Raises
+    ------
+    ValueError
+        If the ballots are something else than 0 and 1, or a parameter is out of range.
+
+    Warns
+    -----
+    UserWarning
+        If no ballot on so many labels has a larger norm: nothing is gained then over
+        `BinaryVoting`.
+
+    Examples
+    --------
+    >>> from secretballot.mechanisms import clip_ballots
+    >>> clip_ballots([[1, 1, 1, 1], [0, 1, 0, 0]], tau=1)
+    array([[0.5, 0.5, 0.5, 0.5],
+           [0. , 1. , 0. , 0. ]])
+    """
+    _check_clipping(tau, norm)
+    votes = np.asarray(ballots)
+    if votes.ndim == 0 or votes.shape[-1] == 0 or votes.dtype.kind not in "biuf":
+        raise ValueError(
+            f"ballots of shape {votes.shape} and dtype {votes.dtype} are none: pass an array of "
+            "0 and 1, labels on its last axis."
+        )
+    if not np.isin(votes, (0, 1)).all():
+        raise ValueError("ballots must be 0 and 1: whether each label is present.")
+    n_labels = votes.shape[-1]
+    if clipped_weight(n_labels, tau, norm) == 1:
+        most = "sqrt(n_labels)" if norm == "l2" else "n_labels"
+        warn(
+            f"tau={tau!r} is no less than {most} of n_labels={n_labels}, so that no ballot is "
+            "clipped and nothing gained; use a smaller tau, or BinaryVoting.",
+            stacklevel=2,
+        )
+    size = votes.sum(axis=-1, keepdims=True)
+    return np.asarray(votes * clipped_weight(size, tau, norm))
+
+
+def _check_clipping(tau: float, norm: str) -> None:
+    check_number("tau", tau, above=0)
+    if norm not in get_args(Norm):
+        raise ValueError(f"norm={norm!r} is unknown; use one of {', '.join(get_args(Norm))}.")

@@ -1,0 +1,284 @@
+"""Tau voting: held against every neighbour of tiny votes, in every bound that is charged."""
+
+import itertools
+import pickle
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
+from secretballot.audit import outcome_law
+from secretballot.divergences import ClippedBits, GaussianCost, RenyiCost, Step, gaussian_delta
+from secretballot.divergences._bit import worst_bit
+from secretballot.divergences._clipped_bits import moved_squares
+from secretballot.games._clipped_row import clipped_node
+from secretballot.games._row import Node
+from secretballot.games._worst_game import FINE, worst_game
+from secretballot.mechanisms import BinaryVoting, TauVoting, clip_ballots
+
+FINITE = ORDERS[:-1:6]
+INDEX = np.arange(0, len(ORDERS) - 1, 6)
+SOME = tuple(float(order) for order in ORDERS[:-1:25])
+KINDS = [("l2", 0.8), ("l2", 1.0), ("l2", 1.3), ("l2", 1.6), ("l1", 0.7), ("l1", 1.5), ("l1", 2.4)]
+
+
+def all_ballots(n_labels):
+    return np.array(list(itertools.product((0, 1), repeat=n_labels)))
+
+
+def clipped(n_labels, tau, norm):
+    """All clipped ballots, by the definition."""
+    ballots = all_ballots(n_labels).astype(float)
+    lengths = np.linalg.norm(ballots, ord=2 if norm == "l2" else 1, axis=1)
+    return ballots * np.minimum(1, tau / np.maximum(lengths, 1))[:, None]
+
+
+def divergences(log_p, log_q, orders=FINITE):
+    """Renyi divergences of independent bits, added up; of shape (..., n_orders)."""
+    with np.errstate(over="ignore"):
+        terms = orders * log_p[..., None] + (1 - orders) * log_q[..., None]
+        return np.logaddexp.reduce(terms, axis=-2).sum(axis=-2) / (orders - 1)
+
+
+def bits(gaps, sigma):
+    return np.stack(
+        [log_ndtr(gaps / (np.sqrt(2) * sigma)), log_ndtr(-gaps / (np.sqrt(2) * sigma))], -1
+    )
+
+
+@pytest.mark.parametrize(("norm", "tau"), KINDS)
+@pytest.mark.parametrize(("n_labels", "ballots"), [(2, 1), (3, 1), (4, 1), (2, 2)])
+def test_no_replaced_ballot_tells_more_than_is_charged(norm, tau, n_labels, ballots):
+    sigma, n_votes = 1.1, 3
+    mechanism = TauVoting(sigma=sigma, n_votes=n_votes, tau=tau, norm=norm, ballots=ballots)
+    some = clipped(n_labels, tau, norm)
+    moved = (some[:, None] - some).reshape(-1, n_labels)
+    for _ in range(ballots - 1):
+        moved = np.unique((moved[:, None] + moved).reshape(-1, n_labels).round(12), axis=0)
+    # Whatever the other teachers say, and whatever they can't: votes near a tie tell most.
+    votes = [sum(each) for each in itertools.combinations_with_replacement(some, n_votes)]
+    votes = np.unique(np.sort(np.array(votes), axis=1).round(12), axis=0)
+    votes = votes[:: max(1, len(votes) // 30)]
+    known = mechanism.max_cost(n_labels, votes)["*"].curve[:, INDEX]
+    worst = mechanism.max_cost(n_labels)["*"].curve[INDEX]
+    found = np.zeros_like(known)
+    for row, positives in enumerate(votes):
+        here = bits(2 * positives - n_votes, sigma)
+        there = bits(2 * (positives + moved) - n_votes, sigma)
+        both = np.maximum(divergences(here, there), divergences(there, here))
+        found[row] = both.max(axis=0)
+    assert (found <= known * (1 + 1e-9)).all()
+    assert (known <= worst * (1 + 1e-9)).all()
+    assert (worst <= mechanism.max_cost()["*"].curve[INDEX] * (1 + 1e-9)).all()
+    assert (found.max(axis=0) > 0.4 * worst).any()
+    if ballots == 1:
+        # Planted: noise of half the variance, as if it were charged for all of it.
+        cheap = replace(mechanism, sigma=sigma * np.sqrt(2)).max_cost(n_labels)["*"].curve[INDEX]
+        assert (_worst_of_all_gaps(moved, sigma) > 1.2 * cheap).any()
+
+
+def _worst_of_all_gaps(moved, sigma):
+    """The largest sum of single bits' worst cases over what neighbours move."""
+    sizes, inverse = np.unique(np.abs(moved).round(12), return_inverse=True)
+    orders = tuple(map(float, FINITE))
+    each = np.array([worst_bit(float(np.sqrt(2) * size / sigma), orders) for size in sizes])
+    return each[inverse.reshape(moved.shape)].sum(axis=1).max(axis=0)
+
+
+@pytest.mark.parametrize(("norm", "tau"), KINDS)
+def test_the_worst_case_is_hardly_more_than_that_of_the_worst_pair_of_ballots(norm, tau):
+    for n_labels in (1, 2, 3, 4, 5):
+        some = clipped(n_labels, tau, norm)
+        moved = (some[:, None] - some).reshape(-1, n_labels)
+        law = ClippedBits(sigma=1.1, tau=tau, norm=norm, n_labels=n_labels)
+        charged, truth = law.worst_case()[INDEX], _worst_of_all_gaps(moved, 1.1)
+        assert (truth <= charged * (1 + 1e-9)).all()
+        assert (charged <= 1.03 * truth).all()
+
+
+@pytest.mark.parametrize(("norm", "tau"), [*KINDS, ("l2", 0.3), ("l2", 5.0), ("l1", 9.0)])
+def test_the_squares_that_a_ballot_moves(norm, tau):
+    for n_labels in (1, 2, 3, 5, 7):
+        some = clipped(n_labels, tau, norm)
+        truth = ((some[:, None] - some) ** 2).sum(axis=-1).max()
+        found = moved_squares(tau, n_labels, norm).sum(axis=1).max()
+        simple = min(2 * (tau**2 if norm == "l2" else tau * min(tau, 1)), n_labels)
+        assert found == pytest.approx(truth, rel=1e-12)
+        assert truth <= simple * (1 + 1e-12)
+        assert found <= moved_squares(tau, None, norm).sum(axis=1).max() * (1 + 1e-12)
+    if norm == "l2":
+        assert moved_squares(tau, 70, norm).sum(axis=1).max() == pytest.approx(2 * tau**2)
+
+
+def test_what_a_bit_tells_grows_faster_than_the_square_of_its_shift():
+    ratios = np.geomspace(1e-3, 20, 60)
+    per_square = np.array([worst_bit(float(ratio), SOME) / ratio**2 for ratio in ratios])
+    assert (np.diff(per_square, axis=0) > 0).all()
+
+
+def test_published_charges_are_for_one_noisy_count():
+    # a tau^2 / sigma^2 is too little for noise on both counts, of one order already.
+    tau, sigma = 1.0, 0.9
+    moved = np.array([[tau, -tau, 0.0]])
+    assert (_worst_of_all_gaps(moved, sigma) > FINITE * tau**2 / sigma**2).any()
+    whole = TauVoting(sigma=sigma, n_votes=9, tau=tau, bound="papernot").max_cost(3)["*"]
+    np.testing.assert_allclose(whole.curve[INDEX], 2 * FINITE * tau**2 / sigma**2, rtol=1e-12)
+    # Labels on which teachers agree cost little, in either bound.
+    for bound in ("exact", "papernot"):
+        mechanism = TauVoting(sigma=3.0, n_votes=90, tau=1.2, bound=bound)
+        known = mechanism.cost(np.zeros((1, 3)), [[80.0, 1.0, 0.0]])["*"].at(10.0)
+        assert known < 0.01 * mechanism.max_cost(3)["*"].at(10.0)
+
+
+def hockey_stick(move, deltas, losses):
+    """The most that one row tells over gaps on a grid, by enumeration of what bits come out."""
+    gaps = np.linspace(-1.5, 1.5, 7)
+    found = np.zeros(len(losses))
+    for delta in deltas:
+        scale = np.sqrt(2) * move.sigma
+        for gap in itertools.product(*(gaps if each else [0.0] for each in delta)):
+            here = bits(np.array(gap) * scale, move.sigma)
+            there = bits(np.array(gap) * scale + 2 * delta, move.sigma)
+            picks = np.array(list(itertools.product((0, 1), repeat=len(delta))))
+            labels = np.arange(len(delta))
+            p, q = (np.exp(each[labels, picks].sum(axis=1)) for each in (here, there))
+            worth = np.maximum(p - np.exp(-losses)[:, None] * q, 0).sum(axis=1)
+            found = np.maximum(found, worth)
+    return found
+
+
+@pytest.mark.parametrize(("norm", "tau"), KINDS)
+def test_a_row_in_the_game_is_worth_more_than_any_neighbour(norm, tau):
+    losses = np.array([-2.0, -1.0, -0.4, 0.0, 0.4, 1.0])
+    for n_labels in (2, 3):
+        move = ClippedBits(sigma=1.1, tau=tau, norm=norm, n_labels=n_labels)
+        (worth,) = islice(worst_game((Step("labels", move),), FINE.coarser(2.0)), 1, 2)
+        some = clipped(n_labels, tau, norm)
+        moved = np.unique(np.abs((some[:, None] - some).reshape(-1, n_labels)).round(12), axis=0)
+        truth = hockey_stick(move, moved, losses)
+        assert (truth <= worth.at(losses)).all()
+        assert (worth.at(losses) < 1.6 * truth + 0.01).all()
+
+
+def test_a_plan_is_played_with_the_cheapest_of_three_bounds():
+    def played(**parameters):
+        return clipped_node(Node("labels", ClippedBits(sigma=9.0, **parameters), 1, ()))
+
+    whole = played(tau=1.8, norm="l2", n_labels=20)
+    assert whole.times == 2
+    assert [(one.times, round(one.move.shift * 9 / np.sqrt(2), 3)) for one in whole.either[:3]] == [
+        (3, 1.0),
+        (4, 0.9),
+        (5, 0.805),
+    ]
+    assert whole.either[-1].times == 20
+    few = played(tau=1.8, norm="l2", n_labels=3)
+    assert (few.times, few.either) == (3, ())
+    # Of any number of labels, of several ballots, and of published charges: noisy numbers.
+    for other in ({"n_labels": None}, {"ballots": 3}, {"bound": "papernot"}):
+        move = ClippedBits(sigma=9.0, **{"tau": 1.8, "norm": "l2", "n_labels": 20, **other})
+        (worth,) = islice(worst_game((Step("labels", move),)), 1, 2)
+        mu = np.sqrt(2 * 2 * 1.8**2) / 9 * move.ballots
+        assert float(worth.at(np.array(-0.5))) == pytest.approx(gaussian_delta(mu, 0.5), rel=1e-3)
+    # Squares of long ballots shrink in the other norm, so that those are noisy numbers soon.
+    many = played(tau=2.5, norm="l1", n_labels=400)
+    assert many.either[-1].name == "more labels"
+
+
+def test_a_long_plan_costs_what_its_bits_do():
+    mechanism = TauVoting(sigma=6.0, n_votes=50, tau=1.0)
+    price = price_plan(mechanism, 12, n_columns=4).epsilon(1e-5)
+    law = mechanism.laws(4)["*"][0].move
+    renyi = RenyiCost(12 * law.worst_case()).epsilon(1e-5)
+    numbers = float(GaussianCost(12 * law.noisy_numbers).epsilon(1e-5))
+    assert 0.85 * renyi < price < 0.95 * renyi < numbers
+    # And one that knows the votes less, where teachers agree; never more than the noisy sums.
+    votes = np.tile([48.0, 1.0, 0.0, 2.0], (12, 1))
+    assert price_plan(mechanism, 12, counts=votes).epsilon(1e-5) < 0.1 * price
+    tied = price_plan(mechanism, 12, counts=np.full((12, 4), 24.9)).epsilon(1e-5)
+    assert tied == pytest.approx(numbers, rel=0.01)
+
+
+def test_a_budget_pays_for_rows():
+    for order in ("gaussian", "renyi", float("inf")):
+        accountant = PrivacyAccountant(8.0, 1e-5, order=order)
+        mechanism = accountant.calibrate(
+            lambda noise: TauVoting(sigma=noise, n_votes=50, tau=1.0), 3, n_columns=3
+        )
+        outcome = accountant.release(mechanism, np.tile([48.0, 2.0, 0.0], (4, 1)))
+        assert outcome.shape == (3, 3)
+        assert 0.997 < accountant.spent().share <= 1
+    accountant = PrivacyAccountant(8.0, 1e-5)
+    reservation = accountant.reserve(mechanism, 2, n_columns=3)
+    for dearer in ({"tau": 1.1}, {"norm": "l1"}, {"sigma": 0.1}, {"ballots": 2}, {"weight": 2.0}):
+        with pytest.raises(ValueError, match="tells more than what was paid for"):
+            accountant.release(
+                replace(mechanism, **dearer), [[40.0, 1.0, 0.0]], reservation=reservation
+            )
+    less = replace(mechanism, tau=0.9, sigma=2 * mechanism.sigma)
+    assert accountant.release(less, [[40.0, 1.0]], reservation=reservation).shape == (1, 2)
+
+
+def test_draws_follow_the_law_and_levels_pay_for_their_weight():
+    mechanism = TauVoting(sigma=2.0, n_votes=10, tau=1.0)
+    votes = np.tile([6.0, 4.0], (100_000, 1))
+    outcome = mechanism.sample(votes, np.random.default_rng(0))
+    law = outcome_law(mechanism, votes[:1])
+    for which, log_p in zip(law.outcomes, law.log_probabilities[0], strict=True):
+        # Seven standard deviations: a rate below 1e-10.
+        share = (outcome == which).all(axis=1).mean()
+        assert abs(share - np.exp(log_p)) < 7 * np.sqrt(np.exp(log_p) / 1e5)
+    levels = replace(mechanism, weight={"a": 1.0, "b": 2.0}).max_cost(4, order=3.0)
+    halved = replace(mechanism, sigma=1.0).max_cost(4, order=3.0)["*"]
+    assert levels["b"].at(3.0) == pytest.approx(halved.at(3.0), rel=1e-12)
+    assert levels["a"].at(3.0) < levels["b"].at(3.0)
+    twice = mechanism.scaled(2.0)
+    assert (twice.sigma, twice.n_votes, twice.tau) == (4.0, 20.0, 1.0)
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+    assert len({mechanism.laws(4)["*"], pickle.loads(pickle.dumps(mechanism.laws(4)["*"]))}) == 1
+    # Ballots that are never clipped cost what Binary voting does.
+    whole, binary = TauVoting(sigma=2.0, n_votes=10, tau=9.0), BinaryVoting(sigma=2.0, n_votes=10)
+    ours, theirs = (each.max_cost(3, order=9.0)["*"].at(9.0) for each in (whole, binary))
+    assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+def test_clipped_ballots():
+    for norm, tau in KINDS:
+        np.testing.assert_allclose(
+            clip_ballots(all_ballots(4), tau, norm), clipped(4, tau, norm), rtol=1e-15
+        )
+    assert clip_ballots(np.ones((2, 3, 4), dtype=bool), 1.0).shape == (2, 3, 4)
+    with pytest.warns(UserWarning, match=r"tau=2 is no less than sqrt\(n_labels\) of n_labels=4"):
+        clip_ballots(all_ballots(4), 2)
+    with pytest.warns(UserWarning, match="no less than n_labels of n_labels=1"):
+        clip_ballots([[1], [0]], 1.0, "l1")
+    for bad, message in (([[0.5, 1.0]], "must be 0 and 1"), ([], "pass an array"), (1, "pass an")):
+        with pytest.raises(ValueError, match=message):
+            clip_ballots(bad, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"sigma": 0.0}, "sigma=0.0"),
+        ({"tau": 0.0}, "tau=0.0 must be"),
+        ({"tau": float("nan")}, "tau=nan must be"),
+        ({"norm": "l3"}, "norm='l3' is unknown; use one of l2, l1"),
+        ({"weight": 60.0}, "n_votes=50 must be"),
+        ({"bound": "odd"}, "bound='odd'"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TauVoting(**{"sigma": 9.0, "n_votes": 50, "tau": 1.5, **parameters})
+
+
+def test_sums_of_ballots_that_were_not_clipped_are_refused():
+    mechanism = TauVoting(sigma=9.0, n_votes=50, tau=1.2)
+    with pytest.raises(ValueError, match=r"a row, 1, of norm 63.*clip_ballots"):
+        mechanism.check_counts([[40.0, 40.0, 0.0], [45.0, 45.0, 0.0]])
+    with pytest.raises(ValueError, match="51 ballots for label 0"):
+        mechanism.check_counts([[51.0, 0.0]])
