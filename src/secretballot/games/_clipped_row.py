@@ -8,9 +8,13 @@ import numpy as np
 
 from secretballot.divergences import ClippedBits, NoisyBit, NoisyMax
 from secretballot.games._row import Node
+from secretballot.games._small_bits import SmallBits
 
-#: So many bits are played for one ballot, of whatever size it is; larger ones are noisy numbers.
-_MOST_BITS = 260
+#: So many sizes of ballots are told apart; of more labels they are grouped.
+_SIZES = 40
+
+#: Ballots of the first sizes are played bit by bit: they tell most.
+_BIT_BY_BIT = 2
 
 #: About what part of its noisy number a bit tells in a long plan.
 _BIT = 2 / np.pi
@@ -44,19 +48,10 @@ def clipped_node(node: Node) -> Node:
 
 def _halves(move: ClippedBits) -> tuple[tuple[Node, ...], float]:
     """Return the bits of one ballot for each of its sizes, and about what the dearest tells."""
-    either: list[Node] = []
-    cost, n_played = 0.0, 0
-    for n_bits, ratio in move.halves():
-        n_played += n_bits
-        if n_played > _MOST_BITS:
-            # Of still larger ballots the squares don't add up to more.
-            squares = n_bits * ratio**2
-            either.append(Node("more labels", _number(squares), 1, ()))
-            cost = max(cost, squares)
-            break
-        either.append(Node(f"{n_bits} labels", _bit(ratio), n_bits, ()))
-        cost = max(cost, _BIT * n_bits * ratio**2)
-    return tuple(either), cost
+    sizes = move.halves(_SIZES)
+    few = [Node(f"{n} labels", _bit(ratio), n, ()) for n, ratio in sizes[:_BIT_BY_BIT]]
+    many = [Node(f"{n} labels", SmallBits(n, ratio), 1, ()) for n, ratio in sizes[_BIT_BY_BIT:]]
+    return (*few, *many), _BIT * max(n_bits * ratio**2 for n_bits, ratio in sizes)
 
 
 def _bit(ratio: float) -> NoisyBit:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from secretballot.divergences import ConfidentMax, Floats, Law, Move
+from secretballot.divergences import ConfidentMax, Floats, Law
 from secretballot.games._grid import Padded, ValueFunction
 
 
@@ -31,7 +31,7 @@ class Node:
     """
 
     name: str
-    move: Move
+    move: Any
     times: int
     follow: tuple[Node, ...]
     either: tuple[Node, ...] = ()

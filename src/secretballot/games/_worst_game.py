@@ -15,6 +15,7 @@ from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, ValueFunction
 from secretballot.games._max_move import max_move
 from secretballot.games._row import GameMove, Node, all_nodes, nodes, play
+from secretballot.games._small_bits import SmallBits, SmallBitsMove
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,12 @@ class Fineness:
 #: For noisy bits delta is then about a per cent above the truth, epsilon a few tenths of one.
 FINE = Fineness(losses=0.05, gaps=0.04)
 
-#: Where bits are chosen from, which are many, gaps are so much wider: that adds about .1 per cent.
-_PER_CHOICE = 2.0
+#: Where bits are chosen from, most of them small, losses are so much finer; gaps, of which there
+#: are many, so much coarser, which adds about .1 per cent.
+_CHOICE = 0.5, 2.0
+
+#: Where bits are chosen from, grids reach as far as for so much more variance.
+_FURTHER = 1.3
 
 
 def is_gaussian(move: NoisyMax) -> bool:
@@ -76,7 +81,10 @@ def _widest(node: Node) -> tuple[float, float]:
     """
     if node.either:
         sizes = [(*_widest(one), one.times) for one in node.either]
-        return max(ratio for ratio, _, _ in sizes), max(each * n for _, each, n in sizes)
+        # What is left beyond the grid's ends counts against many bits, once for each.
+        return max(ratio for ratio, _, _ in sizes), _FURTHER * max(each * n for _, each, n in sizes)
+    if isinstance(node.move, SmallBits):
+        return node.move.ratio, 2 / np.pi * node.move.n_bits * node.move.ratio**2
     if isinstance(node.move, ConfidentMax):
         variance = confident_variance(node.move)
         # Few rows pass, but those that lead far out all do: grids have to reach as far as for the
@@ -130,7 +138,7 @@ def worst_game(
         while True:
             yield worth
     if any(node.either for node in tree):
-        fineness = fineness.coarser(1.0, _PER_CHOICE)
+        fineness = fineness.coarser(*_CHOICE)
     grid = LossGrid(fineness.losses * min(widest, 1.0))
     worth = grid.end(variance, widest)
     if n_answers is not None:
@@ -156,6 +164,8 @@ def _worst_move(node: Node, grid: LossGrid, fineness: Fineness, zone: float) -> 
     if ratio is not None:
         return bit_move(ratio, grid, fineness.gaps, float(zone))
     move = node.move
+    if isinstance(move, SmallBits):
+        return SmallBitsMove(bit_move(move.ratio, grid, fineness.gaps, float(zone)), move, grid)
     assert isinstance(move, NoisyMax)
     if move.n_classes == 1:
         return None
