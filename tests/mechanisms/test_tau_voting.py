@@ -11,6 +11,7 @@ from scipy.special import log_ndtr
 from scipy.stats import binom
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
+from secretballot.accounting._reservation import _dominates
 from secretballot.audit import outcome_law
 from secretballot.divergences import (
     ClippedBits,
@@ -270,6 +271,11 @@ def test_a_budget_pays_for_rows():
             accountant.release(
                 replace(mechanism, **dearer), [[40.0, 1.0, 0.0]], reservation=reservation
             )
+    # Of two labels D2 is 2 for both, and yet a ballot on both of them gets more.
+    paid, longer = (ClippedBits(sigma=9.0, tau=tau, norm="l2", n_labels=2) for tau in (1.0, 1.3))
+    assert paid.noisy_numbers == longer.noisy_numbers
+    assert _dominates(longer, paid)
+    assert not _dominates(paid, longer)
     less = replace(mechanism, tau=0.9, sigma=2 * mechanism.sigma)
     assert accountant.release(less, [[40.0, 1.0]], reservation=reservation).shape == (1, 2)
 
