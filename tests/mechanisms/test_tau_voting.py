@@ -276,6 +276,12 @@ def test_a_budget_pays_for_rows():
     assert paid.noisy_numbers == longer.noisy_numbers
     assert _dominates(longer, paid)
     assert not _dominates(paid, longer)
+    # Less in all, and yet one label moves further; two ballots, and they weigh as much as one.
+    paid = ClippedBits(sigma=9.0, tau=1.8, norm="l2", n_labels=20, weight=2.0)
+    further = replace(paid, tau=1.0, sigma=5.4)
+    assert further.noisy_numbers < paid.noisy_numbers
+    for other in (further, replace(paid, weight=1.0, ballots=2)):
+        assert not _dominates(paid, other)
     less = replace(mechanism, tau=0.9, sigma=2 * mechanism.sigma)
     assert accountant.release(less, [[40.0, 1.0]], reservation=reservation).shape == (1, 2)
 

@@ -1,4 +1,4 @@
-"""What a release costs: a Renyi curve on one shared grid of orders."""
+"""What a release costs: a Renyi curve on one shared grid of orders, and what it converts to."""
 
 from __future__ import annotations
 
