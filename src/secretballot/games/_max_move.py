@@ -45,7 +45,8 @@ class MaxMove:
     - Where x is beyond some gap, or x' below, or both far out, the tents are bounded all at once.
     - The rest is cut into squares. Inside one of side a, T exceeds a convex combination of its
       corners by at most C(z) a^2/4, if its second derivatives along any direction are at least
-      -C(z). So each corner stands for its squares with T plus the largest such margin.
+      -C(z). So each corner stands for its squares with T plus the largest such margin. Far out,
+      where T is small and the margin is not, all four stand for the largest tent of the square.
 
     What is returned is never above the `GaussianMove` with shift R.
     """
@@ -120,7 +121,7 @@ def max_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> MaxMo
     if shift > 1:
         return GaussianMove(shift, grid)
     # Few rows before the end V bends sharply, and larger gaps are best.
-    region = Region(2.5 * spacing, tilt=min(1.5 * zone, 1.2), beyond=min(max(1.0, 3 * zone), 6.0))
+    region = Region(2.5 * spacing, tilt=min(1.5 * zone, 3.0), beyond=min(max(1.0, 3 * zone), 6.0))
     stride = max(1, round(_EVERY * shift / grid.step))
     kernels, on_top = plane_kernels(ratio, stride * grid.step, region)
     bit = bit_move(shift, grid, spacing, zone)

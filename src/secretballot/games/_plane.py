@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from secretballot.divergences import Floats, three_outcomes
 
 Array = NDArray[Any]
 
 _SUBGRID = np.linspace(0.0, 1.0, 5)
+_CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def tent(gap: Array, z: Array, shift: float) -> Floats:
     return np.asarray(np.maximum(np.minimum(above, below), 0.0))
 
 
-def highest_tent(z: Array, shift: float, least: float, most: float) -> Floats:
+def highest_tent(z: Array, shift: float, least: Floats | float, most: Floats | float) -> Floats:
     """Return the supremum of `tent` over the gaps from `least` to `most`."""
     return tent(np.clip(shift / 2 - z / shift, least, most), z, shift)
 
@@ -177,9 +178,7 @@ def _cut(ratio: float, region: Region) -> tuple[Floats, Floats]:
         )
         done.append(np.column_stack([inner[~close], np.full((~close).sum(), size)]))
         size /= 2
-        low = (inner[close][:, None] + size * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])).reshape(
-            -1, 2
-        )
+        low = (inner[close][:, None] + size * _CORNERS).reshape(-1, 2)
     squares = np.concatenate(done)
     return squares[:, :2], squares[:, 2]
 
@@ -204,11 +203,35 @@ def _square_kernels(low: Floats, size: float, ratio: float, z: Array) -> Floats:
 
     T anywhere in a square is at most a convex combination of what is returned for its corners.
     """
-    offsets = size * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    corner = low[:, None] + offsets
+    corner = low[:, None] + size * _CORNERS
     u, v = corner[..., 0].ravel(), corner[..., 1].ravel()
     values = stick(three_outcomes(u, v), three_outcomes(u - ratio, v + ratio), z)
-    return np.asarray(values.reshape(len(low), 4, -1) + _margins(low, size, ratio, z)[:, None])
+    out = values.reshape(len(low), 4, -1) + _margins(low, size, ratio, z)[:, None]
+    # Where all four are above what no point of the square exceeds, that is enough.
+    cap = _caps(low, size, ratio, z)[:, None]
+    return np.where(out.min(axis=1, keepdims=True) > cap, cap, out)
+
+
+def _caps(low: Floats, size: float, ratio: float, z: Array) -> Floats:
+    """Return what e^z T(z) exceeds nowhere in each square, (n_squares, n_losses).
+
+    T is at most the larger of the tents at the gaps x and x' that have the probabilities of "i
+    wins" and of "j doesn't win"; both grow with u and fall with v.
+    """
+    least = three_outcomes(low[:, 0], low[:, 1] + size)
+    most = three_outcomes(low[:, 0] + size, low[:, 1])
+    return np.maximum(
+        highest_tent(z, float(np.sqrt(2)) * ratio, _gap(least, 0), _gap(most, 0)),
+        highest_tent(z, float(np.sqrt(2)) * ratio, -_gap(least, 1), -_gap(most, 1)),
+    )
+
+
+def _gap(log_p: Floats, winner: int) -> Floats:
+    """Return the gap of a bit that is positive as often as a class wins, shape (n, 1)."""
+    wins = log_p[:, winner]
+    others = np.logaddexp(log_p[:, 1 - winner], log_p[:, 2])
+    gap = np.where(wins < others, ndtri_exp(np.minimum(wins, 0)), -ndtri_exp(np.minimum(others, 0)))
+    return np.asarray(gap)[:, None]
 
 
 def _margins(low: Floats, size: float, ratio: float, z: Array) -> Floats:
@@ -260,16 +283,12 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
     corners: dict[tuple[float, float], Floats] = {}
     for size in np.unique(sizes):
         mine = low[sizes == size]
-        margins = _margins(mine, float(size), ratio, z)
-        for (u, v), margin in zip(mine, margins, strict=True):
-            for du in (0.0, size):
-                for dv in (0.0, size):
-                    key = (u + du, v + dv)
-                    old = corners.get(key)
-                    corners[key] = margin if old is None else np.maximum(old, margin)
-    u, v = np.array(list(corners)).T
-    sticks = stick(three_outcomes(u, v), three_outcomes(u - ratio, v + ratio), z)
-    kernels = [sticks + np.array(list(corners.values()))]
+        for (u, v), four in zip(mine, _square_kernels(mine, float(size), ratio, z), strict=True):
+            for (du, dv), kernel in zip(_CORNERS * size, four, strict=True):
+                key = (u + du, v + dv)
+                old = corners.get(key)
+                corners[key] = kernel if old is None else np.maximum(old, kernel)
+    kernels = [np.array(list(corners.values()))]
     right, left = highest_tent(z, shift, beyond, np.inf), highest_tent(z, shift, -np.inf, -beyond)
     rare = beyond + 0.5
     both = np.maximum(highest_tent(z, shift, rare, np.inf), highest_tent(z, shift, -np.inf, -rare))
