@@ -149,7 +149,7 @@ register(
             np.array(pair, dtype=float)[:, None]
             for pair in ([[9, 5, 0], [10, 5, 0]], [[9, 9, 0], [10, 8, 0]])
         ),
-        tightness=0.5,
+        tightness=0.5,  # Renyi curves of two labels, converted, moved as far as any two ballots do
     )
 )
 
