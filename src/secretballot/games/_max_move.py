@@ -28,6 +28,9 @@ _EVERY = 0.1
 
 _FURTHEST = 8.5
 
+#: However many rows are left, far out V bends so much that gaps up to this matter.
+_LEAST_ZONE = 0.3125
+
 
 @dataclass(frozen=True)
 class MaxMove:
@@ -121,6 +124,7 @@ def max_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> MaxMo
     if shift > 1:
         return GaussianMove(shift, grid)
     # Few rows before the end V bends sharply, and larger gaps are best.
+    zone = max(zone, _LEAST_ZONE)
     region = Region(2.5 * spacing, tilt=min(1.5 * zone, 3.0), beyond=min(max(1.0, 3 * zone), 6.0))
     stride = max(1, round(_EVERY * shift / grid.step))
     kernels, on_top = plane_kernels(ratio, stride * grid.step, region)
