@@ -280,15 +280,20 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
     furthest = float(log_ndtr(shift - 8.5) - log_ndtr(-8.5))
     half = int(np.ceil(2 * furthest / step)) + 1
     z = step * np.arange(-half, half + 1)
+    # Corners that the finest squares share stand for all of them. Larger squares, coarse where
+    # these are not, are kept apart: the larger of two kernels would be too large for either.
+    fine = sizes == sizes.min()
     corners: dict[tuple[float, float], Floats] = {}
-    for size in np.unique(sizes):
-        mine = low[sizes == size]
-        for (u, v), four in zip(mine, _square_kernels(mine, float(size), ratio, z), strict=True):
-            for (du, dv), kernel in zip(_CORNERS * size, four, strict=True):
-                key = (u + du, v + dv)
-                old = corners.get(key)
-                corners[key] = kernel if old is None else np.maximum(old, kernel)
+    squares = _square_kernels(low[fine], float(sizes.min()), ratio, z)
+    for (u, v), four in zip(low[fine], squares, strict=True):
+        for (du, dv), kernel in zip(_CORNERS * sizes.min(), four, strict=True):
+            key = (u + du, v + dv)
+            old = corners.get(key)
+            corners[key] = kernel if old is None else np.maximum(old, kernel)
     kernels = [np.array(list(corners.values()))]
+    for size in np.unique(sizes[~fine]):
+        four = _square_kernels(low[sizes == size], float(size), ratio, z)
+        kernels.append(four.reshape(-1, len(z)))
     right, left = highest_tent(z, shift, beyond, np.inf), highest_tent(z, shift, -np.inf, -beyond)
     rare = beyond + 0.5
     both = np.maximum(highest_tent(z, shift, rare, np.inf), highest_tent(z, shift, -np.inf, -rare))
