@@ -305,6 +305,22 @@ def print_ways(quick: bool) -> None:
         print(f"{name:46s}{''.join(cells)}  {what}", flush=True)
 
 
+def print_pools(quick: bool) -> None:
+    """What calibrated noise buys in one batch, and how long it takes to find."""
+    print("\nOne pool, epsilon 1: labels times those of Renyi, and seconds to calibrate the noise")
+    few, many = (1, 5, 10, 20, 30, 50, 100, 200), (100, 400, 1_000)
+    cases = [(2, few), (3, few)] if quick else [(2, few), (3, few), (2, many), (10, many)]
+    for n_classes, sizes in cases:
+        cells = []
+        for n_rows in sizes:
+            start = time.perf_counter()
+            sigma = budget("Gaussian", 1.0).calibrate(GNMax, n_rows, n_columns=n_classes).sigma
+            seconds = time.perf_counter() - start
+            renyi = budget("Renyi", 1.0).calibrate(GNMax, n_rows, n_columns=n_classes).sigma
+            cells.append(f"{n_rows:,}: {(renyi / sigma) ** 2:.2f} ({seconds:.1f} s)")
+        print(f"{n_classes:2d} classes   {'   '.join(cells)}", flush=True)
+
+
 def print_speed() -> None:
     print("Seconds for 1,000 rows of two classes")
     mechanism, other = GNMax(sigma=133.5), GNMax(sigma=134.0)
@@ -330,6 +346,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     warnings.simplefilter("ignore")  # noise with a seed, to compare kinds on the same draws
     print_speed()
+    print_pools(quick)
     print_batches(quick)
     print_thresholds(quick)
     print_ways(quick)

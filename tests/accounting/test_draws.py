@@ -5,24 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 from tests._fakes import Gaussian, Grouped
+from tests.accounting._reserved_rows import VOTE, budget, tied
 
 from secretballot.accounting import (
-    PrivacyAccountant,
     price_plan,
 )
 from secretballot.accounting._replay import replay
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
-
-VOTE = GNMax(sigma=40)
-CONFIDENT = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300)
-
-
-def budget(order="gaussian", epsilon=1.0, **options):
-    return PrivacyAccountant(epsilon, 1e-5, order=order, **options)
-
-
-def tied(n_rows, n_columns=2):
-    return np.full((n_rows, n_columns), 120.0)
 
 
 def test_parts_pay_for_their_rows_in_one_fit_only():

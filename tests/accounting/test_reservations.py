@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tests._fakes import Gaussian, Grouped
+from tests.accounting._reserved_rows import CONFIDENT, SHARP, VOTE, budget, failing, passing, tied
 
 from secretballot import GaussianProportions
 from secretballot.accounting import (
@@ -16,31 +17,9 @@ from secretballot.accounting import (
     price_plan,
 )
 from secretballot.accounting._replay import replay
-from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.mechanisms import GNMax
 
 KINDS = ["renyi", math.inf, "gaussian"]
-VOTE = GNMax(sigma=40)
-CONFIDENT = ConfidentGNMax(sigma=40, sigma_threshold=200, threshold=300)
-
-
-def budget(order="gaussian", epsilon=1.0, **options):
-    return PrivacyAccountant(epsilon, 1e-5, order=order, **options)
-
-
-def tied(n_rows, n_columns=2):
-    return np.full((n_rows, n_columns), 120.0)
-
-
-def passing(n_rows):
-    return np.tile([1e6, 0.0], (n_rows, 1))
-
-
-def failing(n_rows):
-    return np.full((n_rows, 2), 1.0) * [1, 0]
-
-
-#: A threshold that nothing but the votes decides.
-SHARP = ConfidentGNMax(sigma=60, sigma_threshold=60, threshold=1000)
 
 
 @pytest.mark.parametrize("order", KINDS)

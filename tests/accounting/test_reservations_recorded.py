@@ -1,29 +1,13 @@
 """What the ledger holds of rows that are paid for beforehand: followed, checked, and shown."""
 
-import numpy as np
 import pytest
+from tests.accounting._reserved_rows import SHARP, VOTE, budget, failing, tied
 
 from secretballot._cli import main
-from secretballot.accounting import LedgerError, PrivacyAccountant
+from secretballot.accounting import LedgerError
 from secretballot.accounting._replay import replay
 from secretballot.inspection import BudgetDisplay
 from secretballot.ledger import Reserved
-from secretballot.mechanisms import ConfidentGNMax, GNMax
-
-VOTE = GNMax(sigma=40)
-SHARP = ConfidentGNMax(sigma=60, sigma_threshold=60, threshold=1000)
-
-
-def budget(**options):
-    return PrivacyAccountant(1.0, 1e-5, order="gaussian", **options)
-
-
-def tied(n_rows):
-    return np.full((n_rows, 2), 120.0)
-
-
-def failing(n_rows):
-    return np.full((n_rows, 2), 1.0) * [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,16 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
 from secretballot.ensemble._mechanism_choice import WORTH_ASKING, survival
 from secretballot.ensemble.individual._plan import Plan
-from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, Mechanism, RoundRobin
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ConfidentGNMax,
+    GNMax,
+    LaplaceProportions,
+    Mechanism,
+    PowersetVoting,
+    RoundRobin,
+    TauVoting,
+)
 
 VOTE = GNMax(sigma=20)
 LIGHT = GNMax(sigma=20, weight=1e-3)
@@ -76,6 +85,25 @@ def test_nobody_is_charged_less_than_a_ballot(private, public, mechanism, order)
     ).fit(*private)
     with pytest.raises(ValueError, match=r"mechanism=.* (charges|lets) "):
         ensemble.predict_private(public[0])
+    assert accountant.spent().n_releases == 0
+
+
+SETS = [
+    BinaryVoting(sigma=3, n_votes=10),
+    TauVoting(sigma=3, n_votes=10, tau=1),
+    PowersetVoting(sigma=3, n_labels=2),
+    turns(BinaryVoting(sigma=3, n_votes=10), 1, 1),
+]
+
+
+@pytest.mark.parametrize("mechanism", SETS, ids=lambda each: type(each).__name__)
+def test_sets_of_labels_are_not_asked_for_where_rows_have_one_class(private, public, mechanism):
+    accountant = PrivacyAccountant(20.0, 1e-5)
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(), 10, mechanism=mechanism, classes=[0, 1], accountant=accountant
+    )
+    with pytest.raises(ValueError, match="votes on sets of labels, and every row has one class"):
+        ensemble.fit(*private, X_public=public[0])
     assert accountant.spent().n_releases == 0
 
 

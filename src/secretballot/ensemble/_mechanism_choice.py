@@ -53,6 +53,11 @@ def check_charges(
     n_columns, n_rows : int
         Classes that are voted on, and rows.
     """
+    if getattr(mechanism, "multilabel", False):
+        raise ValueError(
+            f"mechanism={mechanism!r} votes on sets of labels, and every row has one class; use "
+            "one that releases a class, such as GNMax."
+        )
     if getattr(mechanism, "rows", "sequential") != "sequential":
         raise ValueError(
             f"mechanism={mechanism!r} charges for rows of different people, but every teacher "

@@ -61,6 +61,11 @@ class Mechanism(ABC):
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return what the exact cost of each step depends on, per row."""
 
+    @property
+    def multilabel(self) -> bool:
+        """Whether a row's outcome is a set of labels, and not one class."""
+        return False
+
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return in which of `n_rows` rows each privacy group takes part.
 

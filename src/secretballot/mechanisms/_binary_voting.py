@@ -97,6 +97,11 @@ class BinaryVoting(Mechanism):
         self._one_label.laws(2)  # a threshold's parameters are checked where it is made
 
     @property
+    def multilabel(self) -> bool:
+        """Each row's outcome is a set of labels."""
+        return True
+
+    @property
     def _one_label(self) -> GNMax | ConfidentGNMax:
         """The vote on one label, between absent and present."""
         shared: dict[str, Any] = {

@@ -92,6 +92,11 @@ class PowersetVoting(Mechanism):
         self._vote.laws()
 
     @property
+    def multilabel(self) -> bool:
+        """Each row's outcome is a set of labels."""
+        return True
+
+    @property
     def _vote(self) -> GNMax:
         return GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
 

@@ -82,6 +82,11 @@ class RoundRobin(Mechanism):
                 )
         check_integer("first_row", self.first_row, least=0)
 
+    @property
+    def multilabel(self) -> bool:
+        """What the mechanism's outcomes are."""
+        return self.mechanism.multilabel
+
     @staticmethod
     def part(level: str, number: int, of: int) -> str:
         """Return the privacy group of one part of a level."""

@@ -98,6 +98,11 @@ class TauVoting(Mechanism):
         self._unclipped.laws(1)  # what else can be wrong is checked where it is made
 
     @property
+    def multilabel(self) -> bool:
+        """Each row's outcome is a set of labels."""
+        return True
+
+    @property
     def _unclipped(self) -> BinaryVoting:
         """The vote on sums of any ballots."""
         return BinaryVoting(
