@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._numbers import check_unmasked
 from secretballot._public import public_name
 from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, worst_case_cost
+from secretballot.mechanisms._counting import CountClasses, Counting
 
 #: Whose classes are recorded by their name alone.
 HOME = "secretballot.mechanisms"
@@ -65,6 +66,16 @@ class Mechanism(ABC):
     def multilabel(self) -> bool:
         """Whether a row's outcome is a set of labels, and not one class."""
         return False
+
+    def counting(self, n_columns: int) -> Counting:
+        """Return how ballots become counts.
+
+        Parameters
+        ----------
+        n_columns : int
+            Classes, or labels, that are voted on.
+        """
+        return CountClasses(n_classes=n_columns)
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return in which of `n_rows` rows each privacy group takes part.

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._numbers import check_number
 from secretballot.divergences import Bound, Law, NoisyBit, Step
 from secretballot.mechanisms._base import Mechanism, paired
+from secretballot.mechanisms._counting import Counting, CountLabels, checked_cut, cut_of_each
 from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
 
 #: What a row of any number of labels tells at most.
@@ -47,6 +48,9 @@ class BinaryVoting(Mechanism):
         where that differs.
     bound : {"exact", "papernot"}, default="exact"
         What is charged, as in `GNMax`: per label, composed.
+    ballot_threshold : float or sequence of float, default=None
+        From which probability on a voter calls a label present, of all labels or of each: of use
+        where voters are models, as in `PrivateTeacherEnsemble`. None: they say so themselves.
 
     Raises
     ------
@@ -84,8 +88,10 @@ class BinaryVoting(Mechanism):
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
+    ballot_threshold: float | tuple[float, ...] | None = field(default=None)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
         if (self.threshold is None) != (self.sigma_threshold is None):
             raise ValueError(
                 f"threshold={self.threshold!r} and sigma_threshold={self.sigma_threshold!r} belong "
@@ -115,6 +121,10 @@ class BinaryVoting(Mechanism):
             sigma_threshold=self.sigma_threshold,
             n_votes=self.n_votes,
         )
+
+    def counting(self, n_columns: int) -> Counting:
+        """Return how ballots become counts: they are added up."""
+        return CountLabels(cut_of_each(self.ballot_threshold, n_columns))
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return a vote on each label; any number of them tells everything."""

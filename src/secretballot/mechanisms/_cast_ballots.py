@@ -62,7 +62,14 @@ def count_ballots(ballots: ArrayLike, weights: ArrayLike | None = None) -> NDArr
         raise ValueError("ballots must be 0 (absent) and 1 (present); cut probabilities first.")
     n_rows, n_ballots, n_labels = given.shape
     each = _weights(weights, n_rows, n_ballots)
-    packed = np.packbits(given.astype(bool), axis=2)
+    return count_packed(np.packbits(given.astype(bool), axis=2), each, n_labels)
+
+
+def count_packed(
+    packed: NDArray[np.uint8], each: NDArray[np.float64], n_labels: int
+) -> NDArray[Any]:
+    """Count ballots that are bits, shape (n_rows, n_ballots, n_bytes), each of its own weight."""
+    n_rows = len(packed)
     keys = _with_rows(packed)[each > 0]
     distinct, inverse = np.unique(keys, return_inverse=True)
     table = distinct.view(np.uint8).reshape(len(distinct), keys.itemsize)

@@ -14,6 +14,7 @@ from secretballot._numbers import check_integer
 from secretballot.divergences import Bound, Law, largest_normal
 from secretballot.mechanisms._base import MOST_VOTES, Mechanism
 from secretballot.mechanisms._cast_ballots import check_cast
+from secretballot.mechanisms._counting import Counting, CountSets, checked_cut, cut_of_each
 from secretballot.mechanisms._noisy_max import GNMax, finer_than
 
 
@@ -41,6 +42,9 @@ class PowersetVoting(Mechanism):
         where that differs.
     bound : {"exact", "papernot"}, default="exact"
         What is charged, as in `GNMax`.
+    ballot_threshold : float or sequence of float, default=None
+        From which probability on a voter calls a label present, of all labels or of each: of use
+        where voters are models, as in `PrivateTeacherEnsemble`. None: they say so themselves.
 
     Raises
     ------
@@ -84,8 +88,10 @@ class PowersetVoting(Mechanism):
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
+    ballot_threshold: float | tuple[float, ...] | None = field(default=None)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
         check_integer("n_labels", self.n_labels)
         if self.max_positives is not None:
             check_integer("max_positives", self.max_positives, most=self.n_labels)
@@ -110,6 +116,15 @@ class PowersetVoting(Mechanism):
         """How many sets of 0, 1, ... labels there are."""
         most = self.n_labels if self.max_positives is None else self.max_positives
         return [math.comb(self.n_labels, size) for size in range(most + 1)]
+
+    def counting(self, n_columns: int) -> Counting:
+        """Return how ballots become counts: equal ones are counted."""
+        if n_columns != self.n_labels:
+            raise ValueError(
+                f"n_labels={self.n_labels} of {type(self).__name__}, but there are {n_columns}."
+            )
+        cut = cut_of_each(self.ballot_threshold, n_columns)
+        return CountSets(cut, self.max_positives, n_labels=n_columns)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return one vote between all sets, for each privacy group's weight."""

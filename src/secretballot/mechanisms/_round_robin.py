@@ -13,6 +13,7 @@ from secretballot._numbers import check_integer
 from secretballot._public import public_name
 from secretballot.divergences import EVERYONE, MEMBER_SEPARATOR, Law
 from secretballot.mechanisms._base import HOME, Mechanism
+from secretballot.mechanisms._counting import Counting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,10 @@ class RoundRobin(Mechanism):
     def multilabel(self) -> bool:
         """What the mechanism's outcomes are."""
         return self.mechanism.multilabel
+
+    def counting(self, n_columns: int) -> Counting:
+        """Return how the mechanism counts ballots."""
+        return self.mechanism.counting(n_columns)
 
     @staticmethod
     def part(level: str, number: int, of: int) -> str:

@@ -14,6 +14,7 @@ from secretballot._numbers import check_number
 from secretballot.divergences import Bound, ClippedBits, Law, Norm, Step, clipped_weight
 from secretballot.mechanisms._base import Mechanism, paired
 from secretballot.mechanisms._binary_voting import BinaryVoting
+from secretballot.mechanisms._counting import CountClipped, Counting, checked_cut, cut_of_each
 
 #: Up to this relative error sums of clipped ballots may be longer than `n_votes` of them can be.
 _ROUNDED = 1e-9
@@ -45,6 +46,9 @@ class TauVoting(Mechanism):
     bound : {"exact", "papernot"}, default="exact"
         What is charged: the bits that are released, or the noisy sums behind them and, on known
         votes, the published bound per label.
+    ballot_threshold : float or sequence of float, default=None
+        From which probability on a voter calls a label present, of all labels or of each: of use
+        where voters are models, as in `PrivateTeacherEnsemble`. None: they say so themselves.
 
     Raises
     ------
@@ -92,8 +96,10 @@ class TauVoting(Mechanism):
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
+    ballot_threshold: float | tuple[float, ...] | None = field(default=None)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
         _check_clipping(self.tau, self.norm)
         self._unclipped.laws(1)  # what else can be wrong is checked where it is made
 
@@ -112,6 +118,11 @@ class TauVoting(Mechanism):
             ballots=self.ballots,
             bound=self.bound,
         )
+
+    def counting(self, n_columns: int) -> Counting:
+        """Return how ballots become counts: they are clipped and added up."""
+        cut = cut_of_each(self.ballot_threshold, n_columns)
+        return CountClipped(cut, tau=self.tau, norm=self.norm)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the noisy bits of all labels as one step."""
