@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -88,7 +89,11 @@ POOL = np.zeros((30, 2))
         ({"y": None}, "requires y to be passed, but the target y is None"),
         ({"X": np.zeros(200)}, "X: expected 2D array, got 1D array instead"),
         ({"X": np.zeros((199, 2))}, "inconsistent numbers of samples"),
-        ({"y": np.zeros((200, 2), dtype=int)}, "y should be a 1d array"),
+        ({"y": np.zeros((200, 2, 2), dtype=int)}, "y should be a 1d array"),
+        ({"y": np.full((200, 2), 2)}, "holds other values than 0 and 1: .*MultiLabelBinarizer"),
+        ({"y": np.full((200, 2), np.nan)}, "holds other values than 0 and 1"),
+        ({"y": csr_array((200, 1))}, "y has shape .*one label only"),
+        ({"y": np.zeros((200, 3), dtype=int)}, r"classes=\[0, 1\] is not what y has, 3 labels"),
         ({"y": np.linspace(0, 1, 200)}, "Unknown label type: continuous"),
         ({"y": np.where(np.arange(200) == 7, np.nan, 1.0)}, "y contains NaN"),
         ({"X": np.where(np.arange(400).reshape(200, 2) == 7, np.nan, 0.0)}, "X contains NaN"),

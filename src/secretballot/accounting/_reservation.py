@@ -69,9 +69,12 @@ class Reservation:
         scope_id: str | None,
         rows: tuple[int, int],
     ) -> Iterator[str]:
-        if self.n_columns is not None and (n_columns is None or n_columns > self.n_columns):
-            yield f"its counts have {n_columns} columns, and {self.n_columns} were paid for"
         laws, paid_laws = _laws(mechanism, n_columns), _laws(self.mechanism, self.n_columns)
+        # Columns are nothing to a mechanism that says itself what is voted on.
+        for_any = paid_laws is not None and paid_laws == _laws(self.mechanism, None)
+        paid = None if for_any else self.n_columns
+        if paid is not None and (n_columns is None or n_columns > paid):
+            yield f"its counts have {n_columns} columns, and {paid} were paid for"
         there, paid_there = mechanism.participation(rows[1] - rows[0]), self._participation(rows)
         payers = {group: [group] for group in there.keys() | paid_there.keys()}
         if laws is None or paid_laws is None:

@@ -7,9 +7,9 @@ from secretballot._public import published
 from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData
-from secretballot.ensemble._student import PublicStudent
 from secretballot.ensemble._votes import collect_votes as collect_votes
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
+from secretballot.ensemble.student import PublicStudent
 
 __all__ = [
     "PrivateLabels",

@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._tables import visible
-from secretballot.ensemble._labels import positions
+from secretballot.ensemble._label_model import label_probabilities
+from secretballot.ensemble._target import NO_BALLOT, Target, as_target
+from secretballot.mechanisms import Counting
 
 
 class ConstantTeacher:
-    """A teacher that votes for one class whatever it is asked.
+    """A teacher that votes for one class, or one set of labels, whatever it is asked.
 
-    It saw one class, or nothing, or could not be trained: then `failure` says why.
+    It saw nothing else, or could not be trained: then `failure` says why.
+
+    Parameters
+    ----------
+    label : ndarray of shape (1,) or (1, n_labels)
     """
 
     def __init__(self, label: NDArray[Any], failure: str = "") -> None:
@@ -26,13 +32,19 @@ class ConstantTeacher:
         self.failure = failure
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the one class for each row."""
-        return np.repeat(self.label, _num_samples(X))
+        """Return it for each row."""
+        return np.repeat(self.label, _num_samples(X), axis=0)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the labels as probabilities."""
+        return self.predict(X).astype(np.float64)
 
 
-def by_rule(index: int, n_classes: int) -> int:
-    """Return the class that a teacher votes for that has nothing to say: that of its number."""
-    return index % n_classes
+#: What helps where a classifier of one class a row was to learn labels.
+_FOR_LABELS = (
+    "y has labels: the estimator must learn 0 and 1 for each of them, as "
+    "MultiOutputClassifier(estimator) or ClassifierChain(estimator) do. "
+)
 
 
 def told(error: Exception) -> str:
@@ -79,7 +91,7 @@ class Failures:
             min(first, default=(-1, "")),
         )
 
-    def check_some_left(self) -> None:
+    def check_some_left(self, *, multilabel: bool = False) -> None:
         """Raise ValueError if nobody could be trained, or nobody could answer anything."""
         if self.untrained < self.n_teachers and (
             not self.n_ballots or self.by_rule < self.n_ballots
@@ -88,7 +100,9 @@ class Failures:
         raise ValueError(
             f"none of {self.n_teachers} teachers could "
             + ("be trained" if self.untrained == self.n_teachers else "answer any row")
-            + f". Nothing was released or spent. {self._said}"
+            + ". Nothing was released or spent. "
+            + multilabel * _FOR_LABELS
+            + self._said
         )
 
     def tell(self) -> None:
@@ -121,16 +135,20 @@ def training_failure(teacher: Any, index: int) -> Failures:
 
 
 def ballots(
-    teacher: Any, X: Any, classes: NDArray[Any], index: int
+    teacher: Any, X: Any, classes: Any, index: int, counting: Counting | None = None
 ) -> tuple[NDArray[np.intp], Failures]:
-    """Position in ``classes`` of the class that one teacher votes for, row by row.
+    """Positions in ``classes``, or labels as 0 and 1, that one teacher votes for, row by row.
 
     It has a ballot on every row, whatever happens: an error would be a release that nobody paid,
     and could be asked for again and again.
     """
-    codes, failure = _answers(teacher, X, classes)
-    missing = codes < 0
-    codes[missing] = by_rule(index, len(classes))
+    target = as_target(classes)
+    codes, failure = _answers(teacher, X, target, counting or target.counting)
+    missing = (codes if codes.ndim == 1 else codes[:, 0]) == NO_BALLOT
+    codes[missing] = target.codes(target.by_rule(index), 1)[0]
+    if counting is not None and counting.max_positives is not None:
+        # The rule casts a ballot of every label, and predictions have no order but theirs.
+        codes[codes.cumsum(axis=1) > counting.max_positives] = 0
     failures = training_failure(teacher, index)
     failures.n_ballots = len(codes)
     if failures.untrained:
@@ -146,17 +164,17 @@ def _own(X: Any) -> Any:
     return deepcopy(X) if isinstance(X, list) or not hasattr(X, "copy") else X.copy()
 
 
-def _answers(teacher: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp], str]:
-    """Positions of the predicted classes, -1 where there is none, and why not."""
+def _answers(
+    teacher: Any, X: Any, target: Target, counting: Counting
+) -> tuple[NDArray[np.intp], str]:
+    """Ballots as numbers, `NO_BALLOT` where there is none, and why not."""
     n_rows = _num_samples(X)
     try:
-        labels = np.asarray(teacher.predict(_own(X)))
-        if labels.shape != (n_rows,):
-            raise ValueError(
-                f"predict gave an array of shape {labels.shape} for {n_rows} row(s), instead of "
-                "one class label per row"
-            )
-        codes = positions(labels, classes)
+        if counting.ballot_threshold is None:
+            codes = target.codes(teacher.predict(_own(X)), n_rows)
+        else:
+            probable = label_probabilities(teacher, _own(X), target.n_columns)
+            codes = _cut(probable, counting.ballot_threshold, counting.max_positives)
     except MemoryError:
         raise
     except Exception as error:
@@ -165,10 +183,24 @@ def _answers(teacher: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.in
         # Not which: that would be a prediction.
         return codes, "a prediction is not among the classes" if (codes < 0).any() else ""
     if n_rows <= 1:
-        return np.full(n_rows, -1, dtype=np.intp), failure
+        none = np.full_like(target.codes(target.by_rule(0), 1), NO_BALLOT)
+        return np.repeat(none, n_rows, axis=0), failure
     # By halves, down to the rows that it can't answer.
     halves = [
-        _answers(teacher, _safe_indexing(X, rows), classes)[0]
+        _answers(teacher, _safe_indexing(X, rows), target, counting)[0]
         for rows in np.array_split(np.arange(n_rows), 2)
     ]
     return np.concatenate(halves), failure
+
+
+def _cut(
+    probable: NDArray[Any], threshold: tuple[float, ...], max_positives: int | None
+) -> NDArray[np.intp]:
+    """Labels that are probable enough: of too many the most probable ones, the first of equals."""
+    present = probable >= np.array(threshold)
+    if max_positives is not None and max_positives < probable.shape[1]:
+        rank = np.argsort(np.argsort(-probable, axis=1, kind="stable"), axis=1)
+        present &= rank < max_positives
+    codes = present.astype(np.intp)
+    codes[np.isnan(probable).any(axis=1)] = NO_BALLOT
+    return codes

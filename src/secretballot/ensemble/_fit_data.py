@@ -6,16 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._cautions import warn_other_units
-from secretballot.ensemble._labels import declared_classes, encode, learned_classes
 from secretballot.ensemble._partition import (
     PrivateRows,
     Shards,
@@ -23,10 +20,12 @@ from secretballot.ensemble._partition import (
     listed,
     partition_rows,
 )
-from secretballot.ensemble._parts import check_parties, parties_classes, shared_attribute
+from secretballot.ensemble._parts import check_parties, shared_attribute
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._rows import as_rows, check_queries, check_values, public_categories
+from secretballot.ensemble._target import Target
+from secretballot.ensemble._targets_of import check_targets, target_of_data, target_of_parties
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 
 
@@ -34,7 +33,7 @@ from secretballot.ensemble.individual import Levels, Plan, check_levels
 class FitData:
     """Checked input of one fit; lives as long as the fit."""
 
-    classes: NDArray[Any]
+    target: Target
     classes_learned: bool
     plan: Plan
     X_public: Any
@@ -75,19 +74,14 @@ def prepared_data(
             else "X is None; give the private rows."
         )
     X = as_rows(X, "X")
-    y = column_or_1d(y, warn=True)
+    y = check_targets(y)
     check_consistent_length(X, y)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
     check_values(X, [ensemble.estimator], "X")
     if _num_samples(X) < ensemble.n_teachers:
         # Also where owners split the rows: there are no more owners than rows.
         partition_rows(_num_samples(X), ensemble.n_teachers, np.random.SeedSequence(0))
     validate_data(ensemble, X, reset=True, skip_check_array=True)
-    learned = ensemble.classes is None
-    classes = learned_classes(y) if learned else declared_classes(ensemble.classes)
-    encode(y, classes, "y")
+    target, learned = target_of_data(y, ensemble.classes)
     if owners is not None:
         check_owners(owners, _num_samples(X))
     n_teachers, levels = int(ensemble.n_teachers), None
@@ -106,7 +100,7 @@ def prepared_data(
     warn_other_units(X, pool)
     X, categories_learned = public_categories(X, pool)
     return FitData(
-        classes=classes,
+        target=target,
         classes_learned=learned,
         categories_learned=categories_learned,
         plan=plan,
@@ -138,13 +132,9 @@ def prepared_parties(
         value = shared_attribute(parties, attribute)
         if value is not None:
             setattr(ensemble, attribute, value)
-    learned = ensemble.classes is None
+    target, learned = target_of_parties(parties, ensemble.classes)
     return FitData(
-        classes=(
-            learned_classes(parties_classes(parties))
-            if learned
-            else declared_classes(ensemble.classes)
-        ),
+        target=target,
         classes_learned=learned,
         plan=Plan(len(parties)),
         X_public=_pool(ensemble, X_public, None),

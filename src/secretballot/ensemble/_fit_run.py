@@ -14,10 +14,10 @@ from secretballot.ensemble._fit_data import (
 from secretballot.ensemble._labelling import Labelling
 from secretballot.ensemble._parts import is_parties
 from secretballot.ensemble._progress import Progress
-from secretballot.ensemble._student import fit_student
-from secretballot.ensemble._student_trial import try_student
 from secretballot.ensemble._teachers import train_teachers
 from secretballot.ensemble._votes import GroupVotes, Tally, tally_of
+from secretballot.ensemble.student import fit_student, try_student
+from secretballot.mechanisms import Counting
 
 
 @with_callbacks
@@ -39,7 +39,7 @@ def run_fit(
         )
     prepare = prepared_parties if is_parties(ensemble.estimator) else prepared_data
     data = prepare(ensemble, X, y, X_public, owners, budgets)
-    ensemble.classes_, ensemble.n_teachers_ = data.classes, data.plan.n_teachers
+    ensemble.classes_, ensemble.n_teachers_ = data.target.classes, data.plan.n_teachers
     ensemble._labelling = labelling = Labelling.of(data, ensemble.random_state)
     mechanism = None
     if ensemble.accountant is not None:
@@ -48,10 +48,10 @@ def run_fit(
         # Before any training: an empty budget, or a useless student, should not cost hours.
         mechanism = labelling.mechanism_for(ensemble, _num_samples(data.X_public), in_fit=True)
         if ensemble.student is not None:
-            try_student(ensemble.student, data.X_public, data.classes, ensemble.unanswered)
+            try_student(ensemble.student, data.X_public, data.target.classes, ensemble.unanswered)
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
     progress = Progress(ensemble, n_tasks, ensemble.verbose)
-    tally = _train(ensemble, data, teachers, progress)
+    tally = _train(ensemble, data, teachers, progress, labelling.counting(mechanism))
     if mechanism is not None:
         _label(ensemble, data.X_public, tally.votes, mechanism, progress)
     progress.end()
@@ -59,18 +59,20 @@ def run_fit(
     tally.failures.tell()
 
 
-def _train(ensemble: Any, data: FitData, teachers: list[Any], progress: Progress) -> Tally:
+def _train(
+    ensemble: Any, data: FitData, teachers: list[Any], progress: Progress, counting: Counting
+) -> Tally:
     """Train teachers or ask the parties; their votes on the public rows, if there are any."""
-    n_teachers = data.plan.n_teachers
+    n_teachers, classes = data.plan.n_teachers, data.target.classes
     with progress.task("train teachers", n_teachers) as task:
         if data.parties is not None:
             teachers.extend(data.parties)
             task.advance("teacher", n_teachers)
-            tally = tally_of(teachers, data.X_public, data.classes, ensemble.n_jobs)
-            tally.failures.check_some_left()
+            tally = tally_of(teachers, data.X_public, classes, ensemble.n_jobs, counting=counting)
+            tally.failures.check_some_left(multilabel=data.target.multilabel)
             return tally
         trained: list[Any] = [None] * n_teachers
-        tally = Tally()
+        tally = Tally(counting)
         randomness = ensemble._labelling.randomness
         for batch in train_teachers(
             training_template(ensemble.estimator),
@@ -78,16 +80,17 @@ def _train(ensemble: Any, data: FitData, teachers: list[Any], progress: Progress
             data.y,
             data.shards(randomness),
             data.plan.groups,
-            data.classes,
+            classes,
             randomness,
             data.X_public,
+            counting,
             ensemble.n_jobs,
         ):
             for index, teacher in batch.teachers.items():
                 trained[index] = teacher
             tally.add(batch.counted)
             task.advance("teacher", len(batch.teachers))
-        tally.failures.check_some_left()
+        tally.failures.check_some_left(multilabel=data.target.multilabel)
     teachers.extend(trained)
     return tally
 
@@ -100,8 +103,9 @@ def _label(
     ensemble.mechanism_ = mechanism
     with progress.task("label public rows") as task:
         ensemble.pool_labels_ = labelling.answer(ensemble, mechanism, votes, in_fit=True)
-        n_rows = len(ensemble.pool_labels_.answered)
-        ensemble.n_answered_ = int(ensemble.pool_labels_.answered.sum())
+        answered = ensemble.pool_labels_.answered
+        n_rows = len(answered)
+        ensemble.n_answered_ = int(answered.reshape(n_rows, -1).all(axis=1).sum())
         task.counts = {"n_done": ensemble.n_answered_, "n_total": n_rows}
         progress.say(f"rows labelled: {ensemble.n_answered_} of {n_rows}")
     ensemble._privacy = labelling.privacy(ensemble.accountant)
@@ -111,7 +115,7 @@ def _label(
                 ensemble.student,
                 X_public,
                 ensemble.pool_labels_,
-                labelling.classes,
+                labelling.target.classes,
                 ensemble.unanswered,
                 labelling.randomness,
             )

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
 from secretballot._errors import warn
 from secretballot.accounting import Reservation
 from secretballot.ensemble._cautions import warn_settings
 from secretballot.ensemble._fit_data import FitData
-from secretballot.ensemble._labels import PrivateLabels, private_labels, warn_classes_learned
+from secretballot.ensemble._labels import PrivateLabels, warn_classes_learned
 from secretballot.ensemble._mechanism_choice import (
+    check_asked,
     check_charges,
     check_noise,
     warn_noise,
@@ -21,9 +20,10 @@ from secretballot.ensemble._mechanism_choice import (
 from secretballot.ensemble._parts import check_unit
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._rows import warn_categories_learned
+from secretballot.ensemble._target import Target
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.individual import Levels, Plan
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import BinaryVoting, Counting, GNMax
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Labelling:
         What they were reserved with, as it would be for equal ballots on the first row.
     """
 
-    classes: NDArray[Any]
+    target: Target
     classes_learned: bool
     categories_learned: list[str]
     plan: Plan
@@ -66,7 +66,7 @@ class Labelling:
     def of(cls, data: FitData, random_state: Any) -> Labelling:
         """Begin the labelling of a fit."""
         return cls(
-            classes=data.classes,
+            target=data.target,
             classes_learned=data.classes_learned,
             categories_learned=data.categories_learned,
             plan=data.plan,
@@ -112,7 +112,7 @@ class Labelling:
 
         If none was given: what rows were reserved with, or calibrated to what has to be paid for.
         """
-        n_columns, given = len(self.classes), ensemble.mechanism
+        n_columns, given = self.target.n_columns, ensemble.mechanism
         shared = isinstance(ensemble.reservation, Reservation)
         if given is None and (shared or self.reservation is not None):
             given = ensemble.reservation.mechanism if shared else self.base
@@ -123,6 +123,7 @@ class Labelling:
             return with_public_votes(planned, self.plan, n_columns) if public else planned
 
         if given is not None:
+            check_asked(given, self.target, self.plan)
             check_charges(given, ensemble.accountant.levels, n_columns, n_queries)
             warn_noise(planned(given), self.plan, n_columns, n_queries)
             self.base = given
@@ -130,16 +131,26 @@ class Labelling:
         n_queries = self._n_to_pay(ensemble, n_queries, in_fit)
         noises = []
 
+        def plain(sigma: float) -> GNMax | BinaryVoting:
+            if not self.target.multilabel:
+                return GNMax(sigma=sigma)
+            return BinaryVoting(sigma=sigma, n_votes=self.plan.n_equal)
+
         def made(sigma: float) -> Any:
             noises.append(sigma)
-            return planned(GNMax(sigma=sigma))
+            return planned(plain(sigma))
 
         mechanism = ensemble.accountant.calibrate(
             made, n_queries=n_queries, n_columns=n_columns, scope=self.scope
         )
         check_noise(made, noises[-1], self.plan, n_columns, n_queries)
-        self.base = GNMax(sigma=noises[-1])
+        self.base = plain(noises[-1])
         return mechanism
+
+    def counting(self, mechanism: Any) -> Counting:
+        """Return how the ballots for a mechanism are counted; None is for nothing yet."""
+        own = getattr(mechanism, "counting", None)
+        return self.target.counting if own is None else own(self.target.n_columns)
 
     def _n_to_pay(self, ensemble: Any, n_queries: int, in_fit: bool) -> int:
         """Return how many rows are paid for together, those of this call among them."""
@@ -158,7 +169,7 @@ class Labelling:
             self.reservation = ensemble.accountant.reserve(
                 mechanism,
                 self._n_to_pay(ensemble, n_queries, in_fit),
-                n_columns=len(self.classes),
+                n_columns=self.target.n_columns,
                 scope=self.scope,
                 note=self.note,
             )
@@ -172,6 +183,8 @@ class Labelling:
             "split_by": self.split_by,
             "classes_learned": self.classes_learned,
         }
+        if self.target.multilabel:
+            note["n_labels"] = self.target.n_columns
         if self.categories_learned:
             note["categories_learned"] = self.categories_learned
         if self.levels is not None:
@@ -183,7 +196,7 @@ class Labelling:
     ) -> PrivateLabels:
         """Answer rows in order while the budget lasts; warn if it ended before the last one."""
         count, self.n_releases = self.n_releases, self.n_releases + 1
-        counts = self.plan.add_up(votes, mechanism)
+        counts = self.plan.add_up(votes, mechanism, self.counting(mechanism))
         n_rows, accountant = len(counts), ensemble.accountant
         reservation = self._reserved(ensemble, mechanism, n_rows, in_fit)
         if reservation is not None:
@@ -204,7 +217,7 @@ class Labelling:
                 f"{len(outcome)} of {len(counts)} rows; the others are unanswered. More noise or "
                 "fewer rows fit it all (mechanism=None calibrates)."
             )
-        return private_labels(outcome, len(counts), self.classes)
+        return self.target.released(outcome, len(counts))
 
     def privacy(self, accountant: Any) -> dict[str, Any]:
         """Return what the budget guarantees and how much of it is spent, as plain values."""

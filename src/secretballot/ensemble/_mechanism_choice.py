@@ -8,20 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from secretballot._errors import BudgetExceededError, warn
 from secretballot.divergences import (
     GAUSSIAN,
+    ClippedBits,
     ConfidentMax,
     NoisyBit,
     NoisyMax,
     level_cost,
+    level_quadrature,
     max_log_probabilities,
 )
+from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
-from secretballot.mechanisms import ConfidentGNMax, Mechanism
+from secretballot.mechanisms import ConfidentGNMax, CountClasses, Mechanism
 
 #: How often a unanimous vote must win for votes to be worth what they cost.
 WORTH_ASKING = 0.75
@@ -33,6 +37,32 @@ _SOME_ORDER = 2.0
 _ROUND = 64
 
 _ABOUT = 1.1
+
+
+def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
+    """Refuse a mechanism that answers another question, or counts on another number of ballots."""
+    labels = getattr(mechanism, "multilabel", False)
+    if labels and not target.multilabel:
+        raise ValueError(
+            f"mechanism={mechanism!r} votes on sets of labels, and every row has one class; use "
+            "one that releases a class, such as GNMax."
+        )
+    if target.multilabel and not labels:
+        raise ValueError(
+            f"mechanism={mechanism!r} releases one class a row, and rows have labels; use one "
+            "that releases labels, such as BinaryVoting, or None."
+        )
+    if not labels:
+        return
+    counting = getattr(mechanism, "counting", None)
+    if counting is not None:
+        counting(target.n_columns)  # as many labels as it was made for
+    n_votes = getattr(mechanism, "n_votes", None)
+    if n_votes is not None and n_votes != plan.n_equal:
+        raise ValueError(
+            f"mechanism={mechanism!r} counts on n_votes={n_votes:g} ballots, and n_teachers="
+            f"{plan.n_equal} cast them; give it their number."
+        )
 
 
 def check_charges(
@@ -53,11 +83,6 @@ def check_charges(
     n_columns, n_rows : int
         Classes that are voted on, and rows.
     """
-    if getattr(mechanism, "multilabel", False):
-        raise ValueError(
-            f"mechanism={mechanism!r} votes on sets of labels, and every row has one class; use "
-            "one that releases a class, such as GNMax."
-        )
     if getattr(mechanism, "rows", "sequential") != "sequential":
         raise ValueError(
             f"mechanism={mechanism!r} charges for rows of different people, but every teacher "
@@ -146,24 +171,54 @@ def warn_noise(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> None:
 def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float | None:
     """Return how likely a unanimous vote is answered, and rightly; None for other mechanisms.
 
-    Exact: what the law of a row says of a vote with all ballots on one class.
+    Exact: what the law of a row says of a vote with all ballots on one class, or of a vote on
+    labels that all ballots call absent: the first of them, or all if they are voted on together.
     """
     if not hasattr(mechanism, "laws"):
         return None
-    votes = {
-        group: np.eye(1, n_columns, dtype=int).repeat(min(n_rows, _ROUND), axis=0) * n_teachers
-        for group, n_teachers in zip(*np.unique(plan.groups, return_counts=True), strict=True)
-    }
-    counts = np.unique(np.asarray(plan.add_up(votes, mechanism), dtype=float), axis=0)
+    counts, n_columns = _unanimous(mechanism, plan, n_columns, min(n_rows, _ROUND))
     law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
     answered = np.ones(len(counts))
     for step in law:
+        votes = state[step.name]
         if isinstance(step.move, ConfidentMax):
-            answered *= np.exp(step.move.outcomes(np.diff(-state[step.name])[:, 0])[:, 1])
+            answered *= np.exp(step.move.outcomes(np.diff(-votes)[:, 0])[:, 1])
+        elif isinstance(step.move, NoisyMax) and (step.move.n_classes or 0) > votes.shape[1]:
+            answered *= _wins(votes, step.move)
         elif isinstance(step.move, NoisyMax):
-            answered *= np.exp(max_log_probabilities(state[step.name], step.move.sigma)[:, 0])
+            answered *= np.exp(max_log_probabilities(votes, step.move.sigma)[:, 0])
+        elif isinstance(step.move, ClippedBits):
+            answered *= ndtr(-votes[:, 0] / (math.sqrt(2) * step.move.sigma))
         elif isinstance(step.move, NoisyBit) and step.times == 1:
-            answered *= ndtr(state[step.name] / step.move.scale)
+            answered *= ndtr(votes / step.move.scale)
         else:
             return None
     return float(answered.min())
+
+
+def _unanimous(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> tuple[Any, int]:
+    """Return counts of unanimous rows, each once, and what is voted on in them."""
+    labels = getattr(mechanism, "multilabel", False)
+    counting = mechanism.counting(n_columns) if labels else CountClasses(n_classes=n_columns)
+    ballots = np.zeros((n_rows, n_columns) if labels else n_rows, dtype=np.intp)
+    votes = {}
+    for group, n_teachers in zip(*np.unique(plan.groups, return_counts=True), strict=True):
+        votes[group] = counting.begin(ballots, n_teachers)
+        for _ in range(n_teachers - 1):
+            votes[group] = counting.add(votes[group], ballots)
+    counts = plan.add_up(votes, mechanism, counting)
+    if counts.dtype.names is not None:
+        return counts, n_columns
+    of_one = counts.astype(float)[:, :1] if labels else counts.astype(float)
+    return np.unique(of_one, axis=0), of_one.shape[1]
+
+
+def _wins(votes: NDArray[Any], move: NoisyMax) -> NDArray[np.float64]:
+    """Return how likely the most voted class wins among very many without votes."""
+    assert move.n_classes is not None
+    return np.array(
+        [
+            math.exp(level_quadrature(row, move.n_classes, move.sigma, 0.0).unchanged()[-1])
+            for row in votes
+        ]
+    )

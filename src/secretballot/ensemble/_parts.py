@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -170,14 +169,6 @@ def last_step(estimator: Any) -> Any:
 def _own(estimator: Any, name: str) -> Any:
     """Its own attribute, or None: a frozen estimator passes on those of another one."""
     return getattr(estimator, "__dict__", {}).get(name)
-
-
-def parties_classes(parties: list[Any]) -> NDArray[Any]:
-    """All classes that the parties know of."""
-    known = [getattr(party, "classes_", None) for party in parties]
-    if any(classes is None for classes in known):
-        raise ValueError("classes=None, but not every party has classes_; name them in classes.")
-    return np.concatenate([np.asarray(classes) for classes in known])
 
 
 def shared_attribute(parties: list[Any], name: str) -> Any:

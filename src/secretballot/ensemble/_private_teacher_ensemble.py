@@ -22,9 +22,9 @@ from secretballot.ensemble._fit_run import run_fit
 from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._parts import check_parts, combine_tags, refuse_arguments
 from secretballot.ensemble._rows import check_queries
-from secretballot.ensemble._student_methods import UNFITTED, StudentMethods
 from secretballot.ensemble._votes import tally_of
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
+from secretballot.ensemble.student import UNFITTED, StudentMethods
 
 
 class PrivateTeacherEnsemble(
@@ -287,8 +287,9 @@ class PrivateTeacherEnsemble(
         # Before the vote: without budget nobody needs to be asked.
         mechanism = labelling.mechanism_for(self, _num_samples(X))
         groups = labelling.plan.groups
-        tally = tally_of(self._teachers, X, self.classes_, self.n_jobs, groups)
-        tally.failures.check_some_left()
+        counting = labelling.counting(mechanism)
+        tally = tally_of(self._teachers, X, self.classes_, self.n_jobs, groups, counting)
+        tally.failures.check_some_left(multilabel=labelling.target.multilabel)
         released = labelling.answer(self, mechanism, tally.votes)
         tally.failures.tell()
         return released

@@ -7,13 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 
 from secretballot._sklearn_compat import _safe_indexing
-from secretballot.ensemble._ballots import ConstantTeacher, by_rule, told
+from secretballot.ensemble._ballots import ConstantTeacher, told
+from secretballot.ensemble._label_model import fit_labels
 from secretballot.ensemble._partition import Shards
 from secretballot.ensemble._randomness import Randomness, seed_estimator
+from secretballot.ensemble._target import as_target
 from secretballot.ensemble._votes import Counted, batches, count_by_group, run_tasks
+from secretballot.mechanisms import Counting
 
 
 class Shard(NamedTuple):
@@ -33,11 +37,11 @@ class Trained(NamedTuple):
     counted: Counted
 
 
-def train_teacher(estimator: Any, shard: Shard, classes: NDArray[Any]) -> Any:
+def train_teacher(estimator: Any, shard: Shard, classes: Any) -> Any:
     """Train on one shard, by a rule that is public and the same for every teacher.
 
-    A shard with one class votes for it, an empty one for the class of the teacher's number, and so
-    does a teacher that can't be trained: all of them count, whatever they saw.
+    A shard with one class, or one set of labels, votes for it, an empty one by the teacher's
+    number, and so does a teacher that can't be trained: all of them count, whatever they saw.
     """
     failure = ""
     if len(shard.y):
@@ -46,33 +50,35 @@ def train_teacher(estimator: Any, shard: Shard, classes: NDArray[Any]) -> Any:
         try:
             teacher = clone(estimator)
             seed_estimator(teacher, shard.stream)
-            return teacher.fit(shard.X, shard.y)
+            if shard.y.ndim == 1:
+                return teacher.fit(shard.X, shard.y)
+            return fit_labels(teacher, shard.X, shard.y, np.ones(shard.y.shape, dtype=bool))
         except MemoryError:
             raise
         except Exception as error:
             failure = told(error)
-    at = by_rule(shard.index, len(classes))
-    return ConstantTeacher(classes[at : at + 1], failure)
+    return ConstantTeacher(as_target(classes).by_rule(shard.index), failure)
 
 
 def train_batch(
-    estimator: Any, batch: list[Shard], classes: NDArray[Any], X_public: Any
+    estimator: Any, batch: list[Shard], classes: Any, X_public: Any, counting: Counting
 ) -> Trained:
     """Train some teachers and let them vote while they are where they were trained."""
     teachers = {shard.index: train_teacher(estimator, shard, classes) for shard in batch}
     groups = [shard.group for shard in batch]
-    return Trained(teachers, count_by_group(teachers, groups, X_public, classes))
+    return Trained(teachers, count_by_group(teachers, groups, X_public, classes, counting))
 
 
 def train_teachers(
     estimator: Any,
     X: Any,
-    y: NDArray[Any],
+    y: Any,
     shards: Shards,
     groups: Sequence[str],
-    classes: NDArray[Any],
+    classes: Any,
     randomness: Randomness,
     X_public: Any,
+    counting: Counting,
     n_jobs: int | None,
 ) -> Iterator[Trained]:
     """Train all teachers, some at a time, each on rows cut out here: workers see only shards."""
@@ -84,14 +90,20 @@ def train_teachers(
                     index,
                     groups[index],
                     _safe_indexing(X, shards[index]),
-                    y[shards[index]],
+                    _labels(y, shards[index]),
                     randomness.teacher(index),
                 )
                 for index in batch
             ],
             classes,
             X_public,
+            counting,
         )
         for batch in batches(len(shards), n_jobs)
     )
     return run_tasks(train_batch, tasks, n_jobs=n_jobs)
+
+
+def _labels(y: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Labels of one shard; sparse ones are made dense here, and nowhere as a whole."""
+    return y[rows].toarray().astype(np.int64) if issparse(y) else y[rows]

@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from secretballot._sklearn_compat import _num_samples
 from secretballot.divergences import EVERYONE
 from secretballot.ensemble._ballots import Failures, ballots, training_failure
+from secretballot.ensemble._target import as_target
+from secretballot.mechanisms import Counting
 
-Votes = NDArray[np.integer[Any]]
+Votes = NDArray[Any]
 GroupVotes = dict[str, Votes]
 
 
 class Counted(NamedTuple):
-    """Votes by group of teachers, each of shape (n_queries, n_classes), and what went wrong."""
+    """Votes by group of teachers, as they are counted, and what went wrong."""
 
     votes: GroupVotes
     failures: Failures
 
 
 def count_by_group(
-    teachers: Mapping[int, Any], groups: Sequence[str], X: Any, classes: NDArray[Any]
+    teachers: Mapping[int, Any],
+    groups: Sequence[str],
+    X: Any,
+    classes: Any,
+    counting: Counting | None = None,
 ) -> Counted:
     """Votes of some teachers, by their number, counted one teacher at a time.
 
@@ -35,17 +39,16 @@ def count_by_group(
     """
     failures = Failures()
     votes: GroupVotes = {}
+    counting = counting or as_target(classes).counting
     for (index, teacher), group in zip(teachers.items(), groups, strict=True):
         if X is None:
             failures += training_failure(teacher, index)
             continue
-        if group not in votes:
-            # The smallest type that can't overflow: many such parts may wait to be added up.
-            kind = np.min_scalar_type(len(teachers))
-            votes[group] = np.zeros((_num_samples(X), len(classes)), dtype=kind)
-        codes, failed = ballots(teacher, X, classes, index)
-        # One ballot per row: no row is met twice.
-        votes[group][np.arange(len(codes)), codes] += 1
+        cast, failed = ballots(teacher, X, classes, index, counting)
+        if group in votes:
+            votes[group] = counting.add(votes[group], cast)
+        else:
+            votes[group] = counting.begin(cast, len(teachers))
         failures += failed
     return Counted(votes, failures)
 
@@ -53,10 +56,11 @@ def count_by_group(
 class Tally:
     """Votes by group of teachers, added up as they arrive.
 
-    Whole numbers until all are in: weights come last, so that the order doesn't matter.
+    Weights come last, so that the order doesn't matter.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counting: Counting) -> None:
+        self._counting = counting
         self.votes: GroupVotes = {}
         self.failures = Failures()
 
@@ -64,16 +68,13 @@ class Tally:
         """Add the votes of some teachers."""
         self.failures += counted.failures
         for group, votes in counted.votes.items():
-            if group in self.votes:
-                self.votes[group] += votes
-            else:
-                self.votes[group] = votes.astype(np.int64)
+            self.votes[group] = self._counting.join(self.votes.get(group), votes)
 
 
 def collect_votes(
     teachers: Sequence[Any],
     X: Any,
-    classes: NDArray[Any],
+    classes: Any,
     n_jobs: int | None,
     groups: Sequence[str] | None = None,
 ) -> GroupVotes:
@@ -84,17 +85,25 @@ def collect_votes(
 def tally_of(
     teachers: Sequence[Any],
     X: Any,
-    classes: NDArray[Any],
+    classes: Any,
     n_jobs: int | None,
     groups: Sequence[str] | None = None,
+    counting: Counting | None = None,
 ) -> Tally:
     """Return the votes of all teachers, and what went wrong."""
+    counting = counting or as_target(classes).counting
     of = [EVERYONE] * len(teachers) if groups is None else groups
     tasks = (
-        ({index: teachers[index] for index in batch}, [of[index] for index in batch], X, classes)
+        (
+            {index: teachers[index] for index in batch},
+            [of[index] for index in batch],
+            X,
+            classes,
+            counting,
+        )
         for batch in batches(len(teachers), n_jobs)
     )
-    tally = Tally()
+    tally = Tally(counting)
     for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs):
         tally.add(counted)
     return tally

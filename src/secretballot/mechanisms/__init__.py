@@ -13,6 +13,7 @@ from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._cast_ballots import count_ballots
 from secretballot.mechanisms._counting import CountClasses as CountClasses
+from secretballot.mechanisms._counting import CountClipped as CountClipped
 from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions

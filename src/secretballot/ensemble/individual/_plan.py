@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from secretballot.ensemble._partition import PrivateRows, Shards
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import Votes
 from secretballot.ensemble.individual._levels import Levels
+from secretballot.mechanisms import CountClasses, CountClipped, Counting, CountLabels
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Plan:
     """
 
     n_teachers: int
+
+    @property
+    def n_equal(self) -> int:
+        """For how many equal ballots a mechanism is given, which `individualize` adapts."""
+        return self.n_teachers
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -47,22 +54,33 @@ class Plan:
         del n_columns, first_row
         return mechanism
 
-    def add_up(self, votes: Mapping[str, Votes], mechanism: Any) -> Votes:
+    def add_up(
+        self, votes: Mapping[str, Votes], mechanism: Any, counting: Counting | None = None
+    ) -> Votes:
         """Return what is counted: each group's votes with their weight, on the rows of its turns.
 
         Parameters
         ----------
-        votes : dict of str to ndarray of shape (n_queries, n_classes)
+        votes : dict of str to ndarray of shape (n_queries, ...)
             Votes of the teachers of each group.
         mechanism : mechanism
             What `individualize` returned; it holds weights and turns.
+        counting : Counting, default=None
+            How they were counted; as votes for classes if None.
         """
-        total: Any = 0
-        there = mechanism.participation(len(next(iter(votes.values()))))
-        for group, counted in votes.items():
-            part = counted * self.weight(group, mechanism)
-            total = total + (part * there[group][:, None] if group in there else part)
-        return np.asarray(total)
+        n_rows = len(next(iter(votes.values())))
+        there = mechanism.participation(n_rows)
+        weights = {
+            group: np.asarray(self.weight(group, mechanism)) * there.get(group, np.bool_(True))
+            for group in votes
+        }
+        counts = (counting or CountClasses()).total(votes, weights)
+        n_votes = getattr(getattr(mechanism, "mechanism", None), "n_votes", None)
+        if n_votes is None or not isinstance(counting, CountLabels | CountClipped):
+            return counts
+        # Turns differ by a ballot: one that is missing is for no label, and against none.
+        cast = sum(n * weights[group] for group, n in Counter(self.groups).items())
+        return np.asarray(counts + (n_votes - np.asarray(cast))[..., None] / 2)
 
     def weight(self, group: str, mechanism: Any) -> float:
         """Return what a ballot of a group counts."""

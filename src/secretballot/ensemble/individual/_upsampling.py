@@ -116,6 +116,10 @@ class _UpsamplingPlan(Plan):
     copies: tuple[int, ...]
 
     @property
+    def n_equal(self) -> int:
+        return self.n_plain
+
+    @property
     def ledger_note(self) -> dict[str, Any]:
         return {"variant": "upsampling", **self.levels.described(copies=self.copies)}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -89,8 +91,20 @@ class _VanishingPlan(OneLevelPlan):
             for turn, n_teachers in zip(self.turns, self.n_each, strict=True)
         )
         turns = self.spread([(turn.numerator, turn.denominator) for turn in self.turns])
-        return RoundRobin(
+        in_turns = RoundRobin(
             mechanism=mechanism.scaled(voters / self.n_teachers),
             turns=dict(zip(self.levels.names, turns, strict=True)),
             first_row=first_row,
         )
+        if not hasattr(mechanism, "n_votes") or not in_turns.multilabel:
+            return in_turns
+        # As many as ever vote on a row, which are not always whole ballots: see `add_up`.
+        whole = dict.fromkeys(self.levels.names, 1.0)
+        of_all = replace(in_turns.mechanism, n_votes=self._most_voters(in_turns), weight=whole)
+        return replace(in_turns, mechanism=of_all)
+
+    def _most_voters(self, in_turns: RoundRobin) -> float:
+        """Return the most ballots on a row."""
+        there = in_turns.participation(math.lcm(*range(1, _PARTS + 1)))
+        sizes = Counter(self.groups).items()
+        return float(np.max(sum(n * there.get(group, np.ones(1)) for group, n in sizes)))

@@ -7,18 +7,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._parts import last_step
 from secretballot.ensemble._rows import check_values
+from secretballot.ensemble.student._fit_on_labels import of_one_label
 
 #: Rows of a trial, and how many of each class some learners need (folds of a calibration).
 _ROWS, _OF_EACH = 100, 10
 
+#: What a classifier of one class a row is told that was to learn labels.
+_OF_EACH_LABEL = (
+    " for each of {} labels; MultiOutputClassifier(estimator) makes a student of labels from any "
+    "classifier"
+)
 
-def try_student(student: Any, X_public: Any, classes: NDArray[Any], unanswered: str) -> None:
+
+def try_student(student: Any, X_public: Any, classes: Any, unanswered: str) -> None:
     """Raise ValueError if a student can't learn from rows of the pool, or predicts no classes."""
     if is_regressor(student):
         raise ValueError(
@@ -30,29 +38,41 @@ def try_student(student: Any, X_public: Any, classes: NDArray[Any], unanswered: 
             "estimator to be trained."
         )
     check_values(X_public, [student], "X_public (which the student learns from)")
+    n_labels, n_classes = (len(classes), 2) if isinstance(classes, list) else (0, len(classes))
+    if n_labels:
+        one = of_one_label(student)
+        if one is not None:  # each label is learned as the next one is
+            student, n_labels = one, 0
     try:
-        return _try(student, X_public, len(classes), unanswered, _ROWS)
+        return _try(student, X_public, n_classes, n_labels, unanswered, _ROWS)
     except ValueError:
         pass  # It may need more rows than the sample has: that many neighbours, or components.
-    _try(student, X_public, len(classes), unanswered, _num_samples(X_public))
+    _try(student, X_public, n_classes, n_labels, unanswered, _num_samples(X_public))
 
 
-def _try(student: Any, X_public: Any, n_classes: int, unanswered: str, most: int) -> None:
+def _try(
+    student: Any, X_public: Any, n_classes: int, n_labels: int, unanswered: str, most: int
+) -> None:
     """Fit a clone on `most` rows or a few more, and let it predict them."""
     rows, codes = _made_up(X_public, n_classes, unanswered, most)
+    if n_labels:
+        # Each label in another order, so that no two are the same.
+        codes = np.stack([np.roll(codes, label) for label in range(n_labels)], axis=1)
     sample, labels = _safe_indexing(X_public, rows), np.unique(codes).tolist()
+    of_each = _OF_EACH_LABEL.format(n_labels) if n_labels else ", as positions in classes"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about labels that nobody means
             fitted = clone(student).fit(sample, codes)
-            predicted = np.asarray(fitted.predict(sample))
+            given = fitted.predict(sample)
+            predicted = np.asarray(given.toarray() if issparse(given) else given)
     except MemoryError:
         raise
     except Exception as error:
         raise ValueError(
             f"student={student!r} could not be fitted on {len(rows)} rows of X_public with made-up "
-            f"labels {labels}, as positions in classes. Nothing was trained, released or spent. It "
-            f"said: {type(error).__name__}: {error}"
+            f"labels {labels}{of_each}. Nothing was trained, released or spent. It said: "
+            f"{type(error).__name__}: {error}"
         ) from error
     if predicted.shape != codes.shape or not np.isin(predicted, codes).all():
         raise ValueError(
@@ -60,7 +80,7 @@ def _try(student: Any, X_public: Any, n_classes: int, unanswered: str, most: int
             f"ones, or not one for each row (an array of shape {predicted.shape} for {len(rows)} "
             "rows); give a classifier. Nothing was trained, released or spent."
         )
-    if (predicted < 0).any() or -1 in np.asarray(getattr(fitted, "classes_", [])):
+    if (predicted < 0).any() or -1 in np.unique(getattr(fitted, "classes_", [])):
         raise ValueError(
             f"student={student!r} takes -1 for a class, but unanswered='mark' gives it that label "
             "for rows that have none, as semi-supervised learners take it. Use one of those, or "

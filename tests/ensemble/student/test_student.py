@@ -15,7 +15,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._student import fit_student
+from secretballot.ensemble.student._fit_student import fit_student
 from secretballot.mechanisms import GNMax
 
 CLASSES = np.array(["no", "yes"])

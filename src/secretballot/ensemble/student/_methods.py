@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot.accounting import PrivacyStatement
 from secretballot.ensemble._rows import matching_rows
-from secretballot.ensemble._student import PublicStudent
+from secretballot.ensemble.student._public_student import PublicStudent
 
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
 NO_STUDENT = (
@@ -100,8 +100,8 @@ class StudentMethods:
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
+        labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Predicted class labels; of several a row 1 where one is present.
         """
         self._check_student()
         return self.to_student().predict(matching_rows(self, X, "X"))
@@ -117,8 +117,9 @@ class StudentMethods:
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Probability of each class in the order of ``classes_``.
+        probabilities : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+            Probability of each class in the order of ``classes_``; of several labels a row the
+            probability of each.
         """
         self._check_student()
         return self.to_student().predict_proba(matching_rows(self, X, "X"))
@@ -131,7 +132,7 @@ class StudentMethods:
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             The rows.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Their labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -139,6 +140,6 @@ class StudentMethods:
         Returns
         -------
         score : float
-            Mean accuracy.
+            Mean accuracy; of several labels a row the share of rows with all of them right.
         """
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))

@@ -1,4 +1,4 @@
-"""The public part: a model trained on private labels only."""
+"""The public part: a model trained on private labels only, and what they cost."""
 
 from __future__ import annotations
 
@@ -6,59 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.dummy import DummyClassifier
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from secretballot._errors import warn
-from secretballot._sklearn_compat import _safe_indexing
 from secretballot.accounting import PrivacyStatement
-from secretballot.ensemble._labels import PrivateLabels, encode
-from secretballot.ensemble._randomness import Randomness, seed_estimator
-
-
-def fit_student(
-    student: Any,
-    X_public: Any,
-    released: PrivateLabels,
-    classes: NDArray[Any],
-    unanswered: str,
-    randomness: Randomness,
-) -> Any:
-    """Train a student on class positions; ``unanswered="mark"`` adds the other rows as -1."""
-    answered = np.flatnonzero(released.answered)
-    n_rows = len(released.answered)
-    if len(answered) == 0:
-        raise ValueError(
-            f"not one of the {n_rows} rows of X_public was answered, so there is nothing to train "
-            "the student on; lower the mechanism's threshold, or give more public rows."
-        )
-    codes = np.full(n_rows, -1, dtype=np.int64)
-    codes[answered] = encode(released.labels[answered].astype(classes.dtype), classes, "labels")
-    known = np.unique(codes[answered])
-    if unanswered == "drop":
-        X_public, codes = _safe_indexing(X_public, answered), codes[answered]
-    fitted = clone(student)
-    if randomness.seeded:
-        seed_estimator(fitted, randomness.student(), keep=True)
-    try:
-        return fitted.fit(X_public, codes)
-    except ValueError as error:
-        if len(known) > 1:
-            raise ValueError(
-                f"student={student!r} could not be fitted on the {len(answered)} answered rows. "
-                "Their labels are paid for and kept in pool_labels_; fit another student on "
-                f"them. The student said: {error}"
-            ) from error
-        told = str(error)
-    # As a teacher does that saw one class: labels that are paid for should not end in an error.
-    warn(
-        f"all {len(answered)} answered rows have the label {classes[known].tolist()[0]!r} and the "
-        f"student can't learn from one class; a constant one replaces it. It said: {told}"
-    )
-    constant = DummyClassifier(strategy="constant", constant=known[0])
-    return constant.fit(X_public, np.full(len(codes), known[0]))
+from secretballot.ensemble._label_model import label_probabilities
 
 
 def _has(method: str) -> Any:
@@ -75,8 +29,8 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     ----------
     estimator : estimator
         The fitted student. It predicts positions in ``classes``.
-    classes : ndarray of shape (n_classes,)
-        The class labels.
+    classes : ndarray of shape (n_classes,) or list of ndarray
+        The class labels; of several labels a row a list of those of each, 0 and 1.
     privacy : dict
         The privacy guarantee of the labels it was trained on, as plain values: the budget's unit,
         neighbouring relation, epsilon and delta, and the share of it that was spent when the
@@ -86,7 +40,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (n_classes,) or list of ndarray
         The class labels.
     n_features_in_ : int
         Number of features seen in fit, if the student says it.
@@ -114,9 +68,9 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         self.privacy = privacy
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """The class labels."""
-        return np.asarray(self.classes)
+    def classes_(self) -> NDArray[Any] | list[NDArray[Any]]:
+        """The class labels; 0 and 1 for each label if there are several a row."""
+        return self.classes if isinstance(self.classes, list) else np.asarray(self.classes)
 
     @property
     def n_features_in_(self) -> int:
@@ -181,18 +135,20 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            The predicted labels.
+        labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            The predicted labels; of several a row 1 where one is present.
         """
-        codes = np.asarray(self.estimator.predict(X))
+        given = self.estimator.predict(X)
+        codes = np.asarray(given.toarray() if issparse(given) else given)
         unlabelled = codes < 0
         if unlabelled.any():
             # Semi-supervised students know -1 as a label; it is no class.
+            none = int(unlabelled.reshape(len(codes), -1).any(axis=1).sum())
             raise ValueError(
-                f"the student predicts no class for {int(unlabelled.sum())} rows; it should "
+                f"the student predicts no class for {none} rows; it should "
                 "treat -1 as unlabelled, or be given unanswered='drop'."
             )
-        return self.classes_[codes]
+        return codes.astype(np.int64) if codes.ndim == 2 else np.asarray(self.classes_)[codes]
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -205,10 +161,12 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_classes)
+        probabilities : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
             Probability of each class in the order of ``classes_``; 0 for classes that no label
-            of the student's training data named.
+            of the student's training data named. Of several labels a row the probability of each.
         """
+        if isinstance(self.classes, list):
+            return label_probabilities(self.estimator, X, len(self.classes))
         given = np.asarray(self.estimator.predict_proba(X))
         known = np.asarray(self.estimator.classes_)
         if len(known) == len(self.classes_):

@@ -1,0 +1,130 @@
+"""What is voted on, read off labels or parties, or as it was declared."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from secretballot.ensemble._labels import declared_classes, learned_classes
+from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
+
+
+class Found(NamedTuple):
+    """What is voted on, and whether private labels said so."""
+
+    target: Target
+    learned: bool
+
+
+def check_targets(y: Any) -> Any:
+    """Return private labels: one class a row, or 0 and 1 for each label of a row.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_labels), or CSR array of shape (n_rows, n_labels)
+    """
+    if issparse(y):
+        return _indicators(y.tocsr(), y.data)
+    table = _table(y)
+    if table is not None:
+        return _indicators(table, table)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return y
+
+
+def _table(y: Any) -> NDArray[Any] | None:
+    """Return labels of several columns as an array, None if they are something else."""
+    try:
+        table = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        return None
+    return table if table.ndim == 2 and table.shape[1] != 1 else None
+
+
+def _indicators(table: Any, values: NDArray[Any]) -> Any:
+    """Check that labels are 0 and 1; `values` are those of them that may be something else."""
+    if table.shape[1] < 2:
+        raise ValueError(
+            f"y has shape {table.shape}: one label only. Pass an array of one class a row, of "
+            "shape (n_samples,)."
+        )
+    if values.dtype.kind not in "biuf" or not ((values == 0) | (values == 1)).all():
+        raise ValueError(
+            f"y has shape {table.shape} and holds other values than 0 and 1: several columns are "
+            "labels, each present (1) or absent (0). Use MultiLabelBinarizer for sets of names; "
+            "several classes a column are not voted on."
+        )
+    return table if issparse(table) else table.astype(np.int64)
+
+
+def target_of_data(y: Any, classes: Any) -> Found:
+    """Return what is voted on, given checked labels and the parameter ``classes``."""
+    if y.ndim == 2:
+        found = _labels_of(classes)
+        if classes is not None and (found is None or found.n_labels != y.shape[1]):
+            raise ValueError(
+                f"classes={classes!r} is not what y has, {y.shape[1]} labels that are present or "
+                f"absent; leave it out, or give classes=[[0, 1]] * {y.shape[1]}."
+            )
+        # How many columns y has is public, as its number of rows is.
+        return Found(LabelTarget(y.shape[1]), False)
+    target = _of_classes(classes, y)
+    target.encode(y, "y")
+    return Found(target, classes is None)
+
+
+def target_of_parties(parties: list[Any], classes: Any) -> Found:
+    """Return what parties vote on, given the parameter ``classes``."""
+    declared = None if classes is None else _labels_of(classes)
+    if declared is not None:
+        return Found(declared, False)
+    if classes is None:
+        known = [_known(party) for party in parties]
+        if any(each is None for each in known):
+            raise ValueError(
+                "classes=None, but not every party has classes_; name them in classes."
+            )
+        several = {len(each) for each in known if isinstance(each, list)}
+        if several:
+            if len(several) > 1 or not all(isinstance(each, list) for each in known):
+                raise ValueError(
+                    "estimator: the parties differ in what they predict, one class a row or "
+                    "labels, or in how many labels; all must vote on the same ones."
+                )
+            return Found(LabelTarget(several.pop()), False)
+        return Found(
+            ClassTarget(learned_classes(np.concatenate(list(map(np.asarray, known))))), True
+        )
+    return Found(ClassTarget(declared_classes(classes)), False)
+
+
+def _known(party: Any) -> Any:
+    """Return the classes that a party knows of; of labels a list, one entry for each."""
+    classes = getattr(party, "classes_", None)
+    return list(classes) if getattr(party, "multilabel_", False) else classes
+
+
+def _of_classes(classes: Any, y: NDArray[Any]) -> ClassTarget:
+    return ClassTarget(learned_classes(y) if classes is None else declared_classes(classes))
+
+
+def _labels_of(classes: Any) -> LabelTarget | None:
+    """Return the labels that are declared as one pair of 0 and 1 each; None if it is no such."""
+    if classes is None:
+        return None
+    try:
+        table = np.asarray(classes)
+    except ValueError:
+        return None
+    labels = table.ndim == 2 and table.shape[1] == 2 and table.dtype.kind in "biuf"
+    if labels and len(table) > 1 and (table == [0, 1]).all():
+        return LabelTarget(len(table))
+    return None
