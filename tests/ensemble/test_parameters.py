@@ -89,7 +89,7 @@ POOL = np.zeros((30, 2))
         ({"y": None}, "requires y to be passed, but the target y is None"),
         ({"X": np.zeros(200)}, "X: expected 2D array, got 1D array instead"),
         ({"X": np.zeros((199, 2))}, "inconsistent numbers of samples"),
-        ({"y": np.zeros((200, 2, 2), dtype=int)}, "y should be a 1d array"),
+        ({"y": np.zeros((200, 2, 2), dtype=int)}, r"y has shape \(200, 2, 2\); pass"),
         ({"y": np.full((200, 2), 2)}, "holds other values than 0 and 1: .*MultiLabelBinarizer"),
         ({"y": np.full((200, 2), np.nan)}, "holds other values than 0 and 1"),
         ({"y": csr_array((200, 1))}, "y has shape .*one label only"),

@@ -46,6 +46,10 @@ def _table(y: Any) -> NDArray[Any] | None:
         table = np.asarray(y)
     except ValueError:  # rows of different lengths
         return None
+    if table.ndim > 2:
+        raise ValueError(
+            f"y has shape {table.shape}; pass (n_samples,), or (n_samples, n_labels) of 0 and 1."
+        )
     return table if table.ndim == 2 and table.shape[1] != 1 else None
 
 

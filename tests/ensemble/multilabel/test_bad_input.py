@@ -1,0 +1,73 @@
+"""What is no vote on labels: refused before anything is released or spent."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from tests.ensemble.multilabel._rows import POOL, X, Y, ensemble_of
+
+from secretballot.mechanisms import BinaryVoting, GNMax, PowersetVoting, TauVoting
+
+BINARY = BinaryVoting(sigma=1.0, n_votes=10)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        (GNMax(sigma=1.0), "releases one class a row, and rows have labels.*BinaryVoting"),
+        (BinaryVoting(sigma=1.0, n_votes=50), "n_votes=50 ballots, and n_teachers=10 cast them"),
+        (TauVoting(sigma=1.0, n_votes=9, tau=1.0), "n_votes=9 ballots"),
+        (PowersetVoting(sigma=1.0, n_labels=4), "n_labels=4 of PowersetVoting, but there are 3"),
+        (
+            BinaryVoting(sigma=1.0, n_votes=10, ballot_threshold=[0.5, 0.5]),
+            "ballot_threshold has 2 entries for 3 labels",
+        ),
+        (BinaryVoting(sigma=1.0, n_votes=10, weight=0.5), "less than a ballot that counts 1"),
+    ],
+    ids=repr,
+)
+def test_mechanisms(mechanism, message):
+    ensemble = ensemble_of(mechanism=mechanism)
+    with pytest.raises(ValueError, match=message):
+        ensemble.fit(X, Y, X_public=POOL)
+    assert ensemble.accountant.spent().n_releases == 0
+    assert not hasattr(ensemble, "_teachers")
+
+
+@pytest.mark.parametrize("value", [0, 1.5, -0.1, "high", [[0.5]], [], float("nan"), [0.5, 0]])
+def test_ballot_thresholds(value):
+    for make in (
+        lambda: BinaryVoting(sigma=1.0, n_votes=10, ballot_threshold=value),
+        lambda: TauVoting(sigma=1.0, n_votes=10, tau=1.0, ballot_threshold=value),
+        lambda: PowersetVoting(sigma=1.0, n_labels=3, ballot_threshold=value),
+    ):
+        with pytest.raises(ValueError, match="ballot_threshold=.* must be"):
+            make()
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 4, ["a", "b", "c"]], ids=str)
+def test_classes_that_are_not_those_of_y(classes):
+    with pytest.raises(ValueError, match=r"classes=.* is not what y has, 3 labels"):
+        ensemble_of(classes=classes).fit(X, Y, X_public=POOL)
+
+
+def test_teachers_that_cannot_learn_labels():
+    ensemble = ensemble_of(LogisticRegression())
+    with pytest.raises(ValueError, match=r"none of 10 .* trained.*MultiOutputClassifier\(est"):
+        ensemble.fit(X, Y, X_public=POOL)
+    assert ensemble.accountant.spent().n_releases == 0
+
+
+def test_votes_of_one_class_take_no_labels():
+    for mechanism in (BINARY, PowersetVoting(sigma=1.0, n_labels=2)):
+        ensemble = ensemble_of(
+            LogisticRegression(), mechanism=mechanism, student=None, classes=[0, 1]
+        )
+        with pytest.raises(ValueError, match="votes on sets of labels, and every row has one"):
+            ensemble.fit(X, Y[:, 0], X_public=POOL)
+
+
+def test_no_label_is_ever_present():
+    ensemble = ensemble_of()
+    with pytest.warns(UserWarning, match="3 of 3 labels"):
+        ensemble.fit(X, np.zeros_like(Y), X_public=POOL)
+    assert (ensemble.predict(X) == 0).all()

@@ -1,0 +1,206 @@
+"""Labels released from votes on labels: by all mechanisms, budgets, levels and kinds of fits."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import (
+    check_classifiers_multilabel_output_format_predict,
+    check_classifiers_multilabel_output_format_predict_proba,
+    check_classifiers_multilabel_representation_invariance,
+)
+from tests.ensemble.multilabel._rows import N_LABELS, PER_LABEL, POOL, TRUTH, X, Y, ensemble_of
+
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting._replay import replay
+from secretballot.checks._contract import quietly
+from secretballot.ensemble import PublicData, Upsampling, Vanishing, Weighting
+from secretballot.ensemble._mechanism_choice import survival
+from secretballot.ensemble.individual import Plan
+from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
+
+MECHANISMS = {
+    "binary": BinaryVoting(sigma=1.0, n_votes=10),
+    "with a threshold": BinaryVoting(sigma=1.0, n_votes=10, threshold=8, sigma_threshold=1.0),
+    "tau": TauVoting(sigma=0.7, n_votes=10, tau=1.4),
+    "powerset": PowersetVoting(sigma=1.0, n_labels=N_LABELS),
+}
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("kind", MECHANISMS)
+def test_labels_are_released_and_paid(kind, order):
+    accountant = PrivacyAccountant(400.0, 1e-5, order=order)
+    ensemble = ensemble_of(mechanism=MECHANISMS[kind], accountant=accountant)
+    ensemble.fit(X, Y, X_public=POOL[:3])
+    labels, answered = ensemble.pool_labels_
+    assert labels.shape == answered.shape == (3, N_LABELS)
+    assert ((labels == -1) == ~answered).all()
+    assert answered.all() or kind == "with a threshold"
+    paid = accountant.spent()
+    assert 0 < paid.share <= 1
+    assert paid.n_rows == 3
+    released = ensemble.predict_private(POOL[:2])
+    assert released.labels.shape == (2, N_LABELS)
+    assert accountant.spent().share > paid.share
+    replay(accountant._ledger)
+
+
+def test_noise_is_calibrated_to_all_labels_of_the_pool():
+    accountant = PrivacyAccountant(8.0, 1e-5)
+    ensemble = ensemble_of(accountant=accountant, n_teachers=100).fit(X, Y, X_public=POOL)
+    mechanism = ensemble.mechanism_
+    assert isinstance(mechanism, BinaryVoting)
+    assert mechanism.n_votes == 100
+    assert 0.99 < accountant.spent().share <= 1
+    with pytest.raises(BudgetExceededError):
+        ensemble.predict_private(POOL)
+    entry = accountant.statement().to_dict()
+    assert "BinaryVoting" in str(entry)
+
+
+def test_noise_that_drowns_even_unanimous_labels_is_refused():
+    with pytest.raises(BudgetExceededError, match="would drown them: even a vote on which all 10"):
+        ensemble_of(accountant=PrivacyAccountant(0.5, 1e-5)).fit(X, Y, X_public=POOL)
+
+
+def test_how_likely_a_unanimous_vote_survives():
+    plan, rng = Plan(10), np.random.default_rng(0)
+    for mechanism in (
+        BinaryVoting(sigma=5.0, n_votes=10),
+        BinaryVoting(sigma=5.0, n_votes=10, threshold=8, sigma_threshold=4.0),
+        TauVoting(sigma=5.0, n_votes=10, tau=1.2),
+        PowersetVoting(sigma=5.0, n_labels=N_LABELS),
+        PowersetVoting(sigma=3.0, n_labels=12, max_positives=4),
+    ):
+        n_labels = getattr(mechanism, "n_labels", N_LABELS)
+        counting = mechanism.counting(n_labels)
+        votes = np.zeros((1, n_labels), dtype=int)
+        cast = counting.begin(votes, 10)
+        for _ in range(9):
+            cast = counting.add(cast, votes)
+        counts = mechanism.check_counts(counting.total({"*": cast}, {"*": np.asarray(1.0)}))
+        drawn = mechanism.sample(np.repeat(counts, 40_000, axis=0), rng)
+        together = isinstance(mechanism, PowersetVoting)
+        seen = (drawn == 0).all(axis=1).mean() if together else (drawn[:, 0] == 0).mean()
+        # Six standard errors, for five mechanisms: 1e-8.
+        assert abs(survival(mechanism, plan, n_labels, 3) - seen) < 6 * 0.5 / 200
+
+
+LEVELS = np.where(np.arange(len(X)) % 10 < 7, "strict", "generous")
+
+
+@pytest.mark.parametrize("kind", MECHANISMS)
+@pytest.mark.parametrize("variant", [Upsampling(), Weighting(), Vanishing()], ids=repr)
+def test_individual_budgets(kind, variant):
+    accountant = PrivacyAccountant({"strict": 25.0, "generous": 75.0}, 1e-5, order="renyi")
+    ensemble = ensemble_of(
+        mechanism=MECHANISMS[kind], individualization=variant, accountant=accountant
+    )
+    quietly(ensemble.fit, X, Y, X_public=POOL, budgets=LEVELS)
+    n_begun = accountant.spent()["strict"].n_rows
+    assert 1 <= n_begun < len(POOL)
+    labels, answered = ensemble.pool_labels_
+    assert answered[:n_begun].any()
+    assert (labels[answered] == TRUTH[answered]).mean() > 0.8
+    shares = {level: spent.share for level, spent in accountant.spent().items()}
+    assert 0.5 < max(shares.values()) <= 1
+    mechanism = ensemble.mechanism_
+    if variant == Vanishing():
+        mechanism = mechanism.mechanism
+    counted = getattr(mechanism, "n_votes", None)
+    if counted is not None and variant != Vanishing():
+        assert counted == pytest.approx(ensemble.n_teachers_)
+
+
+def test_turns_leave_out_ballots_evenly():
+    """A row on which fewer take part is decided by the majority of those who do."""
+    accountant = PrivacyAccountant({"strict": 1.0, "generous": 4.0}, 1e-5, order="renyi")
+    ensemble = ensemble_of(individualization=Vanishing(), accountant=accountant, student=None)
+    quietly(ensemble.fit, X, Y, budgets=LEVELS)
+    plan = ensemble._labelling.plan
+    mechanism = plan.individualize(MECHANISMS["binary"], N_LABELS)
+    votes = {
+        group: np.repeat([[0, n, n]], 20, axis=0)
+        for group, n in zip(*np.unique(plan.groups, return_counts=True), strict=True)
+    }
+    counts = plan.add_up(votes, mechanism, mechanism.counting(N_LABELS))
+    n_votes = mechanism.mechanism.n_votes
+    assert counts[:, 0] + counts[:, 1] == pytest.approx(n_votes)
+    missing = counts[:, 0] * 2
+    assert missing.min() == 0
+    assert missing.max() > 0  # else nothing was tested
+    mechanism.check_counts(counts)
+
+
+def test_a_reservation_is_drawn_from():
+    for kind in ("binary", "powerset"):
+        mechanism, accountant = MECHANISMS[kind], PrivacyAccountant(90.0, 1e-5, order="renyi")
+        reservation = accountant.reserve(mechanism, 6, n_columns=N_LABELS)
+        paid = accountant.spent().amount
+        for _ in range(2):
+            ensemble = ensemble_of(accountant=accountant, reservation=reservation, student=None)
+            ensemble.fit(X, Y, X_public=POOL[:3])
+            assert ensemble.pool_labels_.answered.all()
+        assert accountant.spent().amount == paid
+
+
+def test_owners_and_pickles():
+    owners = np.repeat(np.arange(100), 3)
+    accountant = PrivacyAccountant(1e4, 1e-5, unit="owner", order="renyi")
+    ensemble = ensemble_of(accountant=accountant, mechanism=MECHANISMS["binary"])
+    ensemble.fit(X, Y, X_public=POOL[:10], owners=owners)
+    copied = pickle.loads(pickle.dumps(ensemble))
+    assert (copied.predict(POOL) == ensemble.predict(POOL)).all()
+    assert copied.predict_private(POOL[:2]).answered.all()
+    assert not hasattr(clone(ensemble), "student_")
+
+
+@pytest.mark.parametrize("classes", [None, [[0, 1]] * N_LABELS], ids=["learned", "declared"])
+def test_parties(classes):
+    parties = [
+        FrozenEstimator(clone(PER_LABEL).fit(X[start::10], Y[start::10])) for start in range(10)
+    ]
+    ensemble = ensemble_of(parties, classes=classes).fit(None, None, X_public=POOL)
+    assert (ensemble.pool_labels_.labels == TRUTH).mean() > 0.9
+    other = FrozenEstimator(clone(PER_LABEL.estimator).fit(X, Y[:, 0]))
+    with pytest.raises(ValueError, match="the parties differ in what they predict"):
+        ensemble_of([*parties, other]).fit(None, None, X_public=POOL)
+
+
+def test_a_search_spends_for_each_fit():
+    accountant = PrivacyAccountant(1e4, 1e-5, order="renyi")
+    grid = {"mechanism": [MECHANISMS["binary"], MECHANISMS["powerset"]]}
+    search = GridSearchCV(
+        ensemble_of(accountant=accountant), grid, cv=2, n_jobs=2, scoring="f1_macro"
+    )
+    search.fit(X, Y, X_public=PublicData(POOL))
+    assert accountant.spent().n_releases == 5
+    assert search.best_score_ > 0.8
+
+
+class OnItself(type(ensemble_of())):
+    """For tests only: labels the private rows themselves."""
+
+    def fit(self, X, y):
+        return quietly(super().fit, X, y, X_public=PublicData(X))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_classifiers_multilabel_representation_invariance,
+        check_classifiers_multilabel_output_format_predict,
+        check_classifiers_multilabel_output_format_predict_proba,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_scikit_learn_on_labels(check):
+    ensemble = OnItself(
+        PER_LABEL, 3, student=PER_LABEL, mechanism=BinaryVoting(sigma=0.1, n_votes=3)
+    )
+    check("ensemble", ensemble.set_params(accountant=PrivacyAccountant(1e12, 1e-5)))
