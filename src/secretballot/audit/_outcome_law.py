@@ -117,4 +117,11 @@ def _(mechanism: PowersetVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
         outcomes = outcomes[outcomes.sum(axis=1) <= mechanism.max_positives]
     same = (cast["ballot"][:, :, None] == np.packbits(outcomes, axis=1)).all(axis=-1)
     votes = (cast["count"][..., None] * same).sum(axis=1)
-    return OutcomeLaw(outcomes, max_log_probabilities(votes, mechanism.sigma))
+    log_p = max_log_probabilities(votes, mechanism.sigma)
+    if mechanism.threshold is None or mechanism.sigma_threshold is None:
+        return OutcomeLaw(outcomes, log_p)
+    over = (votes.max(axis=1) - mechanism.threshold)[:, None] / mechanism.sigma_threshold
+    unanswered = np.full((1, n_labels), -1)
+    return OutcomeLaw(
+        np.vstack([unanswered, outcomes]), np.hstack([log_ndtr(-over), log_ndtr(over) + log_p])
+    )

@@ -123,22 +123,31 @@ def _cast(*votes: tuple[int, ...]) -> NDArray[Any]:
     return count_ballots(sets, np.array(votes))
 
 
-register(
-    MechanismExample(
-        mechanism=PowersetVoting(sigma=1.5, n_labels=2),
-        counts=_cast((9, 1, 0, 0), (4, 3, 3, 0), (0, 0, 0, 10), (3, 3, 2, 2)),
-        neighbours=tuple(
-            (_cast(one), _cast(other))
-            for one, other in (
-                ((5, 5, 0, 0), (6, 4, 0, 0)),
-                ((6, 4, 0, 0), (7, 3, 0, 0)),
-                ((4, 2, 2, 2), (3, 3, 2, 2)),
-                ((8, 1, 1, 0), (8, 1, 0, 1)),
-                ((8, 12, 0, 0), (7, 13, 0, 0)),
-            )
-        ),
+_MOVED_SETS = tuple(
+    (_cast(one), _cast(other))
+    for one, other in (
+        ((5, 5, 0, 0), (6, 4, 0, 0)),
+        ((6, 4, 0, 0), (7, 3, 0, 0)),
+        ((4, 2, 2, 2), (3, 3, 2, 2)),
+        ((8, 1, 1, 0), (8, 1, 0, 1)),
+        ((8, 12, 0, 0), (7, 13, 0, 0)),
     )
 )
+for _name, _mechanism in (
+    ("PowersetVoting", PowersetVoting(sigma=1.5, n_labels=2)),
+    (
+        "PowersetVoting with a threshold",
+        PowersetVoting(sigma=1.5, n_labels=2, threshold=6.0, sigma_threshold=3.0),
+    ),
+):
+    register(
+        MechanismExample(
+            mechanism=_mechanism,
+            counts=_cast((9, 1, 0, 0), (4, 3, 3, 0), (0, 0, 0, 10), (3, 3, 2, 2)),
+            neighbours=_MOVED_SETS,
+        ),
+        name=_name,
+    )
 
 # Three labels; a ballot on all of them is replaced by one that has none.
 register(
@@ -173,12 +182,12 @@ _CHANGED_LABELS = tuple(
     np.array(pair, dtype=float)[:, None]
     for pair in ([[50, 50], [51, 49]], [[1, 0], [0, 1]], [[9, 1, 0], [8, 1, 1]])
 )
-for _mechanism in (
+for _proportions in (
     DirichletProportions.calibrated(epsilon=2.0, delta=0.009, pseudo_count=0.5),
     GaussianProportions(sigma=0.7),
     LaplaceProportions(scale=0.7),
     LaplacePriorProportions(scale=0.7),
 ):
     register(
-        MechanismExample(mechanism=_mechanism, counts=_VOTES, neighbours=_CHANGED_LABELS),
+        MechanismExample(mechanism=_proportions, counts=_VOTES, neighbours=_CHANGED_LABELS),
     )

@@ -152,7 +152,8 @@ def confident_choices(node: Node, states: Mapping[str, Any]) -> Choices | None:
 
     The data are known, so that one ballot moves both in a way that is known too. None if this is no
     threshold on the largest count with one vote behind it; and for several ballots among three or
-    more classes, and votes too far apart, which are bounded one step after the other.
+    more classes, for more classes than are written out, and for votes too far apart: these are
+    bounded one step after the other.
     """
     if not isinstance(node.move, NoisyTop) or len(node.follow) != 1:
         return None
@@ -160,6 +161,8 @@ def confident_choices(node: Node, states: Mapping[str, Any]) -> Choices | None:
     if not isinstance(vote.move, NoisyMax) or vote.times != 1 or vote.follow:
         return None
     votes = np.asarray(states[vote.name], dtype=np.float64)
+    if vote.move.n_classes not in (None, len(votes)):
+        return None
     move, top = vote.move, float(states[node.name])
     return _confident(votes, top, node.move.scale, move.sigma, move.weight, move.ballots)
 

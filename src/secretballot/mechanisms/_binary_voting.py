@@ -14,7 +14,7 @@ from secretballot._numbers import check_number
 from secretballot.divergences import Bound, Law, NoisyBit, Step
 from secretballot.mechanisms._base import Mechanism, paired
 from secretballot.mechanisms._counting import Counting, CountLabels, checked_cut, cut_of_each
-from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax
+from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax, scaled_fields, vote_of
 
 #: What a row of any number of labels tells at most.
 _EVERYTHING = (Step("labels", NoisyBit(scale=1.0, shift=math.inf, bound="papernot")),)
@@ -92,11 +92,6 @@ class BinaryVoting(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
-        if (self.threshold is None) != (self.sigma_threshold is None):
-            raise ValueError(
-                f"threshold={self.threshold!r} and sigma_threshold={self.sigma_threshold!r} belong "
-                "together: give both, or neither."
-            )
         groups = paired(self.weight, self.ballots)
         GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
         check_number("n_votes", self.n_votes, least=max(weight for weight, _ in groups.values()))
@@ -110,17 +105,7 @@ class BinaryVoting(Mechanism):
     @property
     def _one_label(self) -> GNMax | ConfidentGNMax:
         """The vote on one label, between absent and present."""
-        shared: dict[str, Any] = {
-            name: getattr(self, name) for name in ("sigma", "weight", "ballots", "bound")
-        }
-        if self.threshold is None or self.sigma_threshold is None:
-            return GNMax(**shared)
-        return ConfidentGNMax(
-            **shared,
-            threshold=self.threshold,
-            sigma_threshold=self.sigma_threshold,
-            n_votes=self.n_votes,
-        )
+        return vote_of(self, self.n_votes)
 
     def counting(self, n_columns: int) -> Counting:
         """Return how ballots become counts: they are added up."""
@@ -146,17 +131,8 @@ class BinaryVoting(Mechanism):
 
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
-
-        def times(value: float | None) -> float | None:
-            return None if value is None else float(value * factor)
-
-        return replace(
-            self,
-            sigma=float(self.sigma * factor),
-            n_votes=float(self.n_votes * factor),
-            threshold=times(self.threshold),
-            sigma_threshold=times(self.sigma_threshold),
-        )
+        names = ("sigma", "n_votes", "threshold", "sigma_threshold")
+        return replace(self, **scaled_fields(self, factor, *names))  # type: ignore[arg-type]
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the ballots for each label as floats, or raise `ValueError`."""

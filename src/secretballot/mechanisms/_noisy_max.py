@@ -282,6 +282,28 @@ class ConfidentGNMax(Mechanism):
         return {"row": counts, "threshold": top, "vote": counts}
 
 
+def vote_of(mechanism: Any, n_votes: float | None = None) -> GNMax | ConfidentGNMax:
+    """Return the vote with a mechanism's own noise, weights and, if it has one, threshold."""
+    shared: dict[str, Any] = {
+        name: getattr(mechanism, name) for name in ("sigma", "weight", "ballots", "bound")
+    }
+    threshold, noise = mechanism.threshold, mechanism.sigma_threshold
+    if (threshold is None) != (noise is None):
+        raise ValueError(
+            f"threshold={threshold!r} and sigma_threshold={noise!r} belong together: give both, "
+            "or neither."
+        )
+    if threshold is None:
+        return GNMax(**shared)
+    return ConfidentGNMax(**shared, threshold=threshold, sigma_threshold=noise, n_votes=n_votes)
+
+
+def scaled_fields(mechanism: Any, factor: float, *names: str) -> dict[str, float]:
+    """Return a mechanism's fields for `factor` times as many votes; those that are None are not."""
+    values = {name: getattr(mechanism, name) for name in names}
+    return {name: float(value * factor) for name, value in values.items() if value is not None}
+
+
 def finer_than(sigma: float, votes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Refuse votes so large that floats beside them are too coarse for the noise's law to hold."""
     if votes.size and np.spacing(votes.max()) > sigma * _FINE:

@@ -15,7 +15,14 @@ from secretballot.divergences import Bound, Law, largest_normal
 from secretballot.mechanisms._base import MOST_VOTES, Mechanism
 from secretballot.mechanisms._cast_ballots import check_cast
 from secretballot.mechanisms._counting import Counting, CountSets, checked_cut, cut_of_each
-from secretballot.mechanisms._noisy_max import GNMax, finer_than
+from secretballot.mechanisms._noisy_max import (
+    UNANSWERED,
+    ConfidentGNMax,
+    GNMax,
+    finer_than,
+    scaled_fields,
+    vote_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +42,12 @@ class PowersetVoting(Mechanism):
     max_positives : int, default=None
         The most labels that a ballot may call present: a rule that each ballot was cut by on its
         own. Only sets that small can win, so the noise has fewer chances. None: any number.
+    threshold : float, default=None
+        Noisy number of votes from which on a row is answered, of the set that most ballots name.
+        Every row that is begun pays for that bit, and only answered ones for the vote. None
+        answers all.
+    sigma_threshold : float, default=None
+        Standard deviation of the noise on the largest count; with `threshold` only.
     weight : float or dict of str to float, default=1.0
         Weight of one ballot in the counts; per privacy level where ballots differ.
     ballots : int or dict of str to int, default=1
@@ -49,7 +62,7 @@ class PowersetVoting(Mechanism):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is out of range, or only one of `threshold` and `sigma_threshold` is given.
 
     See Also
     --------
@@ -60,7 +73,8 @@ class PowersetVoting(Mechanism):
     -----
     Counts are the distinct ballots of each row and how many cast each, as `count_ballots` makes
     them. How many columns that takes is private; rows are reserved without `n_columns`. Outcomes
-    have shape (n_rows, n_labels): 1 for present, 0 for absent.
+    have shape (n_rows, n_labels): 1 for present, 0 for absent; -1 for every label of a row that did
+    not pass the threshold.
 
     Noise on the sets that nobody voted for is drawn as one number, their largest: of m standard
     normals it exceeds x with probability 1 - Phi(x)^m. Which of them it belongs to is independent
@@ -69,7 +83,7 @@ class PowersetVoting(Mechanism):
     References
     ----------
     Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Section 4.4, where
-    the sets are enumerated.
+    the sets are enumerated. Charging by what was released holds as for `ConfidentGNMax`.
 
     Examples
     --------
@@ -85,6 +99,8 @@ class PowersetVoting(Mechanism):
     sigma: float
     n_labels: int
     max_positives: int | None = field(default=None)
+    threshold: float | None = field(default=None)
+    sigma_threshold: float | None = field(default=None)
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
@@ -103,8 +119,9 @@ class PowersetVoting(Mechanism):
         return True
 
     @property
-    def _vote(self) -> GNMax:
-        return GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
+    def _vote(self) -> GNMax | ConfidentGNMax:
+        """The same vote with all sets written out as classes."""
+        return vote_of(self)
 
     @property
     def n_outcomes(self) -> int:
@@ -127,22 +144,23 @@ class PowersetVoting(Mechanism):
         return CountSets(cut, self.max_positives, n_labels=n_columns)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return one vote between all sets, for each privacy group's weight."""
+        """Return one vote between all sets, perhaps behind a threshold, per privacy group."""
         del n_columns  # the ballots that occur, which are private
         return self._vote.laws(self.n_outcomes)
 
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
-        return replace(self, sigma=float(self.sigma * factor))
+        names = ("sigma", "threshold", "sigma_threshold")
+        return replace(self, **scaled_fields(self, factor, *names))  # type: ignore[arg-type]
 
     def check_counts(self, counts: Any) -> NDArray[Any]:
         """Return counted ballots that are fine enough for the noise, or raise `ValueError`."""
         cast = check_cast(counts, self.n_labels, self.max_positives, MOST_VOTES)
-        finer_than(self.sigma, cast["count"])
+        finer_than(min(self.sigma, self.sigma_threshold or self.sigma), cast["count"])
         return cast
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw the winning set of each row, shape (n_rows, n_labels)."""
+        """Draw each row's winning set, -1 throughout if not answered; shape (n_rows, n_labels)."""
         cast = counts["count"] > 0
         noisy = counts["count"] + rng.normal(scale=self.sigma, size=cast.shape)
         noisy[~cast] = -np.inf
@@ -154,8 +172,13 @@ class PowersetVoting(Mechanism):
         log_rate = log_waited - np.array(log_left)[cast.sum(axis=1)]
         others = self.sigma * largest_normal(log_rate) > noisy.max(axis=1)
         winner[others] = self._uncast(counts[others], rng)
-        labels = np.unpackbits(winner, axis=1, count=self.n_labels)
-        return labels.astype(np.int64)
+        labels = np.unpackbits(winner, axis=1, count=self.n_labels).astype(np.int64)
+        if self.threshold is not None and self.sigma_threshold is not None:
+            # Sets that nobody voted for have no votes, like the columns that fill a row up.
+            top = counts["count"].max(axis=1)
+            top = top + rng.normal(scale=self.sigma_threshold, size=len(counts))
+            labels[top < self.threshold] = UNANSWERED
+        return labels
 
     def _uncast(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
         """Draw one of the sets that nobody voted for, for each row."""
@@ -178,13 +201,13 @@ class PowersetVoting(Mechanism):
         return np.packbits(rank < size[:, None], axis=1)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Every row is voted on once."""
-        return {"vote": np.ones(len(outcome))}
+        """Return which rows had their threshold and their vote begun."""
+        return self._vote.executed(outcome[:, 0])
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return the votes that were cast, most first: which sets they name costs nothing."""
         votes = -np.sort(-counts["count"], axis=1)
-        return {"vote": votes[:, : min(votes.shape[1], self.n_outcomes)]}
+        return self._vote.state(votes[:, : min(votes.shape[1], self.n_outcomes)])
 
 
 def _log(number: int) -> float:
