@@ -103,8 +103,18 @@ def _labels_law(mechanism: BinaryVoting, present: NDArray[Any]) -> OutcomeLaw | 
     labels = range(present.shape[1])
     outcomes = np.array(list(product(range(len(answers)), repeat=len(labels))))
     per_label = np.stack(each, axis=-1)  # (n_rows, n_labels, n_answers)
-    log_p = sum(per_label[:, label, outcomes[:, label]] for label in labels)
-    return OutcomeLaw(np.array(answers)[outcomes], np.asarray(log_p))
+    told = np.array(answers)[outcomes]
+    log_p = np.zeros((len(present), len(told)))
+    possible = np.ones(len(told), dtype=bool)
+    above = dict(mechanism.hierarchy or ())
+    for label in labels:
+        parents = told[:, above.get(label, ())]
+        # Without parents, or where all are present, the label is asked; elsewhere it follows.
+        asked = (parents == 1).all(axis=1)
+        log_p += np.where(asked, per_label[:, label, outcomes[:, label]], 0.0)
+        follows = np.where((parents == 0).any(axis=1), 0, -1)
+        possible &= asked | (told[:, label] == follows)
+    return OutcomeLaw(told[possible], log_p[:, possible])
 
 
 @_law_of.register

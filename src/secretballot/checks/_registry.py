@@ -104,16 +104,28 @@ register(
 )
 
 # Ballots on two labels, twenty of them; the most telling one changes its mind about both.
-register(
-    MechanismExample(
-        mechanism=BinaryVoting(sigma=2.5, n_votes=20),
-        counts=np.array([[20.0, 0.0], [12.0, 8.0], [16.0, 3.0]]),
-        neighbours=tuple(
-            np.array(pair, dtype=float)[:, None] for pair in ([[9, 9], [10, 10]], [[8, 8], [7, 7]])
+for _name, _mechanism, _tightness in (
+    # Renyi curves of two labels, converted.
+    ("BinaryVoting", BinaryVoting(sigma=2.5, n_votes=20), 0.6),
+    # And of a label that is not always asked.
+    (
+        "BinaryVoting with a hierarchy",
+        BinaryVoting(sigma=2.5, n_votes=20, threshold=11, sigma_threshold=4, hierarchy={1: 0}),
+        0.4,
+    ),
+):
+    register(
+        MechanismExample(
+            mechanism=_mechanism,
+            counts=np.array([[20.0, 0.0], [12.0, 8.0], [16.0, 3.0]]),
+            neighbours=tuple(
+                np.array(pair, dtype=float)[:, None]
+                for pair in ([[9, 9], [10, 10]], [[8, 8], [7, 7]])
+            ),
+            tightness=_tightness,
         ),
-        tightness=0.6,  # Renyi curves of two labels, converted
+        name=_name,
     )
-)
 
 
 # Ballots on two labels: four sets, and none or all of which were voted for.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,13 @@ from secretballot._numbers import check_number
 from secretballot.divergences import Bound, Law, NoisyBit, Step
 from secretballot.mechanisms._base import Mechanism, paired
 from secretballot.mechanisms._counting import Counting, CountLabels, checked_cut, cut_of_each
+from secretballot.mechanisms._hierarchy import (
+    Hierarchy,
+    as_hierarchy,
+    asked,
+    check_labels,
+    inherited,
+)
 from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax, scaled_fields, vote_of
 
 #: What a row of any number of labels tells at most.
@@ -41,6 +48,10 @@ class BinaryVoting(Mechanism):
         each label pays for that bit, and those that pass for the vote. None answers all.
     sigma_threshold : float, default=None
         Standard deviation of the noise on the larger count; with `threshold` only.
+    hierarchy : dict of int to int or tuple of int, default=None
+        Labels that depend on others, by column number, with the parent or parents of each. Where a
+        parent is released absent its dependants are absent; where none is, but one of them is
+        unanswered, they are unanswered. Neither their thresholds nor their votes are begun then.
     weight : float or dict of str to float, default=1.0
         Weight of one ballot in the counts; per privacy level where ballots differ.
     ballots : int or dict of str to int, default=1
@@ -55,7 +66,8 @@ class BinaryVoting(Mechanism):
     Raises
     ------
     ValueError
-        If a parameter is out of range, or only one of `threshold` and `sigma_threshold` is given.
+        If a parameter is out of range, only one of `threshold` and `sigma_threshold` is given, or
+        `hierarchy` goes in a circle.
 
     Notes
     -----
@@ -68,7 +80,8 @@ class BinaryVoting(Mechanism):
     References
     ----------
     Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Algorithm 1 and
-    Definition 6. Noise of `sigma` is on both counts of a label here, and charged as such.
+    Definition 6; hierarchies are its Appendix B. Noise of `sigma` is on both counts of a label
+    here, and charged as such.
 
     Examples
     --------
@@ -79,12 +92,19 @@ class BinaryVoting(Mechanism):
     >>> accountant.release(BinaryVoting(sigma=4, n_votes=50), positives)
     array([[1, 0, 0],
            [0, 1, 1]])
+
+    Whoever has no vehicle (label 0) has no car (label 1):
+
+    >>> voting = BinaryVoting(sigma=4, n_votes=50, hierarchy={1: 0})
+    >>> accountant.release(voting, [[2, 50, 50]])
+    array([[0, 0, 1]])
     """
 
     sigma: float
     n_votes: float
     threshold: float | None = field(default=None)
     sigma_threshold: float | None = field(default=None)
+    hierarchy: Mapping[int, int | tuple[int, ...]] | Hierarchy | None = field(default=None)
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
@@ -92,6 +112,7 @@ class BinaryVoting(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
+        object.__setattr__(self, "hierarchy", as_hierarchy(self.hierarchy))
         groups = paired(self.weight, self.ballots)
         GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
         check_number("n_votes", self.n_votes, least=max(weight for weight, _ in groups.values()))
@@ -101,6 +122,11 @@ class BinaryVoting(Mechanism):
     def multilabel(self) -> bool:
         """Each row's outcome is a set of labels."""
         return True
+
+    @property
+    def _above(self) -> Hierarchy | None:
+        """Who depends on whom; that is how it was stored."""
+        return cast("Hierarchy | None", self.hierarchy)
 
     @property
     def _one_label(self) -> GNMax | ConfidentGNMax:
@@ -116,6 +142,7 @@ class BinaryVoting(Mechanism):
         one = self._one_label.laws(2)
         if n_columns is None:
             return dict.fromkeys(one, _EVERYTHING)
+        check_labels(self._above, n_columns)
         return {
             group: tuple(
                 replace(
@@ -137,6 +164,7 @@ class BinaryVoting(Mechanism):
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the ballots for each label as floats, or raise `ValueError`."""
         positives = super().check_counts(counts)
+        check_labels(self._above, positives.shape[1])
         most = self.n_votes * (1 + _ROUNDED)
         if (positives > most).any():
             row, label = np.argwhere(positives > most)[0]
@@ -155,11 +183,14 @@ class BinaryVoting(Mechanism):
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw which labels are present, shape (n_rows, n_labels)."""
-        return self._one_label.sample(self._both(counts), rng).reshape(counts.shape)
+        each = self._one_label.sample(self._both(counts), rng).reshape(counts.shape)
+        return inherited(self._above, each)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return of each label which steps were begun."""
-        return _by_label(self._one_label.executed(outcome.reshape(-1)), outcome.shape)
+        begun = asked(self._above, outcome).reshape(-1)
+        flat = self._one_label.executed(outcome.reshape(-1))
+        return _by_label({name: times * begun for name, times in flat.items()}, outcome.shape)
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return of each label what its votes' costs depend on."""
