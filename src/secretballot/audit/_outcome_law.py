@@ -80,18 +80,9 @@ def _(mechanism: ConfidentGNMax, counts: NDArray[Any]) -> OutcomeLaw:
 
 
 @_law_of.register
-def _(mechanism: BinaryVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
-    return _labels_law(mechanism, mechanism.check_counts(counts))
-
-
-@_law_of.register
-def _(mechanism: TauVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
-    # The votes differ in what is counted alone.
-    unclipped = BinaryVoting(sigma=mechanism.sigma, n_votes=mechanism.n_votes)
-    return _labels_law(unclipped, mechanism.check_counts(counts))
-
-
-def _labels_law(mechanism: BinaryVoting, present: NDArray[Any]) -> OutcomeLaw | None:
+def _(mechanism: BinaryVoting | TauVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
+    # They differ in what is counted.
+    present = mechanism.check_counts(counts)
     if present.shape[1] > _MOST_LABELS:
         return None
     gap = (2 * present - mechanism.n_votes) / (np.sqrt(2) * mechanism.sigma)
@@ -106,7 +97,7 @@ def _labels_law(mechanism: BinaryVoting, present: NDArray[Any]) -> OutcomeLaw | 
     told = np.array(answers)[outcomes]
     log_p = np.zeros((len(present), len(told)))
     possible = np.ones(len(told), dtype=bool)
-    above = dict(mechanism.hierarchy or ())
+    above = dict(getattr(mechanism, "hierarchy", None) or ())
     for label in labels:
         parents = told[:, above.get(label, ())]
         # Without parents, or where all are present, the label is asked; elsewhere it follows.

@@ -111,7 +111,7 @@ for _name, _mechanism, _tightness in (
     (
         "BinaryVoting with a hierarchy",
         BinaryVoting(sigma=2.5, n_votes=20, threshold=11, sigma_threshold=4, hierarchy={1: 0}),
-        0.4,
+        0.5,
     ),
 ):
     register(
@@ -145,34 +145,46 @@ _MOVED_SETS = tuple(
         ((8, 12, 0, 0), (7, 13, 0, 0)),
     )
 )
-for _name, _mechanism in (
-    ("PowersetVoting", PowersetVoting(sigma=1.5, n_labels=2)),
+for _name, _mechanism, _neighbours in (
+    ("PowersetVoting", PowersetVoting(sigma=1.5, n_labels=2), _MOVED_SETS),
     (
         "PowersetVoting with a threshold",
         PowersetVoting(sigma=1.5, n_labels=2, threshold=6.0, sigma_threshold=3.0),
+        _MOVED_SETS[1::3],  # the most telling ones
     ),
 ):
     register(
         MechanismExample(
             mechanism=_mechanism,
             counts=_cast((9, 1, 0, 0), (4, 3, 3, 0), (0, 0, 0, 10), (3, 3, 2, 2)),
-            neighbours=_MOVED_SETS,
+            neighbours=_neighbours,
         ),
         name=_name,
     )
 
 # Three labels; a ballot on all of them is replaced by one that has none.
-register(
-    MechanismExample(
-        mechanism=TauVoting(sigma=2.0, n_votes=20, tau=1.0),
-        counts=np.array([[10.0, 0.0, 0.0], [10.0, 10.0, 2.0], [4.0, 10.0, 4.0]]),
-        neighbours=tuple(
-            np.array(pair, dtype=float)[:, None]
-            for pair in ([[9, 5, 0], [10, 5, 0]], [[9, 9, 0], [10, 8, 0]])
+for _name, _mechanism, _tightness in (
+    # Renyi curves of two labels, converted, moved as far as any two ballots do.
+    ("TauVoting", TauVoting(sigma=2.0, n_votes=20, tau=1.0), 0.5),
+    # And two thresholds.
+    (
+        "TauVoting with a threshold",
+        TauVoting(sigma=2.0, n_votes=20, tau=1.0, threshold=11, sigma_threshold=3.0),
+        0.45,
+    ),
+):
+    register(
+        MechanismExample(
+            mechanism=_mechanism,
+            counts=np.array([[10.0, 0.0, 0.0], [10.0, 10.0, 2.0], [4.0, 10.0, 4.0]]),
+            neighbours=tuple(
+                np.array(pair, dtype=float)[:, None]
+                for pair in ([[9, 5, 0], [10, 5, 0]], [[9, 9, 0], [10, 8, 0]])
+            ),
+            tightness=_tightness,
         ),
-        tightness=0.5,  # Renyi curves of two labels, converted, moved as far as any two ballots do
+        name=_name,
     )
-)
 
 # Turns: a part that is there pays like the mechanism itself, one that sits out pays nothing.
 register(

@@ -6,12 +6,12 @@ replaces it, moves a few labels far or many a little, and by no more than a know
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences._bit import exact_bit, gaussian_bound, worst_bit
 from secretballot.divergences._law import Bound
@@ -111,7 +111,16 @@ class ClippedBits:
                 total[:, finite] += squares[:, None] * per_square
         return np.where(finite, np.minimum(total.max(axis=0), cap), cap)
 
-    def exact(self, state: Floats) -> Floats:
+    def of_labels(self, n_labels: int) -> ClippedBits:
+        """Return the bits of some of the labels, chosen without a look at the ballots' own.
+
+        Of these labels alone a ballot is a clipped one made shorter, for the labels that it has
+        elsewhere. What it costs to replace it is convex in both lengths, and so largest where each
+        is whole or nothing: what ballots on so many labels are.
+        """
+        return replace(self, n_labels=n_labels)
+
+    def exact(self, state: Floats, begun: NDArray[np.bool_] | None = None) -> Floats:
         """Return the cost at known gaps: the least of three bounds for every neighbour.
 
         - The worst case.
@@ -120,26 +129,31 @@ class ClippedBits:
           new one moves by a difference, less than what one of the two gives it. (Of several
           ballots, where one label may get all, every one counts for all: with the neighbour's data
           first the divergence is not convex.)
+
+        Labels that were not `begun` cost nothing.
         """
-        worst = self.worst_case()
+        if begun is None:
+            begun = np.ones(state.shape, dtype=bool)
+        sizes, which = np.unique(begun.sum(axis=1), return_inverse=True)
+        worst = np.stack([self.of_labels(int(n)).worst_case() for n in sizes])[which.ravel()]
         out = np.empty((len(state), len(ORDERS)))
         size = max(1, _BLOCK_VALUES // (len(ORDERS) * max(1, state.shape[1])))
         for start in range(0, len(state), size):
-            gaps = state[start : start + size]
-            known = self._labels(gaps, self.ratio).sum(axis=1)
+            gaps, part = state[start : start + size], begun[start : start + size]
+            known = self._labels(gaps, part, self.ratio).sum(axis=1)
             if self.bound == "exact":
                 halves = np.zeros_like(known)
                 for n_bits, ratio in self.halves(_SIZES):
-                    each = self._labels(gaps, ratio)
+                    each = self._labels(gaps, part, ratio)
                     first = each.shape[1] - n_bits
                     if first > 0:
                         each = np.partition(each, first, axis=1)[:, first:]
                     np.maximum(halves, each.sum(axis=1), out=halves)
                 known = np.minimum(known, 2 * self.ballots * halves)
-            out[start : start + size] = np.minimum(known, worst)
+            out[start : start + size] = np.minimum(known, worst[start : start + size])
         return out
 
-    def _labels(self, gaps: Floats, ratio: float) -> Floats:
+    def _labels(self, gaps: Floats, begun: NDArray[np.bool_], ratio: float) -> Floats:
         """Return what each label costs that moves so far, shape (n_rows, n_labels, n_orders)."""
         flat = gaps.reshape(-1)
         if self.bound == "papernot":
@@ -147,7 +161,7 @@ class ClippedBits:
             costs = papernot_bound(pairs, self.sigma, ratio * self.sigma / float(np.sqrt(2)))
         else:
             costs = exact_bit(flat / (float(np.sqrt(2)) * self.sigma), ratio)
-        return np.asarray(costs.reshape(*gaps.shape, len(ORDERS)))
+        return np.where(begun[..., None], costs.reshape(*gaps.shape, len(ORDERS)), 0.0)
 
 
 def _full(tau: float, norm: Norm) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secretballot.divergences._bit import exact_bit, gaussian_bound, worst_bit
 from secretballot.divergences._cost import RenyiCost
@@ -37,6 +38,16 @@ class Move(Protocol):
 
     def exact(self, state: Any) -> Floats:
         """Return the cost on known data, shape (n_rows, n_orders)."""
+
+
+class MoveOfLabels(Move, Protocol):
+    """Several releases at once, one for each label, of which some may not be begun."""
+
+    def of_labels(self, n_labels: int) -> Move:
+        """Return the most that the releases of so many labels can be."""
+
+    def exact(self, state: Any, begun: NDArray[np.bool_] | None = None) -> Floats:
+        """Return the cost on known data of the labels that were `begun`, (n_rows, n_labels)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +168,8 @@ def realised_cost(
     Parameters
     ----------
     law : Law
-    executed : mapping of str to ndarray of shape (n_rows,)
-        How often each step was begun.
+    executed : mapping of str to ndarray of shape (n_rows,) or (n_rows, n_labels)
+        How often each step was begun; or which labels of a `MoveOfLabels` were.
     state : mapping of str to state of the step's move, or None
         Known data for exact costs; None for the worst case.
     """
@@ -168,10 +179,15 @@ def realised_cost(
     total = np.zeros((n_rows, len(ORDERS)))
     for step in law:
         times = executed[step.name]
-        rows = np.flatnonzero(times)  # where a step was not begun its cost, perhaps infinite, isn't
-        exact = step.move.exact(state[step.name][rows])
-        if np.any(times[rows] != 1):
-            exact = exact * times[rows, None]
+        # Where a step was not begun its cost, perhaps infinite, isn't.
+        rows = np.flatnonzero(_number(times))
+        known = state[step.name][rows]
+        if times.ndim > 1:
+            exact = cast("MoveOfLabels", step.move).exact(known, times[rows] > 0)
+        else:
+            exact = step.move.exact(known)
+            if np.any(times[rows] != 1):
+                exact = exact * times[rows, None]
         if len(rows) == n_rows:
             total += exact
         else:
@@ -180,15 +196,25 @@ def realised_cost(
 
 
 def _realised_at_worst(law: Law, executed: Mapping[str, Floats]) -> RenyiCost:
-    table = np.stack([executed[step.name] for step in law], axis=1)
+    table = np.stack([_number(executed[step.name]) for step in law], axis=1)
     alike = len(table) > 0 and bool((table == table[0]).all())  # saves a sort of all rows
     patterns, inverse = (table[:1], 0) if alike else np.unique(table, axis=0, return_inverse=True)
     curves = np.zeros((len(patterns), len(ORDERS)))
     for column, step in enumerate(law):
-        curves += (patterns[:, column] * RenyiCost(step.move.worst_case())).curve
+        times = patterns[:, column]
+        if executed[step.name].ndim > 1:
+            of_labels = cast("MoveOfLabels", step.move).of_labels
+            curves += np.stack([of_labels(int(number)).worst_case() for number in times])
+        else:
+            curves += (times * RenyiCost(step.move.worst_case())).curve
     if alike:
         return RenyiCost(np.broadcast_to(curves, (len(table), len(ORDERS))))
     return RenyiCost(curves[np.ravel(inverse)])
+
+
+def _number(times: Floats) -> Floats:
+    """Return how often a step was begun, or of how many labels."""
+    return times.sum(axis=1) if times.ndim > 1 else times
 
 
 def _orders(orders: tuple[float, ...] | None) -> Floats:

@@ -56,7 +56,10 @@ class Mechanism(ABC):
 
     @abstractmethod
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return how often each step of the law was begun in each row of `outcome`."""
+        """Return how often each step of the law was begun in each row of `outcome`.
+
+        Shape (n_rows,); of a step of several labels, which of them: (n_rows, n_labels).
+        """
 
     @abstractmethod
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:

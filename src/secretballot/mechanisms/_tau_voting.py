@@ -15,6 +15,7 @@ from secretballot.divergences import Bound, ClippedBits, Law, Norm, Step, clippe
 from secretballot.mechanisms._base import Mechanism, paired
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._counting import CountClipped, Counting, checked_cut, cut_of_each
+from secretballot.mechanisms._noisy_max import UNANSWERED, finer_than, scaled_fields, vote_of
 
 #: Up to this relative error sums of clipped ballots may be longer than `n_votes` of them can be.
 _ROUNDED = 1e-9
@@ -38,6 +39,12 @@ class TauVoting(Mechanism):
     norm : {"l2", "l1"}, default="l2"
         Which norm: with "l1" a ballot counts for `tau` labels in all, with "l2" for more of them
         the more it names, in parts whose squares sum to `tau` squared.
+    threshold : float, default=None
+        Noisy number of votes from which on a label is answered, the clipped ballots for it or the
+        rest of `n_votes`, whichever is more. All labels' thresholds are paid for, and the votes of
+        labels that pass. None answers all.
+    sigma_threshold : float, default=None
+        Standard deviation of the noise on the larger number; with `threshold` only.
     weight : float or dict of str to float, default=1.0
         Weight of one ballot in the counts; per privacy level where ballots differ.
     ballots : int or dict of str to int, default=1
@@ -53,7 +60,7 @@ class TauVoting(Mechanism):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is out of range, or only one of `threshold` and `sigma_threshold` is given.
 
     See Also
     --------
@@ -63,12 +70,17 @@ class TauVoting(Mechanism):
     Notes
     -----
     Counts are the sums of the clipped ballots (times their weights), shape (n_rows, n_labels).
-    Outcomes have the same shape: 1 for present, 0 for absent. A label is present if its noisy sum
-    exceeds `n_votes` less that sum, with noise of its own.
+    Outcomes have the same shape: 1 for present, 0 for absent, -1 for labels that did not pass the
+    threshold. A label is present if its noisy sum exceeds `n_votes` less that sum, with noise of
+    its own.
 
     Costs hold for ballots that may be replaced by any: of s labels each moves by the weight that a
     ballot on s labels has, first away and then back. With `norm="l2"` the squares of what moves sum
     to at most 2 tau^2, and less where labels are few.
+
+    Thresholds see a ballot move half as far as votes do, for the same reason by no more than that
+    in all. Where a budget counts Renyi divergences, the votes behind them cost what a row of as
+    many labels does as have passed; plans are paid before that is known, and pay for all votes.
 
     References
     ----------
@@ -93,6 +105,8 @@ class TauVoting(Mechanism):
     n_votes: float
     tau: float
     norm: Norm = field(default="l2")
+    threshold: float | None = field(default=None)
+    sigma_threshold: float | None = field(default=None)
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
@@ -101,6 +115,7 @@ class TauVoting(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
         _check_clipping(self.tau, self.norm)
+        vote_of(self)
         self._unclipped.laws(1)  # what else can be wrong is checked where it is made
 
     @property
@@ -125,13 +140,17 @@ class TauVoting(Mechanism):
         return CountClipped(cut, tau=self.tau, norm=self.norm)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the noisy bits of all labels as one step."""
+        """Return the noisy bits of all labels as one step, and those of thresholds as another."""
+        noise = {"labels": self.sigma}
+        if self.sigma_threshold is not None:
+            # A vote's gap moves by twice what a ballot does, and has the noise of two counts.
+            noise = {"threshold": float(np.sqrt(2)) * self.sigma_threshold, **noise}
         return {
-            group: (
+            group: tuple(
                 Step(
-                    "labels",
+                    name,
                     ClippedBits(
-                        sigma=self.sigma,
+                        sigma=sigma,
                         tau=self.tau,
                         norm=self.norm,
                         n_labels=n_columns,
@@ -139,18 +158,21 @@ class TauVoting(Mechanism):
                         ballots=ballots,
                         bound=self.bound,
                     ),
-                ),
+                )
+                for name, sigma in noise.items()
             )
             for group, (weight, ballots) in paired(self.weight, self.ballots).items()
         }
 
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
-        return replace(self, sigma=float(self.sigma * factor), n_votes=float(self.n_votes * factor))
+        names = ("sigma", "n_votes", "threshold", "sigma_threshold")
+        return replace(self, **scaled_fields(self, factor, *names))  # type: ignore[arg-type]
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the sums of clipped ballots as floats, or raise `ValueError`."""
         positives = self._unclipped.check_counts(counts)
+        finer_than(self.sigma_threshold or self.sigma, positives)
         # Sums of vectors are no longer than the vectors together.
         length = np.linalg.norm(positives, ord=2 if self.norm == "l2" else 1, axis=1)
         beyond = length > self.n_votes * self.tau * (1 + _ROUNDED)
@@ -165,15 +187,29 @@ class TauVoting(Mechanism):
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw which labels are present, shape (n_rows, n_labels)."""
-        return self._unclipped.sample(counts, rng)
+        labels = self._unclipped.sample(counts, rng)
+        if self.threshold is not None and self.sigma_threshold is not None:
+            top = self._larger(counts) + rng.normal(scale=self.sigma_threshold, size=counts.shape)
+            labels[top < self.threshold] = UNANSWERED
+        return labels
+
+    def _larger(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Return the ballots for each label, or those against if they are more."""
+        return np.asarray(np.maximum(counts, self.n_votes - counts))
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """All labels of every row are asked."""
-        return {"labels": np.ones(len(outcome))}
+        """Return which labels' votes were begun; thresholds are those of all."""
+        every = np.ones(len(outcome))
+        if self.threshold is None:
+            return {"labels": every}
+        return {"threshold": every, "labels": outcome != UNANSWERED}
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return how far each label is ahead."""
-        return {"labels": 2 * counts - self.n_votes}
+        """Return how far each label is ahead, and twice how far it is above the threshold."""
+        ahead = {"labels": 2 * counts - self.n_votes}
+        if self.threshold is None:
+            return ahead
+        return {"threshold": 2 * (self._larger(counts) - self.threshold), **ahead}
 
 
 def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[np.float64]:
