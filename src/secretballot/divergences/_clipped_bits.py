@@ -112,11 +112,11 @@ class ClippedBits:
         return np.where(finite, np.minimum(total.max(axis=0), cap), cap)
 
     def of_labels(self, n_labels: int) -> ClippedBits:
-        """Return the bits of some of the labels, chosen without a look at the ballots' own.
+        """Return the bits of so many of the labels, whichever they are.
 
-        Of these labels alone a ballot is a clipped one made shorter, for the labels that it has
-        elsewhere. What it costs to replace it is convex in both lengths, and so largest where each
-        is whole or nothing: what ballots on so many labels are.
+        On these alone a ballot is one of so many labels, clipped, and made shorter if it has
+        others too. The worst case is convex in how long the old ballot is and the new one, and so
+        largest where each has its whole length, or none.
         """
         return replace(self, n_labels=n_labels)
 
