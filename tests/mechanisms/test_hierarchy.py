@@ -162,6 +162,7 @@ def test_a_hierarchy_of_labels_that_there_are_none_of():
     for ask in (
         lambda: accountant.release(mechanism, [[1, 2, 3]]),
         lambda: accountant.reserve(mechanism, 1, n_columns=3),
+        lambda: mechanism.counting(3),  # before a teacher is trained
     ):
         with pytest.raises(ValueError, match="names the label 5, and there are 3 labels"):
             ask()

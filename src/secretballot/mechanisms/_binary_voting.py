@@ -135,6 +135,7 @@ class BinaryVoting(Mechanism):
 
     def counting(self, n_columns: int) -> Counting:
         """Return how ballots become counts: they are added up."""
+        check_labels(self._above, n_columns)
         return CountLabels(cut_of_each(self.ballot_threshold, n_columns))
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
