@@ -39,7 +39,8 @@ def least_plan_noise(
     share : callable
         ``share(mechanism, fineness)`` says which part of the wanted privacy a plan uses.
     enough : float
-        Noise that is known to be enough, from a simpler bound.
+        Noise that is enough by a simpler bound. (Of moves that are themselves bounded in the game,
+        such as labels of clipped ballots, few rows may cost more in it.)
     guess : float
         What is looked at first.
     coarse : bool
@@ -71,6 +72,8 @@ def least_plan_noise(
         if math.isclose(further, noise, rel_tol=1e-7):
             break
         noise = further
+    if safe < enough < math.inf and share(build(safe), FINE) > 1:
+        return build(enough)
     return build(min(enough, safe))
 
 
