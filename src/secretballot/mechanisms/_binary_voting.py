@@ -77,6 +77,10 @@ class BinaryVoting(Mechanism):
     Costs of labels add up, each at its own worst case: the exact cost for ballots that may be
     replaced by any, since whether one label's gap moves says nothing about another's.
 
+    Where a budget counts Renyi divergences, dependants that were not begun cost nothing. Plans are
+    paid for before anything is known of their rows, with parents and dependants alike: there a
+    `hierarchy` changes outcomes, and no price. It is kept as pairs, parents before dependants.
+
     References
     ----------
     Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Algorithm 1 and
