@@ -24,12 +24,16 @@ from secretballot.ensemble import PublicData as PublicData
 from secretballot.ensemble import Upsampling as Upsampling
 from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
+from secretballot.ensemble import recommend_mechanism as recommend_mechanism
+from secretballot.mechanisms import BinaryVoting as BinaryVoting
 from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax
 from secretballot.mechanisms import DirichletProportions as DirichletProportions
 from secretballot.mechanisms import GaussianProportions as GaussianProportions
 from secretballot.mechanisms import GNMax as GNMax
 from secretballot.mechanisms import LaplacePriorProportions as LaplacePriorProportions
 from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
+from secretballot.mechanisms import PowersetVoting as PowersetVoting
+from secretballot.mechanisms import TauVoting as TauVoting
 from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioEstimator
 from secretballot.quantification import PerBag as PerBag
 from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator

@@ -8,10 +8,12 @@ from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._votes import collect_votes as collect_votes
+from secretballot.ensemble.advice import MechanismAdvice, recommend_mechanism
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import PublicStudent
 
 __all__ = [
+    "MechanismAdvice",
     "PrivateLabels",
     "PrivateTeacherEnsemble",
     "PublicData",
@@ -19,6 +21,7 @@ __all__ = [
     "Upsampling",
     "Vanishing",
     "Weighting",
+    "recommend_mechanism",
 ]
 
 published(globals())

@@ -1,8 +1,10 @@
-"""Displays in scikit-learn's style; they need matplotlib when they draw."""
+"""Displays in scikit-learn's style, which need matplotlib when they draw, and what they show."""
 
 from secretballot._public import published
 from secretballot.inspection._budget_display import BudgetDisplay
+from secretballot.inspection._dependency_display import DependencyDisplay
+from secretballot.inspection._label_dependencies import label_dependencies
 
-__all__ = ["BudgetDisplay"]
+__all__ = ["BudgetDisplay", "DependencyDisplay", "label_dependencies"]
 
 published(globals())

@@ -1,0 +1,118 @@
+"""A picture of which labels go with which."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from secretballot._tables import visible
+from secretballot.inspection._label_dependencies import label_dependencies
+
+#: Up to so many labels the shares are written into the picture.
+_FEW = 12
+
+
+class DependencyDisplay:
+    """A picture of which labels go with which.
+
+    Use `from_labels` to make one from public or released labels.
+
+    Parameters
+    ----------
+    dependencies : ndarray of shape (n_labels, n_labels)
+        As `label_dependencies` returns them.
+    names : sequence of str, default=None
+        Names of the labels; their numbers if None.
+    given : {"absent", "present"}, default="absent"
+        What they are shares of.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    image_ : matplotlib AxesImage
+
+    See Also
+    --------
+    label_dependencies : The numbers.
+
+    Examples
+    --------
+    >>> from secretballot import PublicData
+    >>> from secretballot.inspection import DependencyDisplay
+    >>> labels = PublicData([[0, 0], [0, 0], [0, 1], [1, 1]])
+    >>> display = DependencyDisplay.from_labels(labels, names=["shadow", "fluid"])
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['shadow', 'fluid']
+    """
+
+    def __init__(self, dependencies, *, names=None, given="absent"):
+        self.dependencies = dependencies
+        self.names = names
+        self.given = given
+
+    @classmethod
+    def from_labels(cls, labels, *, names=None, given="absent", ax=None):
+        """Draw the dependencies of labels.
+
+        Parameters
+        ----------
+        labels : PublicData or PrivateLabels
+            Public or released labels; see `label_dependencies`.
+        names : sequence of str, default=None
+            Names of the labels.
+        given : {"absent", "present"}, default="absent"
+            What to look at.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        display : DependencyDisplay
+            The display, drawn.
+        """
+        found = label_dependencies(labels, given=given)
+        return cls(found, names=names, given=given).plot(ax)
+
+    def plot(self, ax=None):
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        display : DependencyDisplay
+            The display itself.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "DependencyDisplay draws with matplotlib; install secretballot[plot]."
+            ) from error
+
+        table = np.asarray(self.dependencies, dtype=float)
+        names = range(len(table)) if self.names is None else self.names
+        if table.ndim != 2 or table.shape != (len(names), len(names)):
+            raise ValueError(
+                f"dependencies has shape {table.shape} and there are {len(names)} names; give a "
+                "square table, and one name for each label."
+            )
+        if ax is None:
+            size = min(4 + 0.25 * len(table), 12)
+            _, ax = plt.subplots(layout="constrained", figsize=(size + 1, size))
+        self.ax_, self.figure_ = ax, ax.figure
+        self.image_ = ax.imshow(table, vmin=0, vmax=1, cmap="viridis")
+        shown = [visible(str(name)).replace("$", r"\$") for name in names]
+        ax.set_xticks(range(len(table)), shown, rotation=90)
+        ax.set_yticks(range(len(table)), shown)
+        ax.set(xlabel=f"... is {self.given} too", ylabel=f"where this label is {self.given} ...")
+        if len(table) <= _FEW:
+            for (row, column), share in np.ndenumerate(table):
+                text = "" if np.isnan(share) else f"{share:.2f}"
+                colour = "black" if share > 0.6 else "white"
+                ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
+        self.figure_.colorbar(self.image_, ax=ax, label="share of rows")
+        return self
