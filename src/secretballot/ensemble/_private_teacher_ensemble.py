@@ -34,24 +34,30 @@ class PrivateTeacherEnsemble(
 
     The private data is split among teachers; each votes on public rows; the accountant releases
     noisy winners, and charges its budget for them; a student learns from what was released
-    (PATE, [1]_ and [2]_). One row, or one owner, moves one ballot.
+    (PATE, [1]_ and [2]_). One row, or one owner, moves one ballot. Rows have one class, or several
+    labels [3]_, each present or absent.
 
     Parameters
     ----------
     estimator : estimator or list of FrozenEstimator
-        Classifier that each teacher is a clone of. Preprocessing that is fitted belongs in it, in
+        Classifier that each teacher is a clone of; of labels one that learns indicator targets,
+        such as `MultiOutputClassifier`. Preprocessing that is fitted belongs in it, in
         a `Pipeline`: fitted before the ensemble it would see all private rows at once, outside
         the guarantee. Or a list of parties that trained elsewhere, each on data of its own.
     n_teachers : int, default=100
         Number of teachers, and shards. A list of parties has its own number.
     mechanism : mechanism, default=None
-        How votes become labels. None: `GNMax` with the least noise at which all of ``X_public``
-        (or of ``X`` in `predict_private`) fits what this fit may spend.
+        How votes become labels. None: `GNMax`, or of several labels a row `BinaryVoting`, with the
+        least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits what this
+        fit may spend.
     student : estimator, default=None
         Trained on the public rows and their private labels, as positions in ``classes_``.
-        `predict`, `predict_proba` and `score` are the student's and cost nothing.
+        `predict`, `predict_proba` and `score` are the student's and cost nothing. Of labels that
+        a mechanism may leave unanswered, `MultiOutputClassifier` and `OneVsRestClassifier` (also
+        at the end of a pipeline) learn each from the rows that have it; others learn from rows
+        that have all.
     unanswered : {"drop", "mark"}, default="drop"
-        What the student sees of rows that got no label: nothing, or the row labelled -1, as
+        What the student sees of rows, or labels, that were not answered: nothing, or -1, as
         semi-supervised students take it.
     individualization : Upsampling, Weighting or Vanishing, default=None
         How people with larger budgets contribute more: see each. The mechanism is what it would be
@@ -67,7 +73,9 @@ class PrivateTeacherEnsemble(
         `accountant.reserve`: all fits with it, those of a search say, draw their labels from it
         and charge nothing more; its mechanism is used where `mechanism` is None.
     classes : array-like of shape (n_classes,), default=None
-        All possible labels. None learns them from private labels, which is a leak: it warns.
+        All possible classes. None learns them from private labels, which is a leak: it warns. Of
+        several labels a row their number is enough, which ``y`` has; parties that don't say it
+        take ``[[0, 1]] * n_labels``.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it. Teachers can be trained without one, but
         nothing is released.
@@ -82,8 +90,8 @@ class PrivateTeacherEnsemble(
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
+    classes_ : ndarray of shape (n_classes,) or list of ndarray
+        The class labels; of several labels a row a list of those of each, 0 and 1.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -93,11 +101,11 @@ class PrivateTeacherEnsemble(
     pool_labels_ : PrivateLabels
         Labels that were released for ``X_public``.
     n_answered_ : int
-        How many of them are answered.
+        How many rows of them are answered, with all of their labels.
     mechanism_ : mechanism
         What ``X_public`` was labelled with.
     student_ : estimator
-        The fitted student. It predicts positions in ``classes_``.
+        The fitted student. It predicts positions in ``classes_``, or labels.
 
     See Also
     --------
@@ -116,6 +124,7 @@ class PrivateTeacherEnsemble(
        knowledge transfer for deep learning from private training data", ICLR 2017.
     .. [2] N. Papernot, S. Song, I. Mironov, A. Raghunathan, K. Talwar and U. Erlingsson,
        "Scalable private learning with PATE", ICLR 2018.
+    .. [3] A. Dziedzic et al., "Private Multi-Winner Voting for Machine Learning", PoPETs 2023.
 
     Examples
     --------
@@ -218,8 +227,8 @@ class PrivateTeacherEnsemble(
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Private rows. None if the estimator is a list of parties.
-        y : array-like of shape (n_samples,)
-            Private labels. None if the estimator is a list of parties.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
+            Private labels; several a row as 1 (present) and 0 (absent). None if the estimator is a list of parties.
         X_public : array-like of shape (n_queries, n_features) or PublicData, default=None
             Public rows to label. In cross-validation it must be a `PublicData`.
         owners : array-like of shape (n_samples,), default=None

@@ -83,7 +83,7 @@ class BinaryVoting(Mechanism):
 
     References
     ----------
-    Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Algorithm 1 and
+    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Algorithm 1 and
     Definition 6; hierarchies are its Appendix B. Noise of `sigma` is on both counts of a label
     here, and charged as such.
 

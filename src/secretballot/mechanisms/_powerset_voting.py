@@ -82,7 +82,7 @@ class PowersetVoting(Mechanism):
 
     References
     ----------
-    Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Section 4.4, where
+    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Section 4.4, where
     the sets are enumerated. Charging by what was released holds as for `ConfidentGNMax`.
 
     Examples

@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_number
+from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Bound, ClippedBits, Law, Norm, Step, clipped_weight
 from secretballot.mechanisms._base import Mechanism, paired
 from secretballot.mechanisms._binary_voting import BinaryVoting
@@ -56,6 +56,9 @@ class TauVoting(Mechanism):
     ballot_threshold : float or sequence of float, default=None
         From which probability on a voter calls a label present, of all labels or of each: of use
         where voters are models, as in `PrivateTeacherEnsemble`. None: they say so themselves.
+    max_positives : int, default=None
+        The most labels that a voter's ballot calls present: its most probable ones, where it says
+        probabilities. Ballots so short are not clipped by a `tau` of its root. None: any number.
 
     Raises
     ------
@@ -84,7 +87,7 @@ class TauVoting(Mechanism):
 
     References
     ----------
-    Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Definition 7.
+    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Definition 7.
     Noise of `sigma` is on both counts of a label here, so that a row costs up to
     2 a tau^2 / sigma^2 at order a: twice what is published for one noisy count.
 
@@ -111,10 +114,13 @@ class TauVoting(Mechanism):
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
     ballot_threshold: float | tuple[float, ...] | None = field(default=None)
+    max_positives: int | None = field(default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
         _check_clipping(self.tau, self.norm)
+        if self.max_positives is not None:
+            check_integer("max_positives", self.max_positives)
         vote_of(self)
         self._unclipped.laws(1)  # what else can be wrong is checked where it is made
 
@@ -137,7 +143,7 @@ class TauVoting(Mechanism):
     def counting(self, n_columns: int) -> Counting:
         """Return how ballots become counts: they are clipped and added up."""
         cut = cut_of_each(self.ballot_threshold, n_columns)
-        return CountClipped(cut, tau=self.tau, norm=self.norm)
+        return CountClipped(cut, self.max_positives, tau=self.tau, norm=self.norm)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the noisy bits of all labels as one step, and those of thresholds as another."""

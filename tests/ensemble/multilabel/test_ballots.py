@@ -116,6 +116,7 @@ def mechanisms(**cut):
     return {
         "binary": BinaryVoting(sigma=0.1, n_votes=10, **cut),
         "tau": TauVoting(sigma=0.1, n_votes=10, tau=1.2, **cut),
+        "short tau": TauVoting(sigma=0.1, n_votes=10, tau=1.2, max_positives=2, **cut),
         "powerset": PowersetVoting(sigma=0.1, n_labels=N_LABELS, max_positives=2, **cut),
     }
 
@@ -159,6 +160,8 @@ def test_ballots_are_counted_as_the_mechanism_takes_them(cut):
     # Of three labels two are left: the most probable ones, or without probabilities the first.
     longest = [1, 1, 0] if cut is None else [0, 1, 1]
     short = np.where(ballots.sum(-1, keepdims=True) > 2, longest, ballots)
+    clipped = 2 * clip_ballots(short, 1.2).sum(axis=0)
+    assert np.allclose(counts("short tau"), clipped, rtol=1e-8, atol=0)
     for row, expected in enumerate(short.swapaxes(0, 1)):
         here = sets[row][sets[row]["count"] > 0]
         bits = np.unpackbits(here["ballot"], axis=1, count=3)

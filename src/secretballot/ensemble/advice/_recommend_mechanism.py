@@ -100,7 +100,7 @@ def recommend_mechanism(
 
     References
     ----------
-    .. [1] Zhu et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023),
+    .. [1] Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023),
        Section 5.6.
 
     Examples
