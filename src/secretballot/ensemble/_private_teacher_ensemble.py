@@ -228,7 +228,8 @@ class PrivateTeacherEnsemble(
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Private rows. None if the estimator is a list of parties.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
-            Private labels; several a row as 1 (present) and 0 (absent). None if the estimator is a list of parties.
+            Private labels; several a row as 1 (present) and 0 (absent). None if the estimator is a
+            list of parties.
         X_public : array-like of shape (n_queries, n_features) or PublicData, default=None
             Public rows to label. In cross-validation it must be a `PublicData`.
         owners : array-like of shape (n_samples,), default=None

@@ -41,8 +41,8 @@ def label_dependencies(labels, *, given="absent"):
 
     References
     ----------
-    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Appendix B, where
-    such matrices are computed from the private training set, outside of any guarantee.
+    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Appendix B,
+    where such matrices are computed from the private training set, outside of any guarantee.
 
     Examples
     --------

@@ -83,8 +83,8 @@ class BinaryVoting(Mechanism):
 
     References
     ----------
-    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Algorithm 1 and
-    Definition 6; hierarchies are its Appendix B. Noise of `sigma` is on both counts of a label
+    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Algorithm 1
+    and Definition 6; hierarchies are its Appendix B. Noise of `sigma` is on both counts of a label
     here, and charged as such.
 
     Examples

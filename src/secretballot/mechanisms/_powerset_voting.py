@@ -82,8 +82,8 @@ class PowersetVoting(Mechanism):
 
     References
     ----------
-    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Section 4.4, where
-    the sets are enumerated. Charging by what was released holds as for `ConfidentGNMax`.
+    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Section 4.4,
+    where the sets are enumerated. Charging by what was released holds as for `ConfidentGNMax`.
 
     Examples
     --------
