@@ -80,11 +80,6 @@ class Pick(NamedTuple):
     published: int
     ours: int
 
-    def as_good_as(self, other: Pick) -> bool:
-        """Whether neither ACC nor BAC is more than `WITHIN` below another's."""
-        both = zip(self.quality, other.quality, strict=True)
-        return all(mine >= theirs - WITHIN for mine, theirs in both)
-
 
 class Candidate(NamedTuple):
     """A mechanism with its noise, and the ACC and BAC that it has."""
@@ -147,6 +142,11 @@ def mean_scores(truth: NDArray[Any], present: NDArray[Any]) -> tuple[float, floa
     recall = (right * truth).sum(axis=0)[both] / n_present[both]
     specificity = (right * (1 - truth)).sum(axis=0)[both] / (len(truth) - n_present[both])
     return float(right.mean()), float((recall + specificity).mean() / 2)
+
+
+def as_good(mine: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether neither ACC nor BAC is more than `WITHIN` below another's."""
+    return all(each >= theirs - WITHIN for each, theirs in zip(mine, other, strict=True))
 
 
 def candidates(
@@ -232,8 +232,9 @@ def print_mode(
         assert theirs is not None, "some noise is little enough"
         chosen: list[tuple[str, str, Pick | None]] = [("Binary", "same votes", theirs)]
         for kind in KINDS:
-            as_good = (each[epsilon] for each in rows[kind] if each[epsilon].as_good_as(theirs))
-            chosen.append((kind, kind, best(as_good, "ours")))
+            of_kind = (each[epsilon] for each in rows[kind])
+            alike = (each for each in of_kind if as_good(each.quality, theirs.quality))
+            chosen.append((kind, kind, best(alike, "ours")))
         most = 0
         for kind, name, pick in chosen:
             if pick is None:
