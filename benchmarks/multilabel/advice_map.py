@@ -164,7 +164,7 @@ def main() -> None:
     ahead = sum(cell.tau >= GAIN * cell.binary > 0 for cell in cells.values())
     print(
         f"\nOf {len(cells)} cells Powerset answers the most in {first.count('P')}, tau in "
-        f"{first.count('t')}, Binary in {first.count('-')}; tau answers more than Binary in {ahead}."
+        f"{first.count('t')}, Binary in {first.count('-')}; tau is ahead of Binary in {ahead}."
     )
     if arguments.save:
         draw(cells, arguments.save)
