@@ -13,7 +13,8 @@ alone would let pure noise pass where labels are rare.) They are expected values
 means of 10 draws.
 
 known       the cost depends on these votes: published is Papernot's bound per label, composed, with
-            Mironov's conversion on orders 2 to 50; ours the exact cost
+            Mironov's conversion on orders 2 to 50; ours the exact cost, or (Binary) the game on
+            known votes where that is played in seconds
 worst case  whatever the votes are: published is a/sigma^2 per label; ours the exact cost, or the
             game too where that is played in seconds
 
@@ -47,7 +48,7 @@ from ballots import N_TEACHERS, SETS, Ballots, load_ballots
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from secretballot.accounting import RenyiCost
+from secretballot.accounting import RenyiCost, plan_rows
 from secretballot.divergences import EVERYONE
 from secretballot.inspection import label_scores
 from secretballot.mechanisms import (
@@ -200,12 +201,19 @@ def best(picks: Iterable[Pick], side: str) -> Pick | None:
     return max(picks, key=order, default=None)
 
 
-def played(pick: Pick, kind: str, n_labels: int, epsilon: float) -> int:
+def played(pick: Pick, kind: str, data: Ballots, epsilon: float, mode: str) -> int:
     """How many rows the game answers, where that is not too long to play."""
-    labels = (pick.ours + 1) * (1 if kind == "Powerset" else n_labels)
-    if labels > MOST_PLAYED[kind] or (kind.startswith("tau") and n_labels > MOST_CLIPPED):
+    k = data.truth.shape[1]
+    labels = (pick.ours + 1) * (1 if kind == "Powerset" else k)
+    if labels > MOST_PLAYED[kind] or (kind.startswith("tau") and k > MOST_CLIPPED):
         return 0
-    return game_rows(pick.mechanism, n_labels, epsilon, DELTA)
+    if mode == "worst case":
+        return game_rows(pick.mechanism, k, epsilon, DELTA)
+    if kind != "Binary":
+        return 0
+    most = int(1.5 * pick.ours) + 5
+    counts = np.resize(Vote(data, kind).counts, (most, k))  # in turn, as often as it takes
+    return plan_rows(pick.mechanism, most, epsilon, DELTA, counts=counts)
 
 
 def scored(data: Ballots, kind: str, mechanism: Multilabel) -> str:
@@ -242,9 +250,7 @@ def print_mode(
             if pick is None:
                 print(f"  {epsilon:7g} {name:24s}{'votes are not as good':>25s}")
                 continue
-            ours = pick.ours
-            if mode == "worst case":
-                ours = max(ours, played(pick, kind, data.truth.shape[1], epsilon))
+            ours = max(pick.ours, played(pick, kind, data, epsilon, mode))
             most = max(most, ours)
             tau = f" tau {pick.mechanism.tau:g}" if "tau" in kind else ""
             ratio = f"{ours / theirs.published:7.2f}" if theirs.published else f"{'-':>7s}"
