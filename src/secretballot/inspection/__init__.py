@@ -4,7 +4,14 @@ from secretballot._public import published
 from secretballot.inspection._budget_display import BudgetDisplay
 from secretballot.inspection._dependency_display import DependencyDisplay
 from secretballot.inspection._label_dependencies import label_dependencies
+from secretballot.inspection._label_scores import LabelScores, label_scores
 
-__all__ = ["BudgetDisplay", "DependencyDisplay", "label_dependencies"]
+__all__ = [
+    "BudgetDisplay",
+    "DependencyDisplay",
+    "LabelScores",
+    "label_dependencies",
+    "label_scores",
+]
 
 published(globals())

@@ -1,0 +1,107 @@
+"""Ballots of 50 teachers on real sets of labels, and simulated ones whose truth is real.
+
+The folder of data sets, which are not shipped, is $SECRETBALLOT_DATA or beside the project; sets
+that are not there are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import Ridge
+
+N_TEACHERS = 50
+#: Public rows, drawn from the test part.
+MOST_PUBLIC = 500
+REAL = ("scene", "emotions", "enron", "corel5k", "bibtex")
+SETS = (*REAL, "celeba")
+
+
+class Ballots(NamedTuple):
+    """Ballots of shape (n_rows, n_teachers, n_labels), and which labels are there."""
+
+    ballots: NDArray[np.uint8]
+    truth: NDArray[np.uint8]
+
+
+def data_file(name: str) -> Path | None:
+    """Return where a set is, if it is there."""
+    named = os.environ.get("SECRETBALLOT_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
+    path = folder / ("celeba_attributes.npz" if name == "celeba" else f"ml_{name}.npz")
+    return path if path.exists() else None
+
+
+def load_ballots(name: str, most_public: int = MOST_PUBLIC) -> Ballots | None:
+    """Return ballots on a set's public rows; None where the set is not there."""
+    path = data_file(name)
+    if path is None:
+        return None
+    stored = np.load(path)
+    if name == "celeba":
+        attributes = np.unpackbits(stored["packed"], axis=1)[:, :40]
+        return simulated(attributes, most_public)
+    X = (
+        stored["X"]
+        if "X" in stored
+        else csr_matrix(
+            (stored["X_data"], stored["X_indices"], stored["X_indptr"]), shape=stored["X_shape"]
+        ).toarray()
+    )
+    return trained(X.astype(np.float64), stored["Y"], int(stored["part_sizes"][0]), most_public)
+
+
+def trained(
+    X: NDArray[np.float64], Y: NDArray[np.uint8], n_train: int, most_public: int, seed: int = 0
+) -> Ballots:
+    """Return votes of teachers on disjoint shards: one ridge regression each, of all labels.
+
+    A teacher calls a label present whose score is more than 1.5 times the share of its own rows
+    that have the label, or more than 1/2; one that it never saw is absent. (Forests cut at 1/2 call
+    next to nothing present: shards have 8 to 98 rows, and most labels are rare.) Where a set has no
+    test part a tenth of it is public.
+    """
+    order = np.random.default_rng(seed).permutation(len(X))
+    if n_train < len(X):
+        train, rest = order[order < n_train], order[order >= n_train]
+    else:
+        train, rest = np.split(order, [len(X) * 9 // 10])
+    public, truth = X[rest[:most_public]], Y[rest[:most_public]]
+    ballots = np.empty((len(public), N_TEACHERS, Y.shape[1]), np.uint8)
+    for teacher, shard in enumerate(np.array_split(train, N_TEACHERS)):
+        score = Ridge(alpha=10.0).fit(X[shard], Y[shard].astype(np.float64)).predict(public)
+        share = Y[shard].mean(axis=0)
+        ballots[:, teacher] = (score > np.minimum(1.5 * share, 0.5)) & (share > 0)
+    return Ballots(ballots, truth)
+
+
+def simulated(
+    attributes: NDArray[np.uint8],
+    n_rows: int,
+    wrong: float = 0.05,
+    misread: float = 0.2,
+    seed: int = 0,
+) -> Ballots:
+    """Return ballots of teachers that err, on rows whose labels are real.
+
+    Errors are correlated twice. Every row has a double, another real row: a teacher that takes the
+    one for the other has all of its labels, and that happens on some rows more often than on
+    others, with a chance that is exponential with mean `misread` (at most .9). Besides, labels flip
+    one by one with a chance that is exponential with mean `wrong` over rows and labels (at most
+    .5), the same for all teachers.
+    """
+    rng = np.random.default_rng(seed)
+    chosen, doubles = rng.choice(len(attributes), (2, n_rows), replace=False)
+    truth, double = attributes[chosen], attributes[doubles]
+    n_labels = truth.shape[1]
+    taken = np.minimum(rng.exponential(misread, (n_rows, 1, 1)), 0.9)
+    is_double = rng.random((n_rows, N_TEACHERS, 1)) < taken
+    flip = np.minimum(rng.exponential(wrong, (n_rows, 1, n_labels)), 0.5)
+    flips = rng.random((n_rows, N_TEACHERS, n_labels), dtype=np.float32) < flip
+    seen: NDArray[Any] = np.where(is_double, double[:, None], truth[:, None])
+    return Ballots((seen ^ flips).astype(np.uint8), truth)
