@@ -25,7 +25,7 @@ from secretballot.divergences import (
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
-from secretballot.mechanisms import ConfidentGNMax, CountClasses, Mechanism
+from secretballot.mechanisms import ConfidentGNMax, CountClasses, CountLabels, Mechanism
 
 #: How often a unanimous vote must win for votes to be worth what they cost.
 WORTH_ASKING = 0.75
@@ -176,10 +176,10 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
     """
     if not hasattr(mechanism, "laws"):
         return None
-    counts, n_columns = _unanimous(mechanism, plan, n_columns, min(n_rows, _ROUND))
+    counts, each_label = _unanimous(mechanism, plan, n_columns, min(n_rows, _ROUND))
     law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
     answered = np.ones(len(counts))
-    for step in law:
+    for step in law[: len(law) // n_columns] if each_label else law:
         votes = state[step.name]
         if isinstance(step.move, ConfidentMax):
             answered *= np.exp(step.move.outcomes(np.diff(-votes)[:, 0])[:, 1])
@@ -188,7 +188,8 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
         elif isinstance(step.move, NoisyMax):
             answered *= np.exp(max_log_probabilities(votes, step.move.sigma)[:, 0])
         elif isinstance(step.move, ClippedBits):
-            answered *= ndtr(-votes[:, 0] / (math.sqrt(2) * step.move.sigma))
+            ahead = votes[:, 0] if step.name == "threshold" else -votes[:, 0]
+            answered *= ndtr(ahead / (math.sqrt(2) * step.move.sigma))
         elif isinstance(step.move, NoisyBit) and step.times == 1:
             answered *= ndtr(votes / step.move.scale)
         else:
@@ -196,8 +197,8 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
     return float(answered.min())
 
 
-def _unanimous(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> tuple[Any, int]:
-    """Return counts of unanimous rows, each once, and what is voted on in them."""
+def _unanimous(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> tuple[Any, bool]:
+    """Return counts of unanimous rows, and whether the law has steps of its own for each label."""
     labels = getattr(mechanism, "multilabel", False)
     counting = mechanism.counting(n_columns) if labels else CountClasses(n_classes=n_columns)
     ballots = np.zeros((n_rows, n_columns) if labels else n_rows, dtype=np.intp)
@@ -208,9 +209,8 @@ def _unanimous(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> tuple
             votes[group] = counting.add(votes[group], ballots)
     counts = plan.add_up(votes, mechanism, counting)
     if counts.dtype.names is not None:
-        return counts, n_columns
-    of_one = counts.astype(float)[:, :1] if labels else counts.astype(float)
-    return np.unique(of_one, axis=0), of_one.shape[1]
+        return counts, False
+    return np.unique(counts.astype(float), axis=0), isinstance(counting, CountLabels)
 
 
 def _wins(votes: NDArray[Any], move: NoisyMax) -> NDArray[np.float64]:

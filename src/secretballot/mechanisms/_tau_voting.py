@@ -181,7 +181,12 @@ class TauVoting(Mechanism):
         finer_than(self.sigma_threshold or self.sigma, positives)
         # Sums of vectors are no longer than the vectors together.
         length = np.linalg.norm(positives, ord=2 if self.norm == "l2" else 1, axis=1)
-        beyond = length > self.n_votes * self.tau * (1 + _ROUNDED)
+        longest = self.tau
+        if isinstance(self.weight, Mapping):
+            # Where ballots take turns, one that is missing counts half for each label.
+            n_labels = positives.shape[1]
+            longest = max(longest, (n_labels**0.5 if self.norm == "l2" else n_labels) / 2)
+        beyond = length > self.n_votes * longest * (1 + _ROUNDED)
         if beyond.any():
             row = int(beyond.argmax())
             raise ValueError(

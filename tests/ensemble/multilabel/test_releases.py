@@ -50,6 +50,31 @@ def test_labels_are_released_and_paid(kind, order):
     replay(accountant._ledger)
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        TauVoting(sigma=0.7, n_votes=10, tau=1.4, threshold=7, sigma_threshold=1.0),
+        PowersetVoting(sigma=1.0, n_labels=N_LABELS, threshold=8, sigma_threshold=1.0),
+        BinaryVoting(sigma=1.0, n_votes=10, hierarchy={2: 0}),
+    ],
+    ids=["tau", "powerset", "hierarchy"],
+)
+def test_what_is_not_answered_and_what_is_absent(mechanism):
+    ensemble = ensemble_of(mechanism=mechanism, student=None).fit(X, Y, X_public=POOL)
+    labels, answered = ensemble.pool_labels_
+    if isinstance(mechanism, BinaryVoting):
+        assert answered.all()
+        assert (labels[labels[:, 0] == 0, 2] == 0).all()
+        assert (labels[:, :2] == TRUTH[:, :2]).mean() > 0.9
+        return
+    # Ten ballots on most rows agree: a tenth of the cells at least is answered, and rightly.
+    assert answered.mean() > 0.1
+    assert (labels[answered] == TRUTH[answered]).mean() > 0.8
+    if isinstance(mechanism, PowersetVoting):
+        assert (answered.all(axis=1) == answered.any(axis=1)).all()
+    assert ensemble.accountant.spent().n_rows == 30
+
+
 def test_noise_is_calibrated_to_all_labels_of_the_pool():
     accountant = PrivacyAccountant(8.0, 1e-5)
     ensemble = ensemble_of(accountant=accountant, n_teachers=100).fit(X, Y, X_public=POOL)
@@ -74,6 +99,9 @@ def test_how_likely_a_unanimous_vote_survives():
         BinaryVoting(sigma=5.0, n_votes=10),
         BinaryVoting(sigma=5.0, n_votes=10, threshold=8, sigma_threshold=4.0),
         TauVoting(sigma=5.0, n_votes=10, tau=1.2),
+        TauVoting(sigma=5.0, n_votes=10, tau=1.2, threshold=8, sigma_threshold=4.0),
+        BinaryVoting(sigma=5.0, n_votes=10, hierarchy={2: 1}),
+        PowersetVoting(sigma=3.0, n_labels=2, threshold=8, sigma_threshold=2.0),
         PowersetVoting(sigma=5.0, n_labels=N_LABELS),
         PowersetVoting(sigma=3.0, n_labels=12, max_positives=4),
     ):
@@ -87,7 +115,7 @@ def test_how_likely_a_unanimous_vote_survives():
         drawn = mechanism.sample(np.repeat(counts, 40_000, axis=0), rng)
         together = isinstance(mechanism, PowersetVoting)
         seen = (drawn == 0).all(axis=1).mean() if together else (drawn[:, 0] == 0).mean()
-        # Six standard errors, for five mechanisms: 1e-8.
+        # Six standard errors, for eight mechanisms: 2e-8.
         assert abs(survival(mechanism, plan, n_labels, 3) - seen) < 6 * 0.5 / 200
 
 
@@ -123,11 +151,13 @@ def test_turns_leave_out_ballots_evenly():
     ensemble = ensemble_of(individualization=Vanishing(), accountant=accountant, student=None)
     quietly(ensemble.fit, X, Y, budgets=LEVELS)
     plan = ensemble._labelling.plan
+    groups = list(zip(*np.unique(plan.groups, return_counts=True), strict=True))
+    # Ballots on 99 labels: none is longer than 1, but half for each label is.
+    short = plan.individualize(TauVoting(sigma=1.0, n_votes=10, tau=1.0), 99)
+    one_label = {group: n * np.eye(1, 99).repeat(20, axis=0) for group, n in groups}
+    short.check_counts(plan.add_up(one_label, short, short.counting(99)))
     mechanism = plan.individualize(MECHANISMS["binary"], N_LABELS)
-    votes = {
-        group: np.repeat([[0, n, n]], 20, axis=0)
-        for group, n in zip(*np.unique(plan.groups, return_counts=True), strict=True)
-    }
+    votes = {group: np.repeat([[0, n, n]], 20, axis=0) for group, n in groups}
     counts = plan.add_up(votes, mechanism, mechanism.counting(N_LABELS))
     n_votes = mechanism.mechanism.n_votes
     assert counts[:, 0] + counts[:, 1] == pytest.approx(n_votes)
