@@ -25,6 +25,10 @@ _BEYOND, _MOST_BEYOND = 0.05, 1e-10
 #: far out as for so much more variance.
 _ENDS, _FURTHER = 1.1, 1.5
 
+#: Which part of what a row costs at the least comes back: the game gives as much back, also to whom
+#: paid its price for a plan of as many rows.
+_BACK = 0.995
+
 
 @dataclass(frozen=True)
 class EndOfPlan:
@@ -65,10 +69,10 @@ class LongPlan:
       1 - (1 - d)(1 - e). Before j rows, m + j c beside d + j e is enough.
 
     Here b is what comes back for the last rows alone, and m is taken for b where it is less. What
-    comes back for j rows more is b + j c, with the least c of all that are ever paid: no more than
+    comes back for j rows more is less than b + j c, for the least c that is ever paid: no more than
     the m + j c that they are worth above, whatever the plan was paid with. So wherever the plan
-    ends, to stop is never worth more than to draw on, as `PlanPrice.refund` says; rows that may be
-    stopped before are worth no more than those above, by the same steps.
+    ends, to stop is never worth more than to draw on, as `PlanPrice.refund` says: the steps above
+    hold for the larger of the two as well.
     """
 
     end: EndOfPlan
@@ -86,7 +90,7 @@ class LongPlan:
 
     def refund(self) -> float:
         """Return the mu^2 that may be given back if a plan of more rows ends before these."""
-        return self.end.base + self.n_more * self.end.each(_MOST_BEYOND)
+        return self.end.base + self.n_more * _BACK * self.end.each(_MOST_BEYOND)
 
 
 def price_in_mu2(part: Part, fineness: Fineness) -> PlanPrice | LongPlan:

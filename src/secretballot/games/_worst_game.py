@@ -147,6 +147,9 @@ class RowGame:
         sizes = [(*_widest(node), times) for node, times in all_nodes(self._tree)]
         self._widest = max((ratio for ratio, _, _ in sizes), default=0.0)
         self._variance = sum(each * times for _, each, times in sizes)
+        self._least = sum(
+            node.times * min((one.times for one in node.either), default=1) for node in self._tree
+        )
         if any(node.either for node in self._tree):
             fineness = fineness.coarser(*_CHOICE)
         self._fineness = fineness
@@ -179,9 +182,7 @@ class RowGame:
         if self._widest == 0:
             return worth
         # Few moves before the end, the best gaps lie further out; powers of 2 share their grids.
-        least = (node.times * min((one.times for one in node.either), default=1) for node in self._tree)
-        n_moves = n_rows * sum(least)
-        zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_moves)))))
+        zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_rows * self._least)))))
 
         def moves(node: Node) -> GameMove | None:
             return _worst_move(node, self.grid, self._fineness, float(zone))
