@@ -19,6 +19,7 @@ from secretballot.divergences import (
     NoisyMax,
 )
 from secretballot.games._expected_share import expected_share
+from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part, Planned, plan_parts
 from secretballot.games._worst_game import FINE, Fineness
@@ -84,6 +85,10 @@ class PlanPiece:
         return PlanPrice(self._part.value_functions(self._fineness))
 
     @cached_property
+    def _in_mu2(self) -> PlanPrice | LongPlan:
+        return price_in_mu2(self._part, self._fineness)
+
+    @cached_property
     def noisy_numbers(self) -> float:
         """The mu^2 of the noisy numbers behind the outcomes, which is enough without a delta."""
         row = sum(step.times * _ratio(step.move) ** 2 for step in self._part.law)
@@ -101,7 +106,7 @@ class PlanPiece:
         whole = self.noisy_numbers
         if not self._has_a_price or approximation_delta == 0:
             return GaussianCost(whole, approximation_delta)
-        cost = self.price.gaussian_cost(approximation_delta)
+        cost = self._in_mu2.gaussian_cost(approximation_delta)
         return GaussianCost(min(float(cost.mu2), whole), approximation_delta)
 
     def refund(self) -> GaussianCost:
@@ -111,7 +116,7 @@ class PlanPiece:
         are worth no more to each other.
         """
         whole = self.noisy_numbers
-        return GaussianCost(min(self.price.refund(), whole) if self._has_a_price else whole)
+        return GaussianCost(min(self._in_mu2.refund(), whole) if self._has_a_price else whole)
 
     @property
     def _has_a_price(self) -> bool:

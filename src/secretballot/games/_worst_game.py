@@ -128,33 +128,66 @@ def worst_game(
         same wherever the loss is, and so the game from 0 to epsilon is the one from -epsilon to 0.
         With `n_answers`, of shape (n_answers, n_nodes).
     """
-    tree = tuple(map(_priced, nodes(law)))
-    sizes = [(*_widest(node), times) for node, times in all_nodes(tree)]
-    widest = max((ratio for ratio, _, _ in sizes), default=0.0)
-    variance = sum(each * times for _, each, times in sizes)
-    n_moves = sum(node.times * min((one.times for one in node.either), default=1) for node in tree)
-    if widest == 0:
-        worth = LossGrid(1e-3).end(4.0, 1.0)
-        while True:
-            yield worth
-    if any(node.either for node in tree):
-        fineness = fineness.coarser(*_CHOICE)
-    grid = LossGrid(fineness.losses * min(widest, 1.0))
-    worth = grid.end(variance, widest)
+    row = RowGame(law, fineness)
+    worth = row.end()
     if n_answers is not None:
-        worth = ValueFunction(grid, np.tile(worth.values, (n_answers, 1)), worth.first)
+        worth = ValueFunction(row.grid, np.tile(worth.values, (n_answers, 1)), worth.first)
     n_rows, worth = (0, worth) if known is None else known
     while True:
         yield worth
         n_rows += 1
+        worth = row.before(worth, n_rows, answers=n_answers is not None)
+
+
+class RowGame:
+    """One row of a plan: its moves, and the grids that they are played on."""
+
+    def __init__(self, law: Law, fineness: Fineness) -> None:
+        self._tree = tuple(map(_priced, nodes(law)))
+        sizes = [(*_widest(node), times) for node, times in all_nodes(self._tree)]
+        self._widest = max((ratio for ratio, _, _ in sizes), default=0.0)
+        self._variance = sum(each * times for _, each, times in sizes)
+        self._least = sum(
+            node.times * min((one.times for one in node.either), default=1) for node in self._tree
+        )
+        if any(node.either for node in self._tree):
+            fineness = fineness.coarser(*_CHOICE)
+        self._fineness = fineness
+        self.grid = LossGrid(fineness.losses * min(self._widest, 1.0) if self._widest else 1e-3)
+
+    @property
+    def n_moves(self) -> int:
+        """How many moves are played, those that are chosen from included."""
+        return sum(
+            times * max(sum(one.times for one in node.either), 1)
+            for node, times in all_nodes(self._tree)
+        )
+
+    def end(self) -> ValueFunction:
+        """Return the worth of the end of the game."""
+        return self.grid.end(self._variance, self._widest) if self._widest else self.grid.end(4, 1)
+
+    def reach(self, n_rows: int, further: float = 1.0) -> tuple[int, int]:
+        """Return the nodes that matter before so many rows, or as for `further` their variance."""
+        return self.grid.reach(further * self._variance * n_rows, self._widest)
+
+    def before(
+        self,
+        worth: ValueFunction,
+        n_rows: int,
+        span: tuple[int, int] | None = None,
+        answers: bool = False,
+    ) -> ValueFunction:
+        """Return what a position is worth before the last `n_rows` rows, given that after one."""
+        if self._widest == 0:
+            return worth
         # Few moves before the end, the best gaps lie further out; powers of 2 share their grids.
-        zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_rows * n_moves)))))
+        zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_rows * self._least)))))
 
-        def moves(node: Node, zone: float = zone) -> GameMove | None:
-            return _worst_move(node, grid, fineness, zone)
+        def moves(node: Node) -> GameMove | None:
+            return _worst_move(node, self.grid, self._fineness, float(zone))
 
-        span = grid.reach(variance * n_rows, widest)
-        worth = play(tree, worth, span, moves, answers=n_answers is not None)
+        return play(self._tree, worth, span or self.reach(n_rows), moves, answers=answers)
 
 
 def _worst_move(node: Node, grid: LossGrid, fineness: Fineness, zone: float) -> GameMove | None:

@@ -1,0 +1,130 @@
+"""Plans of more rows than are played: what their last rows, and those before, are taken for."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from secretballot.divergences import GaussianCost, gaussian_delta
+from secretballot.divergences._law import NoisyBit, Step
+from secretballot.games import _long_plan
+from secretballot.games._grid import ValueFunction
+from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
+from secretballot.games._plan_price import PlanPrice
+from secretballot.games._price import Part, _price
+from secretballot.games._worst_game import FINE
+
+MOST, RATIO = 300, 0.05
+BIT = (Step("label", NoisyBit(scale=1.0, shift=RATIO)),)
+DELTAS = (1e-10, 5e-8, 1e-5)
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """A shorter game is looser, and quick enough to be compared with that of the whole plan."""
+    monkeypatch.setattr(_long_plan, "MOST_MOVES", MOST)
+
+
+def rows(n_rows, law=BIT):
+    return Part(law, np.ones(n_rows, dtype=bool), None)
+
+
+def long_plan(n_rows, law=BIT):
+    return price_in_mu2(rows(n_rows, law), FINE)
+
+
+def game(n_rows, law=BIT):
+    return PlanPrice(rows(n_rows, law).value_functions())
+
+
+def mu2(price, delta):
+    return float(price.gaussian_cost(delta).mu2)
+
+
+@pytest.mark.parametrize("n_rows", [MOST + 1, 450])
+def test_a_little_dearer_than_the_whole_game_and_less_comes_back(n_rows):
+    long, whole = long_plan(n_rows), game(n_rows)
+    for delta in DELTAS:
+        assert mu2(whole, delta) <= mu2(long, delta) <= 1.002 * mu2(whole, delta)
+    assert 0.998 * whole.refund() <= long.refund() <= whole.refund()
+
+
+def test_plans_that_can_be_played_cost_what_they_did():
+    assert isinstance(long_plan(MOST), PlanPrice)
+    assert mu2(long_plan(MOST), 5e-8) == mu2(game(MOST), 5e-8)
+    assert long_plan(MOST).refund() == game(MOST).refund()
+
+
+def test_rows_of_many_moves_cost_as_many_rows_of_one():
+    labels = (*BIT, *(Step(f"label {k}", BIT[0].move) for k in range(1, 30)))
+    assert mu2(long_plan(15, labels), 5e-8) == pytest.approx(mu2(long_plan(450), 5e-8), rel=2e-3)
+    # Longer than what is played, they are divided.
+    labels = (*BIT, *(Step(f"label {k}", BIT[0].move) for k in range(1, 450)))
+    for law in (labels, (Step("label", BIT[0].move, times=450),)):
+        assert mu2(long_plan(2, law), 5e-8) == mu2(long_plan(900), 5e-8)
+        assert long_plan(2, law).refund() == long_plan(900).refund()
+
+
+def test_votes_behind_thresholds_are_long_plans_too(monkeypatch):
+    monkeypatch.setattr(_long_plan, "MOST_MOVES", 80)
+    law = (*BIT, Step("vote", NoisyBit(scale=1.0, shift=2 * RATIO), after="label"))
+    long, whole = long_plan(44, law), game(44, law)
+    assert isinstance(long, LongPlan)
+    assert mu2(whole, 5e-8) <= mu2(long, 5e-8) <= 1.005 * mu2(whole, 5e-8)
+
+
+@pytest.mark.parametrize("n_left", [MOST, MOST + 1, 359])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_to_stop_and_spend_what_comes_back_is_never_worth_more(n_left, extra):
+    """An adversary who stops a plan of 360 rows buys a Gaussian pair with what comes back.
+
+    With what a row more would give back (planted) it would be worth more than was paid.
+    """
+    n_rows, delta = 360, 1e-5
+    paid, back = mu2(long_plan(n_rows), delta), price_in_mu2(rows(n_left + extra), FINE).refund()
+    step = rows(n_left).value_functions()[0]
+    loss = step.grid.step * (step.first + np.arange(len(step.values)))
+    pair = ValueFunction(step.grid, gaussian_delta(math.sqrt(back), -loss), step.first)
+    drawn = _price(BIT, n_rows, FINE, None, {n_left: pair})
+    assert (mu2(drawn, delta) <= paid) == (extra == 0)
+
+
+@dataclass
+class Asked:
+    """A price that notes which deltas it was asked for."""
+
+    size: float
+    tail: float = 0.0
+    deltas: list = field(default_factory=list)
+
+    def gaussian_cost(self, delta):
+        self.deltas.append(delta)
+        return GaussianCost(self.size if delta >= self.tail else math.inf, delta)
+
+    def delta(self, epsilon):
+        return self.tail
+
+
+@pytest.mark.parametrize(("tail", "n_more"), [(0.0, 10), (0.0, 10**5), (1e-13, 10**5)])
+def test_every_row_is_paid_for_beside_its_own_delta(tail, n_more):
+    last, row = Asked(4.0), Asked(3.5, tail)
+    cost = LongPlan(EndOfPlan(last, 3.0, row), n_more).gaussian_cost(5e-8)
+    assert float(cost.mu2) == pytest.approx(4.0 + 0.5 * n_more)
+    assert float(cost.delta) == 5e-8
+    assert last.deltas[0] + n_more * row.deltas[0] == pytest.approx(5e-8, rel=1e-12)
+    assert last.deltas[0] > 0
+
+
+def test_no_less_than_a_pair_that_each_row_is_certified_before():
+    assert float(LongPlan(EndOfPlan(Asked(2.0), 3.0, Asked(3.5)), 4).gaussian_cost(0.1).mu2) == 5.0
+    # Beside a large delta the last rows cost less than what comes back for them alone.
+    long = long_plan(450)
+    assert mu2(long.end.played, 0.02) < long.end.base
+    assert mu2(long, 0.02) >= long.refund()
+
+
+def test_a_delta_that_the_numerical_curve_can_not_show():
+    for tail in (1e-9, 1e-11):
+        long = LongPlan(EndOfPlan(Asked(4.0), 3.0, Asked(3.5, tail)), 10**4)
+        assert long.gaussian_cost(5e-8).mu2 == math.inf
