@@ -46,6 +46,22 @@ def clipped_node(node: Node) -> Node:
     return min(costs, key=lambda one: one[0])[1]
 
 
+def played_bits(move: ClippedBits) -> tuple[int, float] | None:
+    """Return about what `clipped_node` plays: so many bits, and their squared ratios together.
+
+    None if it does not play bits, but the noisy sums.
+    """
+    if move.n_labels is None or move.bound == "papernot":
+        return None
+    found = [(move.n_labels, move.n_labels * move.ratio**2)]
+    if move.ballots == 1:
+        sizes = [(n_bits, n_bits * ratio**2) for n_bits, ratio in move.halves(_SIZES)]
+        n_bits, squares = max(sizes, key=lambda each: each[1])
+        found.append((2 * n_bits, 2 * squares))
+    n_bits, squares = min(found, key=lambda each: each[1])
+    return (n_bits, squares) if _BIT * squares < move.noisy_numbers else None
+
+
 def _halves(move: ClippedBits) -> tuple[tuple[Node, ...], float]:
     """Return the bits of one ballot for each of its sizes, and about what the dearest tells."""
     sizes = move.halves(_SIZES)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from secretballot.divergences import Law, NoisyBit, NoisyMax
+from secretballot.divergences import ClippedBits, Law, NoisyBit, NoisyMax
+from secretballot.games._clipped_row import played_bits
 from secretballot.games._worst_game import is_gaussian
 
 _ROWS = np.log([1, 2, 4, 10, 30, 100, 300, 1000, 20_000])
@@ -51,10 +52,18 @@ def expected_share(law: Law, n_rows: int, approximation_delta: float) -> float |
     move, n_moves = law[0].move, n_rows * sum(step.times for step in law)
     if isinstance(move, NoisyMax) and is_gaussian(move):
         return 1.0
-    if not isinstance(move, NoisyBit | NoisyMax) or n_moves < 1 or not 0 < approximation_delta < 1:
+    part = 1.0
+    if isinstance(move, ClippedBits):
+        bits = played_bits(move)
+        if bits is None:
+            return 1.0
+        n_moves, part = n_moves * bits[0], bits[1] / move.noisy_numbers
+    elif not isinstance(move, NoisyBit | NoisyMax):
         return None
-    binary = isinstance(move, NoisyBit) or move.n_classes == 2
+    if n_moves < 1 or not 0 < approximation_delta < 1:
+        return None
+    binary = not isinstance(move, NoisyMax) or move.n_classes == 2
     table = _BINARY if binary else _BINARY + _MORE
     quantile = float(-ndtri(approximation_delta))
     by_rows = [np.interp(quantile, _QUANTILES, shares) for shares in table]
-    return float(np.interp(math.log(n_moves), _ROWS, by_rows))
+    return part * float(np.interp(math.log(n_moves), _ROWS, by_rows))
