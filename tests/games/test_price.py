@@ -17,7 +17,7 @@ from secretballot.games._expected_share import expected_share
 from secretballot.games._plan_noise import least_plan_noise
 from secretballot.games._price import _price, plan_rows, plan_shares, price_plan
 from secretballot.games._worst_game import FINE
-from secretballot.mechanisms import ConfidentGNMax, GNMax
+from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
 
 
 @dataclass(frozen=True)
@@ -251,6 +251,15 @@ def test_bad_parameters():
         calibrate(GNMax, **wanted, order="odd")
     with pytest.raises(ValueError, match="no amount of noise"):
         calibrate(Gaussian, **wanted, order=math.inf)
+
+
+@pytest.mark.parametrize(("tau", "norm"), [(1.0, "l2"), (1.6, "l2"), (1.0, "l1"), (3.0, "l2")])
+def test_where_the_noise_of_clipped_ballots_is_looked_for(tau, norm):
+    mechanism = TauVoting(sigma=20.0, n_votes=50, tau=tau, norm=norm)
+    price = price_plan(mechanism, 20, n_columns=6).gaussian_cost(1e-7).mu2
+    (law,) = mechanism.laws(6).values()
+    expected = expected_share(law, 20, 1e-7) * law[0].move.noisy_numbers * 20
+    assert expected == pytest.approx(price, rel=0.03)
 
 
 RATIO = 2 / (math.sqrt(2) * 40)
