@@ -25,7 +25,14 @@ from secretballot.divergences import (
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
-from secretballot.mechanisms import ConfidentGNMax, CountClasses, CountLabels, Mechanism
+from secretballot.mechanisms import (
+    ConfidentGNMax,
+    CountClasses,
+    CountLabels,
+    Mechanism,
+    TauVoting,
+    warn_unclipped,
+)
 
 #: How often a unanimous vote must win for votes to be worth what they cost.
 WORTH_ASKING = 0.75
@@ -57,6 +64,8 @@ def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
     counting = getattr(mechanism, "counting", None)
     if counting is not None:
         counting(target.n_columns)  # as many labels as it was made for
+    if isinstance(mechanism, TauVoting):
+        warn_unclipped(target.n_columns, mechanism.tau, mechanism.norm)
     n_votes = getattr(mechanism, "n_votes", None)
     if n_votes is not None and n_votes != plan.n_equal:
         raise ValueError(
@@ -148,12 +157,15 @@ def check_noise(
     times = 1 / max(low, 1e-3)
     fewer, dearer = int(n_rows / times**2 / _ABOUT), times * _ABOUT
     rows = f"about {fewer} rows, " if fewer else ""
+    labels = getattr(make(sigma), "multilabel", False)
+    given = f"BinaryVoting(n_votes={plan.n_equal}, " if labels else "GNMax("
     raise BudgetExceededError(
         f"the noise at which {n_rows} rows fit what may be spent, sigma={sigma:.4g}, would drown "
         f"them: even a vote on which all {plan.n_teachers} teachers agree would win with "
         f"probability {survives:.2g} only. Nothing was released or spent. Use some "
         f"{math.ceil(plan.n_teachers * times)} teachers, {rows}or about {dearer:.2g} times the "
-        f"epsilon (mechanism=GNMax(sigma={sigma:.4g}) insists)."
+        f"epsilon (mechanism={given}sigma={sigma:.4g}) insists: "
+        "a student can learn from many labels that are seldom right)."
     )
 
 

@@ -22,6 +22,7 @@ from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
+from secretballot.mechanisms._tau_voting import warn_unclipped as warn_unclipped
 
 __all__ = [
     "UNANSWERED",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, get_args
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._errors import warn
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Bound, ClippedBits, Law, Norm, Step, clipped_weight
 from secretballot.mechanisms._base import Mechanism, paired
@@ -268,15 +268,19 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
     if not np.isin(votes, (0, 1)).all():
         raise ValueError("ballots must be 0 and 1: whether each label is present.")
     n_labels = votes.shape[-1]
+    warn_unclipped(n_labels, tau, norm)
+    size = votes.sum(axis=-1, keepdims=True)
+    return np.asarray(votes * clipped_weight(size, tau, norm))
+
+
+def warn_unclipped(n_labels: int, tau: float, norm: Norm) -> None:
+    """Warn of a norm that no ballot on so many labels has."""
     if clipped_weight(n_labels, tau, norm) == 1:
         most = "sqrt(n_labels)" if norm == "l2" else "n_labels"
         warn(
             f"tau={tau!r} is no less than {most} of n_labels={n_labels}, so that no ballot is "
-            "clipped and nothing gained; use a smaller tau, or BinaryVoting.",
-            stacklevel=2,
+            "clipped and nothing gained; use a smaller tau, or BinaryVoting."
         )
-    size = votes.sum(axis=-1, keepdims=True)
-    return np.asarray(votes * clipped_weight(size, tau, norm))
 
 
 def _check_clipping(tau: float, norm: str) -> None:

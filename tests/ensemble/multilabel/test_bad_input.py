@@ -66,6 +66,12 @@ def test_votes_of_one_class_take_no_labels():
             ensemble.fit(X, Y[:, 0], X_public=POOL)
 
 
+def test_clipping_that_gains_nothing():
+    ensemble = ensemble_of(mechanism=TauVoting(sigma=1.0, n_votes=10, tau=1.8), student=None)
+    with pytest.warns(UserWarning, match=r"tau=1.8 is no less than sqrt\(n_labels\)"):
+        ensemble.fit(X, Y, X_public=POOL)
+
+
 def test_no_label_is_ever_present():
     ensemble = ensemble_of()
     with pytest.warns(UserWarning, match="3 of 3 labels"):

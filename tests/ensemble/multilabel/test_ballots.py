@@ -1,6 +1,7 @@
 """Ballots on labels: from any multi-label classifier, whatever its shard has shown it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -66,7 +67,8 @@ def test_any_multilabel_classifier_teaches(estimator):
 
 
 @pytest.mark.parametrize(
-    "make", [csr_array, csr_matrix, list, np.ndarray.tolist, lambda Y: Y.astype(bool)]
+    "make",
+    [csr_array, csr_matrix, list, np.ndarray.tolist, lambda Y: Y.astype(bool), pd.DataFrame],
 )
 def test_labels_may_be_given_as(make):
     expected = ensemble_of(student=None, random_state=0).fit(X, Y)._teachers
