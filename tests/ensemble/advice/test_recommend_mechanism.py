@@ -52,7 +52,7 @@ def test_what_is_expected_is_what_ballots_give(agreement, n_positives, sigma):
         powerset = PowersetVoting(sigma=sigma, n_labels=N_LABELS)
         seen = simulated(powerset, sets, n_positives, rng)
         expected = expected_balance(powerset, *guessed, correlation)
-        assert expected == pytest.approx(seen, abs=2 * close)
+        assert expected == pytest.approx(seen, abs=close)
 
 
 def advice(**parameters):
@@ -78,8 +78,11 @@ def test_ballots_that_agree_on_whole_sets_are_voted_on_as_sets():
 
 
 def test_what_cannot_be_paid_is_said():
-    found = advice(epsilon=0.02, n_labels=3)
+    found = advice(epsilon=0.05, n_labels=3)
     assert "None of them is worth its budget" in found.reason
+    # Nothing but noise: sets are drawn by lot, and half of their labels are right.
+    drowned = PowersetVoting(sigma=1e6, n_labels=3)
+    assert expected_balance(drowned, 50, 3, 0.9, 1, 0.0) == pytest.approx(0.5, abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,14 @@ def _of_sets(mechanism: PowersetVoting, n_teachers: int, n_labels: int, together
     wrong = n_teachers * (1 - together) / n_labels
     votes = np.array([n_teachers * together, *[wrong] * n_labels])
     votes = votes[: mechanism.n_outcomes]
-    quadrature = level_quadrature(votes, mechanism.n_outcomes, mechanism.sigma, 0.0)
-    log_each = quadrature.unchanged()
-    share = {
-        size: math.exp(min(log + math.log(size), 0.0))
-        for size, log in zip(quadrature.sizes, log_each.tolist(), strict=True)
-    }
-    right = math.exp(log_each[-1]) if votes[0] >= wrong else 0.0
-    near = share.get(n_labels, 0.0) if wrong > 0 else 0.0
-    # Of any other set half of the labels are wrong.
-    return right + near * (1 - 1 / n_labels) + max(1 - right - near, 0.0) / 2
+    log_each = level_quadrature(votes, mechanism.n_outcomes, mechanism.sigma, 0.0).unchanged()
+    # Levels are the distinct counts, from the lowest on, which is that of sets without votes.
+    of_level = dict(
+        zip(np.unique(np.append(votes, 0.0)).tolist()[::-1], log_each[::-1], strict=False)
+    )
+    right = math.exp(of_level[votes[0]])
+    near = min(n_labels * math.exp(of_level[wrong]), 1 - right)
+    # Of all sets half of the labels are wrong: of those that nobody voted for a few more.
+    others = mechanism.n_outcomes - n_labels - 1
+    of_others = (mechanism.n_outcomes // 2 - n_labels) / others if others else 0.0
+    return right + near * (1 - 1 / n_labels) + max(1 - right - near, 0.0) * of_others
