@@ -100,6 +100,10 @@ class Vote:
         self.n_labels = data.truth.shape[1]
         self.norm, self.tau = kind.removeprefix("tau "), tau
 
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.tau:g}" if self.tau else self.kind
+
     @cached_property
     def counts(self) -> NDArray[Any]:
         if self.kind == "Binary":
@@ -161,7 +165,9 @@ def mean_scores(
     def share(of: NDArray[Any]) -> NDArray[Any]:
         return (right * of).sum(axis=0)[both] / (weight * of).sum(axis=0)[both]
 
-    return float(right.sum() / weight.sum()), float((share(truth) + share(1 - truth)).mean() / 2)
+    with np.errstate(invalid="ignore"):  # where nothing passes there are no scores
+        recalls = share(truth) + share(1 - truth)
+        return float(right.sum() / weight.sum()), float(recalls.mean() / 2)
 
 
 def as_good(mine: tuple[float, float], other: tuple[float, float]) -> bool:
@@ -169,14 +175,18 @@ def as_good(mine: tuple[float, float], other: tuple[float, float]) -> bool:
     return all(each >= theirs - WITHIN for each, theirs in zip(mine, other, strict=True))
 
 
+def taus_of(kind: str, n_labels: int) -> tuple[float, ...]:
+    """Norms to which ballots can be clipped; 0 where they are not."""
+    most = n_labels**0.5 if "l2" in kind else n_labels
+    return tuple(tau for tau in TAUS.get(kind.removeprefix("tau "), (0.0,)) if tau < most)
+
+
 def candidates(
     data: Ballots, kind: str, sigmas: tuple[float, ...], drop: float
 ) -> Iterator[Candidate]:
     """Mechanisms of a kind whose votes are about as good as without noise."""
     acc, bac = Vote(data, "Binary").quality(0.0)
-    k = data.truth.shape[1]
-    taus = TAUS.get(kind.removeprefix("tau "), (0.0,))
-    for vote in (Vote(data, kind, tau) for tau in taus if tau < (k**0.5 if "l2" in kind else k)):
+    for vote in (Vote(data, kind, tau) for tau in taus_of(kind, data.truth.shape[1])):
         for sigma in sigmas:
             quality = vote.quality(sigma)
             if quality[0] >= acc - drop and quality[1] >= bac - drop:

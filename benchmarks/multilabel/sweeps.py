@@ -18,8 +18,9 @@ gaps       how far the winner is ahead, without noise (Figures 8 to 10)
 Lines with "T, s" are of votes behind a threshold T with noise s on what is compared: per label the
 paper's 50, 30 (its F.6), and for sets, whose counts are small, 25, 15. `share` is that of labels
 answered; rows are those that fit when rows are asked in turn as often as the budget lasts, times
-the share. Scores are of labels answered in three draws, by the votes themselves (an AUC is the
-balanced accuracy then); `found` is the share of all present labels that are answered present.
+the share ("many" from 100,000 on). Scores are of labels answered in three draws, by the votes
+themselves (an AUC is the balanced accuracy then); `found` is the share of all present labels that
+are answered present.
 
 known      the cost depends on these votes: published is Papernot's bound, composed over labels, and
            Mironov's conversion; ours the exact cost (of clipped ballots, on the first rows)
@@ -35,13 +36,13 @@ import argparse
 import warnings
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from accountings import PUBLISHED, answered, row_costs, worst_case_rows
+from accountings import MOST_ROWS, PUBLISHED, answered, row_costs, worst_case_rows
 from ballots import N_TEACHERS, SETS, Ballots, load_ballots
 from numpy.typing import NDArray
-from sets import DELTA, DROP, EPSILONS, KINDS, SIGMAS, TAUS, Vote, as_good, candidates
+from sets import DELTA, DROP, EPSILONS, KINDS, SIGMAS, Vote, as_good, candidates, taus_of
 
 from secretballot.accounting import RenyiCost
 from secretballot.inspection import LabelScores, label_scores
@@ -67,9 +68,8 @@ class Asked:
 
     @property
     def name(self) -> str:
-        tau = f" {self.vote.tau:g}" if self.vote.tau else ""
         behind = "" if self.threshold is None else "  {:g}, {:g}".format(*self.threshold)
-        return f"{self.vote.kind}{tau}, {self.sigma:g}{behind}"
+        return f"{self.vote.name}, {self.sigma:g}{behind}"
 
     @cached_property
     def outcomes(self) -> NDArray[np.int64]:
@@ -116,10 +116,14 @@ class Asked:
 
     def line(self, epsilon: float) -> str:
         s = self.scores
-        rows = "".join(f"{self.rows(epsilon, column):11,.0f}" for column in COLUMNS)
+        rows = "".join(f"{shown(self.rows(epsilon, column)):>11s}" for column in COLUMNS)
         values = (s.accuracy, s.balanced_accuracy, s.auc, s.average_precision, self.found)
         scores = "".join(f"{value:7.3f}" for value in values)
         return f"  {self.name:28s}{self.share:7.2f}{rows}  {scores}"
+
+
+def shown(rows: float) -> str:
+    return "many" if rows >= MOST_ROWS else f"{rows:,.0f}"
 
 
 def print_columns(first: str) -> None:
@@ -133,23 +137,12 @@ def first_labels(data: Ballots, k: int) -> Ballots:
     return Ballots(data.ballots[:, :, :k], data.truth[:, :k])
 
 
-def taus_of(kind: str, k: int) -> tuple[float, ...]:
-    """The norms to which ballots on k labels can be clipped."""
-    norm = kind.removeprefix("tau ")
-    return tuple(tau for tau in TAUS[norm] if tau < (k**0.5 if norm == "l2" else k))
-
-
 def votes_of(data: Ballots) -> Iterator[Vote]:
     """Every mechanism without its noise; ballots are clipped as much as they can bear."""
     unclipped = Vote(data, "Binary").quality(0.0)
     for kind in KINDS:
-        if "tau" not in kind:
-            yield Vote(data, kind)
-            continue
-        clipped = [Vote(data, kind, tau) for tau in taus_of(kind, data.truth.shape[1])]
-        if clipped:
-            good = (vote for vote in clipped if as_good(vote.quality(0.0), unclipped))
-            yield next(good, clipped[-1])
+        *others, last = [Vote(data, kind, tau) for tau in taus_of(kind, data.truth.shape[1])]
+        yield next((vote for vote in others if as_good(vote.quality(0.0), unclipped)), last)
 
 
 def sigma_table(data: Ballots, quick: bool) -> None:
@@ -163,26 +156,26 @@ def sigma_table(data: Ballots, quick: bool) -> None:
 
 def epsilon_table(data: Ballots) -> None:
     print(f"\n  Table 3: against epsilon, sigma {SIGMA:g}; known and worst, published and ours")
-    shown = "".join(f"{f'epsilon {epsilon:g}':>32s}" for epsilon in EPSILONS)
-    print(f"  {'mechanism, sigma  T, s':28s}{shown}")
+    header = "".join(f"{f'epsilon {epsilon:g}':>31s}" for epsilon in EPSILONS)
+    print(f"  {'mechanism, sigma  T, s':28s}{header}")
     for vote in votes_of(data):
         for threshold in (None, THRESHOLDS[vote.kind]):
             asked = Asked(vote, SIGMA, threshold)
-            shown = "".join(
-                "    " + "".join(f"{asked.rows(epsilon, column):7,.0f}" for column in COLUMNS)
+            cells = "".join(
+                "   " + "".join(f"{shown(asked.rows(epsilon, each)):>7s}" for each in COLUMNS)
                 for epsilon in EPSILONS
             )
-            print(f"  {asked.name:28s}{shown}", flush=True)
+            print(f"  {asked.name:28s}{cells}", flush=True)
 
 
 def labels_table(data: Ballots, quick: bool) -> None:
     print(f"\n  Figure 3, Tables 11 and 12: the first k labels, epsilon {EPSILON:g}")
     print_columns("k, mechanism, sigma  T, s")
     most = data.truth.shape[1]
-    several = (1, 5, 20) if quick else (1, 2, 3, 5, 8, 11, 20, 40)
+    several = (1, 5, 20) if quick else (1, 2, 5, 11, 20, 40)
     for k in sorted({*(k for k in several if k <= most), min(most, 53)}):
         part = first_labels(data, k)
-        for kind in (kind for kind in KINDS if "tau" not in kind or taus_of(kind, k)):
+        for kind in (kind for kind in KINDS if taus_of(kind, k)):
             good = candidates(part, kind, SIGMAS[::3] if quick else SIGMAS, DROP)
             best = max(
                 good,
@@ -195,8 +188,8 @@ def labels_table(data: Ballots, quick: bool) -> None:
                 print(f"  {k:3d} {kind}: no noise leaves votes as good")
                 continue
             for threshold in (None, THRESHOLDS[kind]):
-                shown = Asked(best.vote, best.sigma, threshold).line(EPSILON)
-                print(f"  {k:3d} {shown[2:26]}{shown[30:]}", flush=True)
+                line = Asked(best.vote, best.sigma, threshold).line(EPSILON)
+                print(f"  {k:3d} {line[2:26]}{line[30:]}", flush=True)
 
 
 def positives_table(name: str, n_rows: int) -> None:
@@ -209,8 +202,8 @@ def positives_table(name: str, n_rows: int) -> None:
         assert data is not None, "it was there"
         more = {} if most is None else {"max_positives": most}
         for threshold in (None, THRESHOLDS["Powerset"]):
-            shown = Asked(Vote(data, "Powerset"), 5.0, threshold, **more).line(EPSILON)
-            print(f"  {most or 'all'!s:4s}{shown[2:26]}{shown[30:]}", flush=True)
+            line = Asked(Vote(data, "Powerset"), 5.0, threshold, **more).line(EPSILON)
+            print(f"  {most or 'all'!s:4s}{line[2:26]}{line[30:]}", flush=True)
 
 
 def tau_table(data: Ballots) -> None:
@@ -227,7 +220,7 @@ def tau_table(data: Ballots) -> None:
             scores = label_scores(data.truth, present, present)
             rows = worst_case_rows(vote.mechanism(SIGMA), k, EPSILON, DELTA)
             print(
-                f"  {kind} {vote.tau:<7g}{(size > most).mean():9.2f}{scores.accuracy:8.3f}"
+                f"  {vote.name:14s}{(size > most).mean():9.2f}{scores.accuracy:8.3f}"
                 f"{scores.balanced_accuracy:8.3f}{scores.average_precision:8.3f}"
                 f"{rows / plain if plain else np.nan:22.2f}"
             )
@@ -235,20 +228,12 @@ def tau_table(data: Ballots) -> None:
     print(f"  {'Binary':14s}{0:9.2f}{acc:8.3f}{bac:8.3f}")
 
 
-class Gaps(NamedTuple):
-    """How far winners are ahead of the runner-up, of a mechanism's votes."""
-
-    name: str
-    ahead: NDArray[Any]
-
-
-def gaps_of(vote: Vote) -> Gaps:
+def gaps_of(vote: Vote) -> NDArray[Any]:
+    """How far winners are ahead of the runner-up: of every label, or of every row."""
     if vote.kind == "Powerset":
         votes = np.sort(vote.counts["count"], axis=1)[:, ::-1]
-        second = votes[:, 1] if votes.shape[1] > 1 else 0
-        return Gaps("Powerset", votes[:, 0] - second)
-    name = f"{vote.kind} {vote.tau:g}" if vote.tau else vote.kind
-    return Gaps(name, np.abs(2 * vote.counts - N_TEACHERS).reshape(-1))
+        return votes[:, 0] - (votes[:, 1] if votes.shape[1] > 1 else 0)
+    return np.abs(2 * vote.counts - N_TEACHERS).reshape(-1)
 
 
 def gaps_table(data: Ballots) -> None:
@@ -261,11 +246,11 @@ def gaps_table(data: Ballots) -> None:
     means = "".join(f"{f'k {k}':>6s}" for k in several)
     print(f"  {'':14s}{'mean':>6s}{quantiles}{'over 40':>9s}   {means}")
     for vote in votes_of(data):
-        name, ahead = gaps_of(vote)
-        shown = "".join(f"{value:6.0f}" for value in np.quantile(ahead, QUANTILES))
+        ahead = gaps_of(vote)
+        cells = "".join(f"{value:6.0f}" for value in np.quantile(ahead, QUANTILES))
         less = (Vote(first_labels(data, k), vote.kind, vote.tau) for k in several)
-        means = "".join(f"{gaps_of(each).ahead.mean():6.1f}" for each in less)
-        print(f"  {name:14s}{ahead.mean():6.1f}{shown}{(ahead > 40).mean():9.2f}   {means}")
+        means = "".join(f"{gaps_of(each).mean():6.1f}" for each in less)
+        print(f"  {vote.name:14s}{ahead.mean():6.1f}{cells}{(ahead > 40).mean():9.2f}   {means}")
 
 
 TABLES = ("sigma", "epsilon", "labels", "positives", "tau", "gaps")
