@@ -47,21 +47,39 @@ def answered(
     return low
 
 
-def label_costs(positives: NDArray[Any], n_votes: int, sigma: float, bound: str) -> RenyiCost:
-    """What rows of `BinaryVoting` cost: a vote of two classes for each label, added up.
+def label_costs(
+    mechanism: BinaryVoting,
+    positives: NDArray[Any],
+    outcome: NDArray[Any] | None = None,
+    known: bool = True,
+) -> RenyiCost:
+    """What rows of `BinaryVoting` cost: its vote on each label, added up; no hierarchies.
 
-    The same as ``BinaryVoting(...).max_cost(counts=positives)``, but every count is looked up: of
-    so many ballots there are few counts, and millions of labels.
+    The same as ``mechanism.cost(outcome, counts=positives)`` (all labels answered by default, or
+    at worst where votes are not `known`), but every count is looked up: of so many ballots there
+    are few counts, and millions of labels.
     """
-    counts = np.arange(n_votes + 1)
-    votes = np.stack([n_votes - counts, counts], axis=1)
-    table = GNMax(sigma=sigma, bound=bound).max_cost(counts=votes)[EVERYONE].curve
-    how_often = np.zeros((len(positives), n_votes + 1))
-    np.add.at(how_often, (np.arange(len(positives))[:, None], positives.astype(int)), 1)
+    n_counts = int(mechanism.n_votes) + 1
+    counts, passed = np.divmod(np.arange(2 * n_counts), 2)
+    one = mechanism.cost(passed[:, None] - 1, counts[:, None] if known else None, n_columns=1)
+    table = one[EVERYONE].curve
+    seen = 2 * positives.astype(int) + (1 if outcome is None else outcome >= 0)
+    how_often = np.zeros((len(positives), len(table)))
+    np.add.at(how_often, (np.arange(len(positives))[:, None], seen), 1)
     infinite = ~np.isfinite(table)
     curve = how_often @ np.where(infinite, 0, table)
     curve[(how_often @ infinite) > 0] = np.inf
     return RenyiCost(curve)
+
+
+def row_costs(
+    mechanism: Multilabel, counts: NDArray[Any], outcome: NDArray[Any], known: bool
+) -> RenyiCost:
+    """What rows did cost, on these votes or on any: what passed a threshold pays for its vote."""
+    if isinstance(mechanism, BinaryVoting) and mechanism.hierarchy is None:
+        return label_costs(mechanism, counts, outcome, known)
+    costs = mechanism.cost(outcome, counts if known else None, n_columns=outcome.shape[1])
+    return costs[EVERYONE]
 
 
 def summed_q_costs(positives: NDArray[Any], n_votes: int, sigma: float) -> RenyiCost:

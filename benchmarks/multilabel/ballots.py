@@ -37,8 +37,14 @@ def data_file(name: str) -> Path | None:
     return path if path.exists() else None
 
 
-def load_ballots(name: str, most_public: int = MOST_PUBLIC) -> Ballots | None:
-    """Return ballots on a set's public rows; None where the set is not there."""
+def load_ballots(
+    name: str, most_public: int = MOST_PUBLIC, max_positives: int | None = None
+) -> Ballots | None:
+    """Return ballots on a set's public rows; None where the set is not there.
+
+    With `max_positives` teachers name no more than their likeliest labels (not on CelebA, where
+    they are simulated and have no scores).
+    """
     path = data_file(name)
     if path is None:
         return None
@@ -53,11 +59,18 @@ def load_ballots(name: str, most_public: int = MOST_PUBLIC) -> Ballots | None:
             (stored["X_data"], stored["X_indices"], stored["X_indptr"]), shape=stored["X_shape"]
         ).toarray()
     )
-    return trained(X.astype(np.float64), stored["Y"], int(stored["part_sizes"][0]), most_public)
+    return trained(
+        X.astype(np.float64), stored["Y"], int(stored["part_sizes"][0]), most_public, max_positives
+    )
 
 
 def trained(
-    X: NDArray[np.float64], Y: NDArray[np.uint8], n_train: int, most_public: int, seed: int = 0
+    X: NDArray[np.float64],
+    Y: NDArray[np.uint8],
+    n_train: int,
+    most_public: int,
+    max_positives: int | None = None,
+    seed: int = 0,
 ) -> Ballots:
     """Return votes of teachers on disjoint shards: one ridge regression each, of all labels.
 
@@ -76,7 +89,11 @@ def trained(
     for teacher, shard in enumerate(np.array_split(train, N_TEACHERS)):
         score = Ridge(alpha=10.0).fit(X[shard], Y[shard].astype(np.float64)).predict(public)
         share = Y[shard].mean(axis=0)
-        ballots[:, teacher] = (score > np.minimum(1.5 * share, 0.5)) & (share > 0)
+        called = (score > np.minimum(1.5 * share, 0.5)) & (share > 0)
+        if max_positives is not None:
+            rank = score.argsort(axis=1)[:, ::-1].argsort(axis=1)
+            called &= rank < max_positives
+        ballots[:, teacher] = called
     return Ballots(ballots, truth)
 
 

@@ -62,7 +62,7 @@ def by_accounting(
 
     def known(bound: Bound) -> RenyiCost:
         if binary:
-            return label_costs(votes, N_TEACHERS, sigma, bound)
+            return label_costs(mechanism(bound), votes)
         return mechanism(bound).max_cost(counts=votes)[EVERYONE]
 
     def worst(bound: Bound, published: bool) -> int:
@@ -128,7 +128,8 @@ def table_14() -> None:
 
     def rows(wrong: float) -> int:
         positives = sparse_ballots(wrong).sum(axis=1)
-        costs = label_costs(positives, N_TEACHERS, sigma, "papernot")
+        binary = BinaryVoting(sigma=sigma, n_votes=N_TEACHERS, bound="papernot")
+        costs = label_costs(binary, positives)
         return answered(costs, epsilon, DELTA, PUBLISHED)
 
     low, high = 0.0, 0.5

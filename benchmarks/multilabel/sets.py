@@ -100,6 +100,10 @@ class Vote:
         self.n_labels = data.truth.shape[1]
         self.norm, self.tau = kind.removeprefix("tau "), tau
 
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.tau:g}" if self.tau else self.kind
+
     @cached_property
     def counts(self) -> NDArray[Any]:
         if self.kind == "Binary":
@@ -110,41 +114,60 @@ class Vote:
             [clip_ballots(row, self.tau, self.norm).sum(0) for row in self.data.ballots]
         )
 
-    def mechanism(self, sigma: float, bound: str = "exact") -> Multilabel:
+    def mechanism(self, sigma: float, bound: str = "exact", **more: Any) -> Multilabel:
         if self.kind == "Powerset":
-            return PowersetVoting(sigma=sigma, n_labels=self.n_labels, bound=bound)
-        plain = {"sigma": sigma, "n_votes": N_TEACHERS, "bound": bound}
+            return PowersetVoting(sigma=sigma, n_labels=self.n_labels, bound=bound, **more)
+        plain = {"sigma": sigma, "n_votes": N_TEACHERS, "bound": bound, **more}
         if self.kind == "Binary":
             return BinaryVoting(**plain)
         return TauVoting(**plain, tau=self.tau, norm=self.norm)
 
-    def quality(self, sigma: float) -> tuple[float, float]:
-        """Expected ACC and BAC, means over labels."""
+    def present(self, sigma: float) -> NDArray[Any]:
+        """How likely labels are called present; for Powerset, in how many of 10 draws."""
         if self.kind == "Powerset":
             rng = np.random.default_rng(0)
             votes = [self.mechanism(sigma).sample(self.counts, rng) for _ in range(10)]
-            return mean_scores(self.data.truth, np.mean(votes, axis=0))
+            return np.mean(votes, axis=0)
         gap = 2.0 * self.counts - N_TEACHERS
-        return mean_scores(self.data.truth, ndtr(gap / (np.sqrt(2) * sigma)) if sigma else gap > 0)
+        return ndtr(gap / (np.sqrt(2) * sigma)) if sigma else gap > 0
+
+    def passing(self, threshold: float, sigma_threshold: float) -> NDArray[Any]:
+        """How likely labels pass a threshold."""
+        if self.kind == "Powerset":
+            top = self.counts["count"].max(axis=1)[:, None].repeat(self.n_labels, axis=1)
+        else:
+            top = np.maximum(self.counts, N_TEACHERS - self.counts)
+        return ndtr((top - threshold) / sigma_threshold)
+
+    def quality(self, sigma: float) -> tuple[float, float]:
+        """Expected ACC and BAC, means over labels."""
+        return mean_scores(self.data.truth, self.present(sigma))
 
     def known(self, sigma: float, bound: str) -> RenyiCost:
         """What known rows cost; of clipped ballots on many labels, the first rows."""
         if self.kind == "Binary":
-            return label_costs(self.counts, N_TEACHERS, sigma, bound)
+            return label_costs(self.mechanism(sigma, bound), self.counts)
         rows = len(self.counts)
         if self.kind != "Powerset":
             rows = max(CLIPPED_LABELS // self.n_labels, FEWEST_ROWS)
         return self.mechanism(sigma, bound).max_cost(counts=self.counts[:rows])[EVERYONE]
 
 
-def mean_scores(truth: NDArray[Any], present: NDArray[Any]) -> tuple[float, float]:
-    """ACC and BAC of labels that are called present with these probabilities."""
+def mean_scores(
+    truth: NDArray[Any], present: NDArray[Any], passing: NDArray[Any] | float = 1.0
+) -> tuple[float, float]:
+    """ACC and BAC of labels that are called present with these probabilities, if they pass."""
     n_present = truth.sum(axis=0)
     both = (n_present > 0) & (n_present < len(truth))
-    right = np.where(truth, present, 1 - present)
-    recall = (right * truth).sum(axis=0)[both] / n_present[both]
-    specificity = (right * (1 - truth)).sum(axis=0)[both] / (len(truth) - n_present[both])
-    return float(right.mean()), float((recall + specificity).mean() / 2)
+    weight = np.broadcast_to(passing, truth.shape)
+    right = weight * np.where(truth, present, 1 - present)
+
+    def share(of: NDArray[Any]) -> NDArray[Any]:
+        return (right * of).sum(axis=0)[both] / (weight * of).sum(axis=0)[both]
+
+    with np.errstate(invalid="ignore"):  # where nothing passes there are no scores
+        recalls = share(truth) + share(1 - truth)
+        return float(right.sum() / weight.sum()), float(recalls.mean() / 2)
 
 
 def as_good(mine: tuple[float, float], other: tuple[float, float]) -> bool:
@@ -152,14 +175,18 @@ def as_good(mine: tuple[float, float], other: tuple[float, float]) -> bool:
     return all(each >= theirs - WITHIN for each, theirs in zip(mine, other, strict=True))
 
 
+def taus_of(kind: str, n_labels: int) -> tuple[float, ...]:
+    """Norms to which ballots can be clipped; 0 where they are not."""
+    most = n_labels**0.5 if "l2" in kind else n_labels
+    return tuple(tau for tau in TAUS.get(kind.removeprefix("tau "), (0.0,)) if tau < most)
+
+
 def candidates(
     data: Ballots, kind: str, sigmas: tuple[float, ...], drop: float
 ) -> Iterator[Candidate]:
     """Mechanisms of a kind whose votes are about as good as without noise."""
     acc, bac = Vote(data, "Binary").quality(0.0)
-    k = data.truth.shape[1]
-    taus = TAUS.get(kind.removeprefix("tau "), (0.0,))
-    for vote in (Vote(data, kind, tau) for tau in taus if tau < (k**0.5 if "l2" in kind else k)):
+    for vote in (Vote(data, kind, tau) for tau in taus_of(kind, data.truth.shape[1])):
         for sigma in sigmas:
             quality = vote.quality(sigma)
             if quality[0] >= acc - drop and quality[1] >= bac - drop:
