@@ -40,7 +40,7 @@ from secretballot.inspection import LabelScores, label_scores
 
 EPSILONS = (2.0, 8.0, 20.0)
 #: Teachers at each epsilon, and how many labels their ballots name (0: any number, Binary).
-STUDENTS = {"scene": ((200, 1), (100, 1), (50, 1)), "emotions": ((75, 0), (50, 0), (25, 0))}
+STUDENTS = {"scene": ((200, 1), (100, 1), (50, 1)), "emotions": ((130, 0), (50, 0), (25, 0))}
 #: A constant column is so long, in lengths of a row.
 CONSTANT = 0.3
 
