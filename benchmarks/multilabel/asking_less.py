@@ -37,7 +37,7 @@ import numpy as np
 from accountings import answered, row_costs
 from ballots import N_TEACHERS, SETS, Ballots, load_ballots
 from sets import DELTA, DROP, EPSILONS, SIGMAS, Vote, mean_scores
-from students import Split, balance, learner, splits
+from students import STUDENT, TEACHERS, Split, learner, scores, splits, teacher
 from sweeps import COLUMNS, Asked, Threshold, print_columns, votes_of
 
 from secretballot.accounting import PrivacyAccountant, RenyiCost
@@ -53,8 +53,7 @@ MALE, DEPENDANTS = 20, (0, 4, 16, 22, 30)
 EPSILON, SIGMAS_ASKED = 20.0, (7.0, 14.0)
 #: Rows whose outcomes say what rows cost, where that is told by outcomes.
 CHARGED = 200
-#: Teachers of students' labels; thresholds and their noise, in the units of `LEVELS` and `NOISES`.
-TEACHERS = {"scene": 100, "emotions": 50}
+#: Thresholds behind which students' labels are, and their noise: as `LEVELS` and `NOISES`.
 FOR_STUDENTS: tuple[Threshold, ...] = (None, (1.0, 2.0), (0.8, 1.0), (0.7, 0.5))
 
 
@@ -192,7 +191,7 @@ def print_hierarchies(data: Ballots) -> None:
 
 def print_students(name: str, n_splits: int) -> None:
     """Compare what students learn from all rows, and from labels that pass."""
-    n_votes, parts = TEACHERS[name], splits(name, n_splits)
+    n_votes, parts = TEACHERS[name][0], splits(name, n_splits)
     print(f"\n  Students of {n_votes} teachers, {len(parts[0].pool[0])} rows, {n_splits} splits")
     print(f"  {'eps.':5s}{'T, s':>10s}{'sigma':>8s}{'share':>8s}{'BAC':>8s}{'sd':>8s}")
     for epsilon, threshold in product(EPSILONS[:2], FOR_STUDENTS):
@@ -221,14 +220,14 @@ def student(
     X, Y = split.pool
     mechanism = accountant.calibrate(made, len(X), n_columns=Y.shape[1])
     ensemble = PrivateTeacherEnsemble(
-        learner(X, 0.01),
+        teacher(split.pool),
         n_votes,
         mechanism=mechanism,
-        student=learner(X, 0.001),
+        student=learner(X, STUDENT),
         accountant=accountant,
     )
     ensemble.fit(*split.private, X_public=X)
-    bac = balance(split.test[1], ensemble.predict(split.test[0]))
+    bac = scores(ensemble, split.test).balanced_accuracy
     return mechanism.sigma, float(ensemble.pool_labels_.answered.mean()), bac
 
 
@@ -254,7 +253,7 @@ def main() -> None:
         if "thresholds" in arguments.only:
             print_thresholds(data, SIGMAS[3::4] if quick else SIGMAS)
         if "students" in arguments.only and name in TEACHERS:
-            print_students(name, 1 if quick else 3)
+            print_students(name, 1 if quick else 5)
         if "hierarchies" in arguments.only and name == "celeba":
             print_hierarchies(data)
 
