@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from secretballot._sklearn_compat import _num_samples
@@ -32,10 +33,16 @@ class LabelModel:
         self.constant = constant
 
     def __getattr__(self, name: str) -> Any:
-        # What is asked of a student: its features, its tags.
+        # What is asked of a student: its features.
         if name.startswith("__") or "model" not in vars(self):
             raise AttributeError(name)
         return getattr(self.model, name)
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.model)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return all labels, shape (n_rows, n_labels)."""

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 from tests.ensemble.multilabel._rows import PER_LABEL, POOL, TRUTH, X, Y, ensemble_of
 
 from secretballot.ensemble import PrivateLabels, PublicStudent
@@ -97,6 +99,14 @@ def test_a_label_that_is_never_present_is_predicted_absent(student):
         fitted = fit(student, released)
     assert (fitted.predict(POOL) == [1, 0, 1]).all()
     assert (fitted.predict_proba(POOL) == [1, 0, 1]).all()
+
+
+def test_a_student_of_some_labels_is_one_of_all():
+    released = TRUTH.copy()
+    released[:, 1] = 0
+    public = PublicStudent(fit(RandomForestClassifier(3), released), LABELS, {})
+    assert get_tags(public).input_tags.sparse
+    assert cross_val_score(public, POOL, released, cv=2).mean() > 0.8
 
 
 def test_without_probabilities():
