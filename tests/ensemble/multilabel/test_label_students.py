@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -107,6 +108,13 @@ def test_a_student_of_some_labels_is_one_of_all():
     public = PublicStudent(fit(RandomForestClassifier(3), released), LABELS, {})
     assert get_tags(public).input_tags.sparse
     assert cross_val_score(public, POOL, released, cv=2).mean() > 0.8
+
+
+def test_a_label_that_its_student_cannot_learn():
+    released = TRUTH.copy()
+    released[:, 1] = np.arange(len(released)) < 3
+    with pytest.raises(ValueError, match=r"on label 1, present in 3 of 30 rows.*pool_labels_"):
+        fit(MultiOutputClassifier(CalibratedClassifierCV(LogisticRegression(), cv=5)), released)
 
 
 def test_without_probabilities():

@@ -30,7 +30,8 @@ def fit_on_labels(student: Any, X: Any, labels: NDArray[np.int64], unanswered: s
     if one is not None:
         n_jobs = getattr(last_step(student), "n_jobs", None)
         fitted = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_one)(one, X, column, unanswered) for column in labels.T
+            delayed(_fit_one)(one, X, labels[:, at], unanswered, at)
+            for at in range(labels.shape[1])
         )
         _tell_constant([isinstance(each, ConstantTeacher) for each in fitted], labels)
         return PerLabelStudent(list(fitted))
@@ -47,11 +48,7 @@ def fit_on_labels(student: Any, X: Any, labels: NDArray[np.int64], unanswered: s
     try:
         model = fit_labels(student, _safe_indexing(X, rows), labels[rows], known)
     except ValueError as error:
-        raise ValueError(
-            f"student={student!r} could not be fitted on the {len(rows)} rows. Their labels are "
-            "paid for and kept in pool_labels_; fit another student on them. The student said: "
-            f"{error}"
-        ) from error
+        raise _unfitted(student, f"the {len(rows)} rows", error) from error
     if model is not None:
         return model
     _tell_constant([True] * labels.shape[1], labels)
@@ -73,13 +70,25 @@ def of_one_label(student: Any) -> Any:
     return alone
 
 
-def _fit_one(estimator: Any, X: Any, labels: NDArray[np.int64], unanswered: str) -> Any:
-    """Fit a student of one label on the rows that have it."""
+def _fit_one(estimator: Any, X: Any, labels: NDArray[np.int64], unanswered: str, at: int) -> Any:
+    """Fit a student of the label `at` on the rows that have it."""
     answered = np.flatnonzero(labels >= 0)
     if len(np.unique(labels[answered])) < 2:
         return _constant(labels)
     rows = answered if unanswered == "drop" else np.arange(len(labels))
-    return clone(estimator).fit(_safe_indexing(X, rows), labels[rows])
+    try:
+        return clone(estimator).fit(_safe_indexing(X, rows), labels[rows])
+    except ValueError as error:
+        present = int((labels == 1).sum())
+        where = f"label {at}, present in {present} of {len(answered)} rows"
+        raise _unfitted(estimator, where, error) from error
+
+
+def _unfitted(student: Any, where: str, error: ValueError) -> ValueError:
+    return ValueError(
+        f"student={student!r} could not be fitted on {where}. Their labels are paid for and kept "
+        f"in pool_labels_; fit another student on them. The student said: {error}"
+    )
 
 
 def _constant(labels: NDArray[np.int64]) -> ConstantTeacher:
@@ -95,6 +104,7 @@ def _tell_constant(constant: list[bool], labels: NDArray[np.int64]) -> None:
         some = ", ".join(map(str, which[:5])) + ", ..." * (len(which) > 5)
         warn(
             f"{len(which)} of {labels.shape[1]} labels ({some}) are present in all rows that were "
-            "answered, or in none: they are predicted as that. Give more public rows, or a "
-            "BinaryVoting with a lower threshold."
+            "answered, or in none: they are predicted as that. Give more public rows, a mechanism "
+            "with a lower threshold if it has one, or one with a low ballot_threshold, by which "
+            "teachers vote for rare labels."
         )
