@@ -166,6 +166,8 @@ def test_turns_leave_out_ballots_evenly():
     assert missing.min() == 0
     assert missing.max() > 0  # else nothing was tested
     mechanism.check_counts(counts)
+    # With a threshold too, though on average no whole number of ballots is there.
+    plan.individualize(MECHANISMS["with a threshold"], N_LABELS).check_counts(counts)
 
 
 def test_a_reservation_is_drawn_from():

@@ -91,16 +91,18 @@ class _VanishingPlan(OneLevelPlan):
             for turn, n_teachers in zip(self.turns, self.n_each, strict=True)
         )
         turns = self.spread([(turn.numerator, turn.denominator) for turn in self.turns])
+        counts_ballots = getattr(mechanism, "multilabel", False) and hasattr(mechanism, "n_votes")
+        if counts_ballots:
+            # As many as ever vote on a row, which are not always whole ballots: see `add_up`.
+            mechanism = replace(mechanism, weight=dict.fromkeys(self.levels.names, 1.0))
         in_turns = RoundRobin(
             mechanism=mechanism.scaled(voters / self.n_teachers),
             turns=dict(zip(self.levels.names, turns, strict=True)),
             first_row=first_row,
         )
-        if not hasattr(mechanism, "n_votes") or not in_turns.multilabel:
+        if not counts_ballots:
             return in_turns
-        # As many as ever vote on a row, which are not always whole ballots: see `add_up`.
-        whole = dict.fromkeys(self.levels.names, 1.0)
-        of_all = replace(in_turns.mechanism, n_votes=self._most_voters(in_turns), weight=whole)
+        of_all = replace(in_turns.mechanism, n_votes=self._most_voters(in_turns))
         return replace(in_turns, mechanism=of_all)
 
     def _most_voters(self, in_turns: RoundRobin) -> float:
