@@ -141,7 +141,7 @@ def check_parties(parties: Any) -> list[Any]:
     # pipelines. (A copy can't be told from another party that came to the same model.)
     first: dict[int, int] = {}
     for index, party in enumerate(parties):
-        other = first.setdefault(id(_model(party)), index)
+        other = first.setdefault(id(model_of(party)), index)
         if other != index:
             raise ValueError(
                 f"estimator[{index}] is the same fitted model as estimator[{other}]: one party "
@@ -151,13 +151,13 @@ def check_parties(parties: Any) -> list[Any]:
     return list(parties)
 
 
-def _model(party: Any) -> Any:
+def model_of(party: Any) -> Any:
     """The fitted model that votes, whatever it is wrapped in."""
     if isinstance(party, FrozenEstimator):
-        return _model(party.estimator)
+        return model_of(party.estimator)
     best = _own(party, "best_estimator_")
     inner = last_step(party) if best is None else best
-    return party if inner is party else _model(inner)
+    return party if inner is party else model_of(inner)
 
 
 def last_step(estimator: Any) -> Any:

@@ -11,6 +11,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from secretballot.ensemble._labels import declared_classes, learned_classes
+from secretballot.ensemble._parts import model_of
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
 
 
@@ -112,8 +113,11 @@ def target_of_parties(parties: list[Any], classes: Any) -> Found:
 
 def _known(party: Any) -> Any:
     """Return the classes that a party knows of; of labels a list, one entry for each."""
-    classes = getattr(party, "classes_", None)
-    return list(classes) if getattr(party, "multilabel_", False) else classes
+    classes, model = getattr(party, "classes_", None), model_of(party)
+    # Some have one array of labels for what others have a list of pairs.
+    kind = getattr(getattr(model, "_label_binarizer", None), "y_type_", "")
+    several = getattr(model, "multilabel_", False) or kind == "multilabel-indicator"
+    return list(classes) if several and classes is not None else classes
 
 
 def _of_classes(classes: Any, y: NDArray[Any]) -> ClassTarget:

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import (
     check_classifiers_multilabel_output_format_predict,
     check_classifiers_multilabel_output_format_predict_proba,
@@ -203,6 +208,23 @@ def test_parties(classes):
     other = FrozenEstimator(clone(PER_LABEL.estimator).fit(X, Y[:, 0]))
     with pytest.raises(ValueError, match="the parties differ in what they predict"):
         ensemble_of([*parties, other]).fit(None, None, X_public=POOL)
+
+
+@pytest.mark.parametrize(
+    "party",
+    [
+        RidgeClassifier(),
+        MLPClassifier(8, solver="lbfgs", max_iter=200, random_state=0),
+        make_pipeline(StandardScaler(), OneVsRestClassifier(RidgeClassifier())),
+    ],
+    ids=["ridge", "network", "pipeline"],
+)
+def test_parties_that_number_their_labels(party):
+    """Their classes_ is 0, 1, 2 as if rows had one class of three."""
+    parties = [FrozenEstimator(clone(party).fit(X[start::10], Y[start::10])) for start in range(10)]
+    ensemble = ensemble_of(parties).fit(None, None, X_public=POOL)
+    assert [each.tolist() for each in ensemble.classes_] == [[0, 1]] * N_LABELS
+    assert (ensemble.pool_labels_.labels == TRUTH).mean() > 0.9
 
 
 def test_a_search_spends_for_each_fit():
