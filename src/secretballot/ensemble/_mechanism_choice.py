@@ -66,7 +66,8 @@ def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
         counting(target.n_columns)  # as many labels as it was made for
     if isinstance(mechanism, TauVoting):
         warn_unclipped(target.n_columns, mechanism.tau, mechanism.norm)
-    n_votes = getattr(mechanism, "n_votes", None)
+    # Also where it is made of another one: counts that don't fit would be an error nobody paid for.
+    n_votes = getattr(getattr(mechanism, "mechanism", mechanism), "n_votes", None)
     if n_votes is not None and n_votes != plan.n_equal:
         raise ValueError(
             f"mechanism={mechanism!r} counts on n_votes={n_votes:g} ballots, and n_teachers="

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from tests.ensemble.multilabel._rows import POOL, X, Y, ensemble_of
 
-from secretballot.mechanisms import BinaryVoting, GNMax, PowersetVoting, TauVoting
+from secretballot.mechanisms import BinaryVoting, GNMax, PowersetVoting, RoundRobin, TauVoting
 
 BINARY = BinaryVoting(sigma=1.0, n_votes=10)
 
@@ -22,6 +22,11 @@ BINARY = BinaryVoting(sigma=1.0, n_votes=10)
             "ballot_threshold has 2 entries for 3 labels",
         ),
         (BinaryVoting(sigma=1.0, n_votes=10, weight=0.5), "less than a ballot that counts 1"),
+        # Nine may do for the votes that are cast, or not: the error would tell which.
+        (
+            RoundRobin(mechanism=BinaryVoting(sigma=1.0, n_votes=9), turns={"everyone": (1, 1)}),
+            "n_votes=9 ballots, and n_teachers=10",
+        ),
     ],
     ids=repr,
 )
