@@ -14,6 +14,7 @@ from secretballot.ensemble._mechanism_choice import (
     check_asked,
     check_charges,
     check_noise,
+    check_probabilities,
     warn_noise,
     with_public_votes,
 )
@@ -124,6 +125,7 @@ class Labelling:
 
         if given is not None:
             check_asked(given, self.target, self.plan)
+            check_probabilities(given, self.counting(given), ensemble.estimator)
             check_charges(given, ensemble.accountant.levels, n_columns, n_queries)
             warn_noise(planned(given), self.plan, n_columns, n_queries)
             self.base = given

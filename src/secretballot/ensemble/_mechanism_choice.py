@@ -22,12 +22,14 @@ from secretballot.divergences import (
     level_quadrature,
     max_log_probabilities,
 )
+from secretballot.ensemble._parts import is_parties
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
 from secretballot.mechanisms import (
     ConfidentGNMax,
     CountClasses,
+    Counting,
     CountLabels,
     Mechanism,
     TauVoting,
@@ -73,6 +75,21 @@ def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
             f"mechanism={mechanism!r} counts on n_votes={n_votes:g} ballots, and n_teachers="
             f"{plan.n_equal} cast them; give it their number."
         )
+
+
+def check_probabilities(mechanism: Any, counting: Counting, estimator: Any) -> None:
+    """Refuse to ask for probabilities where there are none: votes would be cast by rule.
+
+    Teachers that saw one set of labels have them nevertheless, so that something may be answered.
+    """
+    if counting.ballot_threshold is None:
+        return
+    for each in estimator if is_parties(estimator) else [estimator]:
+        if not hasattr(each, "predict_proba"):
+            raise ValueError(
+                f"mechanism={mechanism!r} cuts probabilities (ballot_threshold), and estimator="
+                f"{each!r} has no predict_proba; use one that has, or leave ballot_threshold out."
+            )
 
 
 def check_charges(

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.svm import LinearSVC
 from tests.ensemble.multilabel._rows import POOL, X, Y, ensemble_of
 
 from secretballot.mechanisms import BinaryVoting, GNMax, PowersetVoting, RoundRobin, TauVoting
@@ -53,6 +55,17 @@ def test_ballot_thresholds(value):
 def test_classes_that_are_not_those_of_y(classes):
     with pytest.raises(ValueError, match=r"classes=.* is not what y has, 3 labels"):
         ensemble_of(classes=classes).fit(X, Y, X_public=POOL)
+
+
+def test_teachers_without_probabilities():
+    """A shard of one set of labels has them: its teacher would decide alone, and be paid for."""
+    mechanism, labels = BinaryVoting(sigma=1.0, n_votes=10, ballot_threshold=0.3), np.zeros_like(Y)
+    labels[:3] = 1
+    ensemble = ensemble_of(MultiOutputClassifier(LinearSVC()), mechanism=mechanism, student=None)
+    with pytest.raises(ValueError, match=r"estimator=Multi.* has no predict_proba; use one that"):
+        ensemble.fit(X, labels, X_public=POOL)
+    assert ensemble.accountant.spent().n_releases == 0
+    assert not hasattr(ensemble, "_teachers")
 
 
 def test_teachers_that_cannot_learn_labels():
