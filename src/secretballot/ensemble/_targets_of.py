@@ -14,6 +14,11 @@ from secretballot.ensemble._labels import declared_classes, learned_classes
 from secretballot.ensemble._parts import model_of
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
 
+_OF_SETS = (
+    "For sets of names use MultiLabelBinarizer(classes=[...]) with all labels there may be: those "
+    "that it finds in private rows are a release."
+)
+
 
 class Found(NamedTuple):
     """What is voted on, and whether private labels said so."""
@@ -30,10 +35,14 @@ def check_targets(y: Any) -> Any:
     ndarray of shape (n_rows,) or (n_rows, n_labels), or CSR array of shape (n_rows, n_labels)
     """
     if issparse(y):
-        return _indicators(y.tocsr(), y.data)
+        table = y.tocsr(copy=True)
+        table.sum_duplicates()
+        return _indicators(table, table.data)
     table = _table(y)
     if table is not None:
+        table = _numbers(table)
         return _indicators(table, table)
+    _check_no_sets(y)
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
@@ -64,10 +73,30 @@ def _indicators(table: Any, values: NDArray[Any]) -> Any:
     if values.dtype.kind not in "biuf" or not ((values == 0) | (values == 1)).all():
         raise ValueError(
             f"y has shape {table.shape} and holds other values than 0 and 1: several columns are "
-            "labels, each present (1) or absent (0). Use MultiLabelBinarizer for sets of names; "
-            "several classes a column are not voted on."
+            f"labels, each present (1) or absent (0). {_OF_SETS} Several classes a column are not "
+            "voted on."
         )
     return table if issparse(table) else table.astype(np.int64)
+
+
+def _numbers(table: NDArray[Any]) -> NDArray[Any]:
+    """Return 0 and 1 that are objects, as data frames make of some of their types, as numbers."""
+    if table.dtype.kind != "O":
+        return table
+    try:
+        return table.astype(np.int64) if bool(np.isin(table, (0, 1)).all()) else table
+    except TypeError:  # what is missing can't be compared
+        return table
+
+
+def _check_no_sets(y: Any) -> None:
+    """Refuse names of the labels of each row."""
+    of_objects = isinstance(y, list | tuple) or getattr(y, "dtype", None) == np.dtype(object)
+    for row, each in enumerate(y if of_objects else ()):
+        sets = isinstance(each, set | frozenset)
+        if sets or (isinstance(each, list | tuple) and len(each) != 1):
+            kind = type(each).__name__
+            raise ValueError(f"y has a {kind} in row {row}, instead of a class. {_OF_SETS}")
 
 
 def target_of_data(y: Any, classes: Any) -> Found:

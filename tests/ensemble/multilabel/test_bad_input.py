@@ -1,7 +1,9 @@
 """What is no vote on labels: refused before anything is released or spent."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import coo_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import LinearSVC
@@ -55,6 +57,27 @@ def test_ballot_thresholds(value):
 def test_classes_that_are_not_those_of_y(classes):
     with pytest.raises(ValueError, match=r"classes=.* is not what y has, 3 labels"):
         ensemble_of(classes=classes).fit(X, Y, X_public=POOL)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [{"sea", "sun"}, {"sun"}, set()] * 100,
+        [("sea", "sun"), ("sun",), ()] * 100,
+        pd.Series([["sea", "sun"], ["sun"], []] * 100),
+        [["sea", "sun"]] * 300,
+    ],
+    ids=["sets", "tuples", "series", "pairs"],
+)
+def test_sets_of_names(names):
+    with pytest.raises(ValueError, match=r"MultiLabelBinarizer\(classes=\[...\]\) with all labels"):
+        ensemble_of(accountant=None, student=None).fit(X, names)
+
+
+def test_sparse_labels_that_are_there_twice():
+    twice = coo_array((np.ones(2, dtype=int), ([4, 4], [1, 1])), shape=Y.shape)
+    with pytest.raises(ValueError, match="holds other values than 0 and 1"):
+        ensemble_of(accountant=None, student=None).fit(X, twice)
 
 
 def test_teachers_without_probabilities():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array, csr_matrix, dok_array, lil_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -68,7 +68,17 @@ def test_any_multilabel_classifier_teaches(estimator):
 
 @pytest.mark.parametrize(
     "make",
-    [csr_array, csr_matrix, list, np.ndarray.tolist, lambda Y: Y.astype(bool), pd.DataFrame],
+    [
+        csr_array,
+        csr_matrix,
+        lil_array,
+        dok_array,
+        list,
+        np.ndarray.tolist,
+        lambda Y: Y.astype(bool),
+        pd.DataFrame,
+        lambda Y: pd.DataFrame(Y).astype("Int64"),
+    ],
 )
 def test_labels_may_be_given_as(make):
     expected = ensemble_of(student=None, random_state=0).fit(X, Y)._teachers
