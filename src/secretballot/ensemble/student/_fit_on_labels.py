@@ -49,10 +49,11 @@ def fit_on_labels(student: Any, X: Any, labels: NDArray[np.int64], unanswered: s
         model = fit_labels(student, _safe_indexing(X, rows), labels[rows], known)
     except ValueError as error:
         raise _unfitted(student, f"the {len(rows)} rows", error) from error
+    learned = labels[rows]
+    _tell_constant([len(np.unique(each[each >= 0])) < 2 for each in learned.T], learned)
     if model is not None:
         return model
-    _tell_constant([True] * labels.shape[1], labels)
-    return PerLabelStudent([_constant(column) for column in labels.T])
+    return PerLabelStudent([_constant(each) for each in learned.T])
 
 
 def of_one_label(student: Any) -> Any:
