@@ -25,7 +25,14 @@ from scipy.stats import binom
 from secretballot import BudgetExceededError, PrivacyAccountant
 from secretballot.accounting import Reservation, price_plan
 from secretballot.divergences import EVERYONE
-from secretballot.mechanisms import UNANSWERED, ConfidentGNMax, GNMax, Mechanism, RoundRobin
+from secretballot.mechanisms import (
+    UNANSWERED,
+    BinaryVoting,
+    ConfidentGNMax,
+    GNMax,
+    Mechanism,
+    RoundRobin,
+)
 
 SIGMA, DELTA = 40.0, 1e-5
 KINDS = {"Renyi": "renyi", "Gaussian": "gaussian", "prepaid": "gaussian", "pairs": math.inf}
@@ -305,6 +312,10 @@ def print_ways(quick: bool) -> None:
         print(f"{name:46s}{''.join(cells)}  {what}", flush=True)
 
 
+def _vote_on_labels(sigma: float) -> BinaryVoting:
+    return BinaryVoting(sigma=sigma, n_votes=50)
+
+
 def print_pools(quick: bool) -> None:
     """What calibrated noise buys in one batch, and how long it takes to find."""
     print("\nOne pool, epsilon 1: labels times those of Renyi, and seconds to calibrate the noise")
@@ -319,6 +330,12 @@ def print_pools(quick: bool) -> None:
             renyi = budget("Renyi", 1.0).calibrate(GNMax, n_rows, n_columns=n_classes).sigma
             cells.append(f"{n_rows:,}: {(renyi / sigma) ** 2:.2f} ({seconds:.1f} s)")
         print(f"{n_classes:2d} classes   {'   '.join(cells)}", flush=True)
+    cells = []
+    for n_labels, n_rows in [(6, 100)] if quick else [(6, 400), (53, 400), (374, 400)]:
+        start = time.perf_counter()
+        budget("Gaussian", 8.0).calibrate(_vote_on_labels, n_rows, n_columns=n_labels)
+        cells.append(f"{n_labels} x {n_rows}: {time.perf_counter() - start:.1f} s")
+    print(f"labels x rows, epsilon 8   {'   '.join(cells)}", flush=True)
 
 
 def print_speed() -> None:

@@ -23,9 +23,9 @@ from secretballot.ensemble._partition import (
 from secretballot.ensemble._parts import check_parties, shared_attribute
 from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
 from secretballot.ensemble._rows import as_rows, check_queries, check_values, public_categories
 from secretballot.ensemble._target import Target
-from secretballot.ensemble._targets_of import check_targets, target_of_data, target_of_parties
 from secretballot.ensemble.individual import Levels, Plan, check_levels
 
 

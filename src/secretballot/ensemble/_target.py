@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from secretballot.ensemble._labels import PrivateLabels, encode, positions, private_labels
+from secretballot.ensemble._labels import PrivateLabels, positions, private_labels
 from secretballot.mechanisms import CountClasses, Counting, CountLabels
 
 #: What a teacher has not answered.
@@ -44,10 +44,6 @@ class Target(ABC):
         """Return, as predictions of shape (1, ...), what a teacher votes for that has no ballot."""
 
     @abstractmethod
-    def encode(self, labels: Any, name: str) -> NDArray[Any]:
-        """Return labels as numbers; `ValueError` if there are others among them."""
-
-    @abstractmethod
     def released(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
         """Return an outcome as labels; rows that were not begun have none."""
 
@@ -79,9 +75,6 @@ class ClassTarget(Target):
     def by_rule(self, index: int) -> NDArray[Any]:
         at = index % len(self.classes)
         return self.classes[at : at + 1]
-
-    def encode(self, labels: Any, name: str) -> NDArray[Any]:
-        return encode(labels, self.classes, name)
 
     def released(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
         return private_labels(outcome, n_queries, self.classes)
@@ -121,9 +114,6 @@ class LabelTarget(Target):
     def by_rule(self, index: int) -> NDArray[Any]:
         # For all labels or against all: two teachers that have nothing to say cancel out.
         return np.full((1, self.n_labels), index % 2)
-
-    def encode(self, labels: Any, name: str) -> NDArray[Any]:
-        return np.asarray(labels, dtype=np.int64)
 
     def released(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
         labels = np.full((n_queries, self.n_labels), -1, dtype=np.int64)

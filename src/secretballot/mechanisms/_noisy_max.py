@@ -228,13 +228,8 @@ class ConfidentGNMax(Mechanism):
 
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
-        return replace(
-            self,
-            sigma=float(self.sigma * factor),
-            sigma_threshold=float(self.sigma_threshold * factor),
-            threshold=float(self.threshold * factor),
-            n_votes=None if self.n_votes is None else float(self.n_votes * factor),
-        )
+        names = ("sigma", "sigma_threshold", "threshold", "n_votes")
+        return replace(self, **scaled_fields(self, factor, *names))
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""
@@ -298,7 +293,7 @@ def vote_of(mechanism: Any, n_votes: float | None = None) -> GNMax | ConfidentGN
     return ConfidentGNMax(**shared, threshold=threshold, sigma_threshold=noise, n_votes=n_votes)
 
 
-def scaled_fields(mechanism: Any, factor: float, *names: str) -> dict[str, float]:
+def scaled_fields(mechanism: Any, factor: float, *names: str) -> dict[str, Any]:
     """Return a mechanism's fields for `factor` times as many votes; those that are None are not."""
     values = {name: getattr(mechanism, name) for name in names}
     return {name: float(value * factor) for name, value in values.items() if value is not None}

@@ -151,7 +151,7 @@ class PowersetVoting(Mechanism):
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
         names = ("sigma", "threshold", "sigma_threshold")
-        return replace(self, **scaled_fields(self, factor, *names))  # type: ignore[arg-type]
+        return replace(self, **scaled_fields(self, factor, *names))
 
     def check_counts(self, counts: Any) -> NDArray[Any]:
         """Return counted ballots that are fine enough for the noise, or raise `ValueError`."""

@@ -173,7 +173,7 @@ class TauVoting(Mechanism):
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
         names = ("sigma", "n_votes", "threshold", "sigma_threshold")
-        return replace(self, **scaled_fields(self, factor, *names))  # type: ignore[arg-type]
+        return replace(self, **scaled_fields(self, factor, *names))
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the sums of clipped ballots as floats, or raise `ValueError`."""

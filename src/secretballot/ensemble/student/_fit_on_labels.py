@@ -44,12 +44,11 @@ def fit_on_labels(student: Any, X: Any, labels: NDArray[np.int64], unanswered: s
             "has all of them. They are paid for and kept in pool_labels_; fit a student on them "
             "that learns each label on its own, such as MultiOutputClassifier(estimator)."
         )
-    known = labels[rows] >= 0
+    learned = labels[rows]
     try:
-        model = fit_labels(student, _safe_indexing(X, rows), labels[rows], known)
+        model = fit_labels(student, _safe_indexing(X, rows), learned, learned >= 0)
     except ValueError as error:
         raise _unfitted(student, f"the {len(rows)} rows", error) from error
-    learned = labels[rows]
     _tell_constant([len(np.unique(each[each >= 0])) < 2 for each in learned.T], learned)
     if model is not None:
         return model

@@ -20,7 +20,7 @@ from secretballot.ensemble.student._fit_on_labels import of_one_label
 _ROWS, _OF_EACH = 100, 10
 
 #: What a classifier of one class a row is told that was to learn labels.
-_OF_EACH_LABEL = (
+_LABELS_TAKE = (
     " for each of {} labels; MultiOutputClassifier(estimator) makes a student of labels from any "
     "classifier"
 )
@@ -59,7 +59,7 @@ def _try(
         # Each label in another order, so that no two are the same.
         codes = np.stack([np.roll(codes, label) for label in range(n_labels)], axis=1)
     sample, labels = _safe_indexing(X_public, rows), np.unique(codes).tolist()
-    of_each = _OF_EACH_LABEL.format(n_labels) if n_labels else ", as positions in classes"
+    of_each = _LABELS_TAKE.format(n_labels) if n_labels else ", as positions in classes"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about labels that nobody means

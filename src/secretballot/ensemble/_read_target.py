@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from secretballot.ensemble._labels import declared_classes, learned_classes
+from secretballot.ensemble._labels import declared_classes, encode, learned_classes
 from secretballot.ensemble._parts import model_of
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
 
@@ -110,9 +110,9 @@ def target_of_data(y: Any, classes: Any) -> Found:
             )
         # How many columns y has is public, as its number of rows is.
         return Found(LabelTarget(y.shape[1]), False)
-    target = _of_classes(classes, y)
-    target.encode(y, "y")
-    return Found(target, classes is None)
+    known = learned_classes(y) if classes is None else declared_classes(classes)
+    encode(y, known, "y")
+    return Found(ClassTarget(known), classes is None)
 
 
 def target_of_parties(parties: list[Any], classes: Any) -> Found:
@@ -134,9 +134,8 @@ def target_of_parties(parties: list[Any], classes: Any) -> Found:
                     "labels, or in how many labels; all must vote on the same ones."
                 )
             return Found(LabelTarget(several.pop()), False)
-        return Found(
-            ClassTarget(learned_classes(np.concatenate(list(map(np.asarray, known))))), True
-        )
+        together = np.concatenate([np.asarray(each) for each in known])
+        return Found(ClassTarget(learned_classes(together)), True)
     return Found(ClassTarget(declared_classes(classes)), False)
 
 
@@ -147,10 +146,6 @@ def _known(party: Any) -> Any:
     kind = getattr(getattr(model, "_label_binarizer", None), "y_type_", "")
     several = getattr(model, "multilabel_", False) or kind == "multilabel-indicator"
     return list(classes) if several and classes is not None else classes
-
-
-def _of_classes(classes: Any, y: NDArray[Any]) -> ClassTarget:
-    return ClassTarget(learned_classes(y) if classes is None else declared_classes(classes))
 
 
 def _labels_of(classes: Any) -> LabelTarget | None:
