@@ -4,9 +4,9 @@ Mathematics only: nothing here knows a budget or a file.
 """
 
 from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
-from secretballot.divergences._bit import gaussian_bound
+from secretballot.divergences._bit import gaussian_bound, has_ballot
 from secretballot.divergences._clipped_bits import ClippedBits, Norm, clipped_weight
-from secretballot.divergences._confident_max import SHORT, ConfidentMax, confident_outcomes
+from secretballot.divergences._confident_max import ConfidentMax, confident_outcomes
 from secretballot.divergences._cost import Cost, RenyiCost, best_order, gate_budget, renyi_budget
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.divergences._divergence import renyi_divergence
@@ -77,7 +77,6 @@ __all__ = [
     "Profile",
     "Quadrature",
     "RenyiCost",
-    "SHORT",
     "Step",
     "best_order",
     "check_bound",
@@ -91,6 +90,7 @@ __all__ = [
     "gate_budget",
     "bracket",
     "gaussian_bound",
+    "has_ballot",
     "gaussian_budget",
     "gaussian_delta",
     "gaussian_share",

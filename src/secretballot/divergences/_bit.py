@@ -15,6 +15,17 @@ from secretballot.divergences._supremum import cell_bound
 _BLOCK = 128  # rows evaluated together, so that temporaries stay in cache
 _TAIL = 10.0  # standard deviations beyond which a tail is bounded, not searched
 _CELLS = 256
+_SHORT = 1e-12  # by how much rounded votes may fall short, relative to all of them
+
+
+def has_ballot(votes: Floats, weight: ArrayLike, total: ArrayLike) -> NDArray[np.bool_]:
+    """Whether votes hold a ballot of some weight that could move.
+
+    Weighted votes are rounded, and those against a label are all votes less those for it: they may
+    fall short of the one ballot that they are by as much as floats beside all votes are coarse.
+    """
+    weight = np.asarray(weight)
+    return np.asarray(votes >= weight - _SHORT * (weight + np.asarray(total)))
 
 
 def bit_divergence(x: ArrayLike, y: ArrayLike, orders: Floats = ORDERS) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from secretballot.divergences._bit import gaussian_bound, worst_bit
+from secretballot.divergences._bit import gaussian_bound, has_ballot, worst_bit
 from secretballot.divergences._divergence import largest_log_moment, log_moments, round_up
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences._supremum import cell_bound
@@ -23,9 +23,6 @@ _TOLERANCE = 1e-4  # of the search, relative
 _FEWEST = 16  # cells that a piece of the line is first cut into
 _MOST_CELLS = 20_000
 _BLOCK_VALUES = 1_000_000
-
-#: Rounded votes may fall a hair short of a ballot's weight.
-SHORT = 1e-12
 
 
 def confident_outcomes(top: ArrayLike, win: Floats) -> Floats:
@@ -117,7 +114,7 @@ class ConfidentMax:
         """
         moves = np.concatenate([-self.moves, self.moves])
         counts = (self.n_votes + np.sign(-moves) * gap[..., None]) / 2  # of the class that loses
-        there = counts >= np.abs(moves) / 2 * (1 - SHORT)
+        there = has_ballot(counts, np.abs(moves) / 2, self.n_votes)
         there |= ~there.any(axis=-1, keepdims=True)
         return gap[..., None] + moves, there
 

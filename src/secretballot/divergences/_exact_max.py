@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import ndtri_exp
 
-from secretballot.divergences._bit import exact_bit, gaussian_bound
+from secretballot.divergences._bit import exact_bit, gaussian_bound, has_ballot
 from secretballot.divergences._divergence import largest_log_moment, round_up
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences._quadrature import MOST_NODES, LevelQuadrature, Quadrature
@@ -72,7 +72,8 @@ def exact_max(
     votes = np.asarray(counts, dtype=np.float64)
     if votes.shape[1] == 2:
         gap = (votes[:, 0] - votes[:, 1]) / (np.sqrt(2) * sigma)
-        can_widen = votes.min(axis=1) >= weight  # with one of the ballots, if not with all
+        # With one of the ballots, if not with all.
+        can_widen = has_ballot(votes.min(axis=1), weight, votes.sum(axis=1))
         shift = np.sqrt(2) * ballots * weight / sigma
         return exact_bit(gap, shift, orders, can_widen=can_widen)
     ratio = ballots * weight / sigma
@@ -106,8 +107,8 @@ def _exact_block(scaled: Floats, ratio: float, orders: Floats) -> Floats:
     here, there = quadrature.unchanged()[:, None, :], quadrature.moved()
     here = np.broadcast_to(here, there.shape)
     giver, taker = np.divmod(np.arange(n_classes**2), n_classes)
-    # A neighbour needs a ballot to move. (Rounded votes may fall a hair short of the weight.)
-    possible = (scaled >= ratio * (1 - 1e-12))[:, giver] & (giver != taker)
+    # A neighbour needs a ballot to move.
+    possible = has_ballot(scaled, ratio, scaled.sum(axis=1)[:, None])[:, giver] & (giver != taker)
     possible |= ~possible.any(axis=1, keepdims=True) & (giver != taker)
     log_p = np.concatenate([here, there], axis=1)
     log_q = np.concatenate([there, here], axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
+from secretballot.divergences._bit import has_ballot
 from secretballot.divergences._orders import Floats
 
 _REACH = 9.5  # standard deviations around each peak; beyond lies less than 1e-20 of it
@@ -171,7 +172,7 @@ class LevelQuadrature:
         """
         here = self.unchanged()
         ratio, n_levels = self._ratio, len(self.sizes)
-        givers = np.flatnonzero(self._levels >= ratio * (1 - 1e-12))
+        givers = np.flatnonzero(has_ballot(self._levels, ratio, self._levels[-1]))
         if not givers.size:  # nobody has a ballot of this weight
             givers = np.arange(n_levels)
         kept, kept_top = self._terms(0.0)

@@ -12,7 +12,6 @@ from scipy.special import log_ndtr
 
 from secretballot.divergences import (
     MOST_NODES,
-    SHORT,
     ClippedBits,
     ConfidentMax,
     Floats,
@@ -21,6 +20,7 @@ from secretballot.divergences import (
     NoisyTop,
     Quadrature,
     confident_outcomes,
+    has_ballot,
     level_quadrature,
 )
 from secretballot.games._row import Node
@@ -200,7 +200,7 @@ def _neighbours(votes: Floats, weight: float, ballots: int = 1) -> tuple[Floats,
     unit = np.eye(n_classes)
     moved = weight * np.arange(1.0, ballots + 1)[:, None]
     others = votes + moved[..., None] * (unit[taker] - unit[giver])
-    has = votes[giver] >= moved * (1 - SHORT)
+    has = has_ballot(votes[giver], moved, votes.sum())
     possible = (has | ~has.any()) & (giver != taker)
     return others.reshape(-1, n_classes), possible.ravel()
 
