@@ -21,6 +21,9 @@ M = TypeVar("M", bound=ReleaseMechanism)
 #: Noise outside this range is neither private nor useful.
 _LEAST, _MOST = 1e-6, 1e12
 
+#: What a sum of deltas may be rounded up by.
+_ROUNDED = 1e-6
+
 #: What is looked at first has a little room, for what "about" means.
 _SPARE = 1.0002
 
@@ -160,7 +163,11 @@ def _start(
     n_columns: int | None,
 ) -> float:
     """Return noise at which the rows' Renyi divergences fit: a little more than a plan needs."""
-    levels = tuple(_certified(level, *pair) for level, pair in pairs.items())
+    most = build(1.0).max_cost(n_columns, order=2.0).values()
+    own = n_queries * max(float(cost.delta) for cost in most)
+    if own >= min(delta for _, delta in pairs.values()):
+        raise _never()
+    levels = tuple(_certified(level, *pair, own) for level, pair in pairs.items())
     limits, nothing = Limits(Budget(levels=levels)), Totals(digest="")
     noises = []
 
@@ -175,11 +182,11 @@ def _start(
     return noises[-1]
 
 
-def _certified(name: str, epsilon: float, delta: float) -> LevelBudget:
+def _certified(name: str, epsilon: float, delta: float, own_delta: float) -> LevelBudget:
     """Return a level's Renyi budget; where epsilon is too small for one, that of a larger."""
     while True:
         try:
-            return LevelBudget.create(name, epsilon, delta, 0.0, "renyi")
+            return LevelBudget.create(name, epsilon, delta, own_delta * (1 + _ROUNDED), "renyi")
         except ValueError:
             epsilon *= 2
 

@@ -9,7 +9,17 @@ from typing import Any, Self, cast
 import numpy as np
 
 from secretballot.accounting._protocol import ReleaseMechanism, describe
-from secretballot.divergences import EVERYONE, ClippedBits, Law, NoisyBit, NoisyMax, split_group
+from secretballot.divergences import (
+    EVERYONE,
+    BoundedRange,
+    ClippedBits,
+    Law,
+    NoisyBit,
+    NoisyMax,
+    PureRelease,
+    StableTest,
+    split_group,
+)
 from secretballot.games import Planned, has_game
 from secretballot.ledger import Scope, to_json
 
@@ -133,12 +143,18 @@ def _tells_more(law: Law, paid: Law, group: str) -> Iterator[str]:
         there = steps.get(step.name)
         if there is None or there.after != step.after or step.times > there.times:
             yield f"{step.name!r} of {group!r} was not paid for, or not as often"
-        elif not _dominates(there.move, step.move):
+        elif step.delta > there.delta or not _dominates(there.move, step.move):
             yield f"{step.name!r} of {group!r} tells more than what was paid for"
 
 
 def _dominates(paid: Any, drawn: Any) -> bool:
     """Whether whatever can be told by one move is told by another at least as well."""
+    if isinstance(paid, BoundedRange) and isinstance(drawn, BoundedRange):
+        return drawn.width <= paid.width
+    if isinstance(paid, PureRelease) and isinstance(drawn, PureRelease):
+        return drawn.epsilon <= paid.epsilon
+    if isinstance(paid, StableTest) != isinstance(drawn, StableTest):
+        return False  # only one of the two may fail instead of telling a bit
     if isinstance(paid, NoisyBit) and isinstance(drawn, NoisyBit):
         return drawn.shift / drawn.scale <= paid.shift / paid.scale
     if isinstance(paid, NoisyMax) and isinstance(drawn, NoisyMax):

@@ -37,6 +37,7 @@ from secretballot.divergences._law import (
     NoisyTop,
     Step,
     check_bound,
+    own_delta,
     realised_cost,
     worst_case_cost,
 )
@@ -52,9 +53,26 @@ from secretballot.divergences._orders import (
 from secretballot.divergences._profile import Priced, Profile, gaussian_share, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._worst_max_search import three_outcomes
+from secretballot.divergences.selection import (
+    BoundedRange,
+    FewDraws,
+    NoisyGaps,
+    PureRelease,
+    StableTest,
+    draws_charged,
+    draws_offered,
+)
 
 __all__ = [
     "Bound",
+    "BoundedRange",
+    "FewDraws",
+    "NoisyGaps",
+    "PureRelease",
+    "StableTest",
+    "draws_charged",
+    "draws_offered",
+    "own_delta",
     "ClippedBits",
     "Cost",
     "ConfidentMax",

@@ -133,12 +133,16 @@ class NoisyMax:
 
 @dataclass(frozen=True)
 class Step:
-    """A move as part of a row: how often at most, and which step's positive outcome begins it."""
+    """A move as part of a row: how often at most, and which step's positive outcome begins it.
+
+    Each time it may fail to be what its move says, with a probability of at most `delta`.
+    """
 
     name: str
     move: Move
     times: int = 1
     after: str | None = None
+    delta: float = 0.0
 
 
 Law = tuple[Step, ...]
@@ -150,14 +154,19 @@ def worst_case_cost(law: Law, order: float | None = None) -> RenyiCost:
     With `order` only that order is computed and the others are infinite, which is sound and fast.
     """
     chosen = None if order is None else (float(order),)
-    total = np.zeros(len(_orders(chosen)))
+    total, delta = np.zeros(len(_orders(chosen))), own_delta(law)
     for step in law:
         total = total + step.times * step.move.worst_case(chosen)
     if order is None:
-        return RenyiCost(total)
+        return RenyiCost(total, delta)
     curve = np.full(len(ORDERS), np.inf)
     curve[order_index(order)] = total[0]
-    return RenyiCost(curve)
+    return RenyiCost(curve, delta)
+
+
+def own_delta(law: Law) -> float:
+    """Return the delta that a row's steps have of their own, all of them begun."""
+    return float(sum(step.times * step.delta for step in law))
 
 
 def realised_cost(
@@ -171,14 +180,15 @@ def realised_cost(
     executed : mapping of str to ndarray of shape (n_rows,) or (n_rows, n_labels)
         How often each step was begun; or which labels of a `MoveOfLabels` were.
     state : mapping of str to state of the step's move, or None
-        Known data for exact costs; None for the worst case.
+        Known data for exact costs; None, or nothing, for the worst case.
     """
-    if state is None:
+    if not state:
         return _realised_at_worst(law, executed)
     n_rows = len(next(iter(executed.values())))
-    total = np.zeros((n_rows, len(ORDERS)))
+    total, delta = np.zeros((n_rows, len(ORDERS))), np.zeros(n_rows)
     for step in law:
         times = executed[step.name]
+        delta += step.delta * _number(times)
         # Where a step was not begun its cost, perhaps infinite, isn't.
         rows = np.flatnonzero(_number(times))
         known = state[step.name][rows]
@@ -192,24 +202,26 @@ def realised_cost(
             total += exact
         else:
             total[rows] += exact
-    return RenyiCost(total)
+    return RenyiCost(total, delta)
 
 
 def _realised_at_worst(law: Law, executed: Mapping[str, Floats]) -> RenyiCost:
     table = np.stack([_number(executed[step.name]) for step in law], axis=1)
     alike = len(table) > 0 and bool((table == table[0]).all())  # saves a sort of all rows
     patterns, inverse = (table[:1], 0) if alike else np.unique(table, axis=0, return_inverse=True)
-    curves = np.zeros((len(patterns), len(ORDERS)))
+    curves, delta = np.zeros((len(patterns), len(ORDERS))), np.zeros(len(patterns))
     for column, step in enumerate(law):
         times = patterns[:, column]
+        delta += step.delta * times
         if executed[step.name].ndim > 1:
             of_labels = cast("MoveOfLabels", step.move).of_labels
             curves += np.stack([of_labels(int(number)).worst_case() for number in times])
         else:
             curves += (times * RenyiCost(step.move.worst_case())).curve
     if alike:
-        return RenyiCost(np.broadcast_to(curves, (len(table), len(ORDERS))))
-    return RenyiCost(curves[np.ravel(inverse)])
+        shape = (len(table), len(ORDERS))
+        return RenyiCost(np.broadcast_to(curves, shape), np.broadcast_to(delta, shape[:1]))
+    return RenyiCost(curves[np.ravel(inverse)], delta[np.ravel(inverse)])
 
 
 def _number(times: Floats) -> Floats:

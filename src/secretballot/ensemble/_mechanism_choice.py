@@ -208,6 +208,8 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
         return None
     counts, each_label = _unanimous(mechanism, plan, n_columns, min(n_rows, _ROUND))
     law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
+    if not state:
+        return None
     answered = np.ones(len(counts))
     for step in law[: len(law) // n_columns] if each_label else law:
         votes = state[step.name]

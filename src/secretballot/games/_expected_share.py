@@ -7,7 +7,16 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from secretballot.divergences import ClippedBits, Law, NoisyBit, NoisyMax
+from secretballot.divergences import (
+    BoundedRange,
+    ClippedBits,
+    FewDraws,
+    Floats,
+    Law,
+    NoisyBit,
+    NoisyMax,
+    PureRelease,
+)
 from secretballot.games._clipped_row import played_bits
 from secretballot.games._worst_game import is_gaussian
 
@@ -44,10 +53,17 @@ _MORE = np.array(
     ]
 )
 
+#: Moves that tell most where two outcomes are as likely, and as much together as noisy bits do.
+_ALIKE = (NoisyBit, BoundedRange, FewDraws, PureRelease)
+
 
 def expected_share(law: Law, n_rows: int, approximation_delta: float) -> float | None:
     """Return about what part of its noisy numbers' mu^2 a plan will cost; None if nobody knows."""
-    if len({step.move for step in law}) != 1 or any(step.after is not None for step in law):
+    if any(step.after is not None for step in law):
+        return None
+    if all(isinstance(step.move, _ALIKE) for step in law):
+        return _share_of_bits(law, n_rows, approximation_delta)
+    if len({step.move for step in law}) != 1:
         return None
     move, n_moves = law[0].move, n_rows * sum(step.times for step in law)
     if isinstance(move, NoisyMax) and is_gaussian(move):
@@ -58,12 +74,34 @@ def expected_share(law: Law, n_rows: int, approximation_delta: float) -> float |
         if bits is None:
             return 1.0
         n_moves, part = n_moves * bits[0], bits[1] / move.noisy_numbers
-    elif not isinstance(move, NoisyBit | NoisyMax):
+    elif not isinstance(move, NoisyMax):
         return None
+    binary = isinstance(move, ClippedBits) or move.n_classes == 2
+    share = _looked_up(n_moves, approximation_delta, _BINARY if binary else _BINARY + _MORE)
+    return None if share is None else part * share
+
+
+def _share_of_bits(law: Law, n_rows: int, approximation_delta: float) -> float | None:
+    """Return the share of bits and draws, which are as many as if all told equally much."""
+    found = []
+    for step in law:
+        move = step.move
+        if isinstance(move, FewDraws):
+            found.append((step.times * move.most, move.ratio**2 / max(move.most, 1)))
+        elif isinstance(move, NoisyBit):
+            found.append((step.times, (move.shift / move.scale) ** 2))
+        else:
+            assert isinstance(move, BoundedRange | PureRelease)
+            found.append((step.times, move.ratio**2))
+    together = sum(n * each for n, each in found)
+    squares = sum(n * each**2 for n, each in found)
+    n_moves = n_rows * together**2 / squares if squares else 0.0
+    return _looked_up(n_moves, approximation_delta, _BINARY)
+
+
+def _looked_up(n_moves: float, approximation_delta: float, shares: Floats) -> float | None:
     if n_moves < 1 or not 0 < approximation_delta < 1:
         return None
-    binary = not isinstance(move, NoisyMax) or move.n_classes == 2
-    table = _BINARY if binary else _BINARY + _MORE
     quantile = float(-ndtri(approximation_delta))
-    by_rows = [np.interp(quantile, _QUANTILES, shares) for shares in table]
-    return part * float(np.interp(math.log(n_moves), _ROWS, by_rows))
+    by_rows = [np.interp(quantile, _QUANTILES, each) for each in shares]
+    return float(np.interp(math.log(n_moves), _ROWS, by_rows))

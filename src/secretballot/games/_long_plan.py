@@ -48,6 +48,11 @@ class EndOfPlan:
     base: float
     row: PlanPrice
 
+    @property
+    def least(self) -> float:
+        """The least delta beside which a row before these has a price."""
+        return _ENDS * self.row.delta(math.inf)
+
     def each(self, beyond: float) -> float:
         """Return the mu^2 of a row before these, beside so much delta."""
         return float(self.row.gaussian_cost(beyond).mu2) - self.base
@@ -80,8 +85,8 @@ class LongPlan:
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
         """Return what the plan costs where mu^2 and deltas add up, rounded up."""
-        least = _ENDS * self.end.row.delta(math.inf)
-        beyond = min(max(_BEYOND * approximation_delta / self.n_more, least), _MOST_BEYOND)
+        beyond = _BEYOND * approximation_delta / self.n_more
+        beyond = max(min(beyond, _MOST_BEYOND), self.end.least)
         rest = approximation_delta - self.n_more * beyond
         if rest <= 0:
             return GaussianCost(math.inf, approximation_delta)
@@ -90,7 +95,8 @@ class LongPlan:
 
     def refund(self) -> float:
         """Return the mu^2 that may be given back if a plan of more rows ends before these."""
-        return self.end.base + self.n_more * _BACK * self.end.each(_MOST_BEYOND)
+        beyond = max(_MOST_BEYOND, self.end.least)
+        return self.end.base + self.n_more * _BACK * self.end.each(beyond)
 
 
 def price_in_mu2(part: Part, fineness: Fineness) -> PlanPrice | LongPlan:

@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot.divergences import (
+    BoundedRange,
     ClippedBits,
     ConfidentMax,
+    FewDraws,
     GaussianCost,
     Law,
     NoisyBit,
     NoisyMax,
+    PureRelease,
+    own_delta,
 )
 from secretballot.games._expected_share import expected_share
 from secretballot.games._long_plan import LongPlan, price_in_mu2
@@ -94,6 +98,11 @@ class PlanPiece:
         row = sum(step.times * _ratio(step.move) ** 2 for step in self._part.law)
         return float(row * self._part.rows.sum())
 
+    @cached_property
+    def _own_delta(self) -> float:
+        """The delta that the rows' steps have of their own."""
+        return own_delta(self._part.law) * int(self._part.rows.sum())
+
     def expected(self, approximation_delta: float) -> float | None:
         """Return about what `gaussian_cost` will be, without a game; None if nobody knows."""
         n_rows = int(self._part.rows.sum())
@@ -102,8 +111,10 @@ class PlanPiece:
         return None if share is None else share * self.noisy_numbers
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
-        """Return the least mu^2 that is enough, rounded up."""
+        """Return the least mu^2 that is enough, rounded up; infinite beside too little delta."""
         whole = self.noisy_numbers
+        if approximation_delta < self._own_delta:
+            return GaussianCost(np.inf, approximation_delta)
         if not self._has_a_price or approximation_delta == 0:
             return GaussianCost(whole, approximation_delta)
         cost = self._in_mu2.gaussian_cost(approximation_delta)
@@ -147,7 +158,7 @@ def answers_of(law: Law) -> Law:
 
 def has_game(law: Law) -> bool:
     """Whether a plan of such rows has a price."""
-    known = NoisyBit | NoisyMax | ConfidentMax | ClippedBits
+    known = NoisyBit | NoisyMax | ConfidentMax | ClippedBits | BoundedRange | FewDraws | PureRelease
     return all(isinstance(step.move, known) for step in law)
 
 
@@ -159,6 +170,8 @@ def _ratio(move: Any) -> float:
         return float(np.hypot(move.vote_ratio, move.bit_ratio))
     if isinstance(move, ClippedBits):
         return float(np.sqrt(move.noisy_numbers))
+    if isinstance(move, BoundedRange | FewDraws | PureRelease):
+        return move.ratio
     assert isinstance(move, NoisyMax)
     return 0.0 if move.n_classes == 1 else float(np.sqrt(2)) * move.ratio
 

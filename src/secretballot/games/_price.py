@@ -81,7 +81,8 @@ def plan_parts(
             raise ValueError(
                 f"n_columns={n_columns!r} is not what counts has, {votes.shape[1]}; leave it out."
             )
-        state, n_columns = mechanism.state(votes), votes.shape[1]
+        # No state: the costs are the same on all votes.
+        state, n_columns = mechanism.state(votes) or None, votes.shape[1]
     laws = mechanism.laws(n_columns)
     for group in laws:
         level, member = split_group(group)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from secretballot.divergences import ConfidentMax, Floats, Law
+from secretballot.divergences import ConfidentMax, Floats, Law, StableTest
 from secretballot.games._grid import Padded, ValueFunction
 
 
@@ -27,7 +27,8 @@ class GameMove(Protocol):
 class Node:
     """A move of a row, how often it is made, and the moves that follow a positive outcome.
 
-    With `either` the adversary makes one of those instead, and chooses anew every time.
+    With `either` the adversary makes one of those instead, and chooses anew every time. With a
+    `delta` the move may fail, and tell everything, so often.
     """
 
     name: str
@@ -35,11 +36,27 @@ class Node:
     times: int
     follow: tuple[Node, ...]
     either: tuple[Node, ...] = ()
+    delta: float = 0.0
 
     @property
     def answers(self) -> bool:
         """Whether a positive outcome is an answer, which others don't get."""
         return bool(self.follow) or isinstance(self.move, ConfidentMax)
+
+    def failing(self, best: Floats, silent: Floats) -> Floats:
+        """Return what the move is worth if it may fail.
+
+        Parameters
+        ----------
+        best, silent : ndarray
+            What it is worth if it can't, and what follows if it tells nothing.
+        """
+        if self.delta == 0:
+            return best
+        if isinstance(self.move, StableTest):
+            # Neighbours with different sets fail, and tell nothing otherwise; others don't fail.
+            return np.maximum(best, self.delta + (1 - self.delta) * silent)
+        return np.asarray(self.delta + (1 - self.delta) * best)
 
 
 def nodes(law: Law) -> tuple[Node, ...]:
@@ -65,7 +82,8 @@ def nodes(law: Law) -> tuple[Node, ...]:
                         f"{name!r}: a game needs as many after each."
                     )
                 follow = after(step.name, step.times)
-                found.append(Node(step.name, step.move, step.times // times, follow))
+                n_times = step.times // times
+                found.append(Node(step.name, step.move, n_times, follow, delta=step.delta))
         return tuple(found)
 
     return after(None, 1)
@@ -106,17 +124,22 @@ def play(
         for _ in range(node.times):
             if node.either:
                 each = [play((one,), worth, span, moves) for one in node.either]
-                worth = replace(each[0], values=np.max([one.values for one in each], axis=0))
+                best = np.max([one.values for one in each], axis=0)
+                worth = replace(each[0], values=node.failing(best, best))
                 continue
             positive = _one_answer_less(worth) if answers and node.answers else worth
             if node.follow:
                 positive = play(node.follow, positive, span, moves)
             move = moves(node)
             if move is None:
+                if node.delta:
+                    here = worth.over(*span)
+                    worth = ValueFunction(worth.grid, node.failing(here, here), span[0])
                 continue
             no = Padded.of(worth, *span, move.pad)
             yes = no if positive is worth else Padded.of(positive, *span, move.pad)
-            worth = ValueFunction(worth.grid, move.best(yes, no), span[0])
+            best = node.failing(move.best(yes, no), no.shifted(0))
+            worth = ValueFunction(worth.grid, best, span[0])
     if worth.first == span[0] and worth.values.shape[-1] == span[1] - span[0]:
         return worth
     return replace(worth, values=worth.over(*span), first=span[0])

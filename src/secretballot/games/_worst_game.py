@@ -7,13 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from secretballot.divergences import ClippedBits, ConfidentMax, Law, NoisyBit, NoisyMax
+from secretballot.divergences import (
+    BoundedRange,
+    ClippedBits,
+    ConfidentMax,
+    FewDraws,
+    Law,
+    NoisyBit,
+    NoisyMax,
+    PureRelease,
+)
 from secretballot.games._bit_move import bit_move
 from secretballot.games._clipped_row import clipped_node
 from secretballot.games._confident_move import confident_move, confident_variance
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, ValueFunction
 from secretballot.games._max_move import max_move
+from secretballot.games._range_move import RangeMove, few_draws_node, response_move
 from secretballot.games._row import GameMove, Node, all_nodes, nodes, play
 from secretballot.games._small_bits import SmallBits, SmallBitsMove
 
@@ -67,6 +77,8 @@ def _priced(node: Node) -> Node:
     whole = node.move
     if isinstance(whole, ClippedBits):
         return clipped_node(node)
+    if isinstance(whole, FewDraws):
+        return few_draws_node(node)
     if not isinstance(whole, ConfidentMax) or whole.alike:
         return node
     vote = NoisyMax(sigma=whole.sigma, weight=whole.weight, ballots=whole.ballots, n_classes=2)
@@ -92,6 +104,8 @@ def _widest(node: Node) -> tuple[float, float]:
         far = 2 / np.pi * (node.move.vote_ratio**2 + node.move.bit_ratio**2)
         return float(np.sqrt(np.pi / 2 * variance)), max(variance, far)
     ratio = _bit_ratio(node.move)
+    if isinstance(node.move, BoundedRange | PureRelease):
+        ratio = node.move.ratio
     if ratio is not None:
         return ratio, 2 / np.pi * ratio**2
     if isinstance(node.move, NoisyMax):
@@ -99,7 +113,7 @@ def _widest(node: Node) -> tuple[float, float]:
         return ratio, ratio**2 * (1.0 if is_gaussian(node.move) else 0.65)
     raise TypeError(
         f"{type(node.move).__name__} of step {node.name!r} has no game; plans are priced for "
-        "noisy bits and noisy maxima."
+        "noisy bits, noisy maxima and draws with Gumbel noise."
     )
 
 
@@ -197,6 +211,10 @@ def _worst_move(node: Node, grid: LossGrid, fineness: Fineness, zone: float) -> 
     if ratio is not None:
         return bit_move(ratio, grid, fineness.gaps, float(zone))
     move = node.move
+    if isinstance(move, BoundedRange):
+        return RangeMove(move.width, grid) if move.width else None
+    if isinstance(move, PureRelease):
+        return response_move(move.epsilon, grid)
     if isinstance(move, SmallBits):
         return SmallBitsMove(bit_move(move.ratio, grid, fineness.gaps, float(zone)), move, grid)
     assert isinstance(move, NoisyMax)

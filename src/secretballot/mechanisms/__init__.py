@@ -23,11 +23,25 @@ from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
 from secretballot.mechanisms._tau_voting import warn_unclipped as warn_unclipped
+from secretballot.mechanisms.top_k import (
+    ExponentialTopK,
+    GaussianTopK,
+    LimitedDomainTopK,
+    SparseVectorTopK,
+    StableTopK,
+    TopK,
+)
 
 __all__ = [
     "UNANSWERED",
     "BinaryVoting",
     "ConfidentGNMax",
+    "ExponentialTopK",
+    "GaussianTopK",
+    "LimitedDomainTopK",
+    "SparseVectorTopK",
+    "StableTopK",
+    "TopK",
     "DirichletProportions",
     "GNMax",
     "GaussianProportions",

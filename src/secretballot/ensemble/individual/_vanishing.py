@@ -91,7 +91,8 @@ class _VanishingPlan(OneLevelPlan):
             for turn, n_teachers in zip(self.turns, self.n_each, strict=True)
         )
         turns = self.spread([(turn.numerator, turn.denominator) for turn in self.turns])
-        counts_ballots = getattr(mechanism, "multilabel", False) and hasattr(mechanism, "n_votes")
+        labels = getattr(mechanism, "multilabel", False)
+        counts_ballots = labels and getattr(mechanism, "n_votes", None) is not None
         if counts_ballots:
             # As many as ever vote on a row, which are not always whole ballots: see `add_up`.
             mechanism = replace(mechanism, weight=dict.fromkeys(self.levels.names, 1.0))

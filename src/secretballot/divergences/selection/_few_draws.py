@@ -1,0 +1,65 @@
+"""Some draws without replacement, the fewer the clearer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from secretballot.divergences._orders import ORDERS, Floats
+from secretballot.divergences.selection._bounded_range import BoundedRange
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewDraws:
+    """Releases at most `most` largest scores, one after the other, with Gumbel noise on all.
+
+    How many is known from what was released before. The fewer there are, the less noise they have:
+    each of n draws has log ratios in an interval of `width` / sqrt(n), n rounded up to one of
+    `draws_offered`. (All at once, with the same noise, is as good as one after the other.)
+
+    References
+    ----------
+    Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
+    Composition" (NeurIPS 2019), Lemma 4.2.
+    """
+
+    width: float
+    most: int
+
+    @property
+    def choices(self) -> tuple[tuple[int, BoundedRange], ...]:
+        """How many draws there may be, and each of them."""
+        return tuple(
+            (n, BoundedRange(width=self.width / float(np.sqrt(n))))
+            for n in draws_offered(self.most)
+        )
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Return the supremum over all data and numbers of draws."""
+        if self.most == 0:
+            return np.zeros(len(ORDERS if orders is None else orders))
+        return np.asarray(np.max([n * draw.worst_case(orders) for n, draw in self.choices], axis=0))
+
+    def exact(self, state: Any) -> Floats:
+        """Return the supremum over all data and numbers of draws, for each row."""
+        curve = self.worst_case()
+        return np.broadcast_to(curve, (len(state), len(curve)))
+
+    @cached_property
+    def ratio(self) -> float:
+        """Shift in standard deviations of a noisy number that tells at least as much."""
+        return max((float(np.sqrt(n)) * draw.ratio for n, draw in self.choices), default=0.0)
+
+
+def draws_offered(most: int) -> tuple[int, ...]:
+    """Return the numbers of draws that noise is made for: 1, 2, 3, 4, 6, 8, ... and the most."""
+    sizes = {2**power * unit for power in range(most.bit_length()) for unit in (2, 3)} | {1}
+    return (*sorted(size for size in sizes if size < most), most) if most else ()
+
+
+def draws_charged(number: int, most: int) -> int:
+    """Return the number of draws that so many are charged as."""
+    return next((each for each in draws_offered(most) if each >= number), 0) if number else 0

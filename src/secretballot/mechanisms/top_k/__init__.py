@@ -1,0 +1,17 @@
+"""Which items have the largest counts: mechanisms that release an unordered set."""
+
+from secretballot.mechanisms.top_k._exponential_top_k import ExponentialTopK
+from secretballot.mechanisms.top_k._gaussian_top_k import GaussianTopK
+from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK
+from secretballot.mechanisms.top_k._sparse_vector_top_k import SparseVectorTopK
+from secretballot.mechanisms.top_k._stable_top_k import StableTopK
+from secretballot.mechanisms.top_k._top_k import TopK
+
+__all__ = [
+    "ExponentialTopK",
+    "GaussianTopK",
+    "LimitedDomainTopK",
+    "SparseVectorTopK",
+    "StableTopK",
+    "TopK",
+]

@@ -1,0 +1,78 @@
+"""The k largest counts with Gumbel noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.divergences import BoundedRange, Law, Step
+from secretballot.mechanisms.top_k._draws import draw
+from secretballot.mechanisms.top_k._largest import mark
+from secretballot.mechanisms.top_k._top_k import TopK, rho_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialTopK(TopK):
+    """The k items with the largest counts after Gumbel noise: the exponential mechanism, k times.
+
+    Parameters
+    ----------
+    k : int
+        How many items are released.
+    rho : float, default=None
+        Zero-concentrated privacy of all draws together, of ballots of weight 1 (the noise is made
+        for it; what is charged is exact, and a little less). Give this or `epsilon`.
+    epsilon : float, default=None
+        Privacy of each draw.
+    relation, weight, ballots, max_items
+        As for `StableTopK`. The number of items that a person has makes no difference here.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or items come from the data (`unknown_domain`).
+
+    References
+    ----------
+    Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
+    Composition" (NeurIPS 2019), Section 4; Cesar and Rogers (ALT 2021), Lemma 17.
+
+    Examples
+    --------
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import ExponentialTopK
+    >>> accountant = PrivacyAccountant(epsilon=4, delta=1e-6)
+    >>> accountant.release(ExponentialTopK(k=2, epsilon=1), [[3, 350, 7, 420, 1]])
+    array([[0, 1, 0, 1, 0]])
+    """
+
+    rho: float | None = field(default=None)
+    epsilon: float | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_k()
+        self._check_domain()
+        rho_of(self.rho, self.epsilon, 1.0)
+
+    @property
+    def _width(self) -> float:
+        """How far apart log ratios of one draw can be, by a ballot of weight 1."""
+        return float(np.sqrt(8 * rho_of(self.rho, self.epsilon, self._wanted / 8) / self._wanted))
+
+    def _law(self, unit: float, n_columns: int | None) -> Law:
+        return (Step("draws", BoundedRange(width=self._width * unit), times=self._wanted),)
+
+    def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the sets, shape (n_rows, n_items)."""
+        each = np.ones(len(counts))
+        scale = self._moves / self._width * each
+        positions, drawn = draw(np.asarray(counts, float), self._wanted * each, scale, rng)
+        return mark(counts.shape[1], positions, drawn)
+
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Every row has all its draws."""
+        return {"draws": np.full(len(outcome), self.k)}

@@ -1,0 +1,97 @@
+"""The k largest counts with Gaussian noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot._numbers import check_number
+from secretballot.divergences import Law, NoisyMax, Step
+from secretballot.mechanisms.top_k._largest import largest, mark
+from secretballot.mechanisms.top_k._top_k import TopK
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianTopK(TopK):
+    """The k items with the largest counts after Gaussian noise, charged as the noisy counts.
+
+    How many items are wanted makes no difference to the noise, how many a person can have does: for
+    people with a few items each, and long lists of wanted ones.
+
+    Parameters
+    ----------
+    k : int
+        How many items are released.
+    max_items : int
+        How many items a person contributes to at most.
+    sigma : float, default=None
+        Standard deviation of the noise on each count. Give this or `rho`.
+    rho : float, default=None
+        Zero-concentrated privacy of ballots of weight 1, which is exact.
+    relation, weight, ballots
+        As for `StableTopK`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or items come from the data (`unknown_domain`).
+
+    Examples
+    --------
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import GaussianTopK
+    >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-6)
+    >>> accountant.release(GaussianTopK(k=2, max_items=1, sigma=8), [[3, 350, 7, 420, 1]])
+    array([[0, 1, 0, 1, 0]])
+    """
+
+    sigma: float | None = field(default=None)
+    rho: float | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is None or self.max_items is None:
+            raise ValueError(
+                f"k={self.k!r} and max_items={self.max_items!r}: give the number of items that are "
+                "wanted, and the most that a person contributes to."
+            )
+        self._check_domain()
+        if (self.sigma is None) == (self.rho is None):
+            raise ValueError(
+                f"sigma={self.sigma!r} and rho={self.rho!r}: give one of them, which says how much "
+                "noise there is."
+            )
+        check_number("sigma", self._sigma, above=0)
+
+    @property
+    def _length(self) -> float:
+        """How far a ballot of weight 1 moves all counts together (l2)."""
+        assert self.max_items is not None
+        return float(np.sqrt(self._moves * self.max_items))
+
+    @property
+    def _sigma(self) -> float:
+        if self.sigma is not None:
+            return self.sigma
+        check_number("rho", self.rho, above=0)
+        assert self.rho is not None
+        return self._length / float(np.sqrt(2 * self.rho))
+
+    def _law(self, unit: float, n_columns: int | None) -> Law:
+        # The noisy counts themselves, as a noisy number that shifts as far.
+        noise = float(np.sqrt(2)) * self._sigma
+        move = NoisyMax(sigma=noise, weight=self._length * unit, bound="papernot")
+        return (Step("counts", move),)
+
+    def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the sets, shape (n_rows, n_items)."""
+        noisy = counts + rng.normal(scale=self._sigma, size=counts.shape)
+        _, positions = largest(noisy, self._wanted)
+        return mark(counts.shape[1], positions, np.ones(positions.shape, dtype=bool))
+
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Every row has its noise."""
+        return {"counts": np.ones(len(outcome))}
