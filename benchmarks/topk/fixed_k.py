@@ -2,15 +2,15 @@
 
     python benchmarks/topk/fixed_k.py [--trials 100] [--delta 1e-6 | people] [--quick]
 
-Epsilon .4, .8 and 1. The paper's delta is lost; here 1e-6, or 1 over the number of people ("people":
-Carvalho et al., whose protocol the paper follows, at a time when names of one person are returned
-with a chance of 1/n). Two domains: items unknown, as in the paper (nothing is filled up), and items
-on a public list. The paper's sets are larger, so that gaps between counts are wider: "x 9" and "x 3"
-are ours with every person repeated. Compare shapes.
+Epsilon .4, .8 and 1. The paper's delta is lost: here 1e-6, or 1 over the number of people, which
+is what Carvalho et al. took, whose protocol the paper follows ("people"; it protects nobody well).
+Two domains: items unknown, as in the paper (nothing is filled up), and items on a public list. The
+paper's sets are larger, so that gaps between counts are wider: "x 9" and "x 3" are ours with every
+person repeated. Compare shapes.
 
 TS tests the gap that it releases. The code that was published with it tests the next one, and its
-LD prefers the highest of the thresholds that Durfee and Rogers minimise: the paper's figures for
-both are of that code.
+LD prefers the highest of the thresholds of which Durfee and Rogers take the lowest; the paper's
+figures for TS and LD are those of Carvalho et al.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def main() -> None:
     for title, (name, counts, people) in sets.items():
         delta = 1 / people if arguments.delta == "people" else float(arguments.delta)
         print(
-            f"\n{title}: {len(counts):,} places, {people:,} people, delta {delta:.3g}; share of the "
-            f"true top k, mean (deviation) of {n_trials}"
+            f"\n{title}: {len(counts):,} places, {people:,} people, delta {delta:.3g}; "
+            f"share of the true top k, mean (deviation) of {n_trials}"
         )
         header = "".join(f"   {f'{epsilon:g}: {k}':>11s}" for epsilon in EPSILONS for k in K)
         print(f"{'epsilon: k':26s}{header}")

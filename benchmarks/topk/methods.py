@@ -31,7 +31,7 @@ from published import (
 )
 
 Method = Callable[[Counts, int, float, float, int, np.random.Generator], Collection[int]]
-LAMBDAS = (0, 1, 10, 100, 1_000)
+LAMBDAS = (0, 1, 4, 16, 32, 64, 128, 256, 1_024)
 STABLE = "StableTopK, lambda "
 ONE = f"{STABLE}1"
 BEST = "StableTopK, best lambda"

@@ -131,7 +131,7 @@ def stable(
 def ts_threshold(epsilon_1: float, epsilon_2: float, delta: float, k_bar: int) -> float:
     """The least T at which k_bar queries of 0 pass with probability at most delta in all.
 
-    One passes where Lap(2/epsilon_2) - Lap(1/epsilon_1) > T; T is written log(1/delta_q) 2/epsilon_2.
+    One passes where Lap(2/epsilon_2) - Lap(1/epsilon_1) > T = log(1/delta_q) 2/epsilon_2.
     """
     a, b = epsilon_1, epsilon_2 / 2
 
