@@ -79,9 +79,10 @@ def draw(tables: dict[tuple[str, str], Cells]) -> None:
         ax.set_xticks(range(len(cells)), cells)
         ax.set_title(f"{title}, items {domain}", fontsize=9)
         ax.set_ylim(0, 1.05)
-        ax.legend(fontsize=6)
     for ax in axes[-1]:
         ax.set_xlabel("k and, below, epsilon")
+    for ax, place in zip(axes[0], ("left", "right"), strict=True):
+        figure.legend(*ax.get_legend_handles_labels(), loc=f"outside lower {place}", fontsize=8)
     path = picture_path("topk_fixed_k.png")
     figure.savefig(path, dpi=100)
     print(f"\npicture: {path}")
