@@ -1,0 +1,1 @@
+"""Private top-k: what is found of the true top, by method; the published figures beside it."""
