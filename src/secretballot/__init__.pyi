@@ -8,6 +8,7 @@ from secretballot import ensemble as ensemble
 from secretballot import inspection as inspection
 from secretballot import mechanisms as mechanisms
 from secretballot import quantification as quantification
+from secretballot import selection as selection
 from secretballot.accounting import BudgetExceededError as BudgetExceededError
 from secretballot.accounting import LedgerError as LedgerError
 from secretballot.accounting import PrivacyAccountant as PrivacyAccountant
@@ -33,10 +34,12 @@ from secretballot.mechanisms import GNMax as GNMax
 from secretballot.mechanisms import LaplacePriorProportions as LaplacePriorProportions
 from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
 from secretballot.mechanisms import PowersetVoting as PowersetVoting
+from secretballot.mechanisms import StableTopK as StableTopK
 from secretballot.mechanisms import TauVoting as TauVoting
 from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioEstimator
 from secretballot.quantification import PerBag as PerBag
 from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator
 from secretballot.quantification import publish_proportions as publish_proportions
+from secretballot.selection import private_top_k as private_top_k
 
 __version__: str

@@ -22,6 +22,13 @@ from secretballot.mechanisms.top_k._top_k import TopK, rho_of
 
 Selector = Literal["exponential", "gaussian"]
 
+#: Where only sets of the wanted size are looked at, most is for draws: what tests ask for is seldom
+#: there, and where it is, it is by far (`benchmarks/topk`).
+_MOSTLY_DRAWS = 0.85
+
+#: How many standard deviations above what passes the test half of the times a gap counts as enough.
+_SURE = 2.0
+
 #: Of more items no larger sets are considered unless asked for.
 _MOST = 1_000
 
@@ -46,23 +53,26 @@ class StableTopK(TopK):
     epsilon : float, default=None
         Privacy of the choice if it has half: rho is a quarter of its square.
     k : int, default=None
-        How many items are wanted. Sets of about as many are preferred; smaller ones are filled up
-        and larger ones shrunk by draws with Gumbel noise, and where no set is stable all are drawn.
-        None: as many as the gap says, or nothing.
+        How many items are wanted. A stable set of another size is filled up or shrunk by draws with
+        Gumbel noise, and where no set is stable all are drawn. None: as many as the gap says, or
+        nothing.
     k_max : int, default=None
         The largest set that is considered, a public number. None: all items, but no more than
         1,000 (or, where that is less, ten times `k`).
     regularizer : float or sequence of float, default=None
         How much more a gap counts, in votes: of each size from the least to `k_max`, such as minus
         infinity for sizes that are out of the question; with `k`, a number that is taken away for
-        each item more or fewer. None: 0; with `k`, a tenth of what passes the test.
+        each item more or fewer (and gaps count no more than the test asks for). None: 0; with `k`,
+        infinity, so that only sets of `k` are looked at, where items are known, and a tenth of what
+        the test asks for where they are not.
     selector : {"exponential", "gaussian"}, default="exponential"
         Noise on the gaps for the choice: Gumbel, or Gaussian, which costs more.
     choice_share : float, default=0.35
         Part of `rho` for the choice of the size; the rest, for the test, decides how large gaps
         have to be.
-    draw_share : float, default=0.5
-        Part of `rho` for draws, with `k` only; what is left is divided as above.
+    draw_share : float, default=None
+        Part of `rho` for draws, with `k` only; what is left is divided as above. None: 0.85 where
+        only sets of `k` are looked at, else 0.5.
     n_votes : float, default=None
         How many people there are, a public number: then the empty set is considered too, above
         which everybody's vote would be. With `relation="replace"` only.
@@ -125,7 +135,7 @@ class StableTopK(TopK):
     regularizer: float | Sequence[float] | None = field(default=None)
     selector: Selector = field(default="exponential")
     choice_share: float = field(default=0.35)
-    draw_share: float = field(default=0.5)
+    draw_share: float | None = field(default=None)
     n_votes: float | None = field(default=None)
     ballot_threshold: float | tuple[float, ...] | None = field(default=None)
 
@@ -136,8 +146,9 @@ class StableTopK(TopK):
         rho_of(self.rho, self.epsilon, 0.25)
         if self.k_max is not None:
             check_integer("k_max", self.k_max, least=self.k or 1)
-        for name in ("choice_share", "draw_share"):
-            check_number(name, getattr(self, name), above=0, below=1)
+        check_number("choice_share", self.choice_share, above=0, below=1)
+        if self.draw_share is not None:
+            check_number("draw_share", self.draw_share, above=0, below=1)
         if self.selector not in get_args(Selector):
             raise ValueError(
                 f"selector={self.selector!r} is unknown; use 'exponential' or 'gaussian'."
@@ -190,13 +201,16 @@ class StableTopK(TopK):
         """Whether there is one size only, and nothing to choose."""
         if isinstance(self.regularizer, tuple):
             return int(np.isfinite(self.regularizer).sum()) == 1
-        return self.regularizer == math.inf or (self.k_max == 1 and self._least == 1)
+        only_k = self.k is not None and self.regularizer is None and not self.unknown_domain
+        smallest = self.k_max == 1 and self._least == 1
+        return only_k or smallest or self.regularizer == math.inf
 
     @property
     def _parts(self) -> tuple[float, float, float]:
         """Rho of the choice, of the test, and of draws."""
         rho = rho_of(self.rho, self.epsilon, 0.25)
-        draws = 0.0 if self.k is None else self.draw_share * rho
+        share = self.draw_share or (_MOSTLY_DRAWS if self._single else 0.5)
+        draws = 0.0 if self.k is None else share * rho
         choice = 0.0 if self._single else self.choice_share * (rho - draws)
         return choice, rho - draws - choice, draws
 
@@ -303,8 +317,17 @@ class StableTopK(TopK):
         if np.isfinite(preferred).sum() == 1:
             return np.full(len(gaps), int(np.isfinite(preferred).argmax()))
         noise = rng.gumbel if self.selector == "exponential" else rng.normal
-        noisy = gaps + preferred + noise(scale=self._choice_noise, size=gaps.shape)
+        noisy = self._scores(gaps, most) + noise(scale=self._choice_noise, size=gaps.shape)
         return np.asarray(np.argmax(noisy, axis=1))
+
+    @property
+    def _enough(self) -> float:
+        """A gap that passes the test almost surely."""
+        return self._change + self._sigma * (_SURE - float(ndtri(self.delta_t)))
+
+    def _scores(self, gaps: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+        """Return what sizes count in the choice; no more apart between neighbours than gaps are."""
+        return (gaps if self.k is None else np.minimum(gaps, self._enough)) + self._preferred(most)
 
     def _preferred(self, most: int) -> NDArray[np.float64]:
         """Return by how much more each size counts."""
@@ -313,7 +336,7 @@ class StableTopK(TopK):
             return np.asarray(self.regularizer)[: len(sizes)]
         if self.k is None:
             return np.zeros(len(sizes))
-        each = 0.1 * (self._change - self._sigma * float(ndtri(self.delta_t)))
+        each = math.inf if self._single else 0.1 * self._enough
         if isinstance(self.regularizer, int | float):
             each = float(self.regularizer)
         away = np.abs(sizes - self.k).astype(np.float64)
@@ -347,6 +370,16 @@ class StableTopK(TopK):
             places, drawn = draw(pool, number[rows], scale, rng, floor)
             found = np.take_along_axis(positions[rows], places, axis=1)
         outcome[rows] |= mark(votes.shape[1], found, drawn)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the public parameters; infinite numbers as text, which a ledger can hold."""
+        told = super().describe()
+        given = self.regularizer
+        if isinstance(given, tuple):
+            told["regularizer"] = [each if math.isfinite(each) else str(each) for each in given]
+        elif given == math.inf:
+            told["regularizer"] = str(given)
+        return told
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Every step of a row is charged: which draws were made can't be seen."""
