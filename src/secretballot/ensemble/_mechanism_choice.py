@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from secretballot._errors import BudgetExceededError, warn
 from secretballot.divergences import (
     GAUSSIAN,
     ClippedBits,
     ConfidentMax,
+    FewDraws,
+    Law,
     NoisyBit,
     NoisyMax,
+    StableTest,
     level_cost,
     level_quadrature,
     max_log_probabilities,
@@ -209,7 +212,7 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
     counts, each_label = _unanimous(mechanism, plan, n_columns, min(n_rows, _ROUND))
     law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
     if not state:
-        return None
+        return _stable(law, plan)
     answered = np.ones(len(counts))
     for step in law[: len(law) // n_columns] if each_label else law:
         votes = state[step.name]
@@ -227,6 +230,17 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
         else:
             return None
     return float(answered.min())
+
+
+def _stable(law: Law, plan: Plan) -> float | None:
+    """Return how likely a set that all ballots name is released; None where it may be filled up."""
+    tests = [step for step in law if isinstance(step.move, StableTest)]
+    if len(tests) != 1 or any(isinstance(step.move, FewDraws) for step in law):
+        return None
+    (step,) = tests
+    assert isinstance(step.move, StableTest)
+    gap = (plan.n_equal - step.move.shift) / step.move.scale
+    return float(ndtr(gap + ndtri(step.delta)))
 
 
 def _unanimous(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> tuple[Any, bool]:

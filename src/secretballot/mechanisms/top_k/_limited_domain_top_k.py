@@ -65,7 +65,7 @@ class LimitedDomainTopK(TopK):
     >>> from secretballot import PrivacyAccountant
     >>> from secretballot.mechanisms import LimitedDomainTopK
     >>> accountant = PrivacyAccountant(epsilon=4, delta=1e-6)
-    >>> mechanism = LimitedDomainTopK(k=3, k_max=4, epsilon=1, delta_t=1e-9)
+    >>> mechanism = LimitedDomainTopK(k=3, k_max=4, epsilon=0.5, delta_t=1e-9)
     >>> accountant.release(mechanism, [[3, 350, 7, 420, 1, 0]])
     array([[0, 1, 0, 1, 0, 0]])
     """

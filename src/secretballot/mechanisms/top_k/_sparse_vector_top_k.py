@@ -61,8 +61,8 @@ class SparseVectorTopK(TopK):
     >>> from secretballot import PrivacyAccountant
     >>> from secretballot.mechanisms import SparseVectorTopK
     >>> accountant = PrivacyAccountant(epsilon=4, delta=1e-6)
-    >>> mechanism = SparseVectorTopK(k=2, k_max=2, epsilon=1, delta_t=4e-9)
-    >>> accountant.release(mechanism, [[3, 350, 7, 420, 1]])
+    >>> mechanism = SparseVectorTopK(k=2, k_max=2, epsilon=0.5, delta_t=4e-9)
+    >>> accountant.release(mechanism, [[3, 750, 7, 820, 1]])
     array([[0, 1, 0, 1, 0]])
     """
 
