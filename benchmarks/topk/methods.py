@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 from histograms import Counts, recall
 from numpy.typing import NDArray
+from ours import KNOWN, UNKNOWN
 from published import (
     Items,
     advanced_share,
@@ -85,12 +86,14 @@ UNKNOWN_DOMAIN: dict[str, Method] = {
     "TS": ts,
     "LD": ld,
     **{f"{STABLE}{lam}": partial(stable_top_k, lam=lam, known=False) for lam in LAMBDAS},
+    **UNKNOWN,
 }
 #: The list of items is public, so any item can be drawn.
 KNOWN_DOMAIN: dict[str, Method] = {
     "EM-CDP": em_cdp,
     "TS, then draws": ts_padded,
     **{f"{STABLE}{lam}": partial(stable_top_k, lam=lam, known=True) for lam in LAMBDAS},
+    **KNOWN,
 }
 
 

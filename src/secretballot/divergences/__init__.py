@@ -61,6 +61,7 @@ from secretballot.divergences.selection import (
     StableTest,
     draws_charged,
     draws_offered,
+    noise_of_draws,
 )
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "StableTest",
     "draws_charged",
     "draws_offered",
+    "noise_of_draws",
     "own_delta",
     "ClippedBits",
     "Cost",

@@ -186,10 +186,10 @@ def _maker(
         if k_max is None and (unknown or kind is not StableTopK):
             k_max = 100 if k is None else _FURTHER * k
         given["k_max"] = k_max
-        # Draws that end at a floor have a delta each, and one of their own.
-        times = 1 if kind is SparseVectorTopK or k is None else k + 1
-        if kind is StableTopK:
-            times = k + 2 if unknown and k is not None else 1
+        # Draws that end at a floor have a delta each.
+        times = k or 1 if kind is LimitedDomainTopK else 1
+        if kind is StableTopK and unknown and k is not None:
+            times = k + 1
         given["delta_t"] = _delta_of(accountant, part / times) if delta_t is None else delta_t
     if kind is SparseVectorTopK:
         return lambda noise: kind(epsilon=1 / noise, **given)  # type: ignore[call-arg]

@@ -17,8 +17,9 @@ class FewDraws:
     """Releases at most `most` largest scores, one after the other, with Gumbel noise on all.
 
     How many is known from what was released before. The fewer there are, the less noise they have:
-    each of n draws has log ratios in an interval of `width` / sqrt(n), n rounded up to one of
-    `draws_offered`. (All at once, with the same noise, is as good as one after the other.)
+    each of n draws has log ratios in an interval of `width` / sqrt(n + 2), n rounded up to one of
+    `draws_offered`. (Two more, because few draws cost more than their share of many would; so they
+    all cost about the same.) All at once, with the same noise, is as good as one after the other.
 
     References
     ----------
@@ -33,7 +34,7 @@ class FewDraws:
     def choices(self) -> tuple[tuple[int, BoundedRange], ...]:
         """How many draws there may be, and each of them."""
         return tuple(
-            (n, BoundedRange(width=self.width / float(np.sqrt(n))))
+            (n, BoundedRange(width=self.width / noise_of_draws(n)))
             for n in draws_offered(self.most)
         )
 
@@ -52,6 +53,11 @@ class FewDraws:
     def ratio(self) -> float:
         """Shift in standard deviations of a noisy number that tells at least as much."""
         return max((float(np.sqrt(n)) * draw.ratio for n, draw in self.choices), default=0.0)
+
+
+def noise_of_draws(number: int) -> float:
+    """Return how much noise so many draws have, beside one that had them all to itself."""
+    return float(np.sqrt(number + 2))
 
 
 def draws_offered(most: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import draws_charged
+from secretballot.divergences import draws_charged, noise_of_draws
 from secretballot.mechanisms.top_k._largest import largest
 
 
@@ -19,7 +19,7 @@ class Draws:
     Attributes
     ----------
     unit : float
-        Scale of the noise if there is one draw.
+        Scale of the noise for a draw that had the whole width to itself.
     most : int
         The most draws of a row.
     """
@@ -29,8 +29,8 @@ class Draws:
 
     def scale(self, number: NDArray[Any]) -> NDArray[np.float64]:
         """Return the scale of the noise for so many draws in each row."""
-        charged = np.array([draws_charged(n, self.most) for n in range(self.most + 1)])
-        return np.asarray(self.unit * np.sqrt(np.maximum(charged[number], 1.0)))
+        noise = [noise_of_draws(draws_charged(n, self.most)) for n in range(self.most + 1)]
+        return np.asarray(self.unit * np.array(noise)[number])
 
     def shrink(
         self,

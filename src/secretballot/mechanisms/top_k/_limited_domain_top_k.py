@@ -30,7 +30,7 @@ class LimitedDomainTopK(TopK):
         How many of the largest counts have noise added. A public number, at least `k`.
     delta_t : float
         With what probability an item may be named that one person moved among the `k_max` largest.
-        A row has a delta of (k + 1) times that.
+        A row has a delta of k times that.
     rho : float, default=None
         Zero-concentrated privacy of k draws, of ballots of weight 1. Give this or `epsilon`.
     epsilon : float, default=None
@@ -48,12 +48,13 @@ class LimitedDomainTopK(TopK):
     Notes
     -----
     Of two neighbours, N items at most are among the `k_max` largest of one and not of the other.
-    Each beats the floor with a probability below delta_t / N. So the law of a row is, up to
-    `delta_t`, that of draws from the common items and the floor. A draw from all is as likely as a
-    draw from these, or less by a factor of at least 1 / (1 + delta_t), because the floor is always
-    there and outweighs the others 1 / delta_t times. Such a factor tells as little as a delta of
-    delta_t, since what a position in the game is worth is convex: (k + 1) delta_t in all. The draws
-    from common items have log ratios of bounded range, and rows that end early pay for fewer.
+    The floor outweighs all of them 1 / delta_t times, so that each draw names one of them with a
+    probability below `delta_t`, and any other item or the floor as often as a draw P* or Q* from
+    these alone would, or less by a factor of at least 1 / (1 + delta_t). Let V be what a position
+    is worth in the game, u = Q/P: W = 1 - V is concave in u, and 0 at 0, so that p W(u q / p) grows
+    with p and q, and after k draws 1 - V is at least (1 + delta_t)^-k times what it is for P* and
+    Q*: a delta of k delta_t is enough. P* and Q* have log ratios of bounded range, and rows that
+    end early pay for fewer.
 
     References
     ----------
@@ -90,7 +91,7 @@ class LimitedDomainTopK(TopK):
     def _law(self, unit: float, n_columns: int | None) -> Law:
         nothing = BoundedRange(width=0.0)
         return (
-            Step("floor", nothing, delta=(self._wanted + 1) * self.delta_t),
+            Step("floor", nothing, delta=self._wanted * self.delta_t),
             Step("draws", BoundedRange(width=self._width * unit), times=self._wanted),
         )
 

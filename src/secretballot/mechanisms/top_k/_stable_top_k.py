@@ -12,7 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import BoundedRange, FewDraws, Law, NoisyGaps, StableTest, Step
+from secretballot.divergences import (
+    BoundedRange,
+    FewDraws,
+    Law,
+    NoisyGaps,
+    StableTest,
+    Step,
+    noise_of_draws,
+)
 from secretballot.mechanisms._counting import Counting, CountLabels, checked_cut, cut_of_each
 from secretballot.mechanisms._noisy_max import UNANSWERED
 from secretballot.mechanisms.top_k._draws import Draws, draw
@@ -63,8 +71,7 @@ class StableTopK(TopK):
         How much more a gap counts, in votes: of each size from the least to `k_max`, such as minus
         infinity for sizes that are out of the question; with `k`, a number that is taken away for
         each item more or fewer (and gaps count no more than the test asks for). None: 0; with `k`,
-        infinity, so that only sets of `k` are looked at, where items are known, and a tenth of what
-        the test asks for where they are not.
+        infinity, so that only sets of `k` are looked at.
     selector : {"exponential", "gaussian"}, default="exponential"
         Noise on the gaps for the choice: Gumbel, or Gaussian, which costs more.
     choice_share : float, default=0.35
@@ -87,7 +94,7 @@ class StableTopK(TopK):
         How many items a person contributes to at most; 1 allows a little less noise.
     unknown_domain : bool, default=False
         Whether the items themselves come from the data. Then draws are among the `k_max` largest
-        and end at a floor, as in `LimitedDomainTopK`, and k + 1 times `delta_t` is charged for it.
+        and end at a floor, as in `LimitedDomainTopK`, and k times `delta_t` is charged for it.
     ballot_threshold : float or sequence of float, default=None
         From which probability on a voter calls a label present, as in `BinaryVoting`.
 
@@ -201,9 +208,8 @@ class StableTopK(TopK):
         """Whether there is one size only, and nothing to choose."""
         if isinstance(self.regularizer, tuple):
             return int(np.isfinite(self.regularizer).sum()) == 1
-        only_k = self.k is not None and self.regularizer is None and not self.unknown_domain
-        smallest = self.k_max == 1 and self._least == 1
-        return only_k or smallest or self.regularizer == math.inf
+        only_k = self.k is not None and self.regularizer in (None, math.inf)
+        return only_k or (self.k_max == 1 and self._least == 1)
 
     @property
     def _parts(self) -> tuple[float, float, float]:
@@ -240,6 +246,15 @@ class StableTopK(TopK):
             return self._gap_range / math.sqrt(8 * rho)
         return math.sqrt(2) * self._moves / math.sqrt(rho)
 
+    def _draw_step(self, unit: float) -> Step:
+        assert self.k is not None
+        width = math.sqrt(8 * self._parts[2]) * unit
+        if not self._single:
+            return Step("draws", FewDraws(width=width, most=self.k))
+        # Of a set of another size none is drawn, or all are.
+        each = BoundedRange(width=width / noise_of_draws(self.k))
+        return Step("draws", each, times=self.k)
+
     def _largest_set(self, n_columns: int | None) -> int:
         """The largest set that is considered: never by what items there happen to be."""
         if self.k_max is not None:
@@ -256,10 +271,9 @@ class StableTopK(TopK):
         if not self._single:
             law = (self._choice(unit, sizes), *law)
         if self.k is not None:
-            width = math.sqrt(8 * self._parts[2]) * unit
-            law = (*law, Step("draws", FewDraws(width=width, most=self.k)))
+            law = (*law, self._draw_step(unit))
             if self.unknown_domain:
-                floor = Step("floor", BoundedRange(width=0.0), delta=(self.k + 1) * self.delta_t)
+                floor = Step("floor", BoundedRange(width=0.0), delta=self.k * self.delta_t)
                 law = (*law, floor)
         return law
 
@@ -336,9 +350,7 @@ class StableTopK(TopK):
             return np.asarray(self.regularizer)[: len(sizes)]
         if self.k is None:
             return np.zeros(len(sizes))
-        each = math.inf if self._single else 0.1 * self._enough
-        if isinstance(self.regularizer, int | float):
-            each = float(self.regularizer)
+        each = self.regularizer if isinstance(self.regularizer, int | float) else math.inf
         away = np.abs(sizes - self.k).astype(np.float64)
         return np.where(away > 0, -each * np.maximum(away, 1.0), 0.0)
 
@@ -383,4 +395,4 @@ class StableTopK(TopK):
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Every step of a row is charged: which draws were made can't be seen."""
-        return {step.name: np.ones(len(outcome)) for step in self._law(1.0, None)}
+        return {step.name: np.full(len(outcome), step.times) for step in self._law(1.0, None)}

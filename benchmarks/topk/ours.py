@@ -1,0 +1,100 @@
+"""The library's mechanisms as methods of the comparison, each with the least noise that fits.
+
+All queries are one plan in a budget of basic composition, which is for what is released once. Half
+of delta is for sets that one person changes, as in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.accounting import calibrate
+from secretballot.mechanisms import (
+    ExponentialTopK,
+    GaussianTopK,
+    LimitedDomainTopK,
+    SparseVectorTopK,
+    StableTopK,
+    TopK,
+)
+
+#: Parts of delta for failures of all queries; nearly all of it where nothing else needs any.
+HALF, NEARLY = 0.5, 0.999
+#: Draws that are purely private but for these.
+PURE = ("exponential", "limited domain", "sparse vector")
+#: How many times k of the largest counts are looked at where items are unknown.
+FURTHER = 5
+
+
+@lru_cache(maxsize=4096)
+def made(name: str, k: int, epsilon: float, delta: float, n_queries: int) -> TopK:
+    """The mechanism with the least noise that n queries of k items fit (epsilon, delta) with.
+
+    A plan of purely private draws is priced in both kinds of budget, and the better one taken.
+    """
+    fits: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n_queries": n_queries}
+    half, whole = HALF * delta / n_queries, NEARLY * delta / n_queries
+    basic = calibrate(maker(name, k, whole if name in PURE else half), order=math.inf, **fits)
+    if name not in PURE:
+        return basic
+    # Of what is set aside, a budget of mu^2 keeps half for later plans.
+    plan = calibrate(maker(name, k, 0.4 * half), approximation_delta=HALF * delta, **fits)
+    return max(basic, plan, key=noise_of)
+
+
+def maker(name: str, k: int, failures: float) -> Callable[[float], TopK]:
+    """How a mechanism is made from noise, given the delta for failures of one query."""
+    given: dict[str, Any] = {"k": k, "relation": "add_remove"}
+    further = {"k_max": FURTHER * k, "unknown_domain": True}
+    return {
+        "stable": lambda s: StableTopK(rho=1 / s**2, delta_t=failures, **given),
+        "exponential": lambda s: ExponentialTopK(rho=1 / s**2, **given),
+        "gaussian, one item each": lambda s: GaussianTopK(rho=1 / s**2, max_items=1, **given),
+        "stable, items unknown": lambda s: StableTopK(
+            rho=1 / s**2, delta_t=failures / (k + 1), **further, **given
+        ),
+        "limited domain": lambda s: LimitedDomainTopK(
+            rho=1 / s**2, delta_t=failures / k, **further, **given
+        ),
+        "sparse vector": lambda s: SparseVectorTopK(
+            epsilon=1 / s, delta_t=failures, k_max=k, **given
+        ),
+    }[name]
+
+
+def noise_of(mechanism: Any) -> float:
+    """What a mechanism may spend: the more, the less noise."""
+    return float(mechanism.epsilon if mechanism.epsilon else mechanism.rho)
+
+
+def found(
+    counts: NDArray[Any],
+    k: int,
+    epsilon: float,
+    delta: float,
+    n_queries: int,
+    rng: np.random.Generator,
+    name: str,
+) -> NDArray[np.intp]:
+    """Return what one draw finds."""
+    mechanism = made(name, k, epsilon, delta, n_queries)
+    return np.flatnonzero(mechanism.sample(counts[None].astype(float), rng)[0] == 1)
+
+
+KNOWN = {
+    "ours, StableTopK": partial(found, name="stable"),
+    "ours, ExponentialTopK": partial(found, name="exponential"),
+}
+UNKNOWN = {
+    "ours, StableTopK": partial(found, name="stable, items unknown"),
+    "ours, LimitedDomainTopK": partial(found, name="limited domain"),
+    "ours, SparseVectorTopK": partial(found, name="sparse vector"),
+}
+#: Where a person is in one count of each histogram only.
+ONE_ITEM = {"ours, GaussianTopK": partial(found, name="gaussian, one item each")}
