@@ -65,8 +65,8 @@ class StableTopK(TopK):
         Gumbel noise, and where no set is stable all are drawn. None: as many as the gap says, or
         nothing.
     k_max : int, default=None
-        The largest set that is considered, a public number. None: all items, but no more than
-        1,000 (or, where that is less, ten times `k`).
+        The largest set that is considered, a public number. None: all items but one (all with
+        `n_votes`), and no more than 1,000 (or, where that is less, ten times `k`).
     regularizer : float or sequence of float, default=None
         How much more a gap counts, in votes: of each size from the least to `k_max`, such as minus
         infinity for sizes that are out of the question; with `k`, a number that is taken away for
@@ -261,8 +261,11 @@ class StableTopK(TopK):
             most = self.k_max
         else:
             most = _MOST if self.k is None else min(_MOST, 10 * self.k)
-        known = n_columns is not None and not self.unknown_domain
-        return min(most, n_columns) if known and n_columns is not None else most
+        if n_columns is None or self.unknown_domain:
+            return most
+        # Of all items nobody asks, but where none of them is an answer too.
+        some = n_columns - 1 if self.k is None and self.k_max is None else n_columns
+        return max(min(most, n_columns if self.n_votes is not None else some), 1)
 
     def _law(self, unit: float, n_columns: int | None) -> Law:
         sizes = self._largest_set(n_columns) + 1 - self._least

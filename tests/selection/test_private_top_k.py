@@ -1,0 +1,206 @@
+"""From a table of counts to the names that are released."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.mechanisms import ExponentialTopK, GaussianTopK, StableTopK
+from secretballot.selection import private_top_k
+from secretballot.selection._candidates import Candidates
+
+COUNTS = np.array([2, 900, 0, 880, 1, 3, 860, 0, 1, 2])
+TOP = [1, 3, 6]
+NAMES = [f"place {letter}" for letter in "jihgfedcba"]
+
+
+def budget(epsilon=1.0, delta=1e-6, **given):
+    given = {"relation": "add_remove", "unit": "voter", "approximation_delta": delta / 2} | given
+    return PrivacyAccountant(epsilon, delta, **given)
+
+
+def voters(counts=COUNTS):
+    """One row for each visit: people with one item each."""
+    item = np.repeat(np.arange(len(counts)), counts)
+    return sp.csr_array(
+        (np.ones(len(item), dtype=np.int64), (np.arange(len(item)), item)),
+        shape=(len(item), len(counts)),
+    )
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+@pytest.mark.parametrize("mechanism", ["stable", "exponential", "gaussian", "sparse_vector"])
+def test_the_top_three_of_a_list(order, mechanism):
+    aside = None if order == math.inf else 5e-7
+    accountant = budget(order=order, approximation_delta=aside)
+    found = private_top_k(COUNTS, 3, accountant=accountant, mechanism=mechanism, max_items=1)
+    assert found.released
+    assert found.items.tolist() == TOP
+    # All is spent that there is of one or the other: mu^2, divergence or epsilon, or delta.
+    assert 0.4 < accountant.spent().share <= 1
+
+
+def test_as_many_as_the_gap_says():
+    assert private_top_k(COUNTS, accountant=budget()).items.tolist() == TOP
+    flat = private_top_k(np.full(10, 500), accountant=budget())
+    assert flat == (None, False)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        pd.Series(COUNTS, index=NAMES),
+        dict(zip(NAMES, COUNTS.tolist(), strict=True)),
+        pd.DataFrame(voters().toarray(), columns=NAMES),
+    ],
+    ids=["series", "dict", "data frame"],
+)
+@pytest.mark.parametrize("domain", ["known", "unknown"])
+def test_names_are_kept(counts, domain):
+    found = private_top_k(counts, accountant=budget(), domain=domain)
+    assert sorted(found.items) == sorted(NAMES[i] for i in TOP)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.coo_matrix, sp.csc_array, np.asarray])
+def test_people_and_items(make):
+    table = voters()
+    people = make(table.toarray() if make is np.asarray else table)
+    assert private_top_k(people, 3, accountant=budget()).items.tolist() == TOP
+
+
+def test_entries_that_are_stored_twice_are_one_persons():
+    twice = sp.csr_array(([1, 1], [1, 1], [0, 2]), shape=(1, 3))
+    with pytest.raises(ValueError, match="somebody contributes 2 to an item"):
+        private_top_k(twice, accountant=budget())
+    private_top_k(twice, accountant=budget(), max_contribution=2)
+    assert twice.nnz == 2  # it was not ours to change
+
+
+def test_what_people_contribute_is_bounded():
+    table = 5 * voters()
+    accountant = budget()
+    with pytest.raises(ValueError, match=r"contributes 5 to an item, and max_contribution=1\.0"):
+        private_top_k(table, 3, accountant=accountant)
+    with pytest.raises(ValueError, match="contributes to 3 items, and max_items=2"):
+        private_top_k(np.ones((4, 3)), accountant=accountant, max_items=2)
+    with pytest.raises(ValueError, match="finite and non-negative"):
+        private_top_k(-voters(), accountant=accountant)
+    assert accountant.spent().n_releases == 0
+    found = private_top_k(table, 3, accountant=accountant, max_contribution=5)
+    assert found.items.tolist() == TOP
+    # Five times the contributions need five times the noise, or tell 25 times as much.
+    one = StableTopK(rho=0.01, delta_t=1e-8, relation="add_remove")
+    five = StableTopK(rho=0.01, delta_t=1e-8, relation="add_remove", weight=5.0)
+    ratio = five.max_cost()["*"].at(2.0) / one.max_cost()["*"].at(2.0)
+    assert ratio == pytest.approx(25, rel=0.05)
+
+
+def test_a_name_that_one_person_brought_is_not_returned():
+    """All other names have counts that are as small, so that draws would find it now and then."""
+    names = {f"common {i}": 30 for i in range(4)} | {"mine": 1}
+    for mechanism in ("stable", "limited_domain", "sparse_vector"):
+        accountant = budget(100.0)
+        for _ in range(4):
+            found = private_top_k(
+                *(names, 5),
+                accountant=accountant,
+                mechanism=mechanism,
+                epsilon=0.5,
+                domain="unknown",
+            )
+            assert found.items is None or "mine" not in found.items
+    for refused in ("exponential", "gaussian"):
+        with pytest.raises(ValueError, match="names items that one person brought"):
+            private_top_k(
+                names, 3, accountant=budget(), mechanism=refused, domain="unknown", max_items=1
+            )
+    with pytest.raises(ValueError, match="not for items that come from the data"):
+        private_top_k(
+            *(names, 3),
+            accountant=budget(),
+            mechanism=StableTopK(rho=0.1, delta_t=1e-8, k=3, relation="add_remove"),
+            domain="unknown",
+        )
+    with pytest.raises(ValueError, match="items that have no names"):
+        private_top_k(COUNTS, accountant=budget(), domain="unknown")
+
+
+def test_nothing_depends_on_how_many_names_there_are():
+    """The charge, what the ledger holds, and the answer where nobody brought anything."""
+    accountants = [budget(), budget(), budget()]
+    few = dict.fromkeys("abc", 500)
+    many = few | {f"rare {i}": 1 for i in range(200)}
+    for accountant, names in zip(accountants, (few, many, {}), strict=True):
+        found = private_top_k(names, accountant=accountant, domain="unknown")
+        assert found.items is None or sorted(found.items) == ["a", "b", "c"]
+    notes = [accountant.entries()[0] for accountant in accountants]
+    assert notes[0].mechanism == notes[1].mechanism == notes[2].mechanism
+    assert len({float(one.spent().amount) for one in accountants}) == 1
+    assert private_top_k({"a": 0}, accountant=budget(), domain="unknown") == (None, False)
+
+
+def test_items_from_the_data_are_in_the_order_of_their_names():
+    """Equal counts go by it, so that it may not say who brought an item first."""
+    counts = {"b": 500, "a": 500, "nobody's": 0, "d": 2, "c": 500}
+    for given in (counts, dict(reversed(counts.items())), pd.Series(counts)):
+        found = Candidates.of(given, 1.0, None).brought()
+        assert list(found.names) == ["a", "b", "c", "d"]
+        assert found.counts.tolist() == [500, 500, 500, 2]
+
+
+def test_a_share_of_the_budget_for_each_of_several():
+    accountant = budget(3.0)
+    for _ in range(3):
+        found = private_top_k(COUNTS, 3, accountant=accountant, epsilon=0.9)
+        assert found.items.tolist() == TOP
+    assert 0.2 < accountant.spent().share < 1
+    private_top_k(COUNTS, 3, accountant=accountant)  # all that is left
+    with pytest.raises(BudgetExceededError):
+        private_top_k(COUNTS, 3, accountant=accountant)
+
+
+def test_a_mechanism_of_ones_own_and_one_made_from_noise():
+    own = ExponentialTopK(k=3, rho=0.01, relation="add_remove")
+    assert private_top_k(COUNTS, accountant=budget(), mechanism=own).items.tolist() == TOP
+
+    def made(noise):
+        return GaussianTopK(k=3, max_items=1, sigma=noise, relation="add_remove")
+
+    assert private_top_k(COUNTS, accountant=budget(), mechanism=made).items.tolist() == TOP
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"domain": "public"}, "domain='public' is unknown"),
+        ({"mechanism": "laplace"}, "mechanism='laplace' is unknown"),
+        ({"mechanism": "exponential"}, "say how many items are wanted"),
+        ({"k": 11}, "k=11 items are wanted and counts has 10"),
+        ({"k": 0}, "k"),
+        ({"k": 3, "k_max": 2}, "k_max"),
+        ({"max_contribution": 0}, "max_contribution"),
+        ({"max_items": 0.5}, "max_items"),
+        ({"counts": [[[1]]]}, "counts of shape"),
+        ({"counts": ["many", "few"]}, "counts of shape"),
+        ({"counts": []}, "holds no items"),
+        ({"counts": pd.Series([1, 2], index=["a", "a"])}, "names 'a' twice"),
+        ({"counts": {1: 3, "a": 4}, "domain": "unknown"}, "names that can be sorted"),
+        ({"counts": [-1, 5]}, "non-negative"),
+        ({"counts": [math.nan, 5]}, "finite"),
+        ({"mechanism": "gaussian", "k": 3}, "max_items=None"),
+        ({"accountant": PrivacyAccountant(1, 1e-6)}, None),
+        ({"accountant": PrivacyAccountant(1, 1e-6, order="renyi")}, "approximation_delta="),
+    ],
+)
+def test_bad_input_is_told_and_costs_nothing(given, message):
+    given = {"counts": COUNTS, "accountant": budget()} | given
+    accountant = given["accountant"]
+    if message is None:  # another relation is another mechanism
+        assert private_top_k(given.pop("counts"), **given).items.tolist() == TOP
+        return
+    with pytest.raises(ValueError, match=message):
+        private_top_k(given.pop("counts"), **given)
+    assert accountant.spent().n_releases == 0
