@@ -24,6 +24,7 @@ from published import (
     Items,
     advanced_share,
     exponential,
+    joint,
     limited_domain,
     peel,
     stable,
@@ -42,6 +43,13 @@ def em_cdp(
     counts: Counts, k: int, epsilon: float, delta: float, n: int, rng: np.random.Generator
 ) -> Items:
     return exponential(counts, k, zcdp_rho(epsilon, delta) / n, rng)
+
+
+def joint_em(
+    counts: Counts, k: int, epsilon: float, delta: float, n: int, rng: np.random.Generator
+) -> Items:
+    share = max(epsilon / n, advanced_share(epsilon, delta, n)[0]) if n > 1 else epsilon
+    return joint(counts, k, share, rng)
 
 
 def ld(
@@ -91,6 +99,7 @@ UNKNOWN_DOMAIN: dict[str, Method] = {
 #: The list of items is public, so any item can be drawn.
 KNOWN_DOMAIN: dict[str, Method] = {
     "EM-CDP": em_cdp,
+    "joint EM": joint_em,
     "TS, then draws": ts_padded,
     **{f"{STABLE}{lam}": partial(stable_top_k, lam=lam, known=True) for lam in LAMBDAS},
     **KNOWN,

@@ -18,6 +18,7 @@ from secretballot.accounting import calibrate
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
+    JointTopK,
     LimitedDomainTopK,
     SparseVectorTopK,
     StableTopK,
@@ -27,7 +28,7 @@ from secretballot.mechanisms import (
 #: Parts of delta for failures of all queries; nearly all of it where nothing else needs any.
 HALF, NEARLY = 0.5, 0.999
 #: Draws that are purely private but for these.
-PURE = ("exponential", "limited domain", "sparse vector")
+PURE = ("exponential", "joint", "limited domain", "sparse vector")
 #: How many times k of the largest counts are looked at where items are unknown.
 FURTHER = 5
 
@@ -55,6 +56,7 @@ def maker(name: str, k: int, failures: float) -> Callable[[float], TopK]:
     return {
         "stable": lambda s: StableTopK(rho=1 / s**2, delta_t=failures, **given),
         "exponential": lambda s: ExponentialTopK(rho=1 / s**2, **given),
+        "joint": lambda s: JointTopK(rho=1 / s**2, **given),
         "gaussian, one item each": lambda s: GaussianTopK(rho=1 / s**2, max_items=1, **given),
         "stable, items unknown": lambda s: StableTopK(
             rho=1 / s**2, delta_t=failures / (k + 1), **further, **given
@@ -90,6 +92,7 @@ def found(
 KNOWN = {
     "ours, StableTopK": partial(found, name="stable"),
     "ours, ExponentialTopK": partial(found, name="exponential"),
+    "ours, JointTopK": partial(found, name="joint"),
 }
 UNKNOWN = {
     "ours, StableTopK": partial(found, name="stable, items unknown"),

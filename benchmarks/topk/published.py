@@ -194,3 +194,28 @@ def limited_domain(
     noisy = sizes[: widths[chosen]] + rng.gumbel(0, 1 / one, widths[chosen])
     best = np.argsort(-noisy)[:k]
     return order[best[noisy[best] > thresholds[chosen] + rng.gumbel(0, 1 / one)]]
+
+
+def joint(counts: Counts, k: int, epsilon: float, rng: np.random.Generator) -> Items:
+    """The joint exponential mechanism over sequences (Gillenwater et al., 2022); purely private.
+
+    A sequence s has probability in proportion to exp(-x epsilon / 2), x the largest of the
+    differences between the i-th count and that of s_i. That is a mixture: of thresholds X, each
+    with the weight e^(-X epsilon / 2) times the number of sequences with no difference above X,
+    and a uniform one of these. Item s_i is among the first n_i(X), and those are nested.
+    """
+    order = np.argsort(-counts, kind="stable")
+    ordered = counts[order]
+    thresholds = np.arange(int(ordered[0]) + 1)
+    # How many items are no more than X below the i-th count: shape (n_thresholds, k).
+    near = np.searchsorted(-ordered, thresholds[:, None] - ordered[:k], side="right")
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(near - np.arange(k)).sum(axis=1) - thresholds * epsilon / 2
+    chosen = near[int(np.argmax(log_weight + rng.gumbel(size=len(thresholds))))]
+    found: list[int] = []
+    for first in chosen:
+        # Uniform among the first ones that are left.
+        while (item := int(rng.integers(first))) in found:
+            pass
+        found.append(item)
+    return order[found]

@@ -32,7 +32,9 @@ def voters(counts=COUNTS):
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
-@pytest.mark.parametrize("mechanism", ["stable", "exponential", "gaussian", "sparse_vector"])
+@pytest.mark.parametrize(
+    "mechanism", ["stable", "exponential", "gaussian", "joint", "sparse_vector"]
+)
 def test_the_top_three_of_a_list(order, mechanism):
     aside = None if order == math.inf else 5e-7
     accountant = budget(order=order, approximation_delta=aside)
@@ -112,7 +114,7 @@ def test_a_name_that_one_person_brought_is_not_returned():
                 domain="unknown",
             )
             assert found.items is None or "mine" not in found.items
-    for refused in ("exponential", "gaussian"):
+    for refused in ("exponential", "gaussian", "joint"):
         with pytest.raises(ValueError, match="names items that one person brought"):
             private_top_k(
                 names, 3, accountant=budget(), mechanism=refused, domain="unknown", max_items=1

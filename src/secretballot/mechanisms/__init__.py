@@ -26,6 +26,7 @@ from secretballot.mechanisms._tau_voting import warn_unclipped as warn_unclipped
 from secretballot.mechanisms.top_k import (
     ExponentialTopK,
     GaussianTopK,
+    JointTopK,
     LimitedDomainTopK,
     SparseVectorTopK,
     StableTopK,
@@ -38,6 +39,7 @@ __all__ = [
     "ConfidentGNMax",
     "ExponentialTopK",
     "GaussianTopK",
+    "JointTopK",
     "LimitedDomainTopK",
     "SparseVectorTopK",
     "StableTopK",

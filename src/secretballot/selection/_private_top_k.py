@@ -12,6 +12,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
+    JointTopK,
     LimitedDomainTopK,
     Mechanism,
     SparseVectorTopK,
@@ -22,12 +23,13 @@ from secretballot.selection._candidates import Candidates
 from secretballot.selection._private_items import PrivateItems
 
 Domain = Literal["known", "unknown"]
-Name = Literal["stable", "exponential", "gaussian", "limited_domain", "sparse_vector"]
+Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain", "sparse_vector"]
 
 _NAMED: dict[str, type[TopK]] = {
     "stable": StableTopK,
     "exponential": ExponentialTopK,
     "gaussian": GaussianTopK,
+    "joint": JointTopK,
     "limited_domain": LimitedDomainTopK,
     "sparse_vector": SparseVectorTopK,
 }
@@ -68,8 +70,8 @@ def private_top_k(
         is.
     epsilon : float, default=None
         The most that this release may spend. None: all that is left.
-    mechanism : {"stable", "exponential", "gaussian", "limited_domain", "sparse_vector"} or \
-mechanism, default="stable"
+    mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain", "sparse_vector"} \
+or mechanism, default="stable"
         `StableTopK` or another, with the least noise that fits; or one with the noise it has, for
         which the parameters below are not looked at.
     k_max : int, default=None
@@ -175,7 +177,7 @@ def _maker(
     if k is None and kind is not StableTopK:
         raise ValueError(f"k=None with mechanism={name!r}: say how many items are wanted.")
     given: dict[str, Any] = {**limits, "k": k, "relation": accountant.relation}
-    if kind in (ExponentialTopK, GaussianTopK):
+    if kind in (ExponentialTopK, GaussianTopK, JointTopK):
         if unknown:
             raise ValueError(
                 f"mechanism={name!r} adds noise to all counts and names items that one person "

@@ -2,6 +2,7 @@
 
 from secretballot.mechanisms.top_k._exponential_top_k import ExponentialTopK
 from secretballot.mechanisms.top_k._gaussian_top_k import GaussianTopK
+from secretballot.mechanisms.top_k._joint_top_k import JointTopK
 from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK
 from secretballot.mechanisms.top_k._sparse_vector_top_k import SparseVectorTopK
 from secretballot.mechanisms.top_k._stable_top_k import StableTopK
@@ -10,6 +11,7 @@ from secretballot.mechanisms.top_k._top_k import TopK
 __all__ = [
     "ExponentialTopK",
     "GaussianTopK",
+    "JointTopK",
     "LimitedDomainTopK",
     "SparseVectorTopK",
     "StableTopK",

@@ -72,7 +72,3 @@ class ExponentialTopK(TopK):
         scale = self._moves / self._width * each
         positions, drawn = draw(np.asarray(counts, float), self._wanted * each, scale, rng)
         return mark(counts.shape[1], positions, drawn)
-
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Every row has all its draws."""
-        return {"draws": np.full(len(outcome), self.k)}

@@ -91,7 +91,3 @@ class GaussianTopK(TopK):
         noisy = counts + rng.normal(scale=self._sigma, size=counts.shape)
         _, positions = largest(noisy, self._wanted)
         return mark(counts.shape[1], positions, np.ones(positions.shape, dtype=bool))
-
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Every row has its noise."""
-        return {"counts": np.ones(len(outcome))}

@@ -138,11 +138,6 @@ class SparseVectorTopK(TopK):
         outcome[size == 0] = UNANSWERED
         return outcome
 
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Everything is charged: whether a set was drawn from can't be seen."""
-        every = np.ones(len(outcome))
-        return {"search": every, "draws": every} if self._most else {"search": every}
-
 
 def laplace_difference_tail(height: float, first: float, second: float) -> float:
     """Return how likely Laplace noise of scale `second` is above `height` plus that of `first`."""

@@ -395,7 +395,3 @@ class StableTopK(TopK):
         elif given == math.inf:
             told["regularizer"] = str(given)
         return told
-
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Every step of a row is charged: which draws were made can't be seen."""
-        return {step.name: np.full(len(outcome), step.times) for step in self._law(1.0, None)}

@@ -138,6 +138,10 @@ class TopK(Mechanism):
             )
         return votes
 
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Every step of a row is charged: which draws were made can't be seen."""
+        return {step.name: np.full(len(outcome), step.times) for step in self._law(1.0, None)}
+
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return nothing: costs are the same on all data."""
         return {}
