@@ -29,6 +29,9 @@ from secretballot.mechanisms import (
 HALF, NEARLY = 0.5, 0.999
 #: Draws that are purely private but for these.
 PURE = ("exponential", "joint", "limited domain", "sparse vector")
+#: Ours that looks at sets of other sizes too.
+OURS, LAMBDAS = "ours, StableTopK, lambda ", (4, 32, 128)
+ALONE = f"{OURS}none, no draws"
 #: How many times k of the largest counts are looked at where items are unknown.
 FURTHER = 5
 
@@ -53,6 +56,17 @@ def maker(name: str, k: int, failures: float) -> Callable[[float], TopK]:
     """How a mechanism is made from noise, given the delta for failures of one query."""
     given: dict[str, Any] = {"k": k, "relation": "add_remove"}
     further = {"k_max": FURTHER * k, "unknown_domain": True}
+    if name == ALONE:
+        # Stable sets of up to k items and nothing else: nothing is left for draws.
+        alone = {"k_max": k, "unknown_domain": True, "relation": "add_remove"}
+        return lambda s: StableTopK(rho=1 / s**2, delta_t=failures, **alone)
+    if name.startswith(OURS):
+        # Sets of other sizes are looked at too, and cost so many votes for each item of difference.
+        given["regularizer"] = float(name.removeprefix(OURS).split()[0])
+        if name.endswith("unknown"):
+            given |= further
+            failures /= k + 1
+        return lambda s: StableTopK(rho=1 / s**2, delta_t=failures, **given)
     return {
         "stable": lambda s: StableTopK(rho=1 / s**2, delta_t=failures, **given),
         "exponential": lambda s: ExponentialTopK(rho=1 / s**2, **given),
@@ -90,11 +104,14 @@ def found(
 
 
 KNOWN = {
+    **{f"{OURS}{each}": partial(found, name=f"{OURS}{each}") for each in LAMBDAS},
     "ours, StableTopK": partial(found, name="stable"),
     "ours, ExponentialTopK": partial(found, name="exponential"),
     "ours, JointTopK": partial(found, name="joint"),
 }
 UNKNOWN = {
+    ALONE: partial(found, name=ALONE),
+    **{f"{OURS}{each}": partial(found, name=f"{OURS}{each} unknown") for each in LAMBDAS},
     "ours, StableTopK": partial(found, name="stable, items unknown"),
     "ours, LimitedDomainTopK": partial(found, name="limited domain"),
     "ours, SparseVectorTopK": partial(found, name="sparse vector"),
