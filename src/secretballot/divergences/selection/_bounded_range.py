@@ -80,10 +80,11 @@ def bounded_range_renyi(width: float, orders: ArrayLike) -> Floats:
     at = a[finite]
     if width > 0 and np.isfinite(width):
         whole, rest = -np.expm1(-at * width), -np.expm1(-(at - 1) * width)
-        log_x = np.log1p(-1 / at) + width + np.log(whole) - np.log(rest)
-        terms = np.stack([log_x, (np.log(whole) - np.log(at) - np.log(-np.expm1(-width)))])
-        moment = (at - 1) * terms[0] + terms[1]
-        error = _OF_LOGARITHMS * ((at - 1) * (1 + np.abs(log_x)) + 4 + np.abs(terms[1]))
+        # Logarithms of quotients: those of small numbers would be rounded by more than is left.
+        log_x = np.log1p(-1 / at) + width + np.log(whole / rest)
+        last = np.log(whole / (at * -np.expm1(-width)))
+        moment = (at - 1) * log_x + last
+        error = _OF_LOGARITHMS * ((at - 1) * (1 + width + np.abs(log_x)) + 4 + np.abs(last))
         divergence = (np.maximum(moment, 0.0) + error) / (at - 1) * (1 + _RELATIVE)
         out[finite] = np.minimum(np.minimum(divergence, at * width**2 / 8), width)
     return out
