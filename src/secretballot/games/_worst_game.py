@@ -23,7 +23,7 @@ from secretballot.games._confident_move import confident_move, confident_varianc
 from secretballot.games._gaussian_move import GaussianMove
 from secretballot.games._grid import LossGrid, ValueFunction
 from secretballot.games._max_move import max_move
-from secretballot.games._range_move import RangeMove, few_draws_node, response_move
+from secretballot.games._range_move import few_draws_node, range_move, response_move
 from secretballot.games._row import GameMove, Node, all_nodes, nodes, play
 from secretballot.games._small_bits import SmallBits, SmallBitsMove
 
@@ -212,7 +212,7 @@ def _worst_move(node: Node, grid: LossGrid, fineness: Fineness, zone: float) -> 
         return bit_move(ratio, grid, fineness.gaps, float(zone))
     move = node.move
     if isinstance(move, BoundedRange):
-        return RangeMove(move.width, grid) if move.width else None
+        return range_move(move.width, grid, float(zone))
     if isinstance(move, PureRelease):
         return response_move(move.epsilon, grid)
     if isinstance(move, SmallBits):

@@ -1,0 +1,173 @@
+"""Draws with Gumbel noise in the game: never below the best adversary, and next to it."""
+
+import numpy as np
+import pytest
+
+from secretballot.divergences import BoundedRange, FewDraws, PureRelease, Step
+from secretballot.games._grid import LossGrid, Padded, ValueFunction
+from secretballot.games._price import _price
+from secretballot.games._range_move import RangeMove, range_move, response_move
+from secretballot.games._worst_game import FINE
+
+STEP = 0.04
+FEW, MANY = 8.0, 0.1  # moves before the end
+#: A multiple of the grid's step, two that are none, and one below the step.
+WIDTHS = (25 * STEP, 1.0137, 8.3, 0.6 * STEP)
+
+
+def draws(width):
+    return (Step("draw", BoundedRange(width=width)),)
+
+
+def law(width, t):
+    """Probabilities of the rise by t and of the fall by width - t."""
+    p = np.expm1(t - width) / np.expm1(-width)
+    return p, 1 - p
+
+
+def convex(seed, n_corners=6):
+    """A worth that is linear in u but for some corners, on losses from -6 to 6."""
+    rng = np.random.default_rng(seed)
+    corners, parts = np.exp(rng.normal(0, 1.5, n_corners)), rng.dirichlet(np.ones(n_corners))
+    low, high = -150, 151
+    u = np.exp(-STEP * np.arange(low, high))
+    worth = (parts * np.maximum(1 - u[:, None] / corners, 0)).sum(axis=1)
+    return ValueFunction(LossGrid(STEP), worth, low)
+
+
+def smooth(n_draws):
+    """What some draws of the last width are worth, as the game has it."""
+    worth = _price(draws(WIDTHS[1]), n_draws, FINE, None)._value_functions[0]
+    loss = STEP * np.arange(-150, 151)
+    return ValueFunction(LossGrid(STEP), worth.at(loss), -150)
+
+
+def worth_at(worth, width, loss, t):
+    """What a draw is worth whose first outcome raises the loss by t, at some losses."""
+    p, rest = law(width, t)
+    return p * worth.at(loss + t) + rest * worth.at(loss + t - width)
+
+
+SMOOTH = smooth(1), smooth(40)
+
+
+def brute(worth, width, loss):
+    """The most over many t, those at which a shifted loss crosses a node among them."""
+    crossings = STEP * np.arange(int(width / STEP) + 1)
+    t = np.concatenate([np.linspace(0, width, 501), crossings, width - crossings])
+    return np.max([worth_at(worth, width, loss, each) for each in t], axis=0)
+
+
+def best(worth, width, zone, low=-100, high=101):
+    move = range_move(width, worth.grid, zone)
+    both = Padded.of(worth, low, high, move.pad)
+    return move.best(both, both), worth.grid.step * np.arange(low, high)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("worth", [*map(convex, range(4)), *SMOOTH])
+def test_no_ratios_are_worth_more_and_some_are_worth_as_much(width, worth):
+    found, loss = best(worth, width, FEW)
+    truth = brute(worth, width, loss)
+    assert (found >= truth * (1 - 1e-11)).all()
+    assert (found <= truth + 1e-4 * width).all()
+    # Where groups of ratios are bounded together, chords may add to corners.
+    together, _ = best(worth, width, MANY)
+    assert (together >= truth * (1 - 1e-11)).all()
+    assert (together <= truth + (1e-4 if worth is SMOOTH[1] else 0.05) * width).all()
+    # What tells nothing is always there, and half of the width alone is not enough.
+    middle = worth_at(worth, width, loss, width / 2)
+    assert (found >= np.maximum(middle, worth.at(loss)) * (1 - 1e-11)).all()
+    assert width < STEP or (middle < truth * (1 - 1e-9)).any()
+
+
+def on_a_lattice(width, n_draws, levels=40):
+    """Deltas at epsilons of an adaptive adversary whose ratios stay on a lattice: a lower bound.
+
+    Losses are multiples of width / levels, so nothing is rounded.
+    """
+    h, reach = width / levels, levels * (n_draws + 1)
+    worth = np.maximum(-np.expm1(-h * np.arange(-reach, reach + 1)), 0.0)
+    for _ in range(n_draws):
+        after, worth = worth, worth.copy()
+        inside = slice(levels, len(worth) - levels)
+        for k in range(1, levels):
+            p, rest = law(width, k * h)
+            up = after[levels + k : len(after) - levels + k]
+            down = after[k : len(after) - 2 * levels + k]
+            worth[inside] = np.maximum(worth[inside], p * up + rest * down)
+        # Nothing beyond the lattice is looked at again.
+    return h * np.arange(reach + 1), worth[reach::-1]
+
+
+@pytest.mark.parametrize("width", [0.05, 0.4, 1.5, 5.0])
+@pytest.mark.parametrize("n_draws", [1, 2, 5, 30])
+def test_every_adaptive_adversary(width, n_draws):
+    epsilon, truth = on_a_lattice(width, n_draws, 120 if n_draws <= 5 else 40)
+    price = _price(draws(width), n_draws, FINE, None)
+    far = min(width * n_draws, 2 * width * np.sqrt(n_draws))
+    nodes = [0, *np.flatnonzero((epsilon <= 0.8 * far) & (truth > 1e-12))[:: 9 + 9 * n_draws]]
+    for node in nodes:
+        claimed = price.delta(epsilon[node])
+        assert truth[node] * (1 - 1e-9) <= claimed
+        assert claimed <= 1.01 * truth[node] + 5e-4 * truth[0] + 1e-13
+
+
+def test_planted_half_of_the_width_alone(monkeypatch):
+    def middle(self, yes, no):
+        p, rest = law(self.width, self.width / 2)
+        stencils = ((self.width / 2, p), (-self.width / 2, rest))
+        parts = [self.grid.stencil(*each) for each in stencils]
+        return sum(
+            part.here * yes.shifted(part.offset) + part.next * yes.shifted(part.offset + 1)
+            for part in parts
+        )
+
+    epsilon, truth = on_a_lattice(1.5, 2)
+    at = np.flatnonzero(epsilon <= 2.5)
+    monkeypatch.setattr(RangeMove, "best", middle)
+    planted = _price(draws(1.5), 2, FINE, None)
+    assert any(planted.delta(epsilon[node]) < truth[node] for node in at)
+
+
+def test_many_draws_are_a_noisy_number():
+    found = []
+    for n_draws in (10, 60, 360):
+        width = 2 / np.sqrt(n_draws)
+        price = _price(draws(width), n_draws, FINE, None)
+        found.append(float(price.gaussian_cost(1e-8).mu2))
+    # n width^2 / 4 is 1.
+    assert found[0] > found[1] > found[2] > 1
+    assert found[2] < 1.012
+    few = _price((Step("draws", FewDraws(width=0.4, most=6)),), 15, FINE, None)
+    assert 15 * 0.4**2 / 4 < float(few.gaussian_cost(1e-8).mu2) < 1.15 * 15 * 0.4**2 / 4
+
+
+def test_few_draws_are_the_dearest_of_them():
+    whole = _price((Step("draws", FewDraws(width=1.2, most=3)),), 2, FINE, None)
+    for n in (1, 2, 3):
+        alone = Step("draw", BoundedRange(width=1.2 / np.sqrt(n)), times=n)
+        for epsilon in (0.0, 0.5, 2.0):
+            assert whole.delta(epsilon) >= _price((alone,), 2, FINE, None).delta(epsilon) * 0.998
+
+
+def test_randomised_response():
+    epsilon, n_rows = 0.7, 3
+    price = _price((Step("answer", PureRelease(epsilon=epsilon)),), n_rows, FINE, None)
+    truth = np.exp(epsilon) / (1 + np.exp(epsilon))
+    right = np.arange(n_rows + 1)
+    ways = np.array([1, 3, 3, 1])
+    p = ways * truth**right * (1 - truth) ** (n_rows - right)
+    for at in (0.0, 0.5, 1.3, 2.0):
+        exact = np.maximum(p - np.exp(at) * p[::-1], 0).sum()
+        assert exact * (1 - 1e-12) <= price.delta(at) <= 1.01 * exact + 1e-3 * p[-1]
+    assert response_move(0.0, LossGrid(STEP)) is None
+
+
+@pytest.mark.parametrize(
+    "move", [range_move(1.0, LossGrid(STEP), MANY), response_move(1.0, LossGrid(STEP))]
+)
+def test_nothing_follows_one_of_many_outcomes(move):
+    one, other = (Padded.of(convex(seed), -50, 51, move.pad) for seed in (0, 1))
+    with pytest.raises(ValueError, match="can't depend on it"):
+        move.best(one, other)
