@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 from secretballot._numbers import check_integer
 from secretballot.accounting._gaussian_terms import GaussianTerms, Left, Span
 from secretballot.accounting._limits import Limits
+from secretballot.accounting._own_delta import own_delta_fault, own_deltas
 from secretballot.accounting._pricing import is_plan
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import GAUSSIAN
@@ -82,6 +83,7 @@ def least_noise_within(
     make: Callable[..., M], limits: Limits, totals: Totals, n_queries: int, n_columns: int | None
 ) -> M:
     """Return ``make(noise)`` for the least noise at which rows fit what is left of a budget."""
+    _check_own_deltas(builder(make)(1.0), limits, totals, n_queries, n_columns)
     if limits.kind == "gaussian":
         return _least_noise_in_mu2(make, limits, totals, n_queries, n_columns)
     if is_plan(limits.kind, builder(make)(1.0), n_columns):
@@ -93,6 +95,24 @@ def least_noise_within(
         return limits.load(totals, mechanism, n_queries, n_columns, whole_curve=whole_curve)
 
     return least_noise(make, load)
+
+
+def _check_own_deltas(
+    mechanism: ReleaseMechanism,
+    limits: Limits,
+    totals: Totals,
+    n_queries: int,
+    n_columns: int | None,
+) -> None:
+    """Refuse rows whose own deltas don't fit, before noise is looked for that can't help."""
+    if limits.kind == "gaussian":
+        terms = GaussianTerms(mechanism, n_queries, n_columns, None, limits.levels)
+        fault = terms.own_delta_fault(n_queries, limits.left_in_mu2(totals, terms.names))
+    else:
+        limits.check_most(mechanism.max_cost(n_columns, order=2.0))
+        fault = own_delta_fault(mechanism, n_queries, n_columns, limits.delta_left(totals))
+    if fault:
+        raise ValueError(f"No amount of noise makes the queries fit this budget. {fault}")
 
 
 def _least_noise_of_plan(
@@ -163,10 +183,7 @@ def _start(
     n_columns: int | None,
 ) -> float:
     """Return noise at which the rows' Renyi divergences fit: a little more than a plan needs."""
-    most = build(1.0).max_cost(n_columns, order=2.0).values()
-    own = n_queries * max(float(cost.delta) for cost in most)
-    if own >= min(delta for _, delta in pairs.values()):
-        raise _never()
+    own = max(own_deltas(build(1.0), n_queries, n_columns).values())
     levels = tuple(_certified(level, *pair, own) for level, pair in pairs.items())
     limits, nothing = Limits(Budget(levels=levels)), Totals(digest="")
     noises = []

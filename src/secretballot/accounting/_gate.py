@@ -32,6 +32,9 @@ CALIBRATION_MARGIN = 1e-9
 #: under thirty times the noise.
 WORTH_SPENDING = 3e-3
 
+#: What a gate's limit on deltas is called.
+FOR_APPROXIMATIONS = "delta for approximations"
+
 
 def _prefix(base: float, cost: Any, most: Any, limit: float, n_rows: int) -> int:
     """Count the rows that begin one after the other: all earlier costs and its own most fit."""
@@ -61,7 +64,7 @@ class Gate:
         """Yield what is limited, how it is read off a cost, and the limit."""
         yield self.currency, self._divergence, self.amount
         if self.delta < math.inf:
-            yield "delta for approximations", lambda cost: cost.delta, self.delta
+            yield FOR_APPROXIMATIONS, lambda cost: cost.delta, self.delta
 
     def _divergence(self, cost: Cost) -> Any:
         return cost.at(self.order)

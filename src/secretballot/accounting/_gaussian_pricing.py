@@ -147,11 +147,12 @@ class InMu2:
         return span(most) if most else None
 
     def _refuse(self, left: _Left) -> NoReturn:
+        own = self._terms.own_delta_fault(1, _pairs(left))
         pairs = "; ".join(f"{mu2:.4g} beside {d:.3g} for {name!r}" for name, mu2, d in left)
         raise BudgetExceededError(
             f"Not even one row fits the mu^2 and the delta that are left {self._limits.where}: "
-            f"{pairs}. Nothing was released or recorded. Use more noise; otherwise "
-            f"{self._limits.helps_plan}"
+            f"{pairs}. Nothing was released or recorded. "
+            + (own or f"Use more noise; otherwise {self._limits.helps_plan}")
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from secretballot.accounting._own_delta import own_delta_fault
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import (
     EVERYONE,
@@ -163,6 +164,11 @@ class GaussianTerms:
                 for name in self._named(group):
                     refunds[name] = refunds[name] + back if name in refunds else back
         return refunds
+
+    def own_delta_fault(self, n_rows: int, left: Left) -> str:
+        """Say that rows' own deltas don't fit what is left; nothing if they do."""
+        room = {name: self._room(*pair)[1] for name, pair in left.items()}
+        return own_delta_fault(self._mechanism, n_rows, self._n_columns, room)
 
     def _room(self, mu2: float, delta: float) -> tuple[float, float]:
         """Return what of the rest rows may take: plans half of its delta, which hardly costs more.

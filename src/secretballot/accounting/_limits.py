@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
-from secretballot.accounting._gate import Gate, budget_gates, scope_gates
+from secretballot.accounting._gate import FOR_APPROXIMATIONS, Gate, budget_gates, scope_gates
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import (
     Cost,
@@ -23,6 +23,9 @@ from secretballot.ledger import Budget, Scope, Totals
 #: What helps where a part's cap, and where the budget itself, is used up.
 _MORE = "another fit with a larger epsilon gets more of the budget, while that lasts."
 _NO_MORE = "this budget is used up, and what was released from it stays free to use."
+
+#: What helps where rows' own deltas are too much.
+_LESS_DELTA = "use a smaller delta_t, or open the budget with a larger approximation_delta."
 
 
 class Limits:
@@ -135,10 +138,13 @@ class Limits:
         """Raise BudgetExceededError if charges don't fit together."""
         for gate, spent in self._gates_and_spent(totals):
             if not gate.rows(spent, {}, charges, 1):
+                short = gate.shortfall(spent, charges)
+                remedy = f"use more noise, or {self._helps(gate)}"
+                if FOR_APPROXIMATIONS in short:
+                    remedy = _LESS_DELTA
                 raise BudgetExceededError(
                     f"The rows don't fit what is left {self._of(gate)}: together they can cost "
-                    f"{gate.shortfall(spent, charges)}. Nothing was reserved. Reserve fewer rows, "
-                    f"use more noise, or {self._helps(gate)}"
+                    f"{short}. Nothing was reserved. Reserve fewer rows, {remedy}"
                 )
 
     def admit_first(self, totals: Totals, most: Costs) -> None:
@@ -148,7 +154,10 @@ class Limits:
 
     def _refuse(self, gate: Gate, spent: Costs, most: Costs) -> None:
         one = {group: each[0] if each.shape else each for group, each in most.items()}
+        short = gate.shortfall(spent, one)
         remedy = f"Use more noise; otherwise {self._helps(gate)}"
+        if FOR_APPROXIMATIONS in short:
+            remedy = _LESS_DELTA.capitalize()
         if any(math.isinf(float(each.at(gate.order))) for each in one.values()):
             remedy = (
                 "No amount of noise makes that finite: leave order as it is when the budget is "
@@ -156,7 +165,7 @@ class Limits:
             )
         raise BudgetExceededError(
             f"The first row does not fit what is left {self._of(gate)}: it can cost "
-            f"{gate.shortfall(spent, one)}. Nothing was released or recorded. {remedy}"
+            f"{short}. Nothing was released or recorded. {remedy}"
         )
 
     def pairs_left(self, totals: Totals) -> dict[str, tuple[float, float]]:
@@ -176,6 +185,16 @@ class Limits:
                 share = cap / level.epsilon
                 delta = min(delta, share * level.delta - float(used.delta))
             left[level.name] = epsilon, delta
+        return left
+
+    def delta_left(self, totals: Totals) -> dict[str, float]:
+        """Return the delta that is left to each level for mechanisms with one of their own."""
+        if self.kind == "pairs":
+            return {level: delta for level, (_, delta) in self.pairs_left(totals).items()}
+        left = dict.fromkeys(self.levels, math.inf)
+        for gate, spent in self._gates_and_spent(totals):
+            used = float(level_cost(spent, gate.level, gate.order).delta)
+            left[gate.level] = min(left[gate.level], gate.delta - used)
         return left
 
     def left_in_mu2(self, totals: Totals, groups: Iterable[str]) -> dict[str, tuple[float, float]]:

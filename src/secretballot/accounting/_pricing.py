@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting._gaussian_pricing import InMu2
 from secretballot.accounting._limits import Limits, parallel_cost
+from secretballot.accounting._own_delta import own_delta_fault
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import Cost, RenyiCost, check_groups
 from secretballot.games import Planned, plan_rows, plan_shares
@@ -117,10 +118,12 @@ class AsOnePlan:
         self._limits.check_pairs({level: (each, d) for level, each, d in left})
         begun = plan_rows(self._mechanism, self._n_rows, epsilon, delta, **self._data)
         if not begun:
+            own = own_delta_fault(self._mechanism, 1, self._data["n_columns"], delta)  # type: ignore[arg-type]
             pairs = "; ".join(f"({each:.4g}, {d:.3g}) of {level!r}" for level, each, d in left)
             raise BudgetExceededError(
                 f"Not even one row fits the (epsilon, delta) that is left: {pairs}. Nothing was "
-                f"released or recorded. Use more noise; otherwise {self._limits.helps_plan}"
+                "released or recorded. "
+                + (own or f"Use more noise; otherwise {self._limits.helps_plan}")
             )
         shares = plan_shares(self._mechanism, begun, epsilon, delta, **self._data)
         charges: dict[str, Cost] = {}

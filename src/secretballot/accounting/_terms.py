@@ -10,6 +10,7 @@ import numpy as np
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting._gaussian_terms import GaussianTerms, Span
 from secretballot.accounting._limits import Limits
+from secretballot.accounting._own_delta import own_delta_fault
 from secretballot.accounting._pricing import is_plan, share_of_pair
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import (
@@ -90,7 +91,7 @@ class PairTerms:
     def __init__(
         self, limits: Limits, mechanism: ReleaseMechanism, n_rows: int, n_columns: int | None
     ) -> None:
-        self._limits = limits
+        self._limits, self._mechanism, self._n_columns = limits, mechanism, n_columns
         self._plan = PartedPlan(cast("Planned", mechanism), n_rows, n_columns)
         check_groups(self._plan.groups, limits.levels, "laws()")
 
@@ -103,9 +104,15 @@ class PairTerms:
             for level in self._limits.levels if group == EVERYONE else (split_group(group)[0],):
                 share = piece.price.share(*left[level])
                 if share > 1:
+                    own = own_delta_fault(
+                        self._mechanism,
+                        *(span.rows[1] - span.rows[0], self._n_columns),
+                        {name: delta for name, (_, delta) in left.items()},
+                    )
                     raise BudgetExceededError(
                         f"The rows don't fit the (epsilon, delta) = ({left[level][0]:.4g}, "
-                        f"{left[level][1]:.3g}) that is left to {level!r}. Nothing was reserved."
+                        f"{left[level][1]:.3g}) that is left to {level!r}. Nothing was reserved. "
+                        + (own or "Reserve fewer rows, or use more noise.")
                     )
                 cost: Cost = share_of_pair(share, *left[level])
                 charges[level] = charges[level].parallel(cost) if level in charges else cost
@@ -132,11 +139,12 @@ class Mu2Terms:
         left = self._limits.left_in_mu2(totals, self._terms.names)
         charges = self._terms.charges(span, left)
         if charges is None:
+            own = self._terms.own_delta_fault(span.rows[1] - span.rows[0], left)
             name, share = max(self._terms.shares(span, left).items(), key=lambda each: each[1])
             raise BudgetExceededError(
                 f"The rows cost {share:.4g} times the mu^2 of {left[name][0]:.4g} (and the delta "
-                f"of {left[name][1]:.3g}) that is left to {name!r}. Nothing was reserved. Reserve "
-                "fewer rows, or use more noise."
+                f"of {left[name][1]:.3g}) that is left to {name!r}. Nothing was reserved. "
+                + (own or "Reserve fewer rows, or use more noise.")
             )
         return charges
 

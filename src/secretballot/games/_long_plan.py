@@ -55,7 +55,8 @@ class EndOfPlan:
 
     def each(self, beyond: float) -> float:
         """Return the mu^2 of a row before these, beside so much delta."""
-        return float(self.row.gaussian_cost(beyond).mu2) - self.base
+        # Beside a large delta of its own a row may cost less than what comes back.
+        return max(float(self.row.gaussian_cost(beyond).mu2) - self.base, 0.0)
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def range_move(width: float, grid: LossGrid, zone: float) -> RangeMove | None:
     side = np.sign(middle / width - 0.5) * (nearness > 0)
     stride = max(1, round(_EVERY * width / step))
     half = int(np.ceil(width / (stride * step))) + 1
-    z = stride * step * np.arange(-half, half + 1)
+    z = np.asarray(stride * step * np.arange(-half, half + 1), dtype=np.float64)
     groups, envelopes = [], []
     for place in sorted({*zip(nearness, side, strict=True)}):
         chosen = np.flatnonzero((nearness == place[0]) & (side == place[1]))
