@@ -119,6 +119,12 @@ def test_a_tail_above_the_approximation_delta_has_no_price():
     assert gaussian_share([(1.0, profile)], 1.0, 0.0) == math.inf
 
 
+@pytest.mark.parametrize("failure", [0.1, 0.5, 0.9])
+def test_no_shift_is_enough_where_delta_begins_at_1(failure):
+    profile = Profile.of_epsilons(np.log([1.0, 2.0]), np.array([1.0, 0.05]))
+    assert profile.gaussian_cost(failure).mu2 == math.inf
+
+
 def test_what_is_no_corner_of_the_hull_changes_nothing():
     epsilon = np.linspace(0, 2, 50)
     smooth = gaussian_profile(0.5, epsilon)

@@ -117,13 +117,13 @@ class Profile:
             return GaussianCost(math.inf, failure)
         a, log_b = self._tests
         here = (a - failure) / (1 - failure)
-        log_rest = log_b - math.log1p(-failure)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mu = ndtri(np.clip(here, 0.0, 1.0)) - ndtri_exp(np.minimum(log_rest, 0.0))
-        # A test that rejects all but as often under Q is as good as none.
-        largest = float(np.where((here > 0) & (log_rest < 0), mu, 0.0).max(initial=0.0)) * (
-            1 + _ROUNDING
-        )
+            mu = ndtri(np.clip(here, 0.0, 1.0)) - ndtri_exp(
+                np.minimum(log_b - math.log1p(-failure), 0.0)
+            )
+        # Where delta begins at 1 no shift is enough, however steeply it falls.
+        mu = np.where(np.isnan(mu), np.inf, mu)
+        largest = float(np.where(here > 0, mu, 0.0).max(initial=0.0)) * (1 + _ROUNDING)
         return GaussianCost(largest**2, failure)
 
 
