@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
+from secretballot.audit._top_k_law import top_k_law
 from secretballot.divergences import max_log_probabilities
-from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting, TauVoting
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ConfidentGNMax,
+    GNMax,
+    PowersetVoting,
+    TauVoting,
+    TopK,
+)
 
 #: Of more labels the outcomes are not enumerated.
 _MOST_LABELS = 6
@@ -126,3 +134,9 @@ def _(mechanism: PowersetVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
     return OutcomeLaw(
         np.vstack([unanswered, outcomes]), np.hstack([log_ndtr(-over), log_ndtr(over) + log_p])
     )
+
+
+@_law_of.register
+def _(mechanism: TopK, counts: NDArray[Any]) -> OutcomeLaw | None:
+    law = top_k_law(mechanism, counts)
+    return None if law is None else OutcomeLaw(*law)

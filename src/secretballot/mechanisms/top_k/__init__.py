@@ -1,9 +1,14 @@
-"""Which items have the largest counts: mechanisms that release an unordered set."""
+"""Which items have the largest counts: mechanisms that release an unordered set.
 
+What is imported as itself is for other folders of the library, not for users.
+"""
+
+from secretballot.mechanisms.top_k._draws import Draws as Draws
 from secretballot.mechanisms.top_k._exponential_top_k import ExponentialTopK
 from secretballot.mechanisms.top_k._gaussian_top_k import GaussianTopK
 from secretballot.mechanisms.top_k._joint_top_k import JointTopK
 from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK
+from secretballot.mechanisms.top_k._limited_domain_top_k import floor_height as floor_height
 from secretballot.mechanisms.top_k._sparse_vector_top_k import SparseVectorTopK
 from secretballot.mechanisms.top_k._stable_top_k import StableTopK
 from secretballot.mechanisms.top_k._top_k import TopK

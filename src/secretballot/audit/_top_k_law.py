@@ -1,0 +1,281 @@
+"""The exact law of a set of largest counts: all orders in which its items may be drawn."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr, ndtri, softmax
+
+from secretballot.divergences import max_log_probabilities
+from secretballot.mechanisms import (
+    ExponentialTopK,
+    GaussianTopK,
+    LimitedDomainTopK,
+    SparseVectorTopK,
+    StableTopK,
+    TopK,
+)
+from secretballot.mechanisms.top_k import Draws, floor_height
+
+Floats = NDArray[np.float64]
+#: Probabilities of all sets, shape (n_rows, 2**n_items): item i is in set s if its bit i is 1.
+Sets = Floats
+
+#: Of more items the sets are not enumerated.
+_MOST_ITEMS = 6
+
+#: Nodes and reach of the sum over Gaussian noise, in its standard deviations.
+_STEP, _REACH = 0.1, 12.0
+#: Segments and reach of the integral over Laplace noise, in its scale.
+_SEGMENTS, _FAR = 100, 50.0
+
+
+def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floats] | None:
+    """Return all outcomes and their log probabilities; None if there are too many.
+
+    Parameters
+    ----------
+    mechanism : TopK
+    counts : ndarray of shape (n_rows, n_items)
+
+    Returns
+    -------
+    outcomes : ndarray of shape (n_outcomes, n_items)
+        All sets; the last row, of -1, is that nothing is released.
+    log_probabilities : ndarray of shape (n_rows, n_outcomes)
+    """
+    votes = mechanism.check_counts(counts)
+    n_items = votes.shape[1]
+    if max(n_items, getattr(mechanism, "k_max", None) or 0) > _MOST_ITEMS:
+        return None
+    sets, nothing = _law_of(mechanism, votes)
+    outcomes = np.arange(2**n_items)[:, None] >> np.arange(n_items) & 1
+    outcomes = np.vstack([outcomes, np.full(n_items, -1)])
+    with np.errstate(divide="ignore"):
+        return outcomes, np.log(np.hstack([_named(sets, n_items), nothing[:, None]]))
+
+
+@singledispatch
+def _law_of(mechanism: TopK, votes: Floats) -> tuple[Sets, Floats]:
+    """Return the probability of each set, and that nothing is released."""
+    raise NotImplementedError
+
+
+@_law_of.register
+def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats]:
+    scale = mechanism._moves / mechanism._width
+    return _drawn(votes, mechanism._wanted, scale), np.zeros(len(votes))
+
+
+@_law_of.register
+def _(mechanism: LimitedDomainTopK, votes: Floats) -> tuple[Sets, Floats]:
+    scale = mechanism._moves / mechanism._width
+    values, tops = _tops(votes, mechanism.k_max)
+    floor = floor_height(mechanism, values[:, -1], scale, mechanism.k_max, mechanism.delta_t)
+    pool = np.where(_holds(tops[:, -1], votes.shape[1]), votes, -np.inf)
+    return _drawn(pool, mechanism._wanted, scale, floor), np.zeros(len(votes))
+
+
+@_law_of.register
+def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats]:
+    scaled = votes / mechanism._sigma
+    low, high = scaled.min() - _REACH, scaled.max() + _REACH
+    nodes = np.linspace(low, high, math.ceil((high - low) / _STEP) + 1)
+    at = nodes - scaled[..., None]  # (n_rows, n_items, n_nodes)
+    above, below = log_ndtr(-at), log_ndtr(at)
+    density = -(at**2) / 2 - math.log(2 * math.pi) / 2
+    sets = np.zeros((len(votes), 2 ** votes.shape[1]))
+    for mask in range(sets.shape[1]):
+        inside = _holds(mask, votes.shape[1])
+        if inside.sum() == mechanism.k:
+            rest = above[:, inside].sum(axis=1) + below[:, ~inside].sum(axis=1)
+            for least in np.flatnonzero(inside):
+                here = rest - above[:, least] + density[:, least]
+                sets[:, mask] += np.exp(here).sum(axis=-1) * (nodes[1] - nodes[0])
+    return sets, np.zeros(len(votes))
+
+
+@_law_of.register
+def _(mechanism: SparseVectorTopK, votes: Floats) -> tuple[Sets, Floats]:
+    wanted, most = mechanism._wanted, mechanism.k_max
+    values, tops = _tops(votes, most)
+    sizes = [*range(wanted, most + 1), *range(wanted - 1, 0, -1)]
+    gaps = np.stack([values[:, size - 1] - values[:, size] for size in sizes], axis=1)
+    heights = mechanism._threshold - np.maximum(gaps - mechanism._change, 0.0)
+    passes = _first_passing(heights, *mechanism._scales)
+    sets = np.zeros((len(votes), _n_sets(votes, most)))
+    for place, size in enumerate(sizes):
+        kept = _only(tops[:, size], sets.shape[1])
+        if size > wanted:
+            draws = Draws(mechanism._moves / mechanism._width, mechanism._most)
+            kept = _shrunk(values, tops, size, wanted, draws, _columns(votes, most))
+        sets += passes[:, place, None] * kept
+    return sets, passes[:, -1]
+
+
+@_law_of.register
+def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats]:
+    n_items = votes.shape[1]
+    most = mechanism._largest_set(n_items)
+    values, tops = _tops(votes, most)
+    above = values
+    if mechanism.n_votes is not None:
+        above = np.hstack([np.full((len(votes), 1), mechanism.n_votes), values])
+    gaps = above[:, :-1] - above[:, 1:]
+    scores = gaps + mechanism._preferred(most)
+    possible = np.isfinite(scores[0])
+    choice = np.zeros(gaps.shape)
+    if mechanism.selector == "exponential" or possible.sum() == 1:
+        choice = softmax(scores / mechanism._choice_noise if possible.sum() > 1 else scores, axis=1)
+    else:
+        wins = max_log_probabilities(scores[:, possible], mechanism._choice_noise)
+        choice[:, possible] = np.exp(wins)
+    over = np.maximum(gaps - mechanism._change, 0.0) / mechanism._sigma
+    stable = choice * ndtr(over + ndtri(mechanism.delta_t))
+    nothing = (choice * ndtr(-over - ndtri(mechanism.delta_t))).sum(axis=1)
+    sets = np.zeros((len(votes), _n_sets(votes, most)))
+    for place, passed in enumerate(stable.T):
+        size = place + mechanism._least
+        kept = _only(tops[:, size], sets.shape[1])
+        if mechanism.k is not None:
+            kept = _about(mechanism, votes, values, tops, size)
+        sets += passed[:, None] * kept
+    if mechanism.k is None:
+        return sets, nothing
+    return sets + nothing[:, None] * _about(mechanism, votes, values, tops, 0), 0 * nothing
+
+
+def _about(
+    mechanism: StableTopK, votes: Floats, values: Floats, tops: NDArray[Any], size: int
+) -> Sets:
+    """Return what k items are, given that the set of some size is stable: filled up or shrunk."""
+    k, most, n_items = mechanism._wanted, values.shape[1] - 1, votes.shape[1]
+    draws = Draws(mechanism._moves / math.sqrt(8 * mechanism._parts[2]), k)
+    if size > k:
+        return _shrunk(values, tops, size, k, draws, _columns(votes, most))
+    found = np.zeros((len(votes), _n_sets(votes, most)))
+    for number in range(k + 1):
+        start = tops[:, size] & (2**n_items - 1)
+        rows = np.flatnonzero(k - np.bitwise_count(start) == number)
+        start, scale, floor = start[rows], float(draws.scale(np.array([number]))[0]), None
+        pool = np.where(_holds(tops[rows, size], n_items), -np.inf, votes[rows])
+        if mechanism.unknown_domain:
+            pool = np.where(_holds(tops[rows, -1], n_items), pool, -np.inf)
+            floor = floor_height(mechanism, values[rows, -1], scale, most, mechanism.delta_t)
+        drawn = _drawn(pool, number, scale, floor)
+        for mask in range(drawn.shape[1]):
+            found[rows, start | mask] += drawn[:, mask]
+    return found
+
+
+def _shrunk(
+    values: Floats, tops: NDArray[Any], size: int, k: int, draws: Draws, n_columns: int
+) -> Sets:
+    """Return what k items are drawn from the `size` largest, by what stays or goes."""
+    surplus = size - k
+    keeps = k <= surplus
+    number = k if keeps else surplus
+    scores = np.full((len(values), n_columns), -np.inf)
+    for place in range(size):
+        item = np.bitwise_count((tops[:, place] ^ tops[:, place + 1]) - 1)
+        scores[np.arange(len(values)), item] = (1 if keeps else -1) * values[:, place]
+    drawn = _drawn(scores, number, float(draws.scale(np.array([number]))[0]))
+    if keeps:
+        return drawn
+    kept = np.zeros_like(drawn)
+    rows = np.arange(len(values))
+    for mask in range(drawn.shape[1]):
+        inside = (mask & ~tops[:, size]) == 0
+        kept[rows[inside], tops[inside, size] ^ mask] = drawn[inside, mask]
+    return kept
+
+
+def _drawn(scores: Floats, number: int, scale: float, floor: Floats | None = None) -> Sets:
+    """Return which items are drawn, one after the other and in proportion to exp(score / scale).
+
+    With a floor the draws end where it is drawn, which weighs exp(floor / scale).
+    """
+    n_rows, n_items = scores.shape
+    with np.errstate(invalid="ignore"):
+        top = scores.max(axis=1) if floor is None else np.maximum(scores.max(axis=1), floor)
+        weights = np.exp((scores - top[:, None]) / scale)
+    weights = np.where(np.isfinite(scores), weights, 0.0)
+    ends = np.zeros(n_rows) if floor is None else np.exp((floor - top) / scale)
+    reached, ended = np.zeros((n_rows, 2**n_items)), np.zeros((n_rows, 2**n_items))
+    reached[:, 0] = 1.0
+    for mask in range(2**n_items):
+        here, inside = reached[:, mask], _holds(mask, n_items)
+        left = weights[:, ~inside].sum(axis=1)
+        over = (inside.sum() == number) | ~np.isfinite(scores[:, ~inside]).any(axis=1)
+        ended[:, mask] += np.where(over, here, 0.0)
+        here = np.where(over, 0.0, here / np.where(over, 1.0, left + ends))
+        ended[:, mask] += here * ends
+        for item in np.flatnonzero(~inside):
+            reached[:, mask | 1 << int(item)] += here * weights[:, item]
+    return ended
+
+
+def _first_passing(heights: Floats, first: float, second: float) -> Floats:
+    """Return which of some heights, all with the same noise added, is the first that is passed.
+
+    That noise is Laplace of scale `first`; what passes is Laplace noise of scale `second`, drawn
+    anew. The last column is that none is.
+    """
+    kinks = np.clip(-heights, -_FAR * first, _FAR * first)
+    even = np.linspace(-_FAR * first, _FAR * first, _SEGMENTS + 1)
+    ends = np.sort(np.hstack([kinks, np.tile(even, (len(heights), 1))]), axis=1)
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    half = np.diff(ends, axis=1)[..., None] / 2
+    x = (ends[:, :-1, None] + half * (1 + nodes)).reshape(len(heights), -1)
+    mass = (half * weights).reshape(len(heights), -1) * _density(x, first)
+    passes = []
+    for height in heights.T:
+        at = (height[:, None] + x) / second
+        tail = np.exp(-np.abs(at)) / 2
+        passes.append((mass * np.where(at > 0, tail, 1 - tail)).sum(axis=1))
+        mass = mass * np.where(at > 0, 1 - tail, tail)
+    return np.stack([*passes, mass.sum(axis=1)], axis=1)
+
+
+def _density(x: Floats, scale: float) -> Floats:
+    return np.asarray(np.exp(-np.abs(x) / scale) / (2 * scale))
+
+
+def _tops(votes: Floats, most: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the `most` + 1 largest counts, and the sets of the 0, 1, 2, ... `most` largest.
+
+    Items beyond those that there are have count 0 and come last.
+    """
+    padded = np.hstack([votes, np.zeros((len(votes), max(most + 1 - votes.shape[1], 0)))])
+    order = np.argsort(-padded, axis=1, kind="stable")[:, : most + 1]
+    bits = np.cumsum(1 << order[:, :most].astype(np.int64), axis=1)
+    tops = np.hstack([np.zeros((len(votes), 1), dtype=np.int64), bits])
+    return np.take_along_axis(padded, order, axis=1), tops
+
+
+def _holds(sets: Any, n_items: int) -> NDArray[np.bool_]:
+    """Return which items sets have, shape (..., n_items)."""
+    return (np.asarray(sets)[..., None] >> np.arange(n_items) & 1).astype(bool)
+
+
+def _columns(votes: Floats, most: int) -> int:
+    """Return how many items there are, those included that only fill sets up."""
+    return max(votes.shape[1], most)
+
+
+def _n_sets(votes: Floats, most: int) -> int:
+    return int(2 ** _columns(votes, most))
+
+
+def _only(chosen: NDArray[np.int64], n_sets: int) -> Sets:
+    """Return the law of a set that is certain."""
+    return (np.arange(n_sets) == chosen[:, None]).astype(np.float64)
+
+
+def _named(sets: Sets, n_items: int) -> Sets:
+    """Return the law of the items that there are: others are left out of the sets."""
+    return np.asarray(sets.reshape(len(sets), -1, 2**n_items).sum(axis=1))
