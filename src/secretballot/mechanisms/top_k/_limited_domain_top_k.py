@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import BoundedRange, Law, Step
+from secretballot.mechanisms._base import paired
 from secretballot.mechanisms.top_k._draws import draw
 from secretballot.mechanisms.top_k._largest import largest, mark
 from secretballot.mechanisms.top_k._top_k import TopK, rho_of
@@ -89,11 +90,8 @@ class LimitedDomainTopK(TopK):
         return float(np.sqrt(8 * rho_of(self.rho, self.epsilon, self._wanted / 8) / self._wanted))
 
     def _law(self, unit: float, n_columns: int | None) -> Law:
-        nothing = BoundedRange(width=0.0)
-        return (
-            Step("floor", nothing, delta=self._wanted * self.delta_t),
-            Step("draws", BoundedRange(width=self._width * unit), times=self._wanted),
-        )
+        move = BoundedRange(width=self._width * unit)
+        return (Step("draws", move, times=self._wanted, delta=self.delta_t),)
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
@@ -108,8 +106,7 @@ class LimitedDomainTopK(TopK):
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Rows with fewer than k items have ended by one more draw."""
-        drawn = np.minimum(outcome.sum(axis=1) + 1, self._wanted)
-        return {"floor": np.ones(len(outcome)), "draws": drawn}
+        return {"draws": np.minimum(outcome.sum(axis=1) + 1, self._wanted)}
 
 
 def floor_height(
@@ -117,12 +114,13 @@ def floor_height(
 ) -> NDArray[np.float64]:
     """Return the floor for items that come from the data, given the largest count left out.
 
-    The difference of two Gumbel draws exceeds `scale` log(n / delta) with a probability below
-    delta / n, and n is how many items a person can move among the `k_max` largest.
+    An item that is no more than `_change` above that count weighs less than delta / n of the floor,
+    and n is how many items a person can bring among the `k_max` largest.
     """
-    names = float(k_max)
+    names = k_max
     if mechanism.max_items is not None:
-        # Whoever leaves the largest was moved down, or passed by one that was moved up.
-        moved = mechanism.max_items * (2 if mechanism.relation == "replace" else 1)
-        names = min(names, moved)
+        # Whichever item leaves the largest, and whichever comes among them: one of the two moved.
+        # So all that leave were moved down, or all that come were moved up.
+        most = max(ballots for _, ballots in paired(mechanism.weight, mechanism.ballots).values())
+        names = min(names, most * mechanism.max_items)
     return np.asarray(below + mechanism._change + scale * np.log(names / delta))

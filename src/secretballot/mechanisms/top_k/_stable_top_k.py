@@ -212,6 +212,15 @@ class StableTopK(TopK):
         return only_k or (self.k_max == 1 and self._least == 1)
 
     @property
+    def _only_wanted(self) -> bool:
+        """Whether sets of `k` items are the only ones."""
+        if isinstance(self.regularizer, tuple) and not np.isfinite(
+            self.regularizer[self._wanted - 1]
+        ):
+            return False
+        return self._single
+
+    @property
     def _parts(self) -> tuple[float, float, float]:
         """Rho of the choice, of the test, and of draws."""
         rho = rho_of(self.rho, self.epsilon, 0.25)
@@ -249,11 +258,12 @@ class StableTopK(TopK):
     def _draw_step(self, unit: float) -> Step:
         assert self.k is not None
         width = math.sqrt(8 * self._parts[2]) * unit
-        if not self._single:
-            return Step("draws", FewDraws(width=width, most=self.k))
-        # Of a set of another size none is drawn, or all are.
+        delta = self.delta_t if self.unknown_domain else 0.0
+        if not self._only_wanted:
+            return Step("draws", FewDraws(width=width, most=self.k), delta=self.k * delta)
+        # None are drawn, or all are.
         each = BoundedRange(width=width / noise_of_draws(self.k))
-        return Step("draws", each, times=self.k)
+        return Step("draws", each, times=self.k, delta=delta)
 
     def _largest_set(self, n_columns: int | None) -> int:
         """The largest set that is considered: never by what items there happen to be."""
@@ -275,9 +285,6 @@ class StableTopK(TopK):
             law = (self._choice(unit, sizes), *law)
         if self.k is not None:
             law = (*law, self._draw_step(unit))
-            if self.unknown_domain:
-                floor = Step("floor", BoundedRange(width=0.0), delta=self.k * self.delta_t)
-                law = (*law, floor)
         return law
 
     def counting(self, n_columns: int) -> Counting:
