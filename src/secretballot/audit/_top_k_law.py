@@ -126,7 +126,7 @@ def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats]:
     if mechanism.n_votes is not None:
         above = np.hstack([np.full((len(votes), 1), mechanism.n_votes), values])
     gaps = above[:, :-1] - above[:, 1:]
-    scores = gaps + mechanism._preferred(most)
+    scores = mechanism._scores(gaps, most)
     possible = np.isfinite(scores[0])
     choice = np.zeros(gaps.shape)
     if mechanism.selector == "exponential" or possible.sum() == 1:
