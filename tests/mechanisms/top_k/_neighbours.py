@@ -2,11 +2,14 @@
 
 import itertools
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
+from secretballot.accounting import PrivacyAccountant, price_plan
 from secretballot.audit import outcome_law
-from secretballot.divergences import EVERYONE
+from secretballot.divergences import EVERYONE, GAUSSIAN, gaussian_delta, level_cost
+from secretballot.games import has_game
 
 #: Where curves are compared.
 EPSILONS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0])
@@ -18,7 +21,14 @@ def ballots(n_items, max_items=None):
     return every if max_items is None else every[every.sum(axis=1) <= max_items]
 
 
-def neighbours(n_items, n_voters, *, relation="replace", max_items=None, units=(1.0,), unit=None):
+#: Counts of voters who are always there, beside the few: gaps that the tests ask for.
+ALWAYS = (0, 4, 7)
+
+
+@lru_cache
+def neighbours(
+    n_items, n_voters, *, relation="replace", max_items=None, units=(1.0,), unit=None, copies=1
+):
     """Return counts of all pairs of neighbouring data sets, shape (n_pairs, 2, n_items).
 
     Parameters
@@ -32,18 +42,27 @@ def neighbours(n_items, n_voters, *, relation="replace", max_items=None, units=(
         What the other voters' votes count: they take turns.
     unit : float or None
         What the last voter's votes count; the first of `units` if None.
+    copies : int
+        How many such ballots the last voter has.
+
+    Others may be there who all vote for the first item, or for the first two.
     """
     one = ballots(n_items, max_items)
     others = np.zeros((1, n_items))
     for voter in range(n_voters - 1):
         added = others[:, None] + units[voter % len(units)] * one
         others = np.unique(added.reshape(-1, n_items), axis=0)
+    there = [[first, second] for first in ALWAYS for second in ALWAYS if second in (0, first)]
+    always = np.pad(np.array(there, dtype=float), ((0, 0), (0, n_items - 2)))
+    others = np.unique((others[:, None] + always).reshape(-1, n_items), axis=0)
+    mine = np.unique([sum(each) for each in itertools.product(one, repeat=copies)], axis=0)
     if relation == "replace":
-        moves = [(a, b) for a, b in itertools.combinations(one, 2)]
+        moves = list(itertools.combinations(mine, 2))
     else:
-        moves = [(a, 0 * a) for a in one if a.any()]
+        moves = [(each, 0 * each) for each in mine if each.any()]
     step = np.array(moves) * (units[0] if unit is None else unit)
-    return (others[:, None, None] + step).reshape(-1, 2, n_items)
+    pairs = (others[:, None, None] + step).reshape(-1, 2 * n_items)
+    return np.unique(pairs, axis=0).reshape(-1, 2, n_items)
 
 
 @dataclass
@@ -63,7 +82,7 @@ class Told:
         back = np.maximum(self.q - np.exp(epsilon) * self.p, 0).sum(axis=1)
         return np.maximum(there, back)
 
-    def most_telling(self, n_each=4):
+    def most_telling(self, n_each=2):
         """Return the few pairs of which some delta is among the largest."""
         kept = {int(pair) for e in EPSILONS for pair in np.argsort(-self.of_pairs(e))[:n_each]}
         chosen = sorted(kept)
@@ -74,7 +93,11 @@ class Told:
         p, q = np.vstack([self.p, self.q]), np.vstack([self.q, self.p])
 
         def after(ratios):
-            return np.max([np.maximum(a - ratios[..., None] * b, 0).sum(-1) for a, b in zip(p, q, strict=True)], axis=0)
+            gains = [
+                np.maximum(a - ratios[..., None] * b, 0).sum(axis=-1)
+                for a, b in zip(p, q, strict=True)
+            ]
+            return np.max(gains, axis=0)
 
         worst = []
         for epsilon in epsilons:
@@ -107,6 +130,57 @@ def told(mechanism, pairs):
     return Told(laws[:, 0], laws[:, 1], np.vstack([names, np.full(n_items, -1)]))
 
 
-def charged(mechanism, group=EVERYONE, n_columns=None):
-    """Return what a row is charged at most in the currency of Renyi divergences."""
-    return mechanism.max_cost(n_columns)[group]
+def claimed(mechanism, n_columns, group=EVERYONE):
+    """Return what is claimed of one row, and of two: delta at each epsilon, (n_epsilons,).
+
+    By its price as a plan, if it has one; what a row is charged in a Gaussian budget; and what it
+    is charged in Renyi divergences, each epsilon at its own delta.
+    """
+    (law,) = (law for name, law in mechanism.laws(n_columns).items() if name == group)
+    found = {}
+    if has_game(law):
+        for n_rows in (1, 2):
+            price = price_plan(mechanism, n_rows, n_columns=n_columns)
+            price = price[group] if isinstance(price, dict) else price
+            found[f"the price of {n_rows}"] = np.array([price.delta(e) for e in EPSILONS])
+    cost = mechanism.max_cost(n_columns)[group]
+    found["Renyi"] = delta_of_curve(cost)
+    levels = [name for name in mechanism.laws(n_columns) if name != EVERYONE]
+    accountant = PrivacyAccountant(
+        epsilon=dict.fromkeys(levels, 60.0) if levels else 60.0,
+        delta=0.5,
+        approximation_delta=0.49,
+        relation=mechanism.relation,
+    )
+    accountant.reserve(mechanism, 1, n_columns=n_columns)
+    level = levels and group or accountant.levels[0].name
+    cost = level_cost(accountant.entries()[-1].charges, level, GAUSSIAN)
+    failure = float(cost.delta)
+    normal = gaussian_delta(float(cost.at(GAUSSIAN)) ** 0.5, EPSILONS)
+    found["a Gaussian budget"] = failure + (1 - failure) * normal
+    return found
+
+
+def delta_of_curve(cost):
+    """Return the delta that a Renyi curve proves at each epsilon, beside its own."""
+    deltas = np.geomspace(1e-6, 0.9, 60)
+    epsilons = np.array([cost.epsilon(float(cost.delta) + delta) for delta in deltas])
+    place = np.minimum(np.searchsorted(-epsilons, -EPSILONS), len(deltas) - 1)
+    return np.where(epsilons.min() <= EPSILONS, float(cost.delta) + deltas[place], 1.0)
+
+
+def shares(mechanism, pairs, group=EVERYONE):
+    """Return which part of each claim some pair of neighbours reaches, at each epsilon."""
+    seen = told(mechanism, pairs)
+    one, two = seen.deltas(), seen.most_telling().two_rows()
+    found = {}
+    for name, claim in claimed(mechanism, pairs.shape[-1], group).items():
+        truth = two if name.endswith("2") else one
+        # Probabilities are rounded: of less than this nothing is known.
+        found[name] = np.maximum(truth - 1e-14, 0) / np.maximum(claim, 1e-300)
+    return found
+
+
+def faults(found):
+    """Return which claims are too small."""
+    return [name for name, share in found.items() if (share > 1 + 1e-9).any()]
