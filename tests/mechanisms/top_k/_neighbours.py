@@ -153,7 +153,7 @@ def claimed(mechanism, n_columns, group=EVERYONE):
         relation=mechanism.relation,
     )
     accountant.reserve(mechanism, 1, n_columns=n_columns)
-    level = levels and group or accountant.levels[0].name
+    level = (levels and group) or accountant.levels[0].name
     cost = level_cost(accountant.entries()[-1].charges, level, GAUSSIAN)
     failure = float(cost.delta)
     normal = gaussian_delta(float(cost.at(GAUSSIAN)) ** 0.5, EPSILONS)
@@ -179,6 +179,13 @@ def shares(mechanism, pairs, group=EVERYONE):
         # Probabilities are rounded: of less than this nothing is known.
         found[name] = np.maximum(truth - 1e-14, 0) / np.maximum(claim, 1e-300)
     return found
+
+
+def share_of_price(mechanism, pairs):
+    """Return which part of the price of one row some pair reaches, at each epsilon."""
+    price = price_plan(mechanism, 1, n_columns=pairs.shape[-1])
+    claim = np.array([price.delta(epsilon) for epsilon in EPSILONS])
+    return np.maximum(told(mechanism, pairs).deltas() - 1e-14, 0) / np.maximum(claim, 1e-300)
 
 
 def faults(found):
