@@ -14,6 +14,7 @@ from tests.mechanisms.top_k._neighbours import (
 )
 
 from secretballot.accounting import ORDERS
+from secretballot.audit import outcome_law
 from secretballot.checks import MechanismExample
 from secretballot.checks._mechanism_noise import check_draws_follow_the_stated_law
 from secretballot.divergences import EVERYONE
@@ -61,10 +62,20 @@ CASES = {
     "stable, or none": (of(STABLE, n_votes=11), THREE, 0.8),
     "stable, Gaussian choice": (of(STABLE, selector="gaussian"), THREE, 0.4),
     "stable, unknown": (of(STABLE, unknown_domain=True, k_max=3), THREE, 0.85),
-    "wanted": (WANTED, FOUR, 0.65),
+    "wanted": (WANTED, FOUR, 0.55),
     "wanted alone": (of(WANTED, regularizer=None), THREE, 0.75),
+    "wanted, another size": (
+        of(WANTED, k_max=3, regularizer=(-np.inf, -np.inf, 0.0)),
+        FOUR,
+        0.5,
+    ),
     "wanted, three": (of(WANTED, k=3, draw_share=0.9), FOUR, 0.7),
-    "wanted, one": (of(WANTED, k=1, draw_share=0.2), FOUR, 0.5),
+    "wanted, one": (of(WANTED, k=1, draw_share=0.2), FOUR, 0.4),
+    "wanted alone, unknown": (
+        of(WANTED, regularizer=None, unknown_domain=True, k_max=3),
+        THREE,
+        0.45,
+    ),
     "wanted, unknown": (of(WANTED, unknown_domain=True, k_max=3), THREE, 0.5),
     "wanted, unknown, one item": (
         of(WANTED, unknown_domain=True, k_max=3, max_items=1),
@@ -193,3 +204,12 @@ def test_what_one_person_brought_is_hardly_named(name, times, relation):
         telling = (found.outcomes[None] == 1) & brought[:, None]
         named.append((law * telling.any(axis=-1)).sum(axis=1).max())
     assert 0.1 * mechanism.delta_t < max(named) <= times * mechanism.delta_t
+
+
+def test_of_many_items_sets_are_not_enumerated():
+    assert outcome_law(EXPONENTIAL, np.ones((1, 7))) is None
+    assert outcome_law(replace(VECTOR, k_max=7), np.ones((1, 3))) is None
+    outcomes, log_p = outcome_law(replace(EXPONENTIAL, k=3), np.arange(12.0).reshape(2, 6))
+    assert len(outcomes) == 2**6 + 1
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1, rtol=1e-12)
+    assert (np.isfinite(log_p[0]) == (outcomes.sum(axis=1) == 3)).all()

@@ -214,11 +214,9 @@ class StableTopK(TopK):
     @property
     def _only_wanted(self) -> bool:
         """Whether sets of `k` items are the only ones."""
-        if isinstance(self.regularizer, tuple) and not np.isfinite(
-            self.regularizer[self._wanted - 1]
-        ):
-            return False
-        return self._single
+        given = self.regularizer
+        other = isinstance(given, tuple) and not np.isfinite(given[self._wanted - 1])
+        return self._single and not other
 
     @property
     def _parts(self) -> tuple[float, float, float]:
