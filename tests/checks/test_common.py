@@ -27,13 +27,19 @@ NOT_APPLICABLE = {
     **{
         f"{name}-{promise}": "no outcome_law is stated, by which outcomes could be enumerated"
         for name, example in registered().items()
-        if type(example.mechanism).__name__.removeprefix("Confident")
+        if not isinstance(example.mechanism, mechanisms.TopK)
+        and type(example.mechanism).__name__.removeprefix("Confident")
         not in ("BinaryVoting", "GNMax", "PowersetVoting", "TauVoting")
         for promise in (
             "draws_follow_the_stated_law",
             "charges_pass_the_filter",
             "gaussian_charges_cover_the_law",
         )
+    },
+    **{
+        f"{name}-charges_pass_the_filter": "what has a delta of its own has no moment to bound"
+        for name, example in registered().items()
+        if hasattr(example.mechanism, "delta_t")
     },
     **{
         f"{name}-runs_end_predictably": "parallel rows are all answered, or none"

@@ -45,7 +45,7 @@ def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floa
     Returns
     -------
     outcomes : ndarray of shape (n_outcomes, n_items)
-        All sets; the last row, of -1, is that nothing is released.
+        All sets; and a last row of -1 where it can be that nothing is released.
     log_probabilities : ndarray of shape (n_rows, n_outcomes)
     """
     votes = mechanism.check_counts(counts)
@@ -54,34 +54,37 @@ def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floa
         return None
     sets, nothing = _law_of(mechanism, votes)
     outcomes = np.arange(2**n_items)[:, None] >> np.arange(n_items) & 1
-    outcomes = np.vstack([outcomes, np.full(n_items, -1)])
+    law = _named(sets, n_items)
+    if nothing is not None:
+        outcomes = np.vstack([outcomes, np.full(n_items, -1)])
+        law = np.hstack([law, nothing[:, None]])
     with np.errstate(divide="ignore"):
-        return outcomes, np.log(np.hstack([_named(sets, n_items), nothing[:, None]]))
+        return outcomes, np.log(law)
 
 
 @singledispatch
-def _law_of(mechanism: TopK, votes: Floats) -> tuple[Sets, Floats]:
-    """Return the probability of each set, and that nothing is released."""
+def _law_of(mechanism: TopK, votes: Floats) -> tuple[Sets, Floats | None]:
+    """Return the probability of each set, and that nothing is released, if that can be."""
     raise NotImplementedError
 
 
 @_law_of.register
-def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats]:
+def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scale = mechanism._moves / mechanism._width
-    return _drawn(votes, mechanism._wanted, scale), np.zeros(len(votes))
+    return _drawn(votes, mechanism._wanted, scale), None
 
 
 @_law_of.register
-def _(mechanism: LimitedDomainTopK, votes: Floats) -> tuple[Sets, Floats]:
+def _(mechanism: LimitedDomainTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scale = mechanism._moves / mechanism._width
     values, tops = _tops(votes, mechanism.k_max)
     floor = floor_height(mechanism, values[:, -1], scale, mechanism.k_max, mechanism.delta_t)
     pool = np.where(_holds(tops[:, -1], votes.shape[1]), votes, -np.inf)
-    return _drawn(pool, mechanism._wanted, scale, floor), np.zeros(len(votes))
+    return _drawn(pool, mechanism._wanted, scale, floor), None
 
 
 @_law_of.register
-def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats]:
+def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scaled = votes / mechanism._sigma
     low, high = scaled.min() - _REACH, scaled.max() + _REACH
     nodes = np.linspace(low, high, math.ceil((high - low) / _STEP) + 1)
@@ -96,11 +99,11 @@ def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats]:
             for least in np.flatnonzero(inside):
                 here = rest - above[:, least] + density[:, least]
                 sets[:, mask] += np.exp(here).sum(axis=-1) * (nodes[1] - nodes[0])
-    return sets, np.zeros(len(votes))
+    return sets, None
 
 
 @_law_of.register
-def _(mechanism: SparseVectorTopK, votes: Floats) -> tuple[Sets, Floats]:
+def _(mechanism: SparseVectorTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     wanted, most = mechanism._wanted, mechanism.k_max
     values, tops = _tops(votes, most)
     sizes = [*range(wanted, most + 1), *range(wanted - 1, 0, -1)]
@@ -118,7 +121,7 @@ def _(mechanism: SparseVectorTopK, votes: Floats) -> tuple[Sets, Floats]:
 
 
 @_law_of.register
-def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats]:
+def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     n_items = votes.shape[1]
     most = mechanism._largest_set(n_items)
     values, tops = _tops(votes, most)
@@ -146,7 +149,7 @@ def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats]:
         sets += passed[:, None] * kept
     if mechanism.k is None:
         return sets, nothing
-    return sets + nothing[:, None] * _about(mechanism, votes, values, tops, 0), 0 * nothing
+    return sets + nothing[:, None] * _about(mechanism, votes, values, tops, 0), None
 
 
 def _about(

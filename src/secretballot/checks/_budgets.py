@@ -45,10 +45,9 @@ def budget_of(
         delta = 0.5
         if options.get("order") != np.inf:
             options = {"approximation_delta": 0.49, **options}
-    options = {"order": "renyi", **options}
+    options = {"order": "renyi", "delta": delta, **options}
     return PrivacyAccountant(
         epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,
-        delta=delta,
         relation=relation_of(example),
         **options,
     )

@@ -80,7 +80,7 @@ def check_returned_means_recorded(example: MechanismExample) -> None:
 
 
 def check_refusal_changes_nothing(example: MechanismExample) -> None:
-    accountant = budget_of(example, 1e-9, order=np.inf)
+    accountant = budget_of(example, 1e-9, order=np.inf, delta=1e-9)
     before = [entry.digest for entry in accountant.entries()]
     refused(
         (BudgetExceededError, ValueError),

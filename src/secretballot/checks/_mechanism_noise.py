@@ -185,8 +185,9 @@ def check_draws_are_independent(example: MechanismExample) -> None:
     varied = 0
     for index, pair in enumerate(example_neighbours(example)):
         counts = example.mechanism.check_counts(pair.data)[:1]
-        outcome = pay(budget_of(example), example, np.concatenate([counts] * _N_ROWS), index)
-        series = _series(outcome)
+        drawn = door_draws(example)(counts, _N_ROWS, np.random.default_rng(index))
+        assert len(drawn) == _N_ROWS
+        series = _series(drawn)
         if series.var() < 0.03:
             continue  # so rare an event that chance alone may repeat it
         varied += 1
@@ -207,9 +208,11 @@ def _series(outcome: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def check_every_release_draws_afresh(example: MechanismExample) -> None:
-    accountant, same = budget_of(example), True
+    same = True
     for pair in example_neighbours(example):
+        accountant = budget_of(example)
         rows = np.concatenate([example.mechanism.check_counts(pair.data)] * 200)
         first, second = (pay(accountant, example, rows, None) for _ in range(2))
+        assert len(first) == len(second) == len(rows), "the budget has room for both"
         same = same and np.array_equal(first, second)
     assert not same, "no release repeats the noise of another"

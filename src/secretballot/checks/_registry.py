@@ -13,13 +13,18 @@ from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
     DirichletProportions,
+    ExponentialTopK,
     GaussianProportions,
+    GaussianTopK,
     GNMax,
     LaplacePriorProportions,
     LaplaceProportions,
+    LimitedDomainTopK,
     Mechanism,
     PowersetVoting,
     RoundRobin,
+    SparseVectorTopK,
+    StableTopK,
     TauVoting,
     count_ballots,
 )
@@ -214,4 +219,57 @@ for _proportions in (
 ):
     register(
         MechanismExample(mechanism=_proportions, counts=_VOTES, neighbours=_CHANGED_LABELS),
+    )
+
+# Sets of the largest of three counts. Where one person can change a set nothing is told but for its
+# delta; so the most telling counts have gaps about as large as the tests ask for.
+_ITEMS = np.array([[9.0, 5.0, 0.0], [6.0, 3.0, 4.0], [4.0, 4.0, 4.0], [11.0, 0.0, 3.0]])
+for _name, _mechanism, _pairs, _tightness in (
+    (
+        "StableTopK",
+        StableTopK(rho=0.5, delta_t=0.0005),
+        ([[8, 12, 4], [9, 11, 3]], [[4, 4, 4], [5, 3, 5]], [[11, 9, 1], [12, 8, 2]]),
+        0.7,
+    ),
+    (
+        "StableTopK of two",
+        StableTopK(rho=1.0, delta_t=0.0005, k=2),
+        ([[5, 3, 3], [6, 2, 2]], [[6, 4, 3], [7, 3, 2]]),
+        0.65,
+    ),
+    (
+        "ExponentialTopK",
+        ExponentialTopK(k=2, epsilon=1.0),
+        ([[7, 5, 5], [8, 4, 4]], [[6, 3, 4], [7, 2, 3]]),
+        0.7,
+    ),
+    (
+        "LimitedDomainTopK",
+        LimitedDomainTopK(k=2, k_max=2, epsilon=1.0, delta_t=0.0005, relation="add_remove"),
+        ([[9, 9, 1], [8, 8, 1]], [[11, 10, 4], [11, 10, 3]]),
+        0.7,
+    ),
+    # The sparse vector technique is charged by its noise, which is more than one gap needs.
+    (
+        "SparseVectorTopK",
+        SparseVectorTopK(k=2, k_max=2, epsilon=4.0, delta_t=0.0005),
+        ([[15, 4, 0], [16, 3, 1]], [[21, 0, 2], [22, 1, 1]]),
+        0.2,
+    ),
+    # As noisy counts.
+    (
+        "GaussianTopK",
+        GaussianTopK(k=1, max_items=1, sigma=2.0),
+        ([[8, 3, 0], [9, 2, 0]], [[7, 1, 2], [8, 1, 1]]),
+        0.6,
+    ),
+):
+    register(
+        MechanismExample(
+            mechanism=_mechanism,
+            counts=_ITEMS,
+            neighbours=tuple(np.array(pair, dtype=float)[:, None] for pair in _pairs),
+            tightness=_tightness,
+        ),
+        name=_name,
     )
