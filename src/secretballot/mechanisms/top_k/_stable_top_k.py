@@ -212,13 +212,6 @@ class StableTopK(TopK):
         return only_k or (self.k_max == 1 and self._least == 1)
 
     @property
-    def _only_wanted(self) -> bool:
-        """Whether sets of `k` items are the only ones."""
-        given = self.regularizer
-        other = isinstance(given, tuple) and not np.isfinite(given[self._wanted - 1])
-        return self._single and not other
-
-    @property
     def _parts(self) -> tuple[float, float, float]:
         """Rho of the choice, of the test, and of draws."""
         rho = rho_of(self.rho, self.epsilon, 0.25)
@@ -257,11 +250,12 @@ class StableTopK(TopK):
         assert self.k is not None
         width = math.sqrt(8 * self._parts[2]) * unit
         delta = self.delta_t if self.unknown_domain else 0.0
-        if not self._only_wanted:
-            return Step("draws", FewDraws(width=width, most=self.k), delta=self.k * delta)
-        # None are drawn, or all are.
-        each = BoundedRange(width=width / noise_of_draws(self.k))
-        return Step("draws", each, times=self.k, delta=delta)
+        given = self.regularizer
+        if self._single and not (isinstance(given, tuple) and math.isinf(given[self.k - 1])):
+            # Only sets of k are looked at: none are drawn, or all are.
+            each = BoundedRange(width=width / noise_of_draws(self.k))
+            return Step("draws", each, times=self.k, delta=delta)
+        return Step("draws", FewDraws(width=width, most=self.k), delta=self.k * delta)
 
     def _largest_set(self, n_columns: int | None) -> int:
         """The largest set that is considered: never by what items there happen to be."""
