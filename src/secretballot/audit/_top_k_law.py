@@ -267,7 +267,7 @@ def _holds(sets: Any, n_items: int) -> NDArray[np.bool_]:
 
 def _columns(votes: Floats, most: int) -> int:
     """Return how many items there are, those included that only fill sets up."""
-    return max(votes.shape[1], most)
+    return max(int(votes.shape[1]), most)
 
 
 def _n_sets(votes: Floats, most: int) -> int:
@@ -281,4 +281,5 @@ def _only(chosen: NDArray[np.int64], n_sets: int) -> Sets:
 
 def _named(sets: Sets, n_items: int) -> Sets:
     """Return the law of the items that there are: others are left out of the sets."""
-    return np.asarray(sets.reshape(len(sets), -1, 2**n_items).sum(axis=1))
+    named: Sets = sets.reshape(len(sets), -1, 2**n_items).sum(axis=1)
+    return named
