@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from secretballot.divergences import max_log_probabilities
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
+    JointTopK,
     LimitedDomainTopK,
     SparseVectorTopK,
     StableTopK,
@@ -72,6 +74,17 @@ def _law_of(mechanism: TopK, votes: Floats) -> tuple[Sets, Floats | None]:
 def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scale = mechanism._moves / mechanism._width
     return _drawn(votes, mechanism._wanted, scale), None
+
+
+@_law_of.register
+def _(mechanism: JointTopK, votes: Floats) -> tuple[Sets, Floats | None]:
+    n_items = votes.shape[1]
+    ordered = -np.sort(-votes, axis=1)[:, : mechanism._wanted]
+    sets = np.zeros((len(votes), 2**n_items))
+    for sequence in permutations(range(n_items), mechanism._wanted):
+        behind = (ordered - votes[:, sequence]).max(axis=1)
+        sets[:, sum(1 << item for item in sequence)] += np.exp(-behind / mechanism._scale)
+    return sets / sets.sum(axis=1, keepdims=True), None
 
 
 @_law_of.register
@@ -276,10 +289,9 @@ def _n_sets(votes: Floats, most: int) -> int:
 
 def _only(chosen: NDArray[np.int64], n_sets: int) -> Sets:
     """Return the law of a set that is certain."""
-    return (np.arange(n_sets) == chosen[:, None]).astype(np.float64)
+    return np.asarray(np.arange(n_sets) == chosen[:, None], dtype=np.float64)
 
 
 def _named(sets: Sets, n_items: int) -> Sets:
     """Return the law of the items that there are: others are left out of the sets."""
-    named: Sets = sets.reshape(len(sets), -1, 2**n_items).sum(axis=1)
-    return named
+    return np.asarray(sets.reshape(len(sets), -1, 2**n_items).sum(axis=1))

@@ -16,11 +16,15 @@ from tests.mechanisms.top_k._neighbours import (
 from secretballot.accounting import ORDERS
 from secretballot.audit import outcome_law
 from secretballot.checks import MechanismExample
-from secretballot.checks._mechanism_noise import check_draws_follow_the_stated_law
+from secretballot.checks._mechanism_noise import (
+    _check_frequencies,
+    check_draws_follow_the_stated_law,
+)
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
+    JointTopK,
     LimitedDomainTopK,
     SparseVectorTopK,
     StableTopK,
@@ -84,6 +88,7 @@ CASES = {
     ),
     "exponential": (EXPONENTIAL, THREE, 0.85),
     "exponential, one": (of(EXPONENTIAL, k=1), THREE, 0.99),
+    "joint": (JointTopK(k=2, epsilon=8.0), FOUR, 0.7),
     "limited": (LIMITED, FOUR, 0.5),
     "limited, one": (of(LIMITED, k=1), FOUR, 0.8),
     "limited, one item": (of(LIMITED, k=1, k_max=3, max_items=1), (4, 3), 0.7),
@@ -113,7 +118,17 @@ def test_no_pair_of_neighbours_tells_more(name, relation):
     assert priced[QUARTER] >= share, "the claim is not too large"
 
 
-@pytest.mark.parametrize("name", CASES)
+def test_sets_drawn_at_once_are_drawn_by_the_law():
+    # Row by row, and so fewer: an honest one fails with a probability of 1e-12.
+    mechanism, counts = CASES["joint"][0], np.array([[5.0, 3.0, 2.0, 5.0]])
+    outcomes, log_p = outcome_law(mechanism, counts)
+    drawn = mechanism.sample(np.repeat(counts, 4000, axis=0), np.random.default_rng(0))
+    seen = (drawn[:, None] == outcomes).all(axis=-1).sum(axis=0)
+    assert seen.sum() == 4000
+    _check_frequencies(seen, 4000 * np.exp(log_p[0]))
+
+
+@pytest.mark.parametrize("name", sorted({*CASES} - {"joint"}))
 def test_sets_are_drawn_by_the_law(name):
     # In so many draws an honest one fails with a probability of 1e-12.
     mechanism, pairs, _ = case(name, "replace" if name == "stable, or none" else "add_remove")

@@ -116,6 +116,7 @@ CHARGED = [
     (sensitivity_of_one, "stable"),
     (sensitivity_of_one, "wanted"),
     (sensitivity_of_one, "exponential"),
+    (sensitivity_of_one, "joint"),
     (sensitivity_of_one, "limited, one"),
     (sensitivity_of_one, "gaussian"),
     (sensitivity_of_one, "vector"),
