@@ -88,7 +88,7 @@ CASES = {
     ),
     "exponential": (EXPONENTIAL, THREE, 0.85),
     "exponential, one": (of(EXPONENTIAL, k=1), THREE, 0.99),
-    "joint": (JointTopK(k=2, epsilon=8.0), FOUR, 0.7),
+    "joint": (JointTopK(k=2, epsilon=4.0), FOUR, 0.5),
     "limited": (LIMITED, FOUR, 0.5),
     "limited, one": (of(LIMITED, k=1), FOUR, 0.8),
     "limited, one item": (of(LIMITED, k=1, k_max=3, max_items=1), (4, 3), 0.7),
