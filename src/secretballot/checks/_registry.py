@@ -17,6 +17,7 @@ from secretballot.mechanisms import (
     GaussianProportions,
     GaussianTopK,
     GNMax,
+    JointTopK,
     LaplacePriorProportions,
     LaplaceProportions,
     LimitedDomainTopK,
@@ -255,6 +256,13 @@ for _name, _mechanism, _pairs, _tightness in (
         SparseVectorTopK(k=2, k_max=2, epsilon=4.0, delta_t=0.0005),
         ([[15, 4, 0], [16, 3, 1]], [[21, 0, 2], [22, 1, 1]]),
         0.2,
+    ),
+    # A sequence is chosen and charged; its order is not released.
+    (
+        "JointTopK",
+        JointTopK(k=2, epsilon=3.0),
+        ([[11, 6, 1], [12, 5, 2]], [[11, 4, 1], [10, 5, 0]]),
+        0.4,
     ),
     # As noisy counts.
     (

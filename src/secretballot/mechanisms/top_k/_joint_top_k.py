@@ -51,8 +51,6 @@ class JointTopK(TopK):
     without a difference above X, of which there are as many as the product over i of n_i(X) - i + 1
     says, n_i(X) being how many counts are at least the i-th less X. The order is not released.
 
-    Rows are drawn one after the other.
-
     References
     ----------
     Gillenwater, Joseph, Munoz Medina and Ribero, "A Joint Exponential Mechanism for Differentially
@@ -99,38 +97,58 @@ class JointTopK(TopK):
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
         outcome = np.zeros(counts.shape, dtype=np.int64)
-        for row, votes in zip(outcome, counts, strict=True):
+        alike: dict[bytes, list[int]] = {}
+        for row, votes in enumerate(counts):
+            alike.setdefault(votes.tobytes(), []).append(row)
+        for rows in alike.values():
+            votes = np.asarray(counts[rows[0]], dtype=np.float64)
             order = np.argsort(-votes, kind="stable")
-            row[order[self._sequence(np.asarray(votes[order], float), rng)]] = 1
+            ranks = _sequences(self._near(votes[order], len(rows), rng), rng)
+            outcome[np.array(rows)[:, None], order[ranks]] = 1
         return outcome
 
-    def _sequence(self, ordered: NDArray[np.float64], rng: np.random.Generator) -> list[int]:
-        """Draw a sequence of ranks, given the counts in falling order."""
-        found: list[int] = []
-        for n_near in self._near(ordered, rng).tolist():
-            # Uniform among the first ones that are left: the earlier ones are among them too.
-            rank = int(rng.integers(n_near - len(found)))
-            for taken in sorted(found):
-                rank += rank >= taken
-            found.append(rank)
-        return found
+    def _near(
+        self, ordered: NDArray[np.float64], n_draws: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Draw thresholds, and return how many counts are within each of the i-th, for all i.
 
-    def _near(self, ordered: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw a threshold, and return how many counts are within it of the i-th, for all i."""
+        Shape (n_draws, k).
+        """
         last = float(ordered[0])  # from there on all counts are within it
         most = self._scale * (self._wanted * np.log(len(ordered)) + _NEVER)
         n_thresholds = int(min(last, np.ceil(most))) + 1
-        best, chosen = -np.inf, np.zeros(self._wanted, dtype=np.int64)
-        step = max(_BLOCK // self._wanted, 1)
-        for start in range(0, n_thresholds, step):
-            thresholds = np.arange(start, min(start + step, n_thresholds), dtype=np.float64)
-            least = ordered[: self._wanted] - thresholds[:, None]
-            near = np.searchsorted(-ordered, -least, side="right")
-            weight = np.log(near - np.arange(self._wanted)).sum(axis=1) - thresholds / self._scale
-            if thresholds[-1] == last:
-                weight[-1] -= np.log(-np.expm1(-1 / self._scale))  # it stands for all beyond
-            noisy = weight + rng.gumbel(size=len(weight))
-            place = int(np.argmax(noisy))
-            if noisy[place] > best:
-                best, chosen = float(noisy[place]), near[place]
-        return chosen
+        thresholds, step = np.arange(n_thresholds, dtype=np.float64), max(_BLOCK // self._wanted, 1)
+        weight = np.concatenate(
+            [
+                np.log(_within(ordered, block, self._wanted) - np.arange(self._wanted)).sum(axis=1)
+                for block in np.split(thresholds, range(step, n_thresholds, step))
+            ]
+        )
+        weight -= thresholds / self._scale
+        if thresholds[-1] == last:
+            weight[-1] -= np.log(-np.expm1(-1 / self._scale))  # it stands for all beyond
+        # Inverted sums: as good as Gumbel noise on each, and one draw for each row.
+        sums = np.cumsum(np.exp(weight - weight.max()))
+        place = np.searchsorted(sums, rng.uniform(size=n_draws) * sums[-1], side="right")
+        chosen = thresholds[np.minimum(place, n_thresholds - 1)]
+        return _within(ordered, chosen, self._wanted)
+
+
+def _within(
+    ordered: NDArray[np.float64], thresholds: NDArray[np.float64], k: int
+) -> NDArray[np.int64]:
+    """Return how many counts are no more than each threshold below the i-th, for i up to k."""
+    least = ordered[:k] - thresholds[:, None]
+    return np.asarray(np.searchsorted(-ordered, -least, side="right"))
+
+
+def _sequences(near: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw as many different ranks, each uniform among the first ones that are left."""
+    ranks = np.empty_like(near)
+    for place in range(near.shape[1]):
+        # The earlier ones are among the first too: step over them, in rising order.
+        rank = rng.integers(near[:, place] - place)
+        for taken in np.sort(ranks[:, :place], axis=1).T:
+            rank += rank >= taken
+        ranks[:, place] = rank
+    return ranks
