@@ -1,4 +1,4 @@
-"""Ballots of 50 teachers (or others) on real sets of labels, and simulated ones whose truth is real.
+"""Ballots of teachers, 50 unless told, on real sets of labels; simulated ones whose truth is real.
 
 The folder of data sets, which are not shipped, is $SECRETBALLOT_DATA or beside the project; sets
 that are not there are left out.
