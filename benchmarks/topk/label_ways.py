@@ -30,6 +30,8 @@ from ballots import Ballots, load_ballots, simulated
 DELTA, N_ROWS, N_DRAWS = 1e-5, 100, 5
 #: Labels of the set that is simulated altogether.
 DENSE = 400
+#: Votes of a plan whose price is looked for.
+MOST_PLAYED = 5_000
 SHARES = (0.2, 0.35, 0.5)
 #: Grids: noise grows by this much a step, between these shares of the number of teachers.
 STEP, LEAST, MOST = 1.12, 0.002, 2.0
@@ -133,7 +135,7 @@ def game(mechanism: Mechanism, counts: NDArray[Any], about: float) -> float:
     if isinstance(mechanism, StableTopK):
         price = price_plan(mechanism, n_rows, n_columns=n_labels)
         return float(price.epsilon(DELTA))  # type: ignore[union-attr]
-    if not isinstance(mechanism, BinaryVoting):
+    if not isinstance(mechanism, BinaryVoting) or n_rows * n_labels > MOST_PLAYED:
         return 0.0
 
     def excess(log_epsilon: float) -> float:
