@@ -1,4 +1,4 @@
-"""Ballots of 50 teachers on real sets of labels, and simulated ones whose truth is real.
+"""Ballots of teachers, 50 unless told, on real sets of labels; simulated ones whose truth is real.
 
 The folder of data sets, which are not shipped, is $SECRETBALLOT_DATA or beside the project; sets
 that are not there are left out.
@@ -16,6 +16,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import Ridge
 
 N_TEACHERS = 50
+#: How much likelier than in its own rows a teacher finds a label that it calls present.
+LIFT = 1.5
 #: Public rows, drawn from the test part.
 MOST_PUBLIC = 500
 REAL = ("scene", "emotions", "enron", "corel5k", "bibtex")
@@ -38,7 +40,11 @@ def data_file(name: str) -> Path | None:
 
 
 def load_ballots(
-    name: str, most_public: int = MOST_PUBLIC, max_positives: int | None = None
+    name: str,
+    most_public: int = MOST_PUBLIC,
+    max_positives: int | None = None,
+    n_teachers: int = N_TEACHERS,
+    lift: float = LIFT,
 ) -> Ballots | None:
     """Return ballots on a set's public rows; None where the set is not there.
 
@@ -51,7 +57,7 @@ def load_ballots(
     stored = np.load(path)
     if name == "celeba":
         attributes = np.unpackbits(stored["packed"], axis=1)[:, :40]
-        return simulated(attributes, most_public)
+        return simulated(attributes, most_public, n_teachers=n_teachers)
     X = (
         stored["X"]
         if "X" in stored
@@ -60,7 +66,11 @@ def load_ballots(
         ).toarray()
     )
     return trained(
-        X.astype(np.float64), stored["Y"], int(stored["part_sizes"][0]), most_public, max_positives
+        X.astype(np.float64),
+        stored["Y"],
+        *(int(stored["part_sizes"][0]), most_public, max_positives),
+        n_teachers=n_teachers,
+        lift=lift,
     )
 
 
@@ -71,10 +81,12 @@ def trained(
     most_public: int,
     max_positives: int | None = None,
     seed: int = 0,
+    n_teachers: int = N_TEACHERS,
+    lift: float = LIFT,
 ) -> Ballots:
     """Return votes of teachers on disjoint shards: one ridge regression each, of all labels.
 
-    A teacher calls a label present whose score is more than 1.5 times the share of its own rows
+    A teacher calls a label present whose score is more than `lift` times the share of its own rows
     that have the label, or more than 1/2; one that it never saw is absent. (Forests cut at 1/2 call
     next to nothing present: shards have 8 to 98 rows, and most labels are rare.) Where a set has no
     test part a tenth of it is public.
@@ -85,11 +97,11 @@ def trained(
     else:
         train, rest = np.split(order, [len(X) * 9 // 10])
     public, truth = X[rest[:most_public]], Y[rest[:most_public]]
-    ballots = np.empty((len(public), N_TEACHERS, Y.shape[1]), np.uint8)
-    for teacher, shard in enumerate(np.array_split(train, N_TEACHERS)):
+    ballots = np.empty((len(public), n_teachers, Y.shape[1]), np.uint8)
+    for teacher, shard in enumerate(np.array_split(train, n_teachers)):
         score = Ridge(alpha=10.0).fit(X[shard], Y[shard].astype(np.float64)).predict(public)
         share = Y[shard].mean(axis=0)
-        called = (score > np.minimum(1.5 * share, 0.5)) & (share > 0)
+        called = (score > np.minimum(lift * share, 0.5)) & (share > 0)
         if max_positives is not None:
             rank = score.argsort(axis=1)[:, ::-1].argsort(axis=1)
             called &= rank < max_positives
@@ -103,6 +115,7 @@ def simulated(
     wrong: float = 0.05,
     misread: float = 0.2,
     seed: int = 0,
+    n_teachers: int = N_TEACHERS,
 ) -> Ballots:
     """Return ballots of teachers that err, on rows whose labels are real.
 
@@ -117,8 +130,8 @@ def simulated(
     truth, double = attributes[chosen], attributes[doubles]
     n_labels = truth.shape[1]
     taken = np.minimum(rng.exponential(misread, (n_rows, 1, 1)), 0.9)
-    is_double = rng.random((n_rows, N_TEACHERS, 1)) < taken
+    is_double = rng.random((n_rows, n_teachers, 1)) < taken
     flip = np.minimum(rng.exponential(wrong, (n_rows, 1, n_labels)), 0.5)
-    flips = rng.random((n_rows, N_TEACHERS, n_labels), dtype=np.float32) < flip
+    flips = rng.random((n_rows, n_teachers, n_labels), dtype=np.float32) < flip
     seen: NDArray[Any] = np.where(is_double, double[:, None], truth[:, None])
     return Ballots((seen ^ flips).astype(np.uint8), truth)

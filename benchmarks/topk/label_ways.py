@@ -1,0 +1,284 @@
+"""Ways to choose the labels of rows: what each is charged, and how much noise it may have."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from secretballot.accounting import RenyiCost, calibrate, price_plan
+from secretballot.divergences import EVERYONE
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ExponentialTopK,
+    StableTopK,
+    TauVoting,
+    clip_ballots,
+)
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "multilabel"))
+from accountings import PUBLISHED, label_costs
+from ballots import Ballots, load_ballots, simulated
+
+DELTA, N_ROWS, N_DRAWS = 1e-5, 100, 5
+#: Labels of the set that is simulated altogether.
+DENSE = 400
+#: Votes of a plan whose price is looked for.
+MOST_PLAYED = 5_000
+SHARES = (0.2, 0.35, 0.5)
+#: Grids: noise grows by this much a step, between these shares of the number of teachers.
+STEP, LEAST, MOST = 1.12, 0.002, 2.0
+
+
+class Setting(NamedTuple):
+    """Teachers of a set, norms of ballots, and how many labels rows are publicly said to have."""
+
+    n_teachers: int
+    lift: float
+    max_positives: int | None
+    taus: tuple[float, ...]
+    size: int
+
+    def load(self, name: str) -> Ballots | None:
+        if name == "dense":
+            present = np.random.default_rng(0).random((1_000, DENSE)) < self.size / DENSE
+            return simulated(present.astype(np.uint8), N_ROWS, n_teachers=self.n_teachers)
+        return load_ballots(name, N_ROWS, self.max_positives, self.n_teachers, self.lift)
+
+    def __str__(self) -> str:
+        most = "any number" if self.max_positives is None else f"{self.max_positives} at most"
+        return f"{self.n_teachers} teachers, lift {self.lift:g}, {most}"
+
+
+Mechanism = BinaryVoting | TauVoting | StableTopK | ExponentialTopK
+Charge = Callable[[Any, NDArray[Any]], float]
+
+
+class Scores(NamedTuple):
+    """Of labels: ACC and F1 with unanswered rows as empty, of answered rows, and their share."""
+
+    ACC: float
+    F1: float
+    answered: float
+    ACC_answered: float
+    F1_answered: float
+
+
+def scores(truth: NDArray[Any], outcome: NDArray[Any]) -> Scores:
+    answered = (outcome >= 0).all(axis=1)
+    labels = np.maximum(outcome, 0)
+    right = (labels == truth).mean(axis=1)
+    size = labels.sum(axis=1) + truth.sum(axis=1)
+    f1 = np.where(size > 0, 2 * (labels * truth).sum(axis=1) / np.maximum(size, 1), 1.0)
+    of = [float(each[answered].mean()) if answered.any() else math.nan for each in (right, f1)]
+    return Scores(float(right.mean()), float(f1.mean()), float(answered.mean()), *of)
+
+
+def balanced(truth: NDArray[Any], labels: NDArray[Any]) -> float:
+    """Balanced accuracy, mean over the labels that some rows have and others don't."""
+    both = (truth.any(axis=0)) & (~truth.all(axis=0))
+    there, called = truth[:, both] == 1, labels[:, both] == 1
+    recall = (there & called).sum(axis=0) / there.sum(axis=0)
+    return float((recall + (~there & ~called).sum(axis=0) / (~there).sum(axis=0)).mean() / 2)
+
+
+class Way(NamedTuple):
+    """A mechanism without its noise, the counts it is asked about, and what it is charged."""
+
+    name: str
+    make: Callable[[float], Any]
+    counts: NDArray[Any]
+    charge: Charge
+
+
+# ----- charges
+
+
+def exact(mechanism: Mechanism, counts: NDArray[Any]) -> float:
+    """Return epsilon by exact Renyi divergences, whatever the votes are."""
+    return float(all_rows(mechanism, counts.shape).epsilon(DELTA))
+
+
+def papernot(mechanism: Mechanism, counts: NDArray[Any]) -> float:
+    return float(all_rows(mechanism, counts.shape).epsilon(DELTA, **PUBLISHED))
+
+
+def all_rows(mechanism: Mechanism, shape: tuple[int, ...]) -> RenyiCost:
+    n_rows, n_labels = shape
+    if isinstance(mechanism, BinaryVoting):  # as many votes as labels, all alike
+        return n_rows * n_labels * mechanism.max_cost(1)[EVERYONE]
+    return n_rows * mechanism.max_cost(n_labels)[EVERYONE]
+
+
+def known(mechanism: BinaryVoting, counts: NDArray[Any], **conversion: Any) -> float:
+    curve = label_costs(mechanism, counts).curve.sum(axis=0)
+    return float(RenyiCost(curve).epsilon(DELTA, **conversion))
+
+
+def by_rho(mechanism: StableTopK, counts: NDArray[Any]) -> float:
+    """Return epsilon by the paper: rho a row, half of delta for tests."""
+    assert mechanism.rho is not None
+    rho = len(counts) * mechanism.rho
+    return rho + 2 * math.sqrt(rho * math.log(2 / DELTA))
+
+
+def game(mechanism: Mechanism, counts: NDArray[Any], about: float) -> float:
+    """Return the price of a plan of all rows; 0 where that takes minutes."""
+    n_rows, n_labels = counts.shape
+    if isinstance(mechanism, StableTopK):
+        price = price_plan(mechanism, n_rows, n_columns=n_labels)
+        return float(price.epsilon(DELTA))  # type: ignore[union-attr]
+    if not isinstance(mechanism, BinaryVoting) or n_rows * n_labels > MOST_PLAYED:
+        return 0.0
+
+    def excess(log_epsilon: float) -> float:
+        fits: dict[str, Any] = {"epsilon": math.exp(log_epsilon), "delta": DELTA}
+        make = partial(BinaryVoting, n_votes=mechanism.n_votes, weight=mechanism.weight)
+        least = calibrate(lambda s: make(sigma=s), n_queries=n_rows, n_columns=n_labels, **fits)
+        return math.log(least.sigma / mechanism.sigma)
+
+    high = math.log(about)
+    if excess(high) > 0:  # a budget of mu^2 is no better than Renyi divergences
+        return 0.0
+    return math.exp(brentq(excess, high - 0.6, high, xtol=0.002))
+
+
+# ----- the ways
+
+
+def binary(n: int, bound: str, weight: float = 1.0) -> Callable[[float], BinaryVoting]:
+    return lambda s: BinaryVoting(sigma=s, n_votes=n, bound=bound, weight=weight)  # type: ignore[arg-type]
+
+
+def tau_voting(n: int, bound: str, tau: float) -> Callable[[float], TauVoting]:
+    return lambda s: TauVoting(sigma=s, n_votes=n, tau=tau, norm="l1", bound=bound)  # type: ignore[arg-type]
+
+
+def stable(share: float, **more: Any) -> Callable[[float], StableTopK]:
+    """Half of delta is for the tests of all rows."""
+    failures = DELTA / 2 / N_ROWS
+    return lambda s: StableTopK(rho=1 / s**2, delta_t=failures, choice_share=share, **more)
+
+
+def methods(data: Ballots, setting: Setting) -> Iterator[Way]:
+    counts, n = data.ballots.sum(axis=1, dtype=np.int64), setting.n_teachers
+    yield Way("Binary, published", binary(n, "papernot"), counts, papernot)
+    yield Way("Binary, ours", binary(n, "exact"), counts, exact)
+    yield Way("Binary, ours, added", binary(n, "exact", 0.5), counts, exact)
+    theirs = partial(known, **PUBLISHED)
+    yield Way("Binary, published, known", binary(n, "papernot"), counts, theirs)
+    yield Way("Binary, ours, known", binary(n, "exact"), counts, known)
+    for tau in setting.taus:
+        clipped = clip_ballots(data.ballots, tau, "l1").sum(axis=1)
+        yield Way("tau, published", tau_voting(n, "papernot", tau), clipped, papernot)
+        yield Way("tau, ours", tau_voting(n, "exact", tau), clipped, exact)
+    yield Way("StableTopK, published, added", stable(0.5, relation="add_remove"), counts, by_rho)
+    yield Way("StableTopK, published", stable(0.5), counts, by_rho)
+    for share in SHARES:
+        added = stable(share, relation="add_remove")
+        yield Way("StableTopK, ours, added", added, counts, exact)
+        yield Way("StableTopK, ours", stable(share), counts, exact)
+    for k in {max(1, setting.size - 1), setting.size, setting.size + 2}:
+        make = partial(fixed, k)
+        yield Way("ExponentialTopK, ours", make, counts, exact)
+
+
+def fixed(k: int, s: float) -> ExponentialTopK:
+    return ExponentialTopK(rho=1 / s**2, k=k)
+
+
+def helps(data: Ballots, setting: Setting) -> Iterator[Way]:
+    """StableTopK with what is public about rows."""
+    counts, n, size = data.ballots.sum(axis=1, dtype=np.int64), setting.n_teachers, setting.size
+    for share in SHARES:
+        yield Way("plain", stable(share), counts, exact)
+        yield Way("empty set too", stable(share, n_votes=n), counts, exact)
+        yield Way("Gaussian choice", stable(share, selector="gaussian"), counts, exact)
+        for most in (size + size // 2, 2 * size, 3 * size):
+            yield Way(f"k_max {most}", stable(share, k_max=most), counts, exact)
+            for each in (0.01, 0.03, 0.1):
+                prior = tuple(-each * n * abs(j - size) for j in range(1, most + 1))
+                more = {"k_max": most, "regularizer": prior}
+                yield Way(f"prior {each:g} n", stable(share, **more), counts, exact)
+        near = tuple(0.0 if 2 * j >= size else -math.inf for j in range(1, 2 * size + 1))
+        for each in (0.0, 0.01, 0.1, math.inf):
+            wanted = stable(share, k=size, regularizer=each * n)
+            yield Way(f"k {size}, lambda {each:g} n", wanted, counts, exact)
+        only = stable(share, k_max=2 * size, regularizer=near)
+        yield Way(f"sizes {-(-size // 2)} to {2 * size}", only, counts, exact)
+
+
+def fewer(data: Ballots, setting: Setting) -> Iterator[Way]:
+    """What is compared on other ballots."""
+    wanted = ("Binary, ours", "tau, ours", "StableTopK, ours", "ExponentialTopK, ours")
+    return (way for way in methods(data, setting) if way.name in wanted)
+
+
+# ----- how much noise
+
+
+class Found(NamedTuple):
+    """The least epsilon that reaches a target."""
+
+    way: Way
+    noise: float
+    epsilon: float
+    scores: Scores
+
+
+Points = list[tuple[float, Scores]]
+#: Of each method its ways, and their scores by noise.
+Curves = dict[str, list[tuple[Way, Points]]]
+
+
+def scored(way: Way, noise: float, truth: NDArray[Any], n_draws: int) -> Scores:
+    rng = np.random.default_rng(7)  # the same for all noise, so that scores fall with it
+    counts = np.tile(way.counts, (n_draws, 1)).astype(np.float64)
+    return scores(np.tile(truth, (n_draws, 1)), way.make(noise).sample(counts, rng))
+
+
+def curve(way: Way, truth: NDArray[Any], n: int, n_draws: int) -> Points:
+    """Scores by noise, of mechanisms that take rho its root's inverse."""
+    steps = round(math.log(MOST / LEAST) / math.log(STEP))
+    noises = [n * LEAST * STEP**i for i in range(steps)]
+    return [(noise, scored(way, noise, truth, n_draws)) for noise in noises]
+
+
+def most_noise(points: Points, measure: str, target: float) -> float | None:
+    """Return the most noise at which a score is reached, between points of the grid."""
+    values = [getattr(each, measure) for _, each in points]
+    reached = [i for i, value in enumerate(values) if value >= target]
+    if not reached:
+        return None
+    last = reached[-1]
+    noise = points[last][0]
+    if last + 1 == len(points):
+        return noise
+    part = (values[last] - target) / (values[last] - values[last + 1])
+    return float(noise * STEP**part)
+
+
+def least(
+    ways: Iterable[tuple[Way, Points]],
+    measure: str,
+    target: float,
+    truth: NDArray[Any],
+    n_draws: int,
+) -> Found | None:
+    """Of several ways return the one that reaches a target with the least epsilon."""
+    found = None
+    for way, points in ways:
+        noise = most_noise(points, measure, target)
+        if noise is None:
+            continue
+        epsilon = way.charge(way.make(noise), way.counts)
+        if found is None or epsilon < found.epsilon:
+            found = Found(way, noise, epsilon, scored(way, noise, truth, n_draws))
+    return found
