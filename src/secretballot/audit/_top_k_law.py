@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri, softmax
+from scipy.special import log_ndtr, softmax
 
 from secretballot.divergences import max_log_probabilities
 from secretballot.mechanisms import (
@@ -142,17 +142,17 @@ def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     if mechanism.n_votes is not None:
         above = np.hstack([np.full((len(votes), 1), mechanism.n_votes), values])
     gaps = above[:, :-1] - above[:, 1:]
-    scores = mechanism._scores(gaps, most)
+    chooser = mechanism._size_choice
+    scores = chooser.scores(gaps)
     possible = np.isfinite(scores[0])
     choice = np.zeros(gaps.shape)
     if mechanism.selector == "exponential" or possible.sum() == 1:
-        choice = softmax(scores / mechanism._choice_noise if possible.sum() > 1 else scores, axis=1)
+        choice = softmax(scores / chooser.noise if possible.sum() > 1 else scores, axis=1)
     else:
-        wins = max_log_probabilities(scores[:, possible], mechanism._choice_noise)
+        wins = max_log_probabilities(scores[:, possible], chooser.noise)
         choice[:, possible] = np.exp(wins)
-    over = np.maximum(gaps - mechanism._change, 0.0) / mechanism._sigma
-    stable = choice * ndtr(over + ndtri(mechanism.delta_t))
-    nothing = (choice * ndtr(-over - ndtri(mechanism.delta_t))).sum(axis=1)
+    passing, failing = mechanism._gap_test.passing(gaps - mechanism._change)
+    stable, nothing = choice * passing, (choice * failing).sum(axis=1)
     sets = np.zeros((len(votes), _n_sets(votes, most)))
     for place, passed in enumerate(stable.T):
         size = place + mechanism._least

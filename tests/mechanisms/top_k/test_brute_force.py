@@ -57,6 +57,7 @@ CASES = {
         THREE,
         0.85,
     ),
+    "stable, Laplace test": (of(STABLE, test="laplace"), THREE, 0.6),
     "stable, mostly choice": (of(STABLE, choice_share=0.9), THREE, 0.2),  # few choices are seen
     "stable, preferences": (
         of(STABLE, k_max=3, regularizer=(0.0, 1.5, -np.inf)),

@@ -179,6 +179,32 @@ def noise_of(name, factor, kind=StableTopK):
     return plant
 
 
+def part_of(name, **factors):
+    """Return an error in a part of the mechanism that is drawn with: some numbers times others."""
+
+    def plant(patch):
+        sample, stated = StableTopK.sample, getattr(StableTopK, name).fget
+
+        class Other(StableTopK):
+            """The same mechanism with other noise."""
+
+        def part(self):
+            found = stated(self)
+            return replace(
+                found, **{each: getattr(found, each) * factors[each] for each in factors}
+            )
+
+        setattr(Other, name, property(part))
+
+        def draw(self, counts, rng):
+            given = {field.name: getattr(self, field.name) for field in fields(self)}
+            return sample(Other(**given), counts, rng)
+
+        patch(StableTopK, "sample", draw)
+
+    return plant
+
+
 def draws_of_any_number_alike(patch):
     class Other(Draws):
         def scale(self, number):
@@ -192,8 +218,9 @@ def floor_for_one_name(patch):
 
 
 DRAWN = [
-    (noise_of("_sigma", 0.5), "stable"),
-    (noise_of("_choice_noise", 0.5), "stable"),
+    (part_of("_gap_test", rho=4.0), "stable"),
+    (part_of("_gap_test", rho=4.0), "stable, Laplace test"),
+    (part_of("_size_choice", rho=4.0), "stable"),
     (noise_of("_width", 2.0, ExponentialTopK), "exponential"),
     (noise_of("_width", 2.0, LimitedDomainTopK), "limited"),
     (noise_of("_width", 2.0, SparseVectorTopK), "vector, draws"),

@@ -45,13 +45,16 @@ def largest(counts: NDArray[Any], n: int) -> tuple[NDArray[Any], NDArray[np.intp
 def _top(counts: NDArray[Any], n: int) -> NDArray[np.intp]:
     """Return where the `n` largest of each row are, by position."""
     n_items = counts.shape[1]
-    last = np.partition(counts, n_items - n, axis=1)[:, n_items - n, None]
-    above = counts > last
-    equal = counts == last
-    room = n - above.sum(axis=1, keepdims=True)
-    if (equal.sum(axis=1, keepdims=True) > room).any():
-        equal &= np.cumsum(equal, axis=1) <= room
-    return np.nonzero(above | equal)[1].reshape(len(counts), n)
+    last = np.partition(counts, n_items - n, axis=1)[:, n_items - n]
+    row, place = np.nonzero(counts >= last[:, None])
+    if len(row) > n * len(counts):
+        # Too many as large as the last: of these the first ones.
+        equal = counts[row, place] == last[row]
+        room = n - np.bincount(row[~equal], minlength=len(counts))
+        before = np.cumsum(equal)
+        begun = np.concatenate([[0], before])[np.searchsorted(row, np.arange(len(counts)))]
+        place = place[~equal | (before - begun[row] <= room[row])]
+    return place.reshape(len(counts), n)
 
 
 def mark(n_items: int, positions: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -5,30 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import (
     BoundedRange,
     FewDraws,
     Law,
-    NoisyGaps,
-    StableTest,
     Step,
     noise_of_draws,
 )
 from secretballot.mechanisms._counting import Counting, CountLabels, checked_cut, cut_of_each
 from secretballot.mechanisms._noisy_max import UNANSWERED
 from secretballot.mechanisms.top_k._draws import Draws, draw
+from secretballot.mechanisms.top_k._gap_test import GapTest, TestNoise
 from secretballot.mechanisms.top_k._largest import largest, mark
 from secretballot.mechanisms.top_k._limited_domain_top_k import floor_height
+from secretballot.mechanisms.top_k._size_choice import (
+    Regularizer,
+    Selector,
+    SizeChoice,
+    checked_regularizer,
+    described,
+)
 from secretballot.mechanisms.top_k._top_k import TopK, rho_of
-
-Selector = Literal["exponential", "gaussian"]
 
 #: Where only sets of the wanted size are looked at, most is for draws: what tests ask for is seldom
 #: there, and where it is, it is by far (`benchmarks/topk`).
@@ -74,6 +77,8 @@ class StableTopK(TopK):
         infinity, so that only sets of `k` are looked at.
     selector : {"exponential", "gaussian"}, default="exponential"
         Noise on the gaps for the choice: Gumbel, or Gaussian, which costs more.
+    test : {"gaussian", "laplace"}, default="gaussian"
+        Noise on the gap that is tested. Laplace noise of the same `rho` needs wider gaps.
     choice_share : float, default=0.35
         Part of `rho` for the choice of the size; the rest, for the test, decides how large gaps
         have to be.
@@ -141,6 +146,7 @@ class StableTopK(TopK):
     k_max: int | None = field(default=None)
     regularizer: float | Sequence[float] | None = field(default=None)
     selector: Selector = field(default="exponential")
+    test: TestNoise = field(default="gaussian")
     choice_share: float = field(default=0.35)
     draw_share: float | None = field(default=None)
     n_votes: float | None = field(default=None)
@@ -160,6 +166,8 @@ class StableTopK(TopK):
             raise ValueError(
                 f"selector={self.selector!r} is unknown; use 'exponential' or 'gaussian'."
             )
+        if self.test not in get_args(TestNoise):
+            raise ValueError(f"test={self.test!r} is unknown; use 'gaussian' or 'laplace'.")
         if self.n_votes is not None:
             if self.relation != "replace":
                 raise ValueError(
@@ -169,32 +177,8 @@ class StableTopK(TopK):
             if self.k is not None:
                 raise ValueError(f"n_votes={self.n_votes!r} is of no use with k={self.k}.")
             check_number("n_votes", self.n_votes, least=max(self._units.values()))
-        self._check_regularizer()
-
-    def _check_regularizer(self) -> None:
-        given = self.regularizer
-        if given is None:
-            return
-        if isinstance(given, int | float):
-            if self.k is None:
-                raise ValueError(
-                    f"regularizer={given!r} is per item more or fewer than k; without k, give one "
-                    "number for each size."
-                )
-            if not given >= 0:
-                raise ValueError(f"regularizer={given!r} must be at least 0.")
-            return
-        values = np.asarray(given, dtype=np.float64)
-        if values.ndim != 1 or np.isnan(values).any() or (values == np.inf).any():
-            raise ValueError(f"regularizer={given!r} must be finite numbers, or minus infinity.")
-        if self.k_max is None or len(values) != self.k_max + 1 - self._least:
-            raise ValueError(
-                f"regularizer has {len(values)} numbers; give k_max={self.k_max!r}, and one for "
-                f"each size from {self._least} to k_max."
-            )
-        if not np.isfinite(values).any():
-            raise ValueError(f"regularizer={given!r} leaves no size.")
-        object.__setattr__(self, "regularizer", tuple(values.tolist()))
+        kept = checked_regularizer(self.regularizer, self.k, self.k_max, self._least)
+        object.__setattr__(self, "regularizer", kept)
 
     # ----- what the noise is made for
 
@@ -228,23 +212,21 @@ class StableTopK(TopK):
         return 3.0 if self.max_items == 1 else 4.0
 
     @property
-    def _sigma(self) -> float:
-        """Standard deviation of the test's noise."""
-        return self._moves / math.sqrt(2 * self._parts[1])
-
-    def _choice(self, unit: float, n_sizes: int) -> Step:
-        if self.selector == "exponential":
-            return Step("choice", BoundedRange(width=math.sqrt(8 * self._parts[0]) * unit))
-        shift, noise = self._moves * unit, self._choice_noise
-        return Step("choice", NoisyGaps(sigma=noise, shift=shift, n_scores=n_sizes))
+    def _gap_test(self) -> GapTest:
+        return GapTest(self.test, self._moves, self._parts[1], self.delta_t)
 
     @property
-    def _choice_noise(self) -> float:
-        """Scale of the choice's noise: Gumbel, or Gaussian made for twice the sensitivity."""
-        rho = self._parts[0]
-        if self.selector == "exponential":
-            return self._gap_range / math.sqrt(8 * rho)
-        return math.sqrt(2) * self._moves / math.sqrt(rho)
+    def _size_choice(self) -> SizeChoice:
+        return SizeChoice(
+            self.selector,
+            self._parts[0],
+            self._moves,
+            self._gap_range,
+            self._least,
+            self.k,
+            cast("Regularizer", self.regularizer),
+            self._change + self._gap_test.height + _SURE * self._gap_test.scale,
+        )
 
     def _draw_step(self, unit: float) -> Step:
         assert self.k is not None
@@ -271,10 +253,9 @@ class StableTopK(TopK):
 
     def _law(self, unit: float, n_columns: int | None) -> Law:
         sizes = self._largest_set(n_columns) + 1 - self._least
-        test = StableTest(scale=self._sigma, shift=self._moves * unit)
-        law: Law = (Step("test", test, delta=self.delta_t),)
+        law: Law = (self._gap_test.step(unit),)
         if not self._single:
-            law = (self._choice(unit, sizes), *law)
+            law = (self._size_choice.step(unit, sizes), *law)
         if self.k is not None:
             law = (*law, self._draw_step(unit))
         return law
@@ -291,7 +272,8 @@ class StableTopK(TopK):
                 f"counts has {votes.max():.6g} for an item, and n_votes={self.n_votes!r}; pass the "
                 "number of all people (the sum of weights, if there are any)."
             )
-        if not np.isfinite(self._preferred(self._largest_set(votes.shape[1]))).any():
+        n_sizes = self._largest_set(votes.shape[1]) + 1 - self._least
+        if not np.isfinite(self._size_choice.preferred(n_sizes)).any():
             raise ValueError(
                 f"regularizer={self.regularizer!r} leaves no size for counts of {votes.shape[1]} "
                 "items."
@@ -310,10 +292,9 @@ class StableTopK(TopK):
         if self.n_votes is not None:
             above = np.hstack([np.full((n_rows, 1), self.n_votes), values])
         gaps = -np.diff(above, axis=1)  # below sets of `_least` items and more
-        place = self._chosen(gaps, most, rng)
+        place = self._size_choice.draw(gaps, rng)
         gap = np.take_along_axis(gaps, place[:, None], axis=1)[:, 0]
-        noise = self._sigma * rng.normal(size=n_rows)
-        passed = np.maximum(gap - self._change, 0.0) + noise > -self._sigma * ndtri(self.delta_t)
+        passed = self._gap_test.passes(gap - self._change, rng)
         size = np.where(passed, place + self._least, 0)
         chosen = np.arange(most + 1) < size[:, None]
         if self.k is None:
@@ -324,37 +305,6 @@ class StableTopK(TopK):
         outcome = mark(n_items, positions, draws.shrink(values, chosen, self.k, rng))
         self._fill(outcome, votes, values, positions, chosen, draws, rng)
         return outcome
-
-    def _chosen(
-        self, gaps: NDArray[np.float64], most: int, rng: np.random.Generator
-    ) -> NDArray[np.intp]:
-        """Choose a size for each row, as a position among those considered."""
-        preferred = self._preferred(most)
-        if np.isfinite(preferred).sum() == 1:
-            return np.full(len(gaps), int(np.isfinite(preferred).argmax()))
-        noise = rng.gumbel if self.selector == "exponential" else rng.normal
-        noisy = self._scores(gaps, most) + noise(scale=self._choice_noise, size=gaps.shape)
-        return np.asarray(np.argmax(noisy, axis=1))
-
-    @property
-    def _enough(self) -> float:
-        """A gap that passes the test almost surely."""
-        return self._change + self._sigma * (_SURE - float(ndtri(self.delta_t)))
-
-    def _scores(self, gaps: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-        """Return what sizes count in the choice; no more apart between neighbours than gaps are."""
-        return (gaps if self.k is None else np.minimum(gaps, self._enough)) + self._preferred(most)
-
-    def _preferred(self, most: int) -> NDArray[np.float64]:
-        """Return by how much more each size counts."""
-        sizes = np.arange(self._least, most + 1)
-        if isinstance(self.regularizer, tuple):
-            return np.asarray(self.regularizer)[: len(sizes)]
-        if self.k is None:
-            return np.zeros(len(sizes))
-        each = self.regularizer if isinstance(self.regularizer, int | float) else math.inf
-        away = np.abs(sizes - self.k).astype(np.float64)
-        return np.where(away > 0, -each * np.maximum(away, 1.0), 0.0)
 
     def _fill(
         self,
@@ -387,10 +337,7 @@ class StableTopK(TopK):
 
     def describe(self) -> dict[str, Any]:
         """Return the public parameters; infinite numbers as text, which a ledger can hold."""
-        told = super().describe()
-        given = self.regularizer
-        if isinstance(given, tuple):
-            told["regularizer"] = [each if math.isfinite(each) else str(each) for each in given]
-        elif given == math.inf:
-            told["regularizer"] = str(given)
-        return told
+        return {
+            **super().describe(),
+            "regularizer": described(cast("Regularizer", self.regularizer)),
+        }
