@@ -1,0 +1,160 @@
+"""A statistic of votes that one ballot changes by one, and that bounds what they did cost.
+
+Data-dependent costs are sensitive themselves. With noise on the margin instead of on the cost an
+upper bound of the cost can be published, at the price of one noisy number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from secretballot.divergences._orders import Floats
+
+#: Between whole ballots the guess is looked at so often.
+_BETWEEN = 8
+
+#: What part of the releases is guessed to be unanimous; the gaps of the others are anywhere.
+_UNANIMOUS = 0.8
+
+#: How many ballots would have to be replaced, as a part of all of them, before nothing but the
+#: worst case could be said: a guess, by which noise and orders are chosen.
+_USUAL = 0.4
+
+
+@dataclass(frozen=True, eq=False)
+class GapCosts:
+    """What releases cost by the gap of their votes, for gaps of whole ballots.
+
+    Attributes
+    ----------
+    costs : ndarray of shape (n_gaps,)
+        At one order, for gaps of 0, 1, ...: nonincreasing. A release costs no more than is said of
+        any gap up to its own; the last stands for all that are wider.
+    shift : int
+        By how much one replaced ballot changes a gap.
+    """
+
+    costs: Floats
+    shift: int
+
+    @classmethod
+    def of(cls, costs: ArrayLike, shift: int) -> GapCosts:
+        """Return the least nonincreasing costs that are no less than those of each gap."""
+        known = np.asarray(costs, dtype=np.float64)
+        return cls(np.maximum.accumulate(known[::-1])[::-1], shift)
+
+    @property
+    def widest(self) -> int:
+        """The gap that stands for all wider ones."""
+        return len(self.costs) - 1
+
+    def totals(self, how_often: NDArray[np.int64], n_ballots: int) -> Floats:
+        """Return what releases cost at most after 0, 1, ..., `n_ballots` have been replaced.
+
+        Parameters
+        ----------
+        how_often : ndarray of shape (n_gaps,)
+            How many releases have each gap.
+
+        Returns
+        -------
+        ndarray of shape (n_ballots + 1,)
+        """
+        moved = np.arange(len(self.costs)) - self.shift * np.arange(n_ballots + 1)[:, None]
+        return np.asarray(self.costs[np.maximum(moved, 0)] @ how_often)
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """How many ballots releases are away from their worst case, by a public guess of their costs.
+
+    The guess falls with the margin, from the most that the releases can ever cost. Most of them are
+    taken to be unanimous, the gaps of the others to be anywhere; all are then moved towards a tie,
+    or apart.
+
+    Attributes
+    ----------
+    kinds : tuple of GapCosts
+    numbers : tuple of int
+        Releases of each kind.
+    """
+
+    kinds: tuple[GapCosts, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def furthest(self) -> int:
+        """After so many replaced ballots every gap may be closed."""
+        return max(-(-kind.widest // kind.shift) for kind in self.kinds)
+
+    @property
+    def usual(self) -> float:
+        """The margin that votes are guessed to have."""
+        return 2 * _USUAL * self.furthest
+
+    @cached_property
+    def _guess(self) -> tuple[Floats, Floats]:
+        """Margins in rising order, and what they cost."""
+        margin = np.arange(2 * self.furthest * _BETWEEN + 1) / _BETWEEN
+        cost = np.zeros(len(margin))
+        for kind, number in zip(self.kinds, self.numbers, strict=True):
+            gaps = np.arange(kind.widest + 1)
+            part = np.full(len(gaps), (1 - _UNANIMOUS) / len(gaps))
+            part[-1] += _UNANIMOUS
+            moved = gaps + kind.shift * margin[:, None] - kind.widest
+            # Chords between whole ballots: any function that falls will do.
+            cost += number * (np.interp(moved, gaps, kind.costs) @ part)
+        return margin, cost
+
+    def cost(self, margin: ArrayLike) -> Floats:
+        """Return what releases of some margins are guessed to cost; nonincreasing."""
+        return np.asarray(np.interp(np.asarray(margin, dtype=np.float64), *self._guess))
+
+    def of_costs(self, cost: ArrayLike) -> Floats:
+        """Return the largest margins that are guessed to cost no less than so much."""
+        margins, costs = self._guess
+        wanted = np.asarray(cost, dtype=np.float64)
+        here = np.maximum(np.searchsorted(-costs, -wanted, side="right") - 1, 0)
+        there = np.minimum(here + 1, len(costs) - 1)
+        fall = costs[here] - costs[there]
+        part = np.where(fall > 0, (costs[here] - wanted) / np.where(fall > 0, fall, 1.0), 0.0)
+        step = margins[there] - margins[here]
+        return np.asarray(margins[here] + np.clip(part, 0.0, 1.0) * step)
+
+    def of_votes(self, how_often: Sequence[NDArray[np.int64]]) -> float:
+        """Return the margin of releases, of which one replaced ballot changes 1 at most.
+
+        Parameters
+        ----------
+        how_often : sequence of ndarray of shape (n_gaps,)
+            How many releases of each kind have each gap.
+
+        Notes
+        -----
+        Let F_t be what the releases cost at most after t ballots have been replaced. A neighbour's
+        F_t is no more than one's own F_{t+1}, so the least of t + of_costs(F_t) over t >= 0 changes
+        by no more than 1. It is at most of_costs(F_0), where the guess is no less than F_0: whoever
+        knows the margin, or a smaller one, knows a bound of what the releases did cost.
+        """
+        total = np.zeros(self.furthest + 1)
+        for kind, known in zip(self.kinds, how_often, strict=True):
+            total += kind.totals(known, self.furthest)
+        return float(np.min(np.arange(len(total)) + self.of_costs(total)))
+
+    def bound(self, noisy_margin: float, sigma: float, failure: float) -> float:
+        """Return what releases did cost at most, with probability 1 - `failure`.
+
+        Parameters
+        ----------
+        noisy_margin : float
+            The margin and N(0, sigma^2).
+        sigma : float
+        failure : float
+        """
+        return float(self.cost(max(noisy_margin + sigma * float(ndtri(failure)), 0.0)))

@@ -1,0 +1,134 @@
+"""The margin of votes: one ballot changes it by one, and it bounds what they did cost."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from secretballot.divergences.sanitized import (
+    Margin,
+    from_text,
+    gap_costs,
+    gap_records,
+    to_text,
+)
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
+
+ORDER = 8.0
+
+LABELS = np.array(list(product((0, 1), repeat=2)))
+CONFIDENT = {"sigma": 1.5, "sigma_threshold": 2.0, "threshold": 3.5}
+
+#: Mechanisms, voters, what a ballot on one row can be, the order, and rows.
+CASES = {
+    "two classes": (GNMax(sigma=1.5), 5, np.eye(2), ORDER, 2),
+    "published": (GNMax(sigma=1.0, bound="papernot"), 9, np.eye(2), 2.0, 2),
+    "three classes": (GNMax(sigma=0.8), 7, np.eye(3), 2.0, 1),
+    "threshold": (ConfidentGNMax(**CONFIDENT), 4, np.eye(2), ORDER, 2),
+    "one outcome": (ConfidentGNMax(**CONFIDENT, n_votes=5), 5, np.eye(2), ORDER, 2),
+    "labels": (BinaryVoting(sigma=1.5, n_votes=3), 3, LABELS, ORDER, 2),
+}
+
+
+def every_table(n_voters, ballots, n_rows=2):
+    """All counts of two rows that some voters can cast, and which tables one voter apart are."""
+    one = [np.stack(rows) for rows in product(ballots, repeat=n_rows)]  # a voter's ballots
+    found = {}
+    for cast in product(range(len(one)), repeat=n_voters):
+        if list(cast) == sorted(cast):
+            found[cast] = sum(one[each] for each in cast)
+    pairs = []
+    for cast in found:
+        for place in range(n_voters):
+            for other in range(len(one)):
+                moved = tuple(sorted((*cast[:place], other, *cast[place + 1 :])))
+                if moved != cast:
+                    pairs.append((cast, moved))
+    return found, pairs
+
+
+def margin_and_cost(mechanism, counts, outcome, n_classes, order):
+    votes = mechanism.check_counts(counts)
+    records = gap_records(mechanism, votes, outcome, n_classes)
+    kinds = tuple(gap_costs(each.move, len(each.how_often) - 1, order) for each in records)
+    numbers = tuple(int(each.how_often.sum()) for each in records)
+    margin = Margin(kinds, numbers)
+    cost = mechanism.cost(outcome, counts, n_columns=n_classes)["*"].sum().at(order)
+    return margin, margin.of_votes([each.how_often for each in records]), cost
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_ballot_changes_it_by_one_and_it_bounds_the_cost(name):
+    mechanism, n_voters, ballots, order, n_rows = CASES[name]
+    tables, pairs = every_table(n_voters, ballots, n_rows)
+    first = next(iter(tables.values()))
+    outcome = mechanism.sample(mechanism.check_counts(first), np.random.default_rng(0))
+    found = {}
+    for cast, counts in tables.items():
+        margin, known, cost = margin_and_cost(mechanism, counts, outcome, ballots.shape[1], order)
+        found[cast] = known
+        assert cost <= margin.cost(known) * (1 + 1e-9)
+        assert 0 <= known <= 2 * margin.furthest
+    change = max(abs(found[one] - found[other]) for one, other in pairs)
+    assert change <= 1 + 1e-9
+    assert change > 0.3  # it does change
+
+
+def test_the_guess_begins_at_the_worst_case_and_falls():
+    move = GNMax(sigma=40.0).laws(2)["*"][0].move
+    margin = Margin((gap_costs(move, 250, ORDER),), (100,))
+    costs = margin.cost(np.linspace(0, 250, 500))
+    assert costs[0] == pytest.approx(100 * move.worst_case((ORDER,))[0])
+    assert (np.diff(costs) <= 0).all()
+    # The inverse is the largest margin that costs no less.
+    for cost in np.geomspace(costs[-1], costs[0], 50):
+        assert margin.cost(margin.of_costs(cost)) >= cost * (1 - 1e-12)
+    assert margin.of_costs(2 * costs[0]) == 0
+
+
+@pytest.mark.parametrize("failure", [0.05, 0.3])
+def test_the_bound_holds_as_often_as_promised(failure):
+    rng = np.random.default_rng(0)
+    move = GNMax(sigma=40.0).laws(2)["*"][0].move
+    costs = gap_costs(move, 250, ORDER)
+    gaps = np.where(rng.uniform(size=500) < 0.2, 250, rng.integers(251, size=500))
+    how_often = np.bincount(gaps, minlength=251)
+    margin, sigma = Margin((costs,), (500,)), 4.0
+    did_cost = costs.totals(how_often, 0)[0]
+    known = margin.of_votes([how_often])
+    noisy = known + sigma * rng.normal(size=20_000)
+    held = np.mean([margin.bound(each, sigma, failure) >= did_cost for each in noisy])
+    # Six standard deviations of 20,000 draws.
+    assert held >= 1 - failure - 6 * np.sqrt(failure * (1 - failure) / 20_000)
+    # What is not moved by the tail holds too seldom.
+    assert np.mean(margin.cost(noisy) >= did_cost) < 1 - failure - 0.1
+
+
+def test_records_are_written_and_read():
+    mechanism = ConfidentGNMax(sigma=1.5, sigma_threshold=2.0, threshold=3.5)
+    votes = np.array([[4.0, 0.0], [3.0, 1.0], [2.0, 2.0]])
+    records = gap_records(mechanism, votes, np.array([0, -1, 1]), 2)
+    again = from_text(to_text(records))
+    assert [each.move for each in again] == [each.move for each in records]
+    assert [each.how_often.tolist() for each in again] == [
+        each.how_often.tolist() for each in records
+    ]
+    vote = again[1]  # two rows were answered: gaps of 4 and 0
+    assert vote.how_often.tolist() == [1, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "votes"),
+    [
+        (GNMax(sigma=1.0, weight=2.0), [[4.0, 0.0]]),
+        (GNMax(sigma=1.0, weight={"a": 1.0, "b": 2.0}), [[4.0, 0.0]]),
+        (GNMax(sigma=1.0), [[4.0, 0.0], [4.0, 1.0]]),
+        (GNMax(sigma=1.0), [[3.5, 0.5]]),
+        (PowersetVoting(sigma=1.0, n_labels=12), None),
+    ],
+    ids=["weights", "levels", "other numbers of ballots", "parts of ballots", "sets"],
+)
+def test_what_has_no_whole_gaps_is_not_recorded(mechanism, votes):
+    if votes is None:
+        votes = np.zeros((1, 1), dtype=[("ballot", "u1", 2), ("count", "f8")])
+    assert gap_records(mechanism, np.asarray(votes), np.zeros(len(votes)), 2) is None
