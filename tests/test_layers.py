@@ -29,6 +29,7 @@ LAYERS = {
     "_sklearn_compat": 4,
     "ensemble": 5,
     "quantification": 5,
+    "publication": 5,
     "selection": 5,
     "audit": 6,
     "datasets": 6,

@@ -7,7 +7,14 @@ from secretballot.divergences._additive_noise import gaussian_delta, laplace_del
 from secretballot.divergences._bit import gaussian_bound, has_ballot
 from secretballot.divergences._clipped_bits import ClippedBits, Norm, clipped_weight
 from secretballot.divergences._confident_max import ConfidentMax, confident_outcomes
-from secretballot.divergences._cost import Cost, RenyiCost, best_order, gate_budget, renyi_budget
+from secretballot.divergences._cost import (
+    Cost,
+    RenyiCost,
+    best_order,
+    epsilon_at_orders,
+    gate_budget,
+    renyi_budget,
+)
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.divergences._divergence import renyi_divergence
 from secretballot.divergences._exact_max import (
@@ -53,6 +60,15 @@ from secretballot.divergences._orders import (
 from secretballot.divergences._profile import Priced, Profile, gaussian_share, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._worst_max_search import three_outcomes
+from secretballot.divergences.sanitized import (
+    GapCosts,
+    GapRecord,
+    Margin,
+    from_text,
+    gap_costs,
+    gap_records,
+    to_text,
+)
 from secretballot.divergences.selection import (
     BoundedRange,
     FewDraws,
@@ -75,6 +91,14 @@ __all__ = [
     "draws_offered",
     "noise_of_draws",
     "own_delta",
+    "GapCosts",
+    "GapRecord",
+    "Margin",
+    "epsilon_at_orders",
+    "from_text",
+    "gap_costs",
+    "gap_records",
+    "to_text",
     "ClippedBits",
     "Cost",
     "ConfidentMax",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from secretballot.divergences._bit import exact_bit
 from secretballot.divergences._confident_max import ConfidentMax
 from secretballot.divergences._law import NoisyBit, NoisyMax
-from secretballot.divergences._orders import Floats, order_index
+from secretballot.divergences._orders import ORDERS, Floats, order_index
 from secretballot.divergences._papernot import papernot_bound
 from secretballot.divergences.sanitized._margin import GapCosts
 
@@ -58,27 +59,30 @@ def gap_costs(move: Any, widest: int, order: float) -> GapCosts:
     gap is smaller by 2), and no more than the worst case. The published bound holds for the data
     first only where a move asks for it (``bound="papernot"``).
     """
-    gaps, at = np.arange(widest + 1), np.array([float(order)])
-    worst = float(move.worst_case((float(order),))[0])
-    shift = int(move.shift) if isinstance(move, NoisyBit) else 2
-    costs: Floats
+    k = order_index(order)
+    known = np.minimum(_by_gap(move, widest)[:, k], worst := float(move.worst_case()[k]))
+    known[0] = worst
+    return GapCosts.of(known, int(move.shift) if isinstance(move, NoisyBit) else 2)
+
+
+@lru_cache(maxsize=64)
+def _by_gap(move: Any, widest: int) -> Floats:
+    """Return what votes of each gap cost, at all orders."""
+    gaps = np.arange(widest + 1)
+    if isinstance(move, NoisyBit):
+        return exact_bit(gaps / move.scale, move.shift / move.scale)
     if isinstance(move, ConfidentMax):
         alike = gaps % 2 == int(move.n_votes) % 2  # others don't occur, and stand for wider ones
         votes = np.stack([move.n_votes + gaps[alike], move.n_votes - gaps[alike]], axis=1) / 2
-        costs = np.zeros(len(gaps))
-        costs[alike] = move.exact(votes)[:, order_index(order)]
-    elif isinstance(move, NoisyBit):
-        costs = exact_bit(gaps / move.scale, move.shift / move.scale, at)[:, 0]
-    elif move.n_classes == 2 and move.bound == "exact":
+        costs = np.zeros((len(gaps), len(ORDERS)))
+        costs[alike] = move.exact(votes)
+        return costs
+    if move.n_classes == 2 and move.bound == "exact":
         noise = float(np.sqrt(2)) * move.sigma
-        costs = exact_bit(gaps / noise, 2 / noise, at)[:, 0]
-    else:
-        columns = move.n_classes or 2
-        votes = np.zeros((len(gaps), columns))
-        votes[:, 0] = gaps
-        costs = papernot_bound(votes, move.sigma, orders=at)[:, 0]
-        if move.bound == "exact":
-            costs = np.maximum(costs, costs[np.maximum(gaps - 2, 0)])
-    known = np.minimum(costs, worst)
-    known[0] = worst
-    return GapCosts.of(known, shift)
+        return exact_bit(gaps / noise, 2 / noise)
+    votes = np.zeros((len(gaps), move.n_classes))
+    votes[:, 0] = gaps
+    published = papernot_bound(votes, move.sigma)
+    if move.bound == "papernot":
+        return published
+    return np.asarray(np.maximum(published, published[np.maximum(gaps - 2, 0)]))

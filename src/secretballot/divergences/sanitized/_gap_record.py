@@ -54,7 +54,8 @@ def gap_records(
     """Return what is to be remembered of rows that were released.
 
     None where their cost is not a sum over gaps of whole ballots, as many on every row, which weigh
-    the same and are everybody's: then the worst case is what can be said.
+    the same and are everybody's, or where chance decides which steps are begun (a threshold without
+    a public number of votes): then the worst case is what can be said.
     """
     if not hasattr(mechanism, "laws") or votes.dtype.names is not None:
         return None
@@ -63,7 +64,8 @@ def gap_records(
     if set(laws) != {EVERYONE} or not state:
         return None
     law = laws[EVERYONE]
-    if any(step.times != 1 or step.delta or not has_gap(step.move) for step in law):
+    # What follows a threshold is begun by chance: its cost is no function of the votes.
+    if any(step.times != 1 or step.delta or step.after or not has_gap(step.move) for step in law):
         return None
     n_votes = _number_of_votes(law, state)
     if n_votes is None:

@@ -1,0 +1,9 @@
+"""What known votes did cost, made public."""
+
+from secretballot._public import published
+from secretballot.publication._publish_epsilon import publish_epsilon
+from secretballot.publication._published_epsilon import PublishedEpsilon
+
+__all__ = ["PublishedEpsilon", "publish_epsilon"]
+
+published(globals())
