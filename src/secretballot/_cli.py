@@ -102,9 +102,13 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
         )
     print(f"{visible(ledger.path)}\n{visible(header.ledger_id)}, ", end="")
     print(f"opened {visible(header.created[:19])} UTC")
-    print(f"protects one {budget.unit} ({budget.relation}); charges {budget.accounting}")
+    print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
     if budget.accounting == "data_dependent":
         print("These figures depend on the private data: they are sensitive themselves.")
+    if budget.keeps_private:
+        print(
+            "The file keeps private records for its owner, not shown here: it is sensitive itself."
+        )
     totals = walk.totals
     spent = spent_by_level(budget, totals)
     print()
