@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         ("show", _show, "the budget, what each level has spent of it, and every release"),
         ("verify", _verify, "check that no entry was altered, removed, reordered or cut off"),
         ("replay", _replay, "add all entries up again and check that none overspent"),
-        ("export", _export, "everything the ledger holds, for other programs"),
+        ("export", _export, "all but private records, for other programs"),
         ("statement", _statement, "what the data owner signs"),
     ):
         command = commands.add_parser(name, help=told, description=f"{name}: {told}.")
