@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         ("show", _show, "the budget, what each level has spent of it, and every release"),
         ("verify", _verify, "check that no entry was altered, removed, reordered or cut off"),
         ("replay", _replay, "add all entries up again and check that none overspent"),
-        ("export", _export, "everything the ledger holds, for other programs"),
+        ("export", _export, "all but private records, for other programs"),
         ("statement", _statement, "what the data owner signs"),
     ):
         command = commands.add_parser(name, help=told, description=f"{name}: {told}.")
@@ -102,9 +102,13 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
         )
     print(f"{visible(ledger.path)}\n{visible(header.ledger_id)}, ", end="")
     print(f"opened {visible(header.created[:19])} UTC")
-    print(f"protects one {budget.unit} ({budget.relation}); charges {budget.accounting}")
+    print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
     if budget.accounting == "data_dependent":
         print("These figures depend on the private data: they are sensitive themselves.")
+    if budget.keeps_private:
+        print(
+            "The file keeps private records for its owner, not shown here: it is sensitive itself."
+        )
     totals = walk.totals
     spent = spent_by_level(budget, totals)
     print()

@@ -176,7 +176,7 @@ def test_seeded_noise_is_new_in_each_release(private, public):
     assert labels(None) != labels(None)
 
 
-@pytest.mark.parametrize("accounting", ["worst_case", "data_dependent"])
+@pytest.mark.parametrize("accounting", ["worst_case", "data_dependent", "sanitized"])
 @pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 def test_data_dependent_spending_is_not_published(private, public, accounting):
     accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5, accounting=accounting)
@@ -184,13 +184,17 @@ def test_data_dependent_spending_is_not_published(private, public, accounting):
         LogisticRegression(),
         10,
         student=LogisticRegression(),
+        mechanism=ConfidentGNMax(sigma=10, sigma_threshold=10, threshold=-1000),
         classes=[0, 1],
         accountant=accountant,
     ).fit(*private, X_public=public[0])
     assert ensemble.n_answered_ == 30
+    # Where the worst case is charged, it is that of so many votes.
+    (entry,) = accountant.entries()
+    assert ('"n_votes": 10.0' in entry.mechanism) == (accounting != "data_dependent")
     privacy = ensemble.to_student().privacy
     assert privacy["accounting"] == accounting
-    assert ("share_spent" in privacy) == (accounting == "worst_case")
+    assert ("share_spent" in privacy) == (accounting != "data_dependent")
 
 
 def test_a_budget_for_a_threshold_bit_alone_is_not_begun(ensemble, private, public):

@@ -31,7 +31,7 @@ VOTES = [[90, 10], [20, 80], [55, 45], [70, 30]]
 
 @pytest.fixture
 def old(tmp_path):
-    """Return a copy of a ledger that was written in format 2 or 3."""
+    """Return a copy of a ledger that was written in format 2, 3 or 4."""
 
     def copied(name):
         path = tmp_path / "old.ledger"
@@ -51,7 +51,7 @@ def version(path):
     return read(path, "PRAGMA user_version")
 
 
-@pytest.mark.parametrize("name", ["levels", "plan", "checkpoint"])
+@pytest.mark.parametrize("name", ["levels", "plan", "checkpoint", "reservation"])
 def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
     path = old(name)
     content = path.read_bytes()
@@ -65,7 +65,7 @@ def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
     accountant = PrivacyAccountant.open(path, moved=True)
     before = accountant.spent()
     n_entries = len(accountant.entries())
-    assert version(path) == 4
+    assert version(path) == 5
     accountant.release(GNMax(sigma=400), VOTES[:1])
     again = PrivacyAccountant.open(path)
     entries = again.entries()
@@ -80,10 +80,19 @@ def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
         assert n_entries == 68  # the move is one
         assert entries[63].checkpoint is not None
         assert again.spent()["strict"].amount > before["strict"].amount > 0
+    elif name == "reservation":
+        (number,) = {entry.reservation.id for entry in entries if entry.reservation}
+        before_it = again.resume(number, GNMax(sigma=400))
+        again.release(GNMax(sigma=400), VOTES[:1], reservation=before_it)
+        assert again.reserved(before_it).rows_left == 1
+        assert again.spent().amount > before.amount > 0
     else:
         assert again.levels[0].order == math.inf
         assert again.spent().amount > before.amount > 0
-    # What newer versions add can be done in it.
+    # What newer versions add can be done in it, but for what its budget is not for.
+    assert list(again._ledger.private_records()) == []
+    with again._ledger.transaction() as transaction, pytest.raises(ValueError, match="sanitized"):
+        transaction.append(entries[0], private="secret")
     reservation = again.reserve(GNMax(sigma=400), 2, n_columns=2)
     again.release(GNMax(sigma=400), VOTES[:1], reservation=reservation)
     again.settle(reservation)
@@ -102,7 +111,7 @@ def test_a_ledger_of_the_format_before_in_its_place(old, monkeypatch):
         spend(accountant, epsilon=0.9)
     assert (path.read_bytes(), version(path)) == (content, 2)
     spend(accountant, epsilon=0.01)
-    assert version(path) == 4
+    assert version(path) == 5
     assert PrivacyAccountant.open(path).spent().amount == accountant.spent().amount
     assert len(accountant.entries()) == accountant._ledger.verify().n_entries == 2
 

@@ -52,9 +52,11 @@ class PrivacyAccountant(Reserving):
         What is protected.
     relation : {"replace", "add_remove"}, default="replace"
         What neighbouring data sets differ in.
-    accounting : {"worst_case", "data_dependent"}, default="worst_case"
+    accounting : {"worst_case", "data_dependent", "sanitized"}, default="worst_case"
         Charge the most over all data, or what the actual counts cost. The latter allows more
         answers, but its epsilon and its stopping point are themselves sensitive: it warns.
+        ``"sanitized"`` charges and stops exactly as ``"worst_case"`` does; its ledger can keep
+        what depends on the votes beside the entries, readable by the owner only and never shown.
     order : "gaussian", "renyi" or float, default="gaussian"
         What adds up, fixed for good; three answers to one question.
 

@@ -117,7 +117,7 @@ class Labelling:
         shared = isinstance(ensemble.reservation, Reservation)
         if given is None and (shared or self.reservation is not None):
             given = ensemble.reservation.mechanism if shared else self.base
-        public = not shared and ensemble.accountant.accounting == "worst_case"
+        public = not shared and ensemble.accountant.accounting != "data_dependent"
 
         def planned(mechanism: Any) -> Any:
             planned = self.plan.individualize(mechanism, n_columns, self.n_begun)
@@ -231,7 +231,7 @@ class Labelling:
             self.note, seeded=self.randomness.seeded, statement=accountant.statement().to_dict()
         )
         # What votes did cost is sensitive itself; what they can cost at most is not.
-        if accountant.accounting == "worst_case":
+        if accountant.accounting != "data_dependent":
             spent = accountant.spent()
             told["share_spent"] = (
                 {level: float(each.share) for level, each in spent.items()}

@@ -33,7 +33,7 @@ _SET_ASIDE = 0.01
 
 UNITS = ("row", "owner", "label", "voter")
 RELATIONS = ("replace", "add_remove")
-ACCOUNTING = ("worst_case", "data_dependent")
+ACCOUNTING = ("worst_case", "data_dependent", "sanitized")
 
 
 def is_text(value: Any) -> bool:
@@ -190,6 +190,11 @@ class Budget:
             if value not in valid:
                 known = ", ".join(map(repr, valid))
                 raise ValueError(f"{name}={value!r} is unknown; use one of {known}.")
+
+    @property
+    def keeps_private(self) -> bool:
+        """Whether entries may have private records, which are for the owner only."""
+        return self.accounting == "sanitized"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -12,7 +12,10 @@ from secretballot.ledger._ledger import Ledger
 
 
 def export(ledger: Ledger) -> dict[str, Any]:
-    """Return everything that a ledger holds; numbers are exact, infinity is the text ``"inf"``."""
+    """Return what a ledger holds; numbers are exact, infinity is the text ``"inf"``.
+
+    Private records are for the owner only, and left out.
+    """
     header = ledger.header()
     entries = ledger.entries()
     budget = header.budget

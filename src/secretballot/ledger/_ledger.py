@@ -8,23 +8,27 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
-from secretballot.ledger._budget import Budget
+from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._file import PROCESS_LOCK, connection, create_exclusively
 from secretballot.ledger._header import Header, meaning, read_header, write_new
 from secretballot.ledger._mark import Mark, held, mark_path, read_mark
 from secretballot.ledger._place import check_file_system, check_spendable, place_of, same_place
 from secretballot.ledger._rows import (
+    check_private_records,
     digest_at,
     insert_entry,
+    insert_private_record,
     last_checkpoint,
     last_sequence,
     load_scope,
     read_entries,
+    read_private_records,
     read_totals,
     reservation_entries,
 )
@@ -120,7 +124,7 @@ class Ledger:
                     fault = self._copied(opened, header, read_mark(self.path))
                     if fault and not moved:
                         raise LedgerError(fault)
-                transaction = Transaction(opened, self._totals)
+                transaction = Transaction(opened, self._totals, self.budget)
                 if fault:
                     transaction.append(LedgerEntry.move(place_of(self.path)))
                 yield transaction
@@ -165,6 +169,19 @@ class Ledger:
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then the last of it."""
         return self._ask(lambda opened: reservation_entries(opened, id))
+
+    def private_records(self) -> Iterator[tuple[int, str]]:
+        """Yield the number of an entry and what was kept for the owner with it, in order.
+
+        Nothing else reads these texts: they tell of the votes, and belong in nothing that is shown.
+        It ends with the entry that was the last when it began.
+        """
+        last, after = self.totals().sequence, 0
+        while records := self._ask(
+            partial(read_private_records, after=after, last=last, at_most=_AT_ONCE)
+        ):
+            yield from records
+            after = records[-1][0]
 
     def header(self) -> Header:
         """Return what the ledger fixes, and which ledger it is."""
@@ -238,6 +255,7 @@ class Ledger:
                 f"entry {last}, which was there before, is gone or was altered; restore it from a "
                 "copy"
             )
+        check_private_records(opened)
         if last_checkpoint(opened) > last + CHECKPOINT_EVERY:
             self._totals = read_totals(opened) or self._totals
         entries = read_entries(opened, after=self._totals.sequence, at_most=at_most)
@@ -319,16 +337,23 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
 class Transaction:
     """What can be done while the ledger is held: read totals and reservations, append entries."""
 
-    def __init__(self, opened: sqlite3.Connection, totals: Totals) -> None:
+    def __init__(self, opened: sqlite3.Connection, totals: Totals, budget: Budget) -> None:
         self._opened = opened
+        self._budget = budget
         self.totals = totals
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then the last of it."""
         return reservation_entries(self._opened, id)
 
-    def append(self, entry: LedgerEntry) -> None:
-        """Write an entry after the last; it is recorded once the transaction has been left."""
+    def append(self, entry: LedgerEntry, private: str | None = None) -> None:
+        """Write an entry after the last; it is recorded once the transaction has been left.
+
+        With it goes a text for the owner only (`Ledger.private_records`), if there is one;
+        ValueError unless the accounting is ``"sanitized"``.
+        """
+        if private is not None:
+            self._check_private(private)
         now = datetime.now(UTC).isoformat(timespec="microseconds")
         sequence = self.totals.sequence + 1
         after = self.totals.added_up(replace(entry, sequence=sequence))
@@ -336,4 +361,20 @@ class Transaction:
             entry = replace(entry, checkpoint=after.sums_digest())
         placed = entry.chained(sequence, now, self.totals.digest)
         insert_entry(self._opened, placed, after)
+        if private is not None:
+            insert_private_record(self._opened, sequence, private)
         self.totals = self.totals.after(placed)
+
+    def _check_private(self, private: str) -> None:
+        # Messages never repeat it: they end up in logs.
+        if not self._budget.keeps_private:
+            raise ValueError(
+                f"private= is for a ledger with accounting='sanitized', and this one has "
+                f"accounting={self._budget.accounting!r}, which keeps nothing of the votes; leave "
+                "it out. Nothing was released."
+            )
+        if not is_text(private):
+            raise ValueError(
+                f"private= (a {type(private).__name__}, not shown) must be a non-empty string "
+                "that a file can hold. Nothing was released."
+            )

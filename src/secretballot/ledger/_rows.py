@@ -121,6 +121,38 @@ def reservation_entries(opened: sqlite3.Connection, id: str) -> list[LedgerEntry
     return entries
 
 
+def insert_private_record(opened: sqlite3.Connection, sequence: int, content: str) -> None:
+    """Write what the owner alone may know about an entry."""
+    insert_row(opened, "private_record", (sequence, content))
+
+
+def read_private_records(
+    opened: sqlite3.Connection, *, after: int, last: int, at_most: int
+) -> list[tuple[int, str]]:
+    """Return the private records of entries after one and up to another, in order."""
+    return opened.execute(
+        "SELECT sequence, content FROM private_record WHERE sequence > ? AND sequence <= ? "
+        "ORDER BY sequence LIMIT ?",
+        (after, last, at_most),
+    ).fetchall()
+
+
+def check_private_records(opened: sqlite3.Connection) -> None:
+    """Check that each belongs to an entry (which are without gaps); LedgerError names one if not.
+
+    The text is not repeated.
+    """
+    row = opened.execute(
+        "SELECT sequence FROM private_record WHERE sequence < 1 OR sequence > ? LIMIT 1",
+        (last_sequence(opened),),
+    ).fetchone()
+    if row is not None:
+        raise LedgerError(
+            f"there is a private record for entry {row[0]}, which is not there; restore it from a "
+            "copy"
+        )
+
+
 def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals | None:
     """Return the totals of the last checkpoint up to an entry, checked against that entry."""
     row = opened.execute(

@@ -11,7 +11,7 @@ from secretballot._errors import LedgerError
 
 #: In the header of the file; it tells a ledger from any other SQLite database ("SBLG").
 APPLICATION_ID = 0x53424C47
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 # Format 2.
 _BASE_TABLES = """
@@ -61,6 +61,15 @@ CREATE TABLE reservation (
     event TEXT NOT NULL, state TEXT NOT NULL
 );
 """
+# Format 5: what the votes tell about an entry, for the owner only. It is no part of the entry, of
+# the chain or of anything that is shown or exported: it has so little entropy that a digest of it
+# in the chain, which everybody may see, would be a way to try out guesses. So nothing tells if its
+# text was altered.
+_PRIVATE_TABLE = """
+CREATE TABLE private_record (
+    sequence INTEGER PRIMARY KEY REFERENCES entry (sequence), content TEXT NOT NULL
+);
+"""
 
 
 def _append_only(*tables: str) -> str:
@@ -85,6 +94,7 @@ _ADDED = {
         "CREATE INDEX reservation_of ON reservation (id, sequence);\n"
         + _append_only("reservation"),
     ),
+    5: (_PRIVATE_TABLE, _append_only("private_record")),
 }
 
 

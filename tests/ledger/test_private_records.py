@@ -1,0 +1,217 @@
+"""What is kept for the owner only: recorded with its entry, and never in anything shown."""
+
+import contextlib
+import pickle
+import sqlite3
+import warnings
+
+import numpy as np
+import pytest
+from tests._fakes import Gaussian, tamper
+
+from secretballot._cli import main
+from secretballot.accounting import LedgerError, PrivacyAccountant, replay
+from secretballot.ledger import Ledger, LedgerEntry, export
+from secretballot.ledger import _ledger as ledger
+from secretballot.mechanisms import GNMax
+
+#: Of the entries 1, 2 and 4.
+SECRETS = {1: "gaps 917453", 2: '{"gaps": [481207, "\u00e9"]}', 4: "gaps 733019"}
+
+
+def sanitized(path=None):
+    return PrivacyAccountant(1.0, 1e-5, accounting="sanitized", order="renyi", ledger=path)
+
+
+def release(number):
+    """An entry that differs from others in its time only."""
+    return LedgerEntry(
+        mechanism=f'{{"mechanism": "Fake", "number": {number}}}',
+        n_rows=1,
+        scope_id=None,
+        scope_epsilon=None,
+        seeded=False,
+        charges=Gaussian(sigma=400).one(),
+    )
+
+
+def record(accountant, number, private=None, then=lambda: None):
+    with accountant._ledger.transaction() as transaction:
+        transaction.append(release(number), private)
+        then()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.ledger"
+
+
+@pytest.fixture
+def accountant(path):
+    accountant = sanitized(path)
+    for number in range(1, 5):
+        record(accountant, number, SECRETS.get(number))
+    return accountant
+
+
+def test_they_last_and_every_handle_reads_them(accountant, path, monkeypatch):
+    handles = [accountant, pickle.loads(pickle.dumps(accountant)), PrivacyAccountant.open(path)]
+    for each in (*(handle._ledger for handle in handles), Ledger.open(path)):
+        assert dict(each.private_records()) == SECRETS
+    # In pieces as in one, and in order; up to the entry that was the last when it began.
+    monkeypatch.setattr(ledger, "_AT_ONCE", 1)
+    reading = accountant._ledger.private_records()
+    first = next(reading)
+    record(handles[1], 5, "later")
+    assert [first, *reading] == list(SECRETS.items())
+    assert list(accountant._ledger.private_records()) == [*SECRETS.items(), (5, "later")]
+
+
+@pytest.mark.parametrize("where", ["writing the record", "before the commit"])
+def test_an_entry_and_its_record_are_there_together_or_not_at_all(
+    accountant, path, monkeypatch, where
+):
+    def fail(*_):
+        raise OSError("planted")
+
+    if where == "writing the record":
+        monkeypatch.setattr(ledger, "insert_private_record", fail)
+    head = accountant._ledger.verify()
+    with pytest.raises(OSError, match="planted"):
+        record(accountant, 5, "lost 655943", then=fail)
+    monkeypatch.undo()
+    assert accountant._ledger.verify() == head
+    assert dict(accountant._ledger.private_records()) == SECRETS
+    assert b"655943" not in path.read_bytes()
+    record(accountant, 5, "kept")
+    assert list(accountant._ledger.private_records())[-1] == (5, "kept")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE private_record SET content = 'other'", "DELETE FROM private_record"],
+)
+def test_they_are_append_only(accountant, path, statement):
+    with (
+        contextlib.closing(sqlite3.connect(path)) as opened,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
+        opened.execute(statement)
+    assert dict(accountant._ledger.private_records()) == SECRETS
+
+
+def shown(accountant, path, capsys):
+    """Everything that is printed of a ledger, exported or pickled."""
+    for command in ("show", "verify", "replay", "statement"):
+        assert main(["ledger", command, str(path)]) == 0
+    for command in (["statement", "--json"], ["statement", "--html"], ["export", "--json"]):
+        assert main(["ledger", *command, str(path)]) == 0
+    written = capsys.readouterr()
+    opened = Ledger.open(path)
+    values = [accountant.entries(), accountant.history(), accountant.spent(), replay(opened)]
+    values += [accountant.statement().to_dict(), export(opened), opened.header(), opened.verify()]
+    values += [accountant, accountant._repr_html_(), vars(opened), opened.totals()]
+    return [
+        *written,
+        *map(repr, values),
+        *(str(pickle.dumps(each)) for each in (accountant, opened)),
+    ]
+
+
+def test_they_are_in_nothing_that_is_shown(accountant, path, capsys):
+    texts = shown(accountant, path, capsys)
+    assert any("accounting sanitized" in text for text in texts)
+    for secret in ("917453", "481207", "733019", "gaps"):
+        assert [text for text in texts if secret in text] == []
+        assert secret.encode() in path.read_bytes()  # the same search finds it where it is
+    assert secret.encode() not in path.with_name(f"{path.name}.mark").read_bytes()
+
+
+def test_other_records_leave_the_same_chain(tmp_path, monkeypatch):
+    """A digest of what has little entropy would be a way to try out guesses."""
+    path, other, third = (tmp_path / name for name in "abc")
+    sanitized(path)
+    for each in (other, third):
+        each.write_bytes(path.read_bytes())
+    heads = []
+    monkeypatch.setattr(ledger, "place_of", lambda path: "here")
+    monkeypatch.setattr(ledger, "same_place", lambda one, other: True)
+    monkeypatch.setattr(ledger, "CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(ledger, "datetime", Noon)
+    for each, secret in ((path, "yes"), (other, "no"), (third, None)):
+        opened = Ledger.open(each)
+        with opened.transaction() as transaction:
+            transaction.append(release(1), secret)
+        heads.append((opened.verify(), export(opened)))
+        assert list(opened.private_records()) == ([] if secret is None else [(1, secret)])
+    assert heads[0] == heads[1] == heads[2]
+    assert opened.entries()[0].checkpoint is not None  # totals too
+
+
+class Noon:
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, zone):
+        return cls()
+
+    def isoformat(self, timespec):
+        return "2026-01-01T12:00:00.000000+00:00"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO private_record VALUES (5, 'gaps 655943')",
+        "INSERT INTO private_record VALUES (0, 'gaps 655943')",
+        "DELETE FROM entry WHERE sequence = 4",
+    ],
+)
+def test_a_record_without_an_entry_shows(accountant, path, statement, capsys):
+    tamper(path, statement)
+    assert main(["ledger", "verify", str(path)]) == 1
+    assert "a private record for entry" in (said := capsys.readouterr().err)
+    assert "gaps" not in said
+    for use in (lambda: list(Ledger.open(path).private_records()), lambda: record(accountant, 5)):
+        with pytest.raises(LedgerError):
+            use()
+
+
+@pytest.mark.parametrize("accounting", ["worst_case", "data_dependent"])
+@pytest.mark.filterwarnings("ignore:accounting='data_dependent'")
+def test_other_ledgers_keep_none(accounting):
+    accountant = PrivacyAccountant(1.0, 1e-5, accounting=accounting, order="renyi")
+    with pytest.raises(ValueError, match=f"accounting='{accounting}', which keeps nothing"):
+        record(accountant, 1, "gaps")
+    assert accountant.entries() == list(accountant._ledger.private_records()) == []
+    record(accountant, 1)
+    assert len(accountant.entries()) == 1
+
+
+@pytest.mark.parametrize("private", ["", b"gaps", 917453, "gaps \ud800"])
+def test_what_is_no_text_is_refused_and_not_repeated(private):
+    accountant = sanitized()
+    with pytest.raises(ValueError, match="must be a non-empty string") as refused:
+        record(accountant, 1, private)
+    assert "gaps" not in str(refused.value)
+    assert "917453" not in str(refused.value)
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", np.inf])
+def test_it_charges_and_stops_as_the_worst_case(order):
+    told = []
+    for accounting in ("worst_case", "sanitized"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # nothing about its figures is sensitive
+            accountant = PrivacyAccountant(1.0, 1e-5, accounting=accounting, order=order)
+        # Votes far apart: what they did cost is next to nothing.
+        counts = np.tile([1e4, 0.0], (60, 1))
+        done = len(accountant.release(GNMax(sigma=20.0), counts))
+        assert 0 < done < 60
+        statement = accountant.statement().to_dict()
+        assert statement["head"] is not None
+        kept = statement["levels"], [each["n_rows"] for each in statement["released"]]
+        told.append((done, accountant.spent().amount, kept, statement["assumptions"]))
+        assert "sensitive" not in repr(accountant)
+    assert told[0] == told[1]
