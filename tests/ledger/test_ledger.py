@@ -244,7 +244,7 @@ def test_what_is_returned_is_recorded(monkeypatch):
     accountant = basic_budget()
     assert recorded_before_return(accountant)
     # The same check on a door that forgets to record.
-    monkeypatch.setattr(Transaction, "append", lambda self, entry: None)
+    monkeypatch.setattr(Transaction, "append", lambda self, entry, private=None: None)
     assert not recorded_before_return(accountant)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -11,17 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import LedgerError, PrivacyLeakWarning
+from secretballot._errors import LedgerError
 from secretballot._numbers import check_integer
 from secretballot.accounting._calibrate import builder, least_noise_within
 from secretballot.accounting._notes import check_note
 from secretballot.accounting._pricing import pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
-from secretballot.accounting._report import spent_on
+from secretballot.accounting._report import warn_data_dependent, warn_overspent
 from secretballot.accounting._reservation import Reservation
 from secretballot.accounting._reserving import Reserving
-from secretballot.divergences import GAUSSIAN
+from secretballot.divergences import GAUSSIAN, gap_records, to_text
 from secretballot.ledger import (
     AskedOrder,
     Budget,
@@ -116,7 +115,7 @@ class PrivacyAccountant(Reserving):
             accounting=accounting,
             allow_seeded=allow_seeded,
         )
-        _warn_data_dependent(budget)
+        warn_data_dependent(budget)
         self._ledger = Ledger.temporary(budget) if ledger is None else Ledger.create(ledger, budget)
 
     @classmethod
@@ -169,8 +168,8 @@ class PrivacyAccountant(Reserving):
                     "it as it is."
                 )
         ledger.settle(moved=moved)
-        _warn_data_dependent(budget)
-        _warn_overspent(ledger)
+        warn_data_dependent(budget)
+        warn_overspent(ledger)
         accountant = cls.__new__(cls)
         accountant._ledger = ledger
         return accountant
@@ -183,7 +182,7 @@ class PrivacyAccountant(Reserving):
         reservation: Reservation | None = None,
         random_state: Any = None,
         scope: Scope | None = None,
-        note: Mapping[str, Any] | None = None,
+        note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None = None,
     ) -> NDArray[Any]:
         """Answer as many rows as the budget allows, and record their cost before returning.
 
@@ -206,10 +205,10 @@ class PrivacyAccountant(Reserving):
         scope : Scope, default=None
             A part of the run with a cap of its own: one fit. Without it the release is a fit of its
             own (which matters where parts of a level pay apart, as in `RoundRobin`).
-        note : dict, default=None
+        note : dict, or function of the outcome, default=None
             Public facts about this release to keep with it in the ledger, such as an assumption
-            that the guarantee rests on. Words that the privacy statement reads, such as
-            ``"split_by"``, must mean what they mean there.
+            that the guarantee rests on, or what follows from the outcome. Words that the privacy
+            statement reads, such as ``"split_by"``, must mean what they mean there.
 
         Returns
         -------
@@ -230,7 +229,8 @@ class PrivacyAccountant(Reserving):
         votes = mechanism.check_counts(counts)
         n_rows = len(votes)
         description = to_json(describe(mechanism), "mechanism.describe()")
-        told = check_note(note)  # refused before anything is drawn
+        # What can be refused is refused before anything is drawn.
+        told = {} if callable(note) else check_note(note)
         limits = self._limits(scope)
         seeded = self._check_random_state(random_state)
         if not n_rows:
@@ -264,7 +264,10 @@ class PrivacyAccountant(Reserving):
                 f"the mechanism's sample() answered {len(outcome)} rows instead of {n_rows}. "
                 "Nothing was released or recorded."
             )
+        if callable(note):
+            told = check_note(note(outcome))
         if reservation is not None:
+            entry = replace(entry, note=to_json(told, "note"))
             begun = self._draw(reservation, mechanism, n_columns, entry, outcome)
         else:
             assert pricing is not None
@@ -272,11 +275,20 @@ class PrivacyAccountant(Reserving):
             with self._ledger.transaction(limits.scope_id) as transaction:
                 begun, charges = pricing.charge(transaction.totals)
                 told.update(pricing.note)
-                transaction.append(
-                    replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
-                )
+                done = replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
+                kept = self._kept(mechanism, votes[:begun], outcome[:begun], n_columns)
+                transaction.append(done, private=kept)
         # A copy: a view would still hold, in its base, the rows that were not begun.
         return outcome[:begun].copy()
+
+    def _kept(
+        self, mechanism: Any, votes: Any, outcome: NDArray[Any], n_columns: int | None
+    ) -> str | None:
+        """Return what a budget that may be published keeps of votes, if anything."""
+        if not self._ledger.budget.keeps_private:
+            return None
+        records = gap_records(mechanism, votes, outcome, n_columns)
+        return None if records is None else to_text(records)
 
     def scope(self, epsilon: Cap = None) -> Scope:
         """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
@@ -358,30 +370,3 @@ class PrivacyAccountant(Reserving):
                 "random_state=None, or open a ledger for experiments with allow_seeded=True."
             )
         return seeded
-
-
-def _warn_data_dependent(budget: Budget) -> None:
-    if budget.accounting == "data_dependent":
-        warnings.warn(
-            "accounting='data_dependent' charges what the actual votes cost: the epsilon it "
-            "reports, and where a run stops, are themselves sensitive and must not be published "
-            "as they are.",
-            PrivacyLeakWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_overspent(ledger: Ledger) -> None:
-    totals = ledger.totals()
-    for level in ledger.budget.levels:
-        spent = spent_on(level, totals)
-        if spent.share > 1:
-            warnings.warn(
-                f"the ledger {ledger.path!r} has overspent: {spent.share:.1%} of the budget of "
-                f"{level.name!r} is gone. Parts of a level are other people in every fit, and a "
-                "version before this one let each of them pay anew. Nothing more is released for "
-                f"that level; what was released amounts to an epsilon of {spent.epsilon:.4g} "
-                f"instead of {level.epsilon:g}, and the statement says so.",
-                PrivacyLeakWarning,
-                stacklevel=3,
-            )

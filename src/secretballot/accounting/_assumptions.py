@@ -108,6 +108,17 @@ def _composition(budget: Budget) -> Iterator[str]:
         )
 
 
+def _published(released: Sequence[Released]) -> Iterator[str]:
+    for each in released:
+        if (bound := each.told.get("published")) is not None:
+            yield (
+                f"A bound of what was lost was published: for the data set as it is, against all "
+                f"that differ in one unit, epsilon {bound['epsilon']:.4g} at delta "
+                f"{bound['delta']:g}, too low with probability {bound['failure']:g} at most. The "
+                "guarantee for all data sets is the budget above."
+            )
+
+
 def _declared(released: Sequence[Released]) -> Iterator[str]:
     if not released:
         return
@@ -137,6 +148,7 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
     for split, sentence in _ABOUT_SPLITS.items():
         if any(each.told.get("split_by") == split for each in released):
             yield sentence
+    yield from _published(released)
     yield from _declared_of_levels(released)
     yield from _declared_of_bags(released)
     yield from _foreign(released)

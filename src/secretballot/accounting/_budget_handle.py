@@ -39,6 +39,13 @@ class BudgetHandle:
         """Return what the ledger holds, its hash chain checked: one entry per release."""
         return self._ledger.entries()
 
+    def private_records(self) -> dict[int, str]:
+        """Return what a sanitized budget kept of votes, by entry: as private as they are.
+
+        It is for the owner of the data, and for `secretballot.publication.publish_epsilon`.
+        """
+        return dict(self._ledger.private_records())
+
     def history(self) -> list[dict[str, PrivacySpent]]:
         """Return what had been spent before the first release and after each, by level."""
         return history(self._ledger)

@@ -28,6 +28,12 @@ def _is_plan(value: Any) -> bool:
     )
 
 
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(value.get(name), int | float) for name in ("epsilon", "delta", "failure")
+    )
+
+
 #: The words of a note that the statement reads, what they say, and whether a value says it.
 _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
@@ -39,6 +45,7 @@ _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "a dict of a count for each level",
         lambda value: isinstance(value, dict) and all(map(_is_count, value.values())),
     ),
+    "published": ("a dict of epsilon, delta and failure", _is_bound),
     "individualization": (
         "None, or {'variant': name, ...} as an ensemble with individual budgets says it",
         _is_plan,

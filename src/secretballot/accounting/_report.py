@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from secretballot._errors import PrivacyLeakWarning
 from secretballot._tables import html_table, html_text
 from secretballot.divergences import Cost, Order, level_cost
-from secretballot.ledger import Budget, LevelBudget, Totals
+from secretballot.ledger import Budget, Ledger, LevelBudget, Totals
 
 #: What sums in another order than the gate's may differ by.
 ROUNDING = 1e-9
@@ -153,3 +155,32 @@ def _cells(level: LevelBudget, spent: Mapping[str, PrivacySpent]) -> list[str]:
     if level.name not in spent:
         return [*fixed, "?", "?"]
     return [*fixed, f"{spent[level.name].share:.1%}", str(spent[level.name].n_rows)]
+
+
+def warn_data_dependent(budget: Budget) -> None:
+    """Say that costs of actual votes are sensitive themselves."""
+    if budget.accounting == "data_dependent":
+        warnings.warn(
+            "accounting='data_dependent' charges what the actual votes cost: the epsilon it "
+            "reports, and where a run stops, are themselves sensitive and must not be published "
+            "as they are.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+
+
+def warn_overspent(ledger: Ledger) -> None:
+    """Say which levels a ledger of a version with a fault has overspent."""
+    totals = ledger.totals()
+    for level in ledger.budget.levels:
+        spent = spent_on(level, totals)
+        if spent.share > 1:
+            warnings.warn(
+                f"the ledger {ledger.path!r} has overspent: {spent.share:.1%} of the budget of "
+                f"{level.name!r} is gone. Parts of a level are other people in every fit, and a "
+                "version before this one let each of them pay anew. Nothing more is released for "
+                f"that level; what was released amounts to an epsilon of {spent.epsilon:.4g} "
+                f"instead of {level.epsilon:g}, and the statement says so.",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )

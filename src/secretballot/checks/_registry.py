@@ -22,6 +22,7 @@ from secretballot.mechanisms import (
     LaplaceProportions,
     LimitedDomainTopK,
     Mechanism,
+    NoisyMargin,
     PowersetVoting,
     RoundRobin,
     SparseVectorTopK,
@@ -203,6 +204,15 @@ register(
             Neighbours(*_MOVED_BALLOTS[0], "generous"),
             Neighbours(*_MOVED_BALLOTS[-1], "strict/0"),
         ),
+    )
+)
+
+# A number that one ballot changes by no more than 1.
+register(
+    MechanismExample(
+        mechanism=NoisyMargin(sigma=0.7),
+        counts=np.array([[9.0]]),
+        neighbours=(np.array([[[4.0]], [[5.0]]]),),
     )
 )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from secretballot._numbers import check_number
-from secretballot.accounting import ORDERS, PrivacyAccountant
+from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
 from secretballot.divergences import GAUSSIAN, Margin, epsilon_at_orders, from_text, gap_costs
 from secretballot.ledger import LedgerEntry
 from secretballot.mechanisms import NoisyMargin
@@ -19,6 +19,9 @@ from secretballot.publication._published_epsilon import PublishedEpsilon
 #: Orders and amounts of noise that are looked at, by public numbers alone.
 _ORDERS = tuple(float(each) for each in ORDERS[(ORDERS >= 2) & (ORDERS <= 100)][::2])
 _NOISES = np.geomspace(0.5, 50, 33)
+
+#: What has to be left of a budget, as a part of it.
+_ROOM = 1e-3
 
 
 def publish_epsilon(
@@ -91,19 +94,29 @@ def publish_epsilon(
     best = min(guesses, key=lambda each: each.epsilon)
     margin = kept.margin(best.order)
     known = margin.of_votes(kept.how_often)
-    noisy = accountant.release(
+    cap, others = accountant.epsilon, kept.others(best.order) + _own(best.order, best.sigma)
+    assert not isinstance(cap, dict)
+
+    def bound_of(noisy: NDArray[Any]) -> float:
+        total = others + margin.bound(float(noisy[0, 0]), best.sigma, failure)
+        found = float(epsilon_at_orders(total, best.order, delta - kept.delta))
+        return min(found, cap) if delta >= accountant.delta else found
+
+    outcome = accountant.release(
         NoisyMargin(sigma=best.sigma),
         [[known]],
         random_state=random_state,
-        note={"published": "a bound of epsilon", "order": best.order, "failure": failure},
+        note=lambda noisy: {
+            "published": {
+                "epsilon": bound_of(noisy),
+                "delta": delta,
+                "failure": failure,
+                "order": best.order,
+            }
+        },
     )
-    bound = margin.bound(float(noisy[0, 0]), best.sigma, failure)
-    total = bound + kept.others(best.order) + _own(best.order, best.sigma)
-    found = float(epsilon_at_orders(total, best.order, delta - kept.delta))
-    cap = accountant.epsilon
-    assert isinstance(cap, float)
     return PublishedEpsilon(
-        epsilon=min(found, cap) if delta >= accountant.delta else found,
+        epsilon=bound_of(outcome),
         delta=delta,
         failure=failure,
         cap=cap,
@@ -141,7 +154,12 @@ def _least_noise(accountant: PrivacyAccountant) -> float:
     """Return the least noise that what is left allows, where that can be told."""
     left = accountant.remaining()
     assert not isinstance(left, dict)
-    if left.amount <= 0 or left.order == np.inf:
+    if left.share < _ROOM:
+        raise BudgetExceededError(
+            f"{left.share:.2%} of the budget is left, and a number that says anything takes more: "
+            "leave some of the budget (a twentieth, say) for publishing. Nothing was released."
+        )
+    if left.order == np.inf:
         return 0.0
     rate = 1.0 if left.order == GAUSSIAN else float(left.order) / 2
     return float(np.sqrt(rate / left.amount)) * (1 + 1e-6)
@@ -168,7 +186,9 @@ class _Kept:
         entries = accountant.entries()
         if any(entry.reservation is not None for entry in entries):
             raise ValueError("the budget has reservations: their rows can't be told apart yet.")
-        texts = dict(accountant.private_records())
+        if not entries:
+            raise ValueError("nothing was released yet, so there is nothing to publish.")
+        texts = accountant.private_records()
         found: dict[tuple[Any, int], NDArray[np.int64]] = {}
         for text in texts.values():
             for record in from_text(text):

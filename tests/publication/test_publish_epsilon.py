@@ -1,0 +1,166 @@
+"""A bound of what votes did cost, published."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from tests.divergences.test_margin import CASES, every_table, margin_and_cost
+
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
+from secretballot.accounting._replay import replay
+from secretballot.divergences._bit import bit_divergence
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
+from secretballot.publication import publish_epsilon
+
+#: 500 rows on which 200 to 250 of 250 teachers agree.
+AGREED = 200 + np.arange(500) % 51
+VOTES = np.stack([AGREED, 250 - AGREED], axis=1)
+
+
+def budget(epsilon=6.0, **given):
+    return PrivacyAccountant(epsilon, 1e-5, **{"accounting": "sanitized"} | given)
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+def test_a_bound_between_what_votes_did_cost_and_the_worst_case(order):
+    accountant = budget(order=order)
+    mechanism = GNMax(sigma=40.0)
+    accountant.release(mechanism, VOTES)
+    before = accountant.spent()
+    published = publish_epsilon(accountant)
+    raw = RenyiCost.of_curve(mechanism.max_cost(2, VOTES)["*"].curve.sum(axis=0), 0.0).epsilon(1e-5)
+    # Too low with probability .001; between the two it is noise that decides.
+    assert raw < published.epsilon < 0.75 * before.epsilon
+    after = accountant.spent()
+    assert after.amount > before.amount
+    if order == "gaussian":
+        assert after.amount - before.amount == pytest.approx(1 / published.sigma**2, rel=1e-6)
+    assert published.n_rows == 500
+    replay(accountant._ledger)
+    told = str(accountant.statement())
+    assert f"epsilon {published.epsilon:.4g} at delta" in " ".join(told.split())
+    assert f"Epsilon {published.epsilon:.4g} at delta 1e-05" in str(published)
+    assert accountant.statement().from_dict(accountant.statement().to_dict())
+    # Votes are nowhere to be read but where they are kept.
+    kept = accountant.private_records()
+    assert list(kept) == [1]
+    assert kept[1] not in told
+
+
+def test_what_has_no_votes_kept_is_counted_at_its_worst():
+    accountant, other = budget(), budget()
+    for each in (accountant, other):
+        each.release(GNMax(sigma=40.0), VOTES)
+    # A vote behind a threshold, without a public number of votes.
+    by_chance = ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=150.0)
+    accountant.release(by_chance, VOTES[:100])
+    more, less = publish_epsilon(accountant, sigma=5.0), publish_epsilon(other, sigma=5.0)
+    assert more.n_rows == less.n_rows == 500
+    assert more.epsilon > less.epsilon + 0.3
+
+
+def test_labels_and_thresholds_with_public_votes():
+    accountant = budget(20.0, order="renyi")  # plans of so many rows take their time
+    accountant.release(BinaryVoting(sigma=40.0, n_votes=250), VOTES[:200])
+    accountant.release(
+        ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=150.0, n_votes=250), VOTES
+    )
+    accountant.release(GNMax(sigma=40.0), np.hstack([VOTES, np.zeros((500, 1))]))
+    published = publish_epsilon(accountant)
+    assert published.n_rows == 1_200
+    assert published.epsilon < 0.75 * accountant.spent().epsilon
+
+
+def test_in_an_ensemble():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_100, 2))
+    y = (X[:, 0] > 0).astype(int)
+    accountant = budget(8.0)
+    mechanism = GNMax(sigma=20.0)
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(),
+        100,
+        mechanism=mechanism,
+        student=LogisticRegression(),
+        classes=[0, 1],
+        accountant=accountant,
+    )
+    ensemble.fit(X[:2_000], y[:2_000], X_public=PublicData(X[2_000:]))
+    published = publish_epsilon(accountant)
+    assert published.n_rows == 100
+    assert published.epsilon <= 8.0
+
+
+def test_whole_runs_of_neighbours_are_no_further_apart_than_the_bound():
+    """All data sets of a few voters, and all that one ballot makes of them: exact divergences."""
+    mechanism, n_voters, ballots, order, _ = CASES["two classes"]
+    tables, pairs = every_table(n_voters, ballots)
+    scale, sigma, at = np.sqrt(2) * mechanism.sigma, 0.8, np.array([order])
+    known = {
+        cast: margin_and_cost(mechanism, t, np.zeros(2, int), 2, order)
+        for cast, t in tables.items()
+    }
+    closest = np.inf
+    for one, other in pairs:
+        gaps, others = (np.diff(tables[each])[:, 0] / scale for each in (one, other))
+        votes = bit_divergence(gaps, others, at).sum()
+        margin, here, cost = known[one]
+        shown = order * (here - known[other][1]) ** 2 / (2 * sigma**2)
+        bound = cost + order / (2 * sigma**2)
+        assert votes + shown <= bound * (1 + 1e-9)
+        assert cost <= margin.cost(here) * (1 + 1e-9)
+        closest = min(closest, bound / (votes + shown))
+    assert closest < 1.2  # some are nearly as far apart
+
+
+def test_the_noise_is_chosen_by_public_numbers_alone():
+    found = []
+    for votes in (VOTES, np.tile([[125, 125]], (500, 1))):
+        accountant = budget()
+        accountant.release(GNMax(sigma=40.0), votes)
+        published = publish_epsilon(accountant)
+        found.append((published.order, published.sigma))
+    assert found[0] == found[1]
+
+
+def test_tied_votes_cost_the_worst_case():
+    accountant = budget()
+    accountant.release(GNMax(sigma=40.0), np.tile([[125, 125]], (500, 1)))
+    published = publish_epsilon(accountant)
+    assert published.epsilon > accountant.spent().epsilon
+
+
+@pytest.mark.parametrize(
+    ("accountant", "given", "message"),
+    [
+        (budget(accounting="worst_case"), {}, "only a budget that was opened with"),
+        (budget({"a": 1.0, "b": 2.0}), {}, "has levels"),
+        (budget(), {"failure": 0.0}, "failure"),
+        (budget(), {"sigma": -1.0}, "sigma"),
+        (budget(), {"delta": 1.5}, "delta"),
+    ],
+)
+def test_what_can_not_be_published(accountant, given, message):
+    if len(accountant.levels) == 1:
+        accountant.release(GNMax(sigma=40.0), VOTES[:2])
+    n_entries = len(accountant.entries())
+    with pytest.raises(ValueError, match=message):
+        publish_epsilon(accountant, **given)
+    assert len(accountant.entries()) == n_entries
+
+
+def test_reservations_and_an_empty_budget_are_told():
+    accountant = budget()
+    accountant.reserve(GNMax(sigma=40.0), 10, n_columns=2)
+    with pytest.raises(ValueError, match="has reservations"):
+        publish_epsilon(accountant)
+    with pytest.raises(ValueError, match="nothing was released yet"):
+        publish_epsilon(budget())
+    used_up = budget(1.0)
+    mechanism = used_up.calibrate(GNMax, 500, n_columns=2)
+    used_up.release(mechanism, VOTES)
+    with pytest.raises(BudgetExceededError, match="leave some of the budget"):
+        publish_epsilon(used_up)
+    assert len(used_up.entries()) == 1
