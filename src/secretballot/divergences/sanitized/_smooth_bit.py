@@ -98,13 +98,13 @@ def two_class_sensitivities(
     totals = places.sum(axis=1)
     if isinstance(move, ConfidentMax) and not np.allclose(totals * move.weight, move.n_votes):
         raise ValueError(f"counts must sum to move.n_votes={move.n_votes:g} on every row.")
-    out = np.zeros(1)
+    out = np.zeros(1 + int(totals.max(initial=0)))
     for n_ballots in np.unique(totals):
         costs = two_class_costs(move, int(n_ballots), order)
         alike = line_sensitivities(costs, places[totals == n_ballots, 0], move.ballots)
-        longer = max(len(out), len(alike))
-        out = sum(np.pad(part, (0, longer - len(part)), mode="edge") for part in (out, alike))
-    return np.asarray(out)
+        out[: len(alike)] += alike
+        out[len(alike) :] += alike[-1]
+    return out
 
 
 def _highest(values: Floats, reach: int) -> Floats:

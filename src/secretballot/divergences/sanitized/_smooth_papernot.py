@@ -42,9 +42,9 @@ class PapernotCurve:
         """What a row costs at most, whatever its votes are."""
         return self.order / self.sigma**2
 
-    def bound(self, log_q: Floats) -> Floats:
+    def bound(self, log_q: ArrayLike) -> Floats:
         """Return the bound."""
-        return bound_of_loss(log_q, self.sigma, np.float64(self.order))
+        return bound_of_loss(np.asarray(log_q), self.sigma, np.asarray(self.order))
 
     def log_q(self, x: ArrayLike) -> Floats:
         """Return log q at x, at most 0."""
@@ -168,13 +168,13 @@ class _Walks:
 @lru_cache(maxsize=1024)
 def _smallest_plain(curve: PapernotCurve) -> float:
     below, above = _SMALLEST, 0.0  # log q that costs less than `plain`, and that does not
-    if not curve.bound(np.float64(below)) < curve.plain:
+    if not curve.bound(below) < curve.plain:
         return below
     while True:
         middle = (below + above) / 2
         if not below < middle < above:
             return above
-        if curve.bound(np.float64(middle)) < curve.plain:
+        if curve.bound(middle) < curve.plain:
             below = middle
         else:
             above = middle
