@@ -112,7 +112,7 @@ def test_teachers_with_several_heavy_ballots():
 
 
 def test_rows_of_different_numbers_of_votes_add_up():
-    move, rows = NoisyMax(sigma=2.0, weight=1), np.array([[7, 2], [3, 0], [5, 4]])
+    move, rows = NoisyMax(sigma=2.0, weight=1), np.array([[7, 2], [5, 0], [5, 4]])
     each = [two_class_sensitivities(move, row[None], 3.0) for row in rows]
     got = two_class_sensitivities(move, rows, 3.0)
     assert len(got) == 10
@@ -120,6 +120,8 @@ def test_rows_of_different_numbers_of_votes_add_up():
     padded = [np.pad(part, (0, 10 - len(part)), mode="edge") for part in each]
     assert np.all(got <= np.sum(padded, axis=0) * (1 + 1e-12))
     assert np.all(got >= np.max(padded, axis=0))
+    # At the end each can rise, or fall, from end to end.
+    assert got[-1] == pytest.approx(np.sum(padded, axis=0)[-1], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,8 @@ def test_rows_add_up_and_unseen_classes_count():
 def test_conditions():
     assert PapernotCurve(sigma=20, n_classes=10, order=25.0).conditions() == (True, False)
     assert PapernotCurve(sigma=30, n_classes=10, order=25.0).conditions() == (True, True)
+    # Where q0 is so small that nothing below it can be computed, C6 is not taken for granted.
+    assert PapernotCurve(sigma=5, n_classes=2, order=150.0).conditions() == (True, False)
     with pytest.raises(ValueError, match=r"condition C6 at order=25"):
         papernot_sensitivities([[100] + [0] * 9], 20.0, 25.0)
     with pytest.raises(ValueError, match="whole numbers"):

@@ -69,7 +69,8 @@ class PapernotCurve:
     def conditions(self) -> tuple[bool, bool]:
         """Whether C5 and C6 hold, at many points down to where the bound underflows.
 
-        C5: the bound grows with q. C6: so does, below q1, what B_U(q) costs more than q.
+        C5: the bound grows with q. C6: so does, below q1, what B_U(q) costs more than q. C6 holds
+        for orders up to some 0.8 `sigma`.
         """
         return _conditions(self)
 
@@ -77,8 +78,8 @@ class PapernotCurve:
         """Return the most that a ballot changes the bound by, an upper bound."""
         log_q = np.where(self._inside(log_q), self.log_q1, log_q)
         here = self.bound(log_q)
-        up = np.where(log_q >= self.log_q1, self.plain, self.bound(self.moved(log_q, 1))) - here
-        return np.maximum(up, here - self.bound(self.moved(log_q, -1)))
+        higher, lower = (self.bound(self.moved(log_q, ballots)) for ballots in (1, -1))
+        return np.maximum(higher - here, here - lower)
 
     def _inside(self, log_q: Floats) -> NDArray[np.bool_]:
         return np.asarray(self.log_q1 <= log_q) & (log_q <= self.log_q0)
@@ -184,11 +185,12 @@ def _smallest_plain(curve: PapernotCurve) -> float:
 def _conditions(curve: PapernotCurve) -> tuple[bool, bool]:
     first, last = (-ndtri_exp(q - np.log(curve.n_classes - 1)) for q in (-1e-9, _SMALLEST))
     x = np.linspace(first, last, _POINTS)
-    c5 = _falling(curve.bound(curve.log_q(x)))
-    if not c5:
+    if not _falling(curve.bound(curve.log_q(x))):
         return False, False
+    if curve.log_q1 <= _SMALLEST:  # so high an order that C6 can't be checked
+        return True, False
     low = -ndtri_exp(curve.log_q1 - np.log(curve.n_classes - 1))
-    log_q = curve.log_q(np.linspace(low, max(last, low), _POINTS))[1:]
+    log_q = curve.log_q(np.linspace(low, last, _POINTS))[1:]
     return True, _falling(curve.bound(curve.moved(log_q, 1)) - curve.bound(log_q))
 
 
