@@ -41,17 +41,27 @@ def papernot_bound(
     Papernot, Song, Mironov, Raghunathan, Talwar and Erlingsson, "Scalable Private Learning with
     PATE" (ICLR 2018): Proposition 7 (q) and Theorem 6 (A, B and the conditions).
     """
-    votes = np.asarray(counts, dtype=np.float64) / weight
     noise = sigma / weight
-    plain = orders / noise**2
+    votes = np.asarray(counts, dtype=np.float64) / weight
+    return bound_of_loss(log_losses(votes, noise, n_classes)[:, None], noise, orders)
+
+
+def log_losses(votes: Floats, noise: float, n_classes: int | None = None) -> Floats:
+    """Return log q of each row: a bound of the probability that the largest count does not win."""
     top = votes.argmax(axis=1)
     behind = votes[np.arange(len(votes)), top][:, None] - votes
     each = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
     each[np.arange(len(votes)), top] = -np.inf
-    log_q = np.logaddexp.reduce(each, axis=1)[:, None]
+    log_q = np.logaddexp.reduce(each, axis=1)
     if n_classes is not None and n_classes > votes.shape[1]:
         unseen = log_ndtr(-votes.max(axis=1) / (np.sqrt(2) * noise))
-        log_q = np.logaddexp(log_q, unseen[:, None] + math.log(n_classes - votes.shape[1]))
+        log_q = np.logaddexp(log_q, unseen + math.log(n_classes - votes.shape[1]))
+    return np.asarray(log_q)
+
+
+def bound_of_loss(log_q: Floats, noise: float, orders: Floats) -> Floats:
+    """Return the bound as a function of log q and the order, which broadcast."""
+    plain = orders / noise**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mu2 = noise * np.sqrt(-log_q)
         mu1 = mu2 + 1
