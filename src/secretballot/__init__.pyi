@@ -7,6 +7,7 @@ from secretballot import datasets as datasets
 from secretballot import ensemble as ensemble
 from secretballot import inspection as inspection
 from secretballot import mechanisms as mechanisms
+from secretballot import publication as publication
 from secretballot import quantification as quantification
 from secretballot import selection as selection
 from secretballot.accounting import BudgetExceededError as BudgetExceededError

@@ -15,6 +15,9 @@ from secretballot.divergences._orders import ORDERS, Floats, order_index
 from secretballot.divergences._papernot import papernot_bound
 from secretballot.divergences.sanitized._margin import GapCosts
 
+#: What costs as much as the worst case but for this, costs the worst case.
+_ROUNDED = 1e-9
+
 #: Of more classes votes are not written out.
 _MOST_CLASSES = 1_000
 
@@ -60,7 +63,8 @@ def gap_costs(move: Any, widest: int, order: float) -> GapCosts:
     first only where a move asks for it (``bound="papernot"``).
     """
     k = order_index(order)
-    known = np.minimum(_by_gap(move, widest)[:, k], worst := float(move.worst_case()[k]))
+    worst, costs = float(move.worst_case()[k]), _by_gap(move, widest)[:, k]
+    known = np.where(costs > worst * (1 - _ROUNDED), worst, costs)
     known[0] = worst
     return GapCosts.of(known, int(move.shift) if isinstance(move, NoisyBit) else 2)
 

@@ -54,6 +54,11 @@ class GapCosts:
         """The gap that stands for all wider ones."""
         return len(self.costs) - 1
 
+    @property
+    def flat(self) -> int:
+        """The widest gap that costs the most."""
+        return int(np.flatnonzero(self.costs >= self.costs[0])[-1])
+
     def totals(self, how_often: NDArray[np.int64], n_ballots: int) -> Floats:
         """Return what releases cost at most after 0, 1, ..., `n_ballots` have been replaced.
 
@@ -90,8 +95,8 @@ class Margin:
 
     @property
     def furthest(self) -> int:
-        """After so many replaced ballots every gap may be closed."""
-        return max(-(-kind.widest // kind.shift) for kind in self.kinds)
+        """After so many replaced ballots every release may cost the most."""
+        return max(-(-(kind.widest - kind.flat) // kind.shift) for kind in self.kinds)
 
     @property
     def usual(self) -> float:
@@ -107,7 +112,7 @@ class Margin:
             gaps = np.arange(kind.widest + 1)
             part = np.full(len(gaps), (1 - _UNANIMOUS) / len(gaps))
             part[-1] += _UNANIMOUS
-            moved = gaps + kind.shift * margin[:, None] - kind.widest
+            moved = gaps + kind.shift * margin[:, None] - (kind.widest - kind.flat)
             # Chords between whole ballots: any function that falls will do.
             cost += number * (np.interp(moved, gaps, kind.costs) @ part)
         return margin, cost
