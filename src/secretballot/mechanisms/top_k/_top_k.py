@@ -97,6 +97,11 @@ class TopK(Mechanism):
         return {group: w * n for group, (w, n) in paired(self.weight, self.ballots).items()}
 
     @property
+    def contribution(self) -> float:
+        """The most that a person may add to an item's count, whatever its level."""
+        return min(self._units.values())
+
+    @property
     def _moves(self) -> float:
         """By how much one ballot of weight 1 changes the difference of two counts.
 
