@@ -56,7 +56,13 @@ class TopK(Mechanism):
             raise ValueError(
                 f"relation={self.relation!r} is unknown; use 'replace' or 'add_remove'."
             )
-        for weight, ballots in paired(self.weight, self.ballots).values():
+        levels = paired(self.weight, self.ballots)
+        if not levels:
+            raise ValueError(
+                f"weight={self.weight!r} and ballots={self.ballots!r} have no level; give one "
+                "number, or one per level."
+            )
+        for weight, ballots in levels.values():
             check_number("weight", weight, above=0)
             check_integer("ballots", ballots)
         if self.max_items is not None:
