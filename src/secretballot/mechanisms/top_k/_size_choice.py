@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -95,7 +94,7 @@ def checked_regularizer(
         return None
     if isinstance(given, bool | np.bool_ | str):
         raise ValueError(f"regularizer={given!r} must be a number, or one for each size.")
-    if isinstance(given, Real):
+    if isinstance(given, float | int | np.number):
         if k is None:
             raise ValueError(
                 f"regularizer={given!r} is per item more or fewer than k; without k, give one "
