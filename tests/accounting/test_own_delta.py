@@ -13,6 +13,8 @@ from secretballot.divergences import (
     BoundedRange,
     FewDraws,
     NoisyBit,
+    NoisyMax,
+    NoisyTop,
     StableTest,
     Step,
     gaussian_delta,
@@ -22,6 +24,7 @@ from secretballot.divergences import (
 )
 from secretballot.games import _long_plan
 from secretballot.games._grid import ValueFunction
+from secretballot.games._known_plan import KnownPlan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
 from secretballot.games._parted_plan import PlanPiece, answers_of, thresholds_of
 from secretballot.games._plan_price import PlanPrice
@@ -72,6 +75,30 @@ def test_what_tells_nothing_may_still_fail():
     for epsilon in (0.0, 0.5, 4.0):
         told = 1 - (1 - OWN) ** 3 * (1 - bit.delta(epsilon))
         assert both.delta(epsilon) == pytest.approx(told, rel=1e-4)  # gaps are others
+
+
+def test_rows_that_only_fail_have_the_price_of_that():
+    law = (*one(BoundedRange(width=0.0)), Step("again", FewDraws(width=0.0, most=2), delta=1e-4))
+    told = 1 - ((1 - OWN) * (1 - 1e-4)) ** 3
+    assert _price(law, 3, FINE, None).delta(4.0) == pytest.approx(told, rel=1e-8)
+
+
+def test_known_rows_have_their_deltas_too():
+    """Also where the threshold and the vote behind it are one move."""
+    bit = NoisyTop(scale=20.0, shift=1.0)
+    vote = Step("vote", NoisyMax(sigma=20.0, weight=1.0, n_classes=2), after="test", delta=1e-4)
+    votes = np.array([[60.0, 40.0]] * 3)
+    state = {"test": votes.max(axis=1) - 50.0, "vote": votes}
+    for worth in KnownPlan((*one(bit), vote), state).value_functions(3):
+        told = 1 - ((1 - OWN) * (1 - 1e-4)) ** 3
+        assert PlanPrice((worth,)).delta(6.0) >= told * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("move", [TEST, BoundedRange(width=0.3), FewDraws(width=0.3, most=2)])
+def test_moves_that_cost_the_same_on_all_data_do_so_in_known_plans(move):
+    # However far from its threshold the gap is: a neighbour may have another one tested.
+    known = KnownPlan(one(move), {"test": np.full(5, 50.0)}).value_functions(5)
+    assert PlanPrice(known).delta(0.3) >= _price(one(move), 5, FINE, None).delta(0.3)
 
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.05])

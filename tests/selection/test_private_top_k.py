@@ -1,5 +1,6 @@
 """From a table of counts to the names that are released."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -8,7 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.mechanisms import ExponentialTopK, GaussianTopK, StableTopK
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ExponentialTopK,
+    GaussianTopK,
+    GNMax,
+    StableTopK,
+)
 from secretballot.selection import private_top_k
 from secretballot.selection._candidates import Candidates
 
@@ -148,9 +155,65 @@ def test_items_from_the_data_are_in_the_order_of_their_names():
     """Equal counts go by it, so that it may not say who brought an item first."""
     counts = {"b": 500, "a": 500, "nobody's": 0, "d": 2, "c": 500}
     for given in (counts, dict(reversed(counts.items())), pd.Series(counts)):
-        found = Candidates.of(given, 1.0, None).brought()
+        found = Candidates.of(given).brought()
         assert list(found.names) == ["a", "b", "c", "d"]
         assert found.counts.tolist() == [500, 500, 500, 2]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.CategoricalIndex(NAMES),
+        pd.MultiIndex.from_product([["a", "b"], range(5)]),
+        pd.Index([0, 1, 2, 3, 4, 5, 6, 7, 8, 9.5]),
+        pd.Index([*range(9), "mine"]),
+        pd.Index([None, *range(1, 9), ("mine", 1)]),
+    ],
+    ids=["categories", "levels", "a fraction", "a word", "others"],
+)
+def test_what_is_returned_tells_of_no_other_name(index):
+    """An index keeps all its categories and levels, and its type is that of all names together."""
+    found = private_top_k(pd.Series(COUNTS, index=index), accountant=budget(), domain="unknown")
+    assert type(found.items) is np.ndarray
+    assert found.items.dtype == object
+    assert sorted(found.items) == sorted(index[TOP])
+    if index[1] == 1:
+        assert {type(name) for name in found.items} == {int}
+
+
+def test_people_have_no_more_than_a_mechanism_of_ones_own_says():
+    own = GaussianTopK(k=3, max_items=1, sigma=5.0, relation="add_remove")
+    for mechanism in (own, lambda noise: dataclasses.replace(own, sigma=noise)):
+        for table in (5 * voters(), np.ones((4, 10))):
+            accountant = budget()
+            with pytest.raises(ValueError, match=r"mechanism's weight=1\.0|its max_items=1"):
+                private_top_k(table, accountant=accountant, mechanism=mechanism, max_contribution=5)
+            assert accountant.spent().n_releases == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, bool])
+def test_sums_are_not_rounded(dtype):
+    people = np.ones((2**12 + 1, 2), dtype=dtype)
+    assert Candidates.of(people).counts.tolist() == [2**12 + 1] * 2
+    if dtype is not np.float16:  # of which there are no sparse arrays
+        assert Candidates.of(sp.csr_array(people)).counts.tolist() == [2**12 + 1] * 2
+
+
+def test_tables_of_several_types_and_zeros_that_are_stored():
+    frame = pd.DataFrame({"a": [True, False], "b": [1, 0]})
+    for table in (frame, frame.astype("Int64"), frame.astype("boolean")):
+        assert Candidates.of(table).counts.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="finite"):
+        Candidates.of(frame.astype("Int64").where(frame["b"] > 0))
+    zeros = sp.csr_array(([1, 0, 0], [0, 1, 2], [0, 3]), shape=(1, 3))
+    assert Candidates.of(zeros).n_items == 1
+
+
+def test_a_choice_with_gaussian_noise_has_no_pair():
+    noisy = StableTopK(rho=0.01, delta_t=1e-8, selector="gaussian", relation="add_remove")
+    accountant = budget(order=math.inf, approximation_delta=None)
+    with pytest.raises(BudgetExceededError, match="order inf"):
+        private_top_k(COUNTS, accountant=accountant, mechanism=noisy)
 
 
 def test_a_share_of_the_budget_for_each_of_several():
@@ -188,12 +251,21 @@ def test_a_mechanism_of_ones_own_and_one_made_from_noise():
         ({"counts": [[[1]]]}, "counts of shape"),
         ({"counts": ["many", "few"]}, "counts of shape"),
         ({"counts": []}, "holds no items"),
-        ({"counts": pd.Series([1, 2], index=["a", "a"])}, "names 'a' twice"),
-        ({"counts": {1: 3, "a": 4}, "domain": "unknown"}, "names that can be sorted"),
+        ({"counts": pd.Series([1, 2], index=["a", "a"])}, "names an item twice"),
+        ({"counts": {"a": [1, 2], "b": [3, 4]}, "domain": "unknown"}, "counts of shape"),
+        ({"counts": [[1, 2], [1]]}, "entries of different lengths"),
+        ({"counts": np.ma.masked_array(COUNTS, COUNTS > 880)}, "masked array"),
+        ({"counts": sp.coo_array(COUNTS)}, "sparse and of shape"),
+        ({"k": 10**9}, "k=1000000000 items are wanted and counts has 10"),
+        ({"mechanism": None}, "mechanism=None must be one of"),
+        ({"mechanism": StableTopK}, "must be one of"),
+        ({"mechanism": BinaryVoting(sigma=5.0, n_votes=900)}, "does not release the items"),
+        ({"mechanism": lambda noise: GNMax(sigma=noise)}, "does not release the items"),
         ({"counts": [-1, 5]}, "non-negative"),
         ({"counts": [math.nan, 5]}, "finite"),
         ({"mechanism": "gaussian", "k": 3}, "max_items=None"),
         ({"accountant": PrivacyAccountant(1, 1e-6)}, None),
+        ({"accountant": None}, "accountant=None must be"),
         ({"accountant": PrivacyAccountant(1, 1e-6, order="renyi")}, "approximation_delta="),
     ],
 )
@@ -203,6 +275,6 @@ def test_bad_input_is_told_and_costs_nothing(given, message):
     if message is None:  # another relation is another mechanism
         assert private_top_k(given.pop("counts"), **given).items.tolist() == TOP
         return
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         private_top_k(given.pop("counts"), **given)
-    assert accountant.spent().n_releases == 0
+    assert accountant is None or accountant.spent().n_releases == 0

@@ -12,7 +12,7 @@ from secretballot.accounting._limits import Limits, parallel_cost
 from secretballot.accounting._own_delta import own_delta_fault
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import Cost, RenyiCost, check_groups
-from secretballot.games import Planned, plan_rows, plan_shares
+from secretballot.games import Planned, has_game, plan_rows, plan_shares
 from secretballot.ledger import Totals
 
 #: What a sum of pairs may be rounded up by.
@@ -158,6 +158,8 @@ def pricing_of(
 def is_plan(kind: str, mechanism: ReleaseMechanism, n_columns: int | None) -> bool:
     """Whether rows have no pure cost to add up, though the budget is one of pairs."""
     if not (kind == "pairs" and mechanism.rows == "sequential" and hasattr(mechanism, "laws")):
+        return False
+    if not all(map(has_game, mechanism.laws(n_columns).values())):
         return False
     most = mechanism.max_cost(n_columns, order=math.inf)
     return any(math.isinf(cost.at(math.inf)) for cost in most.values())

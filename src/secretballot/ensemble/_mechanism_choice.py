@@ -71,7 +71,14 @@ def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
     if isinstance(mechanism, TauVoting):
         warn_unclipped(target.n_columns, mechanism.tau, mechanism.norm)
     # Also where it is made of another one: counts that don't fit would be an error nobody paid for.
-    n_votes = getattr(getattr(mechanism, "mechanism", mechanism), "n_votes", None)
+    asked = getattr(mechanism, "mechanism", mechanism)
+    max_items = getattr(asked, "max_items", None)
+    if max_items is not None and max_items < target.n_columns:
+        raise ValueError(
+            f"mechanism={mechanism!r} counts on ballots with max_items={max_items} labels, and a "
+            f"teacher may name all {target.n_columns}; give it their number."
+        )
+    n_votes = getattr(asked, "n_votes", None)
     if n_votes is not None and n_votes != plan.n_equal:
         raise ValueError(
             f"mechanism={mechanism!r} counts on n_votes={n_votes:g} ballots, and n_teachers="

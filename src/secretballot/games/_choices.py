@@ -12,13 +12,17 @@ from scipy.special import log_ndtr
 
 from secretballot.divergences import (
     MOST_NODES,
+    BoundedRange,
     ClippedBits,
     ConfidentMax,
+    FewDraws,
     Floats,
     NoisyBit,
     NoisyMax,
     NoisyTop,
+    PureRelease,
     Quadrature,
+    StableTest,
     confident_outcomes,
     has_ballot,
     level_quadrature,
@@ -82,6 +86,10 @@ def bit_choices(gap: float, ratio: float, can_widen: bool = True) -> Choices:
 def known_choices(node: Node, state: Any) -> Choices | float:
     """Return the choices of a move on one row's state, or the ratio of a Gaussian move above it."""
     move = node.move
+    if isinstance(move, StableTest):
+        return move.shift / move.scale  # which gap is tested is private, and not its own state
+    if isinstance(move, BoundedRange | FewDraws | PureRelease):
+        return move.ratio  # the same on all data
     if isinstance(move, NoisyBit):
         return bit_choices(float(state) / move.scale, move.shift / move.scale)
     if isinstance(move, ClippedBits):

@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.divergences import ClippedBits, ConfidentMax, Floats, Law, NoisyBit, NoisyMax
+from secretballot.divergences import (
+    BoundedRange,
+    ClippedBits,
+    ConfidentMax,
+    FewDraws,
+    Floats,
+    Law,
+    NoisyBit,
+    NoisyMax,
+    PureRelease,
+)
 from secretballot.games._choices import (
     Choices,
     confident_choices,
@@ -84,7 +94,8 @@ class _Row:
             whole = confident_choices(node, known)
             if whole is not None:
                 choices[node.name] = whole
-                return [replace(node, follow=())]
+                own = node.delta + sum(vote.delta for vote in node.follow)
+                return [replace(node, follow=(), delta=own)]
             labels = label_choices(node, known[node.name])
             if labels:
                 named = {f"{node.name} {label}": each for label, each in enumerate(labels)}
@@ -167,6 +178,6 @@ def _ratio(node: Node) -> float:
         return max(move.vote_ratio, move.bit_ratio)
     if isinstance(move, NoisyBit):
         return move.shift / move.scale
-    if isinstance(move, ClippedBits):
+    if isinstance(move, ClippedBits | BoundedRange | FewDraws | PureRelease):
         return move.ratio
     return float(np.sqrt(2)) * move.ratio if isinstance(move, NoisyMax) else 0.0

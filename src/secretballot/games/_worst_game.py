@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -161,6 +162,7 @@ class RowGame:
         sizes = [(*_widest(node), times) for node, times in all_nodes(self._tree)]
         self._widest = max((ratio for ratio, _, _ in sizes), default=0.0)
         self._variance = sum(each * times for _, each, times in sizes)
+        self._silent = math.prod((1 - node.delta) ** times for node, times in all_nodes(self._tree))
         self._least = sum(
             node.times * min((one.times for one in node.either), default=1) for node in self._tree
         )
@@ -194,7 +196,8 @@ class RowGame:
     ) -> ValueFunction:
         """Return what a position is worth before the last `n_rows` rows, given that after one."""
         if self._widest == 0:
-            return worth
+            # Nothing is told, but where a step fails.
+            return replace(worth, values=1 - self._silent * (1 - worth.values))
         # Few moves before the end, the best gaps lie further out; powers of 2 share their grids.
         zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_rows * self._least)))))
 

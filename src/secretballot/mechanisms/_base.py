@@ -119,8 +119,8 @@ class Mechanism(ABC):
             raise ValueError(f"counts has dtype {votes.dtype}; pass numbers.")
         if not np.isfinite(votes).all() or (votes < 0).any():
             raise ValueError("counts must be finite and non-negative numbers of votes.")
-        # Compared as they are: as floats they would not differ any more.
-        if (votes > MOST_VOTES).any():
+        # Compared as they are: as floats they would not differ any more. (Half floats end before.)
+        if votes.dtype != np.float16 and (votes > MOST_VOTES).any():
             raise ValueError(
                 "counts holds numbers above 2**53, which floats can't hold apart: the cost of one "
                 "ballot more or less would be unknown."

@@ -65,6 +65,11 @@ class RoundRobin(Mechanism):
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism) or self.mechanism.rows != "sequential":
             raise ValueError(f"mechanism={self.mechanism!r} must answer queries, such as GNMax.")
+        if not self.relations <= self.mechanism.relations:
+            raise ValueError(
+                f"mechanism={self.mechanism!r} is not proven for ballots that are replaced, and "
+                "those that take turns are; make it with relation='replace'."
+            )
         if not isinstance(self.turns, Mapping) or not self.turns:
             raise ValueError(f"turns={self.turns!r} must be a dict of levels.")
         for level, turn in self.turns.items():

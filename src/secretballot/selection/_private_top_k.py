@@ -72,8 +72,9 @@ def private_top_k(
         The most that this release may spend. None: all that is left.
     mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain", "sparse_vector"} \
 or mechanism, default="stable"
-        `StableTopK` or another, with the least noise that fits; or one with the noise it has, for
-        which the parameters below are not looked at.
+        `StableTopK` or another, with the least noise that fits; or one with the noise it has, which
+        knows itself what `k` and the parameters below say; or a function from an amount of noise to
+        one.
     k_max : int, default=None
         The largest set that is considered, a public number. None: what the mechanism says; where
         items come from the data, five times `k`, or a hundred.
@@ -81,7 +82,8 @@ or mechanism, default="stable"
         With what probability a set may be released that one person changes. None: a quarter of what
         may be spent of the accountant's delta for approximations.
     max_contribution : float, default=1.0
-        The most that one person adds to an item's count. Checked where a matrix is passed.
+        The most that one person adds to an item's count. Checked where a matrix is passed: a
+        refusal says what somebody has, and no budget pays for it, so keep to it beforehand.
     max_items : int, default=None
         How many items a person contributes to at most; "gaussian" needs it. None: any number.
     domain : {"known", "unknown"}, default="known"
@@ -130,7 +132,11 @@ or mechanism, default="stable"
     check_number("max_contribution", max_contribution, above=0)
     if max_items is not None:
         check_integer("max_items", max_items)
-    candidates = Candidates.of(counts, max_contribution, max_items)
+    if not isinstance(accountant, PrivacyAccountant):
+        raise TypeError(
+            f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
+        )
+    candidates = Candidates.of(counts)
     if domain == "unknown":
         candidates = candidates.brought()
     if not len(candidates.counts):
@@ -142,15 +148,22 @@ or mechanism, default="stable"
     scope = None if epsilon is None else accountant.scope(epsilon)
     if isinstance(mechanism, Mechanism):
         chosen: Any = mechanism
-    else:
-        made = mechanism
+    elif isinstance(mechanism, str) or (callable(mechanism) and not isinstance(mechanism, type)):
+        made: Any = mechanism
         if isinstance(made, str):
             part = _PART * _share(epsilon, accountant)
             limits = {"max_items": max_items, "weight": float(max_contribution)}
             made = _maker(made, k, k_max, delta_t, domain, limits, accountant, part)
+        _check_asked(made(1.0), candidates, domain, mechanism)
+        made(1.0).check_counts(table)  # before noise is looked for
         columns = len(candidates.counts) if domain == "known" else None
         chosen = accountant.calibrate(made, 1, n_columns=columns, scope=scope)
-    _check_domain(chosen, domain)
+    else:
+        raise ValueError(
+            f"mechanism={mechanism!r} must be one of {', '.join(map(repr, _NAMED))}; a mechanism, "
+            "such as ExponentialTopK(k=3, rho=0.1); or a function from an amount of noise to one."
+        )
+    _check_asked(chosen, candidates, domain, mechanism)
     outcome = accountant.release(chosen, table, scope=scope, random_state=random_state)[0]
     if (outcome < 0).any():
         return PrivateItems(None, False)
@@ -220,9 +233,19 @@ def _delta_of(accountant: PrivacyAccountant, part: float) -> float:
     return float(min(delta, 0.1))
 
 
-def _check_domain(mechanism: Any, domain: str) -> None:
-    if domain == "unknown" and not getattr(mechanism, "unknown_domain", False):
+def _check_asked(mechanism: Any, candidates: Candidates, domain: Domain, asked: Any) -> None:
+    """Refuse a mechanism that is made for others, or for people who have less."""
+    if not isinstance(mechanism, TopK):
+        raise ValueError(
+            f"mechanism={mechanism!r} does not release the items with the largest counts; use "
+            "StableTopK or another of its kind."
+        )
+    if domain == "unknown" and not mechanism.unknown_domain:
         raise ValueError(
             f"mechanism={mechanism!r} is not for items that come from the data; make it with "
             "unknown_domain=True if it allows that."
         )
+    names = ("max_contribution", "max_items")
+    if not isinstance(asked, str):
+        names = ("the mechanism's weight", "its max_items")
+    candidates.check_people((names[0], mechanism.contribution), (names[1], mechanism.max_items))

@@ -8,7 +8,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.ensemble._mechanism_choice import survival
 from secretballot.ensemble.individual import Plan
-from secretballot.mechanisms import ExponentialTopK, StableTopK
+from secretballot.mechanisms import ExponentialTopK, RoundRobin, StableTopK
 
 #: With this noise the test asks for a gap of about 5 of 10 votes.
 GIVEN = {"rho": 20.0, "delta_t": 1e-8}
@@ -71,6 +71,7 @@ def test_levels_pay_for_what_their_ballots_move(kind, n_votes):
         ({"weight": 0.5}, "less than a ballot that counts 1 costs"),
         ({"n_votes": 11}, "counts on n_votes=11 ballots"),
         ({"k": 4}, "k=4 items are wanted and counts has 3"),
+        ({"max_items": 2}, "max_items=2 labels, and a teacher may name all 3"),
     ],
 )
 def test_what_would_charge_too_little_is_refused(parameters, message):
@@ -79,6 +80,8 @@ def test_what_would_charge_too_little_is_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         ensemble_of(mechanism=mechanism, accountant=accountant).fit(X, Y, X_public=POOL)
     assert accountant.spent().n_rows == 0
+    with pytest.raises(ValueError, match="not proven for ballots that are replaced"):
+        RoundRobin(mechanism=StableTopK(**GIVEN, relation="add_remove"), turns={"low": (1, 2)})
 
 
 def test_how_likely_a_set_that_all_name_survives():

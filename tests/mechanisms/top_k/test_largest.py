@@ -70,6 +70,11 @@ def test_sizes_that_are_out_of_the_question_are_recorded(mechanism):
         ({"regularizer": 1.0}, "is per item more or fewer than k"),
         ({"regularizer": [1.0, 2.0], "k_max": 3}, "one for each size from 1 to k_max"),
         ({"regularizer": [math.nan], "k_max": 1}, "finite numbers, or minus infinity"),
+        ({"regularizer": [[1.0], [1.0, 2.0]], "k_max": 1}, "finite numbers, or minus infinity"),
+        ({"regularizer": "much", "k": 2}, "regularizer='much' must be a number"),
+        ({"regularizer": True, "k": 2}, "regularizer=True must be a number"),
+        ({"regularizer": np.float32(-1), "k": 2}, "must be at least 0"),
+        ({"weight": {}}, "weight={} and ballots=1 have no level"),
         ({"regularizer": [-math.inf] * 2, "k_max": 2}, "leaves no size"),
         ({"regularizer": -1.0, "k": 2}, "at least 0"),
         ({"k": 3, "k_max": 2}, "k_max"),
@@ -82,3 +87,8 @@ def test_sizes_that_are_out_of_the_question_are_recorded(mechanism):
 def test_parameters_out_of_range(given, message):
     with pytest.raises(ValueError, match=message):
         StableTopK(**{"rho": 0.1, "delta_t": 1e-6} | given)
+
+
+def test_counts_of_few_digits():
+    mechanism = StableTopK(rho=1.0, delta_t=1e-6)
+    assert mechanism.check_counts(np.array([[900, 2]], dtype=np.float16)).tolist() == [[900, 2]]

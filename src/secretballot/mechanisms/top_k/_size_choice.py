@@ -92,7 +92,9 @@ def checked_regularizer(
     """Return the parameter `regularizer` as it is stored, or raise `ValueError`."""
     if given is None:
         return None
-    if isinstance(given, int | float):
+    if isinstance(given, bool | np.bool_ | str):
+        raise ValueError(f"regularizer={given!r} must be a number, or one for each size.")
+    if isinstance(given, float | int | np.number):
         if k is None:
             raise ValueError(
                 f"regularizer={given!r} is per item more or fewer than k; without k, give one "
@@ -101,7 +103,10 @@ def checked_regularizer(
         if not given >= 0:
             raise ValueError(f"regularizer={given!r} must be at least 0.")
         return float(given)
-    values = np.asarray(given, dtype=np.float64)
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array(math.nan)  # which is none of what is asked for
     if values.ndim != 1 or np.isnan(values).any() or (values == np.inf).any():
         raise ValueError(f"regularizer={given!r} must be finite numbers, or minus infinity.")
     if k_max is None or len(values) != k_max + 1 - least:

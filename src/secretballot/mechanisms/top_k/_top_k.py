@@ -56,7 +56,13 @@ class TopK(Mechanism):
             raise ValueError(
                 f"relation={self.relation!r} is unknown; use 'replace' or 'add_remove'."
             )
-        for weight, ballots in paired(self.weight, self.ballots).values():
+        levels = paired(self.weight, self.ballots)
+        if not levels:
+            raise ValueError(
+                f"weight={self.weight!r} and ballots={self.ballots!r} have no level; give one "
+                "number, or one per level."
+            )
+        for weight, ballots in levels.values():
             check_number("weight", weight, above=0)
             check_integer("ballots", ballots)
         if self.max_items is not None:
@@ -95,6 +101,11 @@ class TopK(Mechanism):
     def _units(self) -> dict[str, float]:
         """What a person adds to an item's count at most, per privacy group."""
         return {group: w * n for group, (w, n) in paired(self.weight, self.ballots).items()}
+
+    @property
+    def contribution(self) -> float:
+        """The most that a person may add to an item's count, whatever its level."""
+        return min(self._units.values())
 
     @property
     def _moves(self) -> float:
