@@ -49,6 +49,29 @@ def test_a_bound_between_what_votes_did_cost_and_the_worst_case(order):
     assert kept[1] not in told
 
 
+def test_by_smooth_sensitivity_too():
+    accountant = budget(order="renyi")
+    mechanism = GNMax(sigma=40.0)
+    accountant.release(mechanism, VOTES)
+    accountant.release(
+        ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=150.0, n_votes=250), VOTES[:50]
+    )
+    worst = accountant.spent().epsilon
+    published = publish_epsilon(accountant, method="smooth")
+    assert published.method == "smooth"
+    raw = RenyiCost.of_curve(mechanism.max_cost(2, VOTES)["*"].curve.sum(axis=0), 0.0).epsilon(1e-5)
+    assert raw < published.epsilon < worst
+    # The margin says more, also for being released later.
+    assert publish_epsilon(accountant).epsilon < published.epsilon + 0.3
+    with pytest.raises(ValueError, match="or 'smooth' without sigma"):
+        publish_epsilon(accountant, method="smooth", sigma=3.0)
+    with pytest.raises(ValueError, match="method='raw'"):
+        publish_epsilon(accountant, method="raw")
+    accountant.release(GNMax(sigma=40.0), np.hstack([VOTES[:5], np.zeros((5, 1))]))
+    with pytest.raises(ValueError, match="for the exact costs of votes on two classes"):
+        publish_epsilon(accountant, method="smooth")
+
+
 def test_what_has_no_votes_kept_is_counted_at_its_worst():
     accountant, other = budget(), budget()
     for each in (accountant, other):

@@ -22,6 +22,7 @@ from secretballot.mechanisms import (
     LaplaceProportions,
     LimitedDomainTopK,
     Mechanism,
+    NoisyCost,
     NoisyMargin,
     PowersetVoting,
     RoundRobin,
@@ -213,6 +214,16 @@ register(
         mechanism=NoisyMargin(sigma=0.7),
         counts=np.array([[9.0]]),
         neighbours=(np.array([[[4.0]], [[5.0]]]),),
+    )
+)
+
+# A cost whose sensitivity is another for a neighbour.
+register(
+    MechanismExample(
+        mechanism=NoisyCost(beta=0.05, sigma=1.5, sigma_log=0.1),
+        counts=np.array([[1.0, 1.0]]),
+        neighbours=(np.array([[[1.0, 1.0]], [[2.0, np.exp(0.05)]]]),),
+        tightness=0.5,  # known by its Renyi curve alone
     )
 )
 

@@ -17,6 +17,7 @@ from secretballot.mechanisms._counting import CountClipped as CountClipped
 from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
+from secretballot.mechanisms._noisy_cost import NoisyCost
 from secretballot.mechanisms._noisy_margin import NoisyMargin
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
@@ -51,6 +52,7 @@ __all__ = [
     "LaplacePriorProportions",
     "LaplaceProportions",
     "Mechanism",
+    "NoisyCost",
     "NoisyMargin",
     "PowersetVoting",
     "RoundRobin",

@@ -103,6 +103,22 @@ class Margin:
         """The margin that votes are guessed to have."""
         return 2 * _USUAL * self.furthest
 
+    def usual_gaps(self) -> tuple[NDArray[np.int64], ...]:
+        """Return how many releases of each kind are guessed to have each gap.
+
+        Of votes on two classes: every other gap can't be.
+        """
+        found = []
+        for kind, number in zip(self.kinds, self.numbers, strict=True):
+            unanimous = round(_UNANIMOUS * number)
+            others = np.linspace(0, kind.widest, number - unanimous)
+            gaps = np.append(np.full(unanimous, kind.widest), others)
+            gaps = gaps + kind.shift * self.usual - (kind.widest - kind.flat)
+            whole = np.clip(gaps, 0, kind.widest).astype(np.int64)
+            whole += (whole + kind.widest) % 2
+            found.append(np.bincount(whole, minlength=kind.widest + 1))
+        return tuple(found)
+
     @cached_property
     def _guess(self) -> tuple[Floats, Floats]:
         """Margins in rising order, and what they cost."""

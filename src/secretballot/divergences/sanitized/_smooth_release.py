@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,6 +81,15 @@ class SmoothRelease:
         """Return what both cost together; infinite at orders that are too high for `beta`."""
         scale = gaussian_bound(self.beta / self.sigma_log, orders)
         return smooth_release_cost(self.beta, self.sigma, orders) + scale * (1 + _ROUNDING)
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Return what both cost, as a step of a law."""
+        return self.cost(ORDERS if orders is None else np.asarray(orders, dtype=np.float64))
+
+    def exact(self, state: Any) -> Floats:
+        """Return what both cost, for each row."""
+        curve = self.cost()
+        return np.broadcast_to(curve, (len(state), len(curve)))
 
     def upper_bound(self, noisy: ArrayLike, noisy_log: ArrayLike, failure: float) -> Floats:
         """Return a bound of f that is too low with a probability of at most `failure`.
