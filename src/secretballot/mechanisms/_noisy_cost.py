@@ -63,14 +63,14 @@ class NoisyCost(Mechanism):
         return {EVERYONE: (Step("cost", self.noise),)}
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return cost and sensitivity as an array of shape (1, 2), or raise `ValueError`."""
+        """Return costs and sensitivities, shape (n_rows, 2), or raise `ValueError`."""
         both = super().check_counts(counts)
-        if both.shape != (1, 2):
+        if both.shape[1] != 2:
             raise ValueError(f"counts has shape {both.shape}; pass [[cost, smooth sensitivity]].")
         return both
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw the noisy cost and the noisy logarithm, shape (1, 2), on a public grid."""
+        """Draw noisy costs and noisy logarithms, shape (n_rows, 2), on a public grid."""
         sensitivity = np.maximum(counts[:, 1], _LEAST)
         noise = rng.normal(size=counts.shape)
         cost = counts[:, 0] + self.sigma * sensitivity * noise[:, 0]
@@ -78,7 +78,7 @@ class NoisyCost(Mechanism):
         return np.asarray(np.rint(np.stack([cost, log], axis=1) * _RESOLUTION) / _RESOLUTION)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The numbers are released once."""
+        """Every row is two noisy numbers."""
         return {"cost": np.ones(len(outcome))}
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:

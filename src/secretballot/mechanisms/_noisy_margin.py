@@ -44,19 +44,19 @@ class NoisyMargin(Mechanism):
         return {EVERYONE: (Step("margin", number),)}
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the margin as an array of shape (1, 1), or raise `ValueError`."""
+        """Return margins as an array of shape (n_rows, 1), or raise `ValueError`."""
         margin = super().check_counts(counts)
-        if margin.shape != (1, 1):
+        if margin.shape[1] != 1:
             raise ValueError(f"counts has shape {margin.shape}; pass one number, [[margin]].")
         return margin
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw the noisy margin, shape (1, 1), on a public grid."""
+        """Draw noisy margins, shape (n_rows, 1), on a public grid."""
         noisy = counts + rng.normal(scale=self.sigma, size=counts.shape)
         return np.asarray(np.rint(noisy * _RESOLUTION) / _RESOLUTION)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The number is released once."""
+        """Every row is one noisy number."""
         return {"margin": np.ones(len(outcome))}
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
