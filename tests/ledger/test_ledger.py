@@ -253,7 +253,7 @@ def test_an_entry_that_can_not_be_written_returns_nothing(monkeypatch):
     spend(accountant)
     content = file_of(accountant).read_bytes()
 
-    def fail(self, entry):
+    def fail(self, entry, private=None):
         raise OSError("planted")
 
     monkeypatch.setattr(Transaction, "append", fail)
