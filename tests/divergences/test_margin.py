@@ -138,3 +138,11 @@ def test_what_has_no_whole_gaps_is_not_recorded(mechanism, votes):
     if votes is None:
         votes = np.zeros((1, 1), dtype=[("ballot", "u1", 2), ("count", "f8")])
     assert gap_records(mechanism, np.asarray(votes), np.zeros(len(votes)), 2) is None
+
+
+def test_labels_that_may_not_be_asked_are_not_recorded():
+    """Not even if all were: that it came so is chance."""
+    mechanism = BinaryVoting(sigma=1.0, n_votes=4, hierarchy={1: 0})
+    votes = np.array([[4.0, 4.0], [0.0, 1.0]])
+    for asked in ([[1, 1], [1, 0]], [[1, 1], [0, 0]]):
+        assert gap_records(mechanism, votes, np.array(asked), 2) is None

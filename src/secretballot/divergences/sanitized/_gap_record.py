@@ -55,7 +55,7 @@ def gap_records(
 
     None where their cost is not a sum over gaps of whole ballots, as many on every row, which weigh
     the same and are everybody's, or where chance decides which steps are begun (a threshold without
-    a public number of votes): then the worst case is what can be said.
+    a public number of votes, a hierarchy): then the worst case is what can be said.
     """
     if not hasattr(mechanism, "laws") or votes.dtype.names is not None:
         return None
@@ -64,8 +64,10 @@ def gap_records(
     if set(laws) != {EVERYONE} or not state:
         return None
     law = laws[EVERYONE]
-    # What follows a threshold is begun by chance: its cost is no function of the votes.
+    # What is begun by chance, behind a threshold, has a cost that is no function of the votes.
     if any(step.times != 1 or step.delta or step.after or not has_gap(step.move) for step in law):
+        return None
+    if getattr(mechanism, "hierarchy", None) or any((executed[s.name] != 1).any() for s in law):
         return None
     n_votes = _number_of_votes(law, state)
     if n_votes is None:
