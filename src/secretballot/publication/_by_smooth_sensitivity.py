@@ -49,13 +49,11 @@ class BySmoothSensitivity:
     def chosen(cls, kept: Kept, delta: float, failure: float) -> BySmoothSensitivity:
         """Return the order and the noises with the best bound for votes as they usually are."""
         for move, _ in kept.moves:
-            two = isinstance(move, ConfidentMax) or (
-                isinstance(move, NoisyMax) and move.n_classes == 2 and move.bound == "exact"
-            )
-            if not two:
+            two = isinstance(move, NoisyMax) and move.n_classes == 2
+            if not (two or isinstance(move, ConfidentMax)):
                 raise ValueError(
-                    f"method='smooth' is for the exact costs of votes on two classes, and {move!r} "
-                    "was released; use method='margin'."
+                    f"method='smooth' is for votes on two classes, and {move!r} was released; use "
+                    "method='margin'."
                 )
         best, chosen = np.inf, None
         tail = -float(ndtri(failure / 2))
