@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._errors import LedgerError
 from secretballot._numbers import check_integer
 from secretballot.accounting._calibrate import builder, least_noise_within
-from secretballot.accounting._notes import check_note
+from secretballot.accounting._notes import check_note, told_of
 from secretballot.accounting._pricing import pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
@@ -208,7 +208,8 @@ class PrivacyAccountant(Reserving):
         note : dict, or function of the outcome, default=None
             Public facts about this release to keep with it in the ledger, such as an assumption
             that the guarantee rests on, or what follows from the outcome. Words that the privacy
-            statement reads, such as ``"split_by"``, must mean what they mean there.
+            statement reads, such as ``"split_by"``, must mean what they mean there. A function gets
+            the rows that were begun; if it fails they are paid for all the same, without a note.
 
         Returns
         -------
@@ -264,20 +265,20 @@ class PrivacyAccountant(Reserving):
                 f"the mechanism's sample() answered {len(outcome)} rows instead of {n_rows}. "
                 "Nothing was released or recorded."
             )
-        if callable(note):
-            told = check_note(note(outcome))
         if reservation is not None:
-            entry = replace(entry, note=to_json(told, "note"))
-            begun = self._draw(reservation, mechanism, n_columns, entry, outcome)
+            begun = self._draw(reservation, mechanism, n_columns, entry, outcome, note)
         else:
             assert pricing is not None
             pricing.settle(outcome)
             with self._ledger.transaction(limits.scope_id) as transaction:
                 begun, charges = pricing.charge(transaction.totals)
+                told, fault = told_of(note, outcome[:begun])
                 told.update(pricing.note)
                 done = replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
                 kept = self._kept(mechanism, votes[:begun], outcome[:begun], n_columns)
                 transaction.append(done, private=kept)
+            if fault is not None:
+                raise fault
         # A copy: a view would still hold, in its base, the rows that were not begun.
         return outcome[:begun].copy()
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from numpy.typing import NDArray
+
 from secretballot.ledger import LedgerEntry, to_json
 
 SPLITS = ("row", "owner", "party")
@@ -71,6 +73,23 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
                 f"there: it must be {meaning}. Call it something else if it means something else."
             )
     return plain
+
+
+def told_of(
+    note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None,
+    outcome: NDArray[Any],
+) -> tuple[dict[str, Any], Exception | None]:
+    """Return what a note says of the rows that are paid for, or why it can't be said.
+
+    Who was shown an outcome must not get out of paying for it, so a failure is to be raised only
+    after the release has been recorded.
+    """
+    if not callable(note):
+        return check_note(note), None
+    try:
+        return check_note(note(outcome.copy())), None
+    except Exception as fault:
+        return {}, fault
 
 
 def declared(entry: LedgerEntry) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._gaussian_pricing import answered_rows
 from secretballot.accounting._gaussian_terms import Span
 from secretballot.accounting._limits import Limits
-from secretballot.accounting._notes import COLUMNS, check_note
+from secretballot.accounting._notes import COLUMNS, check_note, told_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._reservation import Reservation
 from secretballot.accounting._terms import Terms, terms_of, unused
@@ -246,6 +247,7 @@ class Reserving(BudgetHandle):
         n_columns: int | None,
         entry: LedgerEntry,
         outcome: NDArray[Any],
+        note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None,
     ) -> int:
         """Record the rows of an outcome that are paid for; return how many."""
         with self._ledger.transaction(entry.scope_id) as transaction:
@@ -261,7 +263,11 @@ class Reserving(BudgetHandle):
                 drawn = answered_rows(mechanism, outcome).cumsum()
                 begun = min(int(np.searchsorted(drawn, state.answers_left)) + 1, len(drawn))
                 used = int(drawn[begun - 1])
-            transaction.append(entry.drawing(state.drawn(begun, used), begun))
+            told, fault = told_of(note, outcome[:begun])
+            done = replace(entry, note=to_json(told, "note"))
+            transaction.append(done.drawing(state.drawn(begun, used), begun))
+        if fault is not None:
+            raise fault
         return begun
 
     def _check_draw(
