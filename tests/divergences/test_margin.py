@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from secretballot.divergences.sanitized import (
+    GapCosts,
     Margin,
     from_text,
     gap_costs,
@@ -83,6 +84,31 @@ def test_the_guess_begins_at_the_worst_case_and_falls():
     for cost in np.geomspace(costs[-1], costs[0], 50):
         assert margin.cost(margin.of_costs(cost)) >= cost * (1 - 1e-12)
     assert margin.of_costs(2 * costs[0]) == 0
+
+
+def test_of_many_voters():
+    """Of 20,000 voters: nothing is as large as all gaps by all margins."""
+    costs = GapCosts.of(1 / (1 + np.arange(20_001) / 1_000) ** 4, 2)
+    margin = Margin((costs,), (3,))
+    unanimous = np.zeros(20_001, dtype=np.int64)
+    unanimous[-1] = 3
+    known = margin.of_votes([unanimous])
+    assert margin.cost(known) >= costs.totals(unanimous, 0)[0] * (1 - 1e-9)
+    # Chords between whole ballots, as they are looked up one by one.
+    gaps = np.arange(20_001)
+    for here in (0.0, 37.125, 5_000.0, 9_999.5, 15_000.0):
+        moved = np.interp(gaps + 2 * here - 20_000, gaps, costs.costs)
+        assert margin.cost(here) == pytest.approx(
+            3 * (0.2 * moved.mean() + 0.8 * moved[-1]), rel=1e-6, abs=1e-6
+        )
+
+
+def test_no_margin_hangs_on_the_last_digit():
+    """Where wide gaps all cost the same, sums of them differ by how they are rounded."""
+    costs = GapCosts.of(np.maximum(1 - np.arange(251) / 200, 0.5), 2)
+    margin = Margin((costs,), (7,))
+    known, rounded = margin.of_costs(7 * 0.5 * (1 + np.array([0, 2e-15])))
+    assert abs(known - rounded) < 1e-3
 
 
 @pytest.mark.parametrize("failure", [0.05, 0.3])

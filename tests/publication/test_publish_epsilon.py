@@ -156,6 +156,11 @@ def test_tied_votes_cost_the_worst_case():
     assert published.epsilon > accountant.spent().epsilon
 
 
+#: What has a delta of its own in a budget that counts mu^2.
+BY_CHANCE = budget()
+BY_CHANCE.release(ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=150.0), VOTES[:50])
+
+
 @pytest.mark.parametrize(
     ("accountant", "given", "message"),
     [
@@ -163,7 +168,9 @@ def test_tied_votes_cost_the_worst_case():
         (budget({"a": 1.0, "b": 2.0}), {}, "has levels"),
         (budget(), {"failure": 0.0}, "failure"),
         (budget(), {"sigma": -1.0}, "sigma"),
+        (budget(), {"sigma": 1e300}, "sigma"),
         (budget(), {"delta": 1.5}, "delta"),
+        (BY_CHANCE, {"delta": 1e-12}, "other releases take"),
     ],
 )
 def test_what_can_not_be_published(accountant, given, message):

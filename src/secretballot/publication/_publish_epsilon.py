@@ -18,6 +18,9 @@ from secretballot.publication._published_epsilon import PublishedEpsilon
 #: What has to be left of a budget, as a part of it.
 _ROOM = 1e-3
 
+#: Ballots: more noise says nothing of any votes.
+_MOST_NOISE = 1e9
+
 
 def publish_epsilon(
     accountant: PrivacyAccountant,
@@ -82,6 +85,11 @@ def publish_epsilon(
     delta = accountant.delta if delta is None else delta
     check_number("delta", delta, above=0, below=1)
     kept = Kept.of(accountant)
+    if delta <= kept.delta:
+        raise ValueError(
+            f"delta={delta!r}: other releases take {kept.delta:.3g} of it; ask for more than that. "
+            "Nothing was released."
+        )
     if method == "margin":
         noises = _noises(accountant, sigma)
         way: ByMargin | BySmoothSensitivity = ByMargin.chosen(kept, noises, delta, failure)
@@ -120,7 +128,7 @@ def publish_epsilon(
 def _noises(accountant: PrivacyAccountant, sigma: float | None) -> NDArray[np.float64]:
     """Return the amounts of noise on the margin to choose from."""
     if sigma is not None:
-        check_number("sigma", sigma, above=0)
+        check_number("sigma", sigma, above=0, below=_MOST_NOISE)
         return np.array([float(sigma)])
     least = _least_noise(accountant)
     return np.maximum(NOISES, least) if least > NOISES[0] else NOISES

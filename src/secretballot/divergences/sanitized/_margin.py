@@ -19,6 +19,9 @@ from secretballot.divergences._orders import Floats
 #: Between whole ballots the guess is looked at so often.
 _BETWEEN = 8
 
+#: By how much the guess falls over all margins at the least, as a part of the worst case.
+_LEAST_FALL = 1e-7
+
 #: What part of the releases is guessed to be unanimous; the gaps of the others are anywhere.
 _UNANIMOUS = 0.8
 
@@ -71,8 +74,22 @@ class GapCosts:
         -------
         ndarray of shape (n_ballots + 1,)
         """
-        moved = np.arange(len(self.costs)) - self.shift * np.arange(n_ballots + 1)[:, None]
-        return np.asarray(self.costs[np.maximum(moved, 0)] @ how_often)
+        many = how_often.astype(np.float64)
+        total = np.empty(n_ballots + 1)
+        for replaced in range(n_ballots + 1):
+            moved = min(self.shift * replaced, len(many))
+            tied, others = many[:moved].sum(), many[moved:]
+            total[replaced] = self.costs[0] * tied + self.costs[: len(others)] @ others
+        return total
+
+    def averages(self, moved: Floats) -> Floats:
+        """Return what gaps that are spread evenly cost on average, if all are moved by so much."""
+        width = self.widest + 1
+        ends = [np.full(width, self.costs[0]), self.costs, np.full(width + 1, self.costs[-1])]
+        sums = np.append(np.cumsum(np.concatenate(ends)[::-1])[::-1], 0.0)
+        first = np.arange(2 * width + 1)
+        # Chords between whole ballots: any function that falls will do.
+        return np.interp(moved, first - width, (sums[first] - sums[first + width]) / width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +142,12 @@ class Margin:
         margin = np.arange(2 * self.furthest * _BETWEEN + 1) / _BETWEEN
         cost = np.zeros(len(margin))
         for kind, number in zip(self.kinds, self.numbers, strict=True):
-            gaps = np.arange(kind.widest + 1)
-            part = np.full(len(gaps), (1 - _UNANIMOUS) / len(gaps))
-            part[-1] += _UNANIMOUS
-            moved = gaps + kind.shift * margin[:, None] - (kind.widest - kind.flat)
-            # Chords between whole ballots: any function that falls will do.
-            cost += number * (np.interp(moved, gaps, kind.costs) @ part)
-        return margin, cost
+            moved = kind.shift * margin - (kind.widest - kind.flat)
+            unanimous = np.interp(kind.widest + moved, np.arange(len(kind.costs)), kind.costs)
+            cost += number * (_UNANIMOUS * unanimous + (1 - _UNANIMOUS) * kind.averages(moved))
+        # It falls everywhere, and by more than sums are rounded: no margin hangs on the last digit.
+        slope = _LEAST_FALL * cost[0] * np.linspace(1, 0, len(margin))
+        return margin, np.minimum.accumulate(cost) + slope
 
     def cost(self, margin: ArrayLike) -> Floats:
         """Return what releases of some margins are guessed to cost; nonincreasing."""
