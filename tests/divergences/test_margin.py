@@ -74,6 +74,33 @@ def test_one_ballot_changes_it_by_one_and_it_bounds_the_cost(name):
     assert change > 0.3  # it does change
 
 
+def test_one_ballot_on_rows_of_several_kinds():
+    """One voter's ballot on a row of each kind moves all gaps at once."""
+    tables, pairs = every_table(3, np.eye(2), 3)
+    kinds = (
+        GNMax(sigma=1.5),
+        ConfidentGNMax(**CONFIDENT, n_votes=3),
+        BinaryVoting(sigma=30.0, n_votes=3),
+    )
+    found = {}
+    for cast, counts in tables.items():
+        records, cost = [], 0.0
+        for place, mechanism in enumerate(kinds):
+            row = counts[place : place + 1]
+            if isinstance(mechanism, BinaryVoting):
+                row = row[:, 1:]
+            votes = mechanism.check_counts(row)
+            outcome = mechanism.sample(votes, np.random.default_rng(0))
+            records += gap_records(mechanism, votes, outcome, row.shape[1])
+            charged = mechanism.cost(outcome, row, n_columns=row.shape[1])["*"]
+            cost += charged.sum().at(ORDER)
+        costs = tuple(gap_costs(each.move, 3, ORDER) for each in records)
+        margin = Margin(costs, (1, 1, 1))
+        found[cast] = margin.of_votes([each.how_often for each in records])
+        assert cost <= margin.cost(found[cast]) * (1 + 1e-9)
+    assert max(abs(found[one] - found[other]) for one, other in pairs) <= 1 + 1e-6
+
+
 def test_the_guess_begins_at_the_worst_case_and_falls():
     move = GNMax(sigma=40.0).laws(2)["*"][0].move
     margin = Margin((gap_costs(move, 250, ORDER),), (100,))

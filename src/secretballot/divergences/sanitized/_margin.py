@@ -89,7 +89,8 @@ class GapCosts:
         sums = np.append(np.cumsum(np.concatenate(ends)[::-1])[::-1], 0.0)
         first = np.arange(2 * width + 1)
         # Chords between whole ballots: any function that falls will do.
-        return np.interp(moved, first - width, (sums[first] - sums[first + width]) / width)
+        average = (sums[first] - sums[first + width]) / width
+        return np.asarray(np.interp(moved, first - width, average))
 
 
 @dataclass(frozen=True, eq=False)
