@@ -209,7 +209,8 @@ class PrivacyAccountant(Reserving):
             Public facts about this release to keep with it in the ledger, such as an assumption
             that the guarantee rests on, or what follows from the outcome. Words that the privacy
             statement reads, such as ``"split_by"``, must mean what they mean there. A function gets
-            the rows that were begun; if it fails they are paid for all the same, without a note.
+            the rows that were begun, and must not spend; if it fails they are paid for all the
+            same, without a note.
 
         Returns
         -------

@@ -24,7 +24,7 @@ class PublishedEpsilon:
     sigma : float
         Noise on the margin, in ballots; or on the cost, in smooth sensitivities.
     n_rows : int
-        Rows whose own cost is bounded; what else was released is counted at its worst case.
+        Rows whose own cost is bounded; what else was released counts as it was charged.
     """
 
     epsilon: float
@@ -43,7 +43,7 @@ class PublishedEpsilon:
             f"Whoever compares this data set with any that differs from it in one unit learns no "
             f"more from all that was released than this epsilon says, this number included. It is "
             f"an upper bound with probability {1 - self.failure:g}, of {self.n_rows} rows at what "
-            "their votes did cost and of everything else at its worst case. For all data sets "
+            "their votes did cost and of everything else as it was charged. For all data sets "
             f"together the guarantee is the budget: epsilon {self.cap:g} at delta "
             f"{self.cap_delta:g}."
         )
