@@ -152,6 +152,15 @@ def main() -> None:
                 f"{smooth / worst:8.3f}{took:9.2f}",
                 flush=True,
             )
+    print("\nsimulated: how large a part of the teachers is right, by row; exact costs, the margin")
+    for name, shape in (("Beta(8, 1)", (8, 1)), ("Beta(3, 1)", (3, 1)), ("any", (1, 1))):
+        right = rng.binomial(TEACHERS, rng.beta(*shape, 3_000))
+        move = GNMax(sigma=SIGMA).laws(2)["*"][0].move
+        for n_rows in (500, 1_000, 3_000):
+            gaps = np.abs(2 * right[:n_rows] - TEACHERS)
+            worst = (n_rows * RenyiCost(move.worst_case())).epsilon(DELTA)
+            median, _, _, _ = margin_bound(move, gaps, arguments.failure, rng)
+            print(f"{name:12s}{n_rows:6d}{worst:8.3f}{median:8.3f}{median / worst:8.3f}")
     if not arguments.quick:
         draw(lines, QUERIES)
 
