@@ -17,7 +17,6 @@ Run it from the root of the repository; the picture goes to output/top_k.png. It
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from secretballot import PrivacyAccountant, calibrate, private_top_k
 from secretballot.mechanisms import ExponentialTopK, StableTopK
@@ -31,17 +30,22 @@ N_PLACES = 5_000
 
 
 def visitors():
-    """Visitors by place and day: some places stand out, by more on some days than on others."""
+    """Visitors of each day by place: some places stand out, by more on some days than others."""
     rng = np.random.default_rng(1)
     names = [f"place {number:04d}" for number in range(N_PLACES)]
     usual = rng.gamma(0.5, 120.0, size=N_PLACES)
-    columns = {}
+    counts = {}
     for day, n_busy in DAYS.items():
         busy = rng.choice(N_PLACES, n_busy, replace=False)
         expected = np.minimum(usual, 700)
         expected[busy] = rng.uniform(1_400, 4_000, n_busy)
-        columns[day] = rng.poisson(expected)
-    return pd.DataFrame(columns, index=names)
+        counts[day] = dict(zip(names, rng.poisson(expected).tolist(), strict=True))
+    return counts
+
+
+def busiest(counts):
+    """Places and their visitors, the busiest first."""
+    return sorted(counts.items(), key=lambda each: -each[1])
 
 
 def released(counts):
@@ -54,8 +58,8 @@ def released(counts):
         approximation_delta=DELTA / 2,
     )
     found = {
-        day: private_top_k(counts[day], accountant=accountant, epsilon=EACH, k_max=100)
-        for day in counts
+        day: private_top_k(of_day, accountant=accountant, epsilon=EACH, k_max=100)
+        for day, of_day in counts.items()
     }
     return found, accountant
 
@@ -101,7 +105,7 @@ def draw(counts, found):
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     day = "Wed"
-    ordered = -np.sort(-counts[day].to_numpy())[:60]
+    ordered = np.array([visitors for _, visitors in busiest(counts[day])[:60]])
     n_busy = len(found[day].items) if found[day].released else int(np.argmax(-np.diff(ordered))) + 1
     ranks = np.arange(1, len(ordered) + 1)
     left.bar(ranks, ordered, color=np.where(ranks <= n_busy, "tab:orange", "tab:gray"))
@@ -139,11 +143,11 @@ def main():
     counts = visitors()
     found, accountant = released(counts)
     for day, one in found.items():
-        ordered = -np.sort(-counts[day].to_numpy())
-        top = set(counts[day].nlargest(DAYS[day]).index)
+        ordered = busiest(counts[day])
+        top = {name for name, _ in ordered[: DAYS[day]]}
         said = "nothing was released" if not one.released else f"{len(one.items)} places"
         right = "" if not one.released else f", {len(top & set(one.items))} of them rightly"
-        gap = ordered[DAYS[day] - 1] - ordered[DAYS[day]]
+        gap = ordered[DAYS[day] - 1][1] - ordered[DAYS[day]][1]
         print(f"{day}: {DAYS[day]:2d} stand out by {gap:4.0f} visitors; {said}{right}")
     print(accountant)
     draw(counts, found)
