@@ -182,7 +182,10 @@ class GaussianTerms:
         if self._plan is None:
             return {group: [each] for group, each in self._without_game(span).items()}
         pieces = [self._plan.pieces(*piece, self._fineness) for piece in span]
-        return {group: [each[group] for each in pieces] for group in self._plan.groups}
+        return {
+            group: [each[group].exact or each[group] for each in pieces]
+            for group in self._plan.groups
+        }
 
     def _without_game(self, span: Span) -> dict[str, Priced]:
         """Return what rows cost that have no game: their own prices, or their Renyi curves."""

@@ -16,6 +16,7 @@ from secretballot.divergences import (
     Law,
     NoisyBit,
     NoisyMax,
+    NoisyVector,
     PureRelease,
     StableTest,
     split_group,
@@ -153,6 +154,8 @@ def _dominates(paid: Any, drawn: Any) -> bool:
         return drawn.width <= paid.width
     if isinstance(paid, PureRelease) and isinstance(drawn, PureRelease):
         return drawn.epsilon <= paid.epsilon
+    if isinstance(paid, NoisyVector) and isinstance(drawn, NoisyVector):
+        return drawn.ratio <= paid.ratio
     if isinstance(paid, StableTest) != isinstance(drawn, StableTest):
         return False  # only one of the two may fail instead of telling a bit
     if isinstance(paid, NoisyBit) and isinstance(drawn, NoisyBit):

@@ -86,6 +86,25 @@ class NoisyTop(NoisyBit):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoisyVector:
+    """Releases a vector with Gaussian noise; a neighbour's is `ratio` standard deviations away.
+
+    It costs the same on all data.
+    """
+
+    ratio: float
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Return what it costs, whatever the vector."""
+        return gaussian_bound(self.ratio, _orders(orders))
+
+    def exact(self, state: Any) -> Floats:
+        """Return what it costs, for each row."""
+        curve = self.worst_case()
+        return np.broadcast_to(curve, (len(state), len(curve)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoisyMax:
     """Releases which count is largest after N(0, sigma^2) on each; ballots of `weight` move.
 

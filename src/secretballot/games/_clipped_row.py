@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from secretballot.divergences import ClippedBits, NoisyBit, NoisyMax
+from secretballot.divergences import ClippedBits, NoisyBit, NoisyVector
 from secretballot.games._row import Node
 from secretballot.games._small_bits import SmallBits
 
@@ -74,5 +74,5 @@ def _bit(ratio: float) -> NoisyBit:
     return NoisyBit(scale=1.0, shift=ratio)
 
 
-def _number(mu2: float) -> NoisyMax:
-    return NoisyMax(sigma=float(np.sqrt(2)), weight=float(np.sqrt(mu2)), bound="papernot")
+def _number(mu2: float) -> NoisyVector:
+    return NoisyVector(ratio=float(np.sqrt(mu2)))

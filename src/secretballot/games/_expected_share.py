@@ -15,6 +15,7 @@ from secretballot.divergences import (
     Law,
     NoisyBit,
     NoisyMax,
+    NoisyVector,
     PureRelease,
 )
 from secretballot.games._clipped_row import played_bits
@@ -66,7 +67,7 @@ def expected_share(law: Law, n_rows: int, approximation_delta: float) -> float |
     if len({step.move for step in law}) != 1:
         return None
     move, n_moves = law[0].move, n_rows * sum(step.times for step in law)
-    if isinstance(move, NoisyMax) and is_gaussian(move):
+    if isinstance(move, NoisyVector) or (isinstance(move, NoisyMax) and is_gaussian(move)):
         return 1.0
     part = 1.0
     if isinstance(move, ClippedBits):

@@ -19,6 +19,7 @@ from secretballot.divergences import (
     Law,
     NoisyBit,
     NoisyMax,
+    NoisyVector,
     PureRelease,
     own_delta,
 )
@@ -130,11 +131,20 @@ class PlanPiece:
         return GaussianCost(min(self._in_mu2.refund(), whole) if self._has_a_price else whole)
 
     @property
+    def exact(self) -> GaussianCost | None:
+        """The price where nothing but noisy vectors is released; None elsewhere."""
+        vectors = all(isinstance(step.move, NoisyVector) for step in self._part.law)
+        return GaussianCost(self.noisy_numbers, self._own_delta) if vectors else None
+
+    @property
     def _has_a_price(self) -> bool:
         """Whether a game is played; otherwise noisy numbers are charged, and are what comes back.
 
-        Beyond epsilons of hundreds, or where a row tells all but everything, nobody counts.
+        Noisy vectors are what they are. Beyond epsilons of hundreds, or where a row tells all but
+        everything, nobody counts.
         """
+        if self.exact is not None:
+            return False
         largest = max((_ratio(step.move) for step in self._part.law), default=0.0)
         return 0 < self.noisy_numbers < _MOST and largest < _LARGEST
 
@@ -158,7 +168,8 @@ def answers_of(law: Law) -> Law:
 
 def has_game(law: Law) -> bool:
     """Whether a plan of such rows has a price."""
-    known = NoisyBit | NoisyMax | ConfidentMax | ClippedBits | BoundedRange | FewDraws | PureRelease
+    draws, voted = BoundedRange | FewDraws | PureRelease, ConfidentMax | ClippedBits
+    known = NoisyBit | NoisyMax | NoisyVector | voted | draws
     return all(isinstance(step.move, known) for step in law)
 
 
@@ -170,7 +181,7 @@ def _ratio(move: Any) -> float:
         return float(np.hypot(move.vote_ratio, move.bit_ratio))
     if isinstance(move, ClippedBits):
         return float(np.sqrt(move.noisy_numbers))
-    if isinstance(move, BoundedRange | FewDraws | PureRelease):
+    if isinstance(move, NoisyVector | BoundedRange | FewDraws | PureRelease):
         return move.ratio
     assert isinstance(move, NoisyMax)
     return 0.0 if move.n_classes == 1 else float(np.sqrt(2)) * move.ratio

@@ -16,7 +16,9 @@ from secretballot.divergences import (
     Law,
     NoisyBit,
     NoisyMax,
+    NoisyVector,
     PureRelease,
+    gaussian_delta,
 )
 from secretballot.games._bit_move import bit_move
 from secretballot.games._clipped_row import clipped_node
@@ -109,12 +111,14 @@ def _widest(node: Node) -> tuple[float, float]:
         ratio = node.move.ratio
     if ratio is not None:
         return ratio, 2 / np.pi * ratio**2
+    if isinstance(node.move, NoisyVector):
+        return node.move.ratio, node.move.ratio**2
     if isinstance(node.move, NoisyMax):
         ratio = float(np.sqrt(2)) * node.move.ratio if node.move.n_classes != 1 else 0.0
         return ratio, ratio**2 * (1.0 if is_gaussian(node.move) else 0.65)
     raise TypeError(
         f"{type(node.move).__name__} of step {node.name!r} has no game; plans are priced for "
-        "noisy bits, noisy maxima and draws with Gumbel noise."
+        "noisy bits, noisy maxima, noisy vectors and draws with Gumbel noise."
     )
 
 
@@ -151,7 +155,8 @@ def worst_game(
     while True:
         yield worth
         n_rows += 1
-        worth = row.before(worth, n_rows, answers=n_answers is not None)
+        alone = row.vectors(n_rows) if n_answers is None else None
+        worth = alone or row.before(worth, n_rows, answers=n_answers is not None)
 
 
 class RowGame:
@@ -178,6 +183,21 @@ class RowGame:
             times * max(sum(one.times for one in node.either), 1)
             for node, times in all_nodes(self._tree)
         )
+
+    def vectors(self, n_rows: int) -> ValueFunction | None:
+        """Return what rows of noisy vectors are worth, which is known; None of others.
+
+        There is nothing to choose, and they tell what one vector does that is further away.
+        """
+        for node in self._tree:
+            if not isinstance(node.move, NoisyVector) or node.delta or node.follow:
+                return None
+        low, high = self.reach(n_rows)
+        loss = self.grid.step * np.arange(low, high)
+        if not self._variance:
+            return ValueFunction(self.grid, np.maximum(-np.expm1(-loss), 0.0), low)
+        ratio = math.sqrt(n_rows * self._variance)
+        return ValueFunction(self.grid, gaussian_delta(ratio, -loss), low)
 
     def end(self) -> ValueFunction:
         """Return the worth of the end of the game."""
@@ -218,6 +238,8 @@ def _worst_move(node: Node, grid: LossGrid, fineness: Fineness, zone: float) -> 
         return range_move(move.width, grid, float(zone))
     if isinstance(move, PureRelease):
         return response_move(move.epsilon, grid)
+    if isinstance(move, NoisyVector):
+        return GaussianMove(move.ratio, grid)
     if isinstance(move, SmallBits):
         return SmallBitsMove(bit_move(move.ratio, grid, fineness.gaps, float(zone)), move, grid)
     assert isinstance(move, NoisyMax)

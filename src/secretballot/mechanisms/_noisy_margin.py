@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_number
-from secretballot.divergences import EVERYONE, Law, NoisyMax, Step
+from secretballot.divergences import EVERYONE, Law, NoisyVector, Step
 from secretballot.mechanisms._base import Mechanism
 
 #: Released numbers are whole multiples of one over this.
@@ -40,8 +40,7 @@ class NoisyMargin(Mechanism):
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the noisy number, which is released as it is."""
-        number = NoisyMax(sigma=float(np.sqrt(2)) * self.sigma, weight=1.0, bound="papernot")
-        return {EVERYONE: (Step("margin", number),)}
+        return {EVERYONE: (Step("margin", NoisyVector(ratio=1 / self.sigma)),)}
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return margins as an array of shape (n_rows, 1), or raise `ValueError`."""

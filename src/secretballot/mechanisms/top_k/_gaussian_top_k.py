@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_number
-from secretballot.divergences import Law, NoisyMax, Step
+from secretballot.divergences import Law, NoisyVector, Step
 from secretballot.mechanisms.top_k._largest import largest, mark
 from secretballot.mechanisms.top_k._top_k import TopK
 
@@ -81,10 +81,7 @@ class GaussianTopK(TopK):
         return self._length / float(np.sqrt(2 * self.rho))
 
     def _law(self, unit: float, n_columns: int | None) -> Law:
-        # The noisy counts themselves, as a noisy number that shifts as far.
-        noise = float(np.sqrt(2)) * self._sigma
-        move = NoisyMax(sigma=noise, weight=self._length * unit, bound="papernot")
-        return (Step("counts", move),)
+        return (Step("counts", NoisyVector(ratio=self._length * unit / self._sigma)),)
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
