@@ -6,6 +6,7 @@ from secretballot import checks as checks
 from secretballot import datasets as datasets
 from secretballot import ensemble as ensemble
 from secretballot import inspection as inspection
+from secretballot import linear as linear
 from secretballot import mechanisms as mechanisms
 from secretballot import publication as publication
 from secretballot import quantification as quantification
@@ -27,6 +28,7 @@ from secretballot.ensemble import Upsampling as Upsampling
 from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
 from secretballot.ensemble import recommend_mechanism as recommend_mechanism
+from secretballot.linear import PrivateLogisticRegression as PrivateLogisticRegression
 from secretballot.mechanisms import BinaryVoting as BinaryVoting
 from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax
 from secretballot.mechanisms import DirichletProportions as DirichletProportions
@@ -37,6 +39,7 @@ from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
 from secretballot.mechanisms import PowersetVoting as PowersetVoting
 from secretballot.mechanisms import StableTopK as StableTopK
 from secretballot.mechanisms import TauVoting as TauVoting
+from secretballot.mechanisms import VectorSum as VectorSum
 from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioEstimator
 from secretballot.quantification import PerBag as PerBag
 from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator

@@ -5,11 +5,24 @@ What is imported as itself is for other folders of the library, not for users.
 
 from secretballot._public import published
 from secretballot.ensemble._labels import PrivateLabels
+from secretballot.ensemble._labels import declared_classes as declared_classes
+from secretballot.ensemble._labels import encode as encode
+from secretballot.ensemble._labels import learned_classes as learned_classes
+from secretballot.ensemble._labels import warn_classes_learned as warn_classes_learned
+from secretballot.ensemble._partition import check_owners as check_owners
+from secretballot.ensemble._partition import owner_positions as owner_positions
+from secretballot.ensemble._parts import check_unit as check_unit
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData
+from secretballot.ensemble._public_data import public_rows as public_rows
+from secretballot.ensemble._randomness import Randomness as Randomness
+from secretballot.ensemble._read_target import check_targets as check_targets
+from secretballot.ensemble._rows import matching_rows as matching_rows
 from secretballot.ensemble._votes import collect_votes as collect_votes
 from secretballot.ensemble.advice import MechanismAdvice, recommend_mechanism
+from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
+from secretballot.ensemble.individual import check_levels as check_levels
 from secretballot.ensemble.student import PublicStudent
 
 __all__ = [

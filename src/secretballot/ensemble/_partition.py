@@ -132,6 +132,26 @@ def listed(owners: Any) -> list[Any]:
     return np.asarray(owners).tolist() if hasattr(owners, "dtype") else list(owners)
 
 
+def owner_positions(owners: Any) -> NDArray[np.intp]:
+    """Return the number of each row's owner, counted in the order of their first rows."""
+    found: dict[bytes, int] = {}
+    numbers, kinds = [], set()
+    for position, owner in enumerate(listed(owners)):
+        kind, encoded = _canonical(owner, position)
+        kinds.add(kind)
+        numbers.append(found.setdefault(encoded, len(found)))
+    _check_one_kind(kinds)
+    return np.array(numbers, dtype=np.intp)
+
+
+def _check_one_kind(kinds: set[str]) -> None:
+    if len(kinds) > 1:
+        raise ValueError(
+            f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "
+            "Give all ids as strings, or all as integers."
+        )
+
+
 def _teachers_of(
     owners: Any, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
 ) -> dict[Any, list[int]]:
@@ -151,11 +171,7 @@ def _teachers_of(
             chosen[int.from_bytes(digest, "big") % n_teachers] = None
             attempt += 1
         teachers_of[owner] = list(chosen)
-    if len(kinds) > 1:
-        raise ValueError(
-            f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "
-            "Give all ids as strings, or all as integers."
-        )
+    _check_one_kind(kinds)
     return teachers_of
 
 

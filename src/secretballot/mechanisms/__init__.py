@@ -25,6 +25,7 @@ from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
 from secretballot.mechanisms._tau_voting import warn_unclipped as warn_unclipped
+from secretballot.mechanisms._vector_sum import VectorSum
 from secretballot.mechanisms.top_k import (
     ExponentialTopK,
     GaussianTopK,
@@ -58,6 +59,7 @@ __all__ = [
     "RoundRobin",
     "count_ballots",
     "TauVoting",
+    "VectorSum",
     "clip_ballots",
 ]
 

@@ -1,0 +1,8 @@
+"""Classification from private sums: each row casts one vector, a few times."""
+
+from secretballot._public import published
+from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+
+__all__ = ["PrivateLogisticRegression"]
+
+published(globals())

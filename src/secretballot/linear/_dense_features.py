@@ -1,0 +1,128 @@
+"""Features that are numbers: scaled columns, or what a transformer makes of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.linear._additive_bins import AdditiveBins, Categories, public_bins
+from secretballot.linear._columns import Column, numbers
+
+#: Rows are clipped to the length of so many of the public ones.
+_LENGTH = 0.9
+#: More features than this take minutes; what they tell would be lost in noise anyway.
+MOST_FEATURES = 1000
+
+
+class DenseFeatures:
+    """Base class: rows of numbers, centred and with a constant, clipped to a public length.
+
+    Attributes
+    ----------
+    norm : float
+        How long a row is at most (l2).
+    """
+
+    norm: float
+    _middle: NDArray[np.float64]
+    _constant: float
+
+    def _measure(self, public: NDArray[np.float64]) -> None:
+        """Fix what is subtracted from rows, and how long they may be, from public rows."""
+        if public.shape[1] > MOST_FEATURES:
+            raise ValueError(
+                f"features gives {public.shape[1]} numbers a row, and at most {MOST_FEATURES} are "
+                "taken: reduce them on public rows, with PCA or TruncatedSVD in a pipeline."
+            )
+        self._middle = public.mean(axis=0)
+        lengths = np.linalg.norm(public - self._middle, axis=1)
+        length = float(np.quantile(lengths, _LENGTH)) or 1.0
+        self._constant = float(np.sqrt(np.mean(np.minimum(lengths, length) ** 2))) or 1.0
+        self.norm = float(np.hypot(length, self._constant))
+
+    def _clipped(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        constant = np.full((len(rows), 1), self._constant)
+        whole = np.concatenate([rows - self._middle, constant], axis=1)
+        lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+        return np.asarray(whole * np.minimum(1.0, self.norm / lengths))
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a row has, the constant among them."""
+        return len(self._middle) + 1
+
+    @property
+    def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:
+        """What is shrunk together: all but the constant, and the constant."""
+        last = self.n_features - 1
+        return [(slice(0, last), np.eye(last)), (slice(last, last + 1), np.eye(1))]
+
+
+class ScaledColumns(DenseFeatures):
+    """Numbers scaled by public rows, and categories as one-hot columns.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Of public rows.
+    categories : mapping
+        Declared categories of some columns.
+    """
+
+    def __init__(self, columns: Sequence[Column], categories: Mapping[Any, Sequence[Any]]) -> None:
+        self.columns: list[tuple[str, float, float] | Categories] = []
+        for column in columns:
+            if column.is_number and column.name not in categories:
+                x = numbers(column.values, column.name)
+                self.columns.append((column.name, float(x.mean()), float(x.std()) or 1.0))
+            else:
+                (found,) = public_bins([column], 1, categories).columns
+                assert isinstance(found, Categories)
+                self.columns.append(found)
+        self._measure(self._rows([column.values for column in columns]))
+
+    def _rows(self, table: Sequence[Any]) -> NDArray[np.float64]:
+        parts = []
+        for column, values in zip(self.columns, table, strict=True):
+            if isinstance(column, Categories):
+                parts.append(AdditiveBins([column]).transform([values]).toarray())
+            else:
+                name, middle, scale = column
+                parts.append(((numbers(values, name) - middle) / scale)[:, None])
+        return np.concatenate(parts, axis=1)
+
+    def transform(self, table: Sequence[Any]) -> NDArray[np.float64]:
+        """Return the rows of a table given as its columns."""
+        return self._clipped(self._rows(table))
+
+
+class TransformedRows(DenseFeatures):
+    """What a transformer makes of rows.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Fitted on public rows.
+    X_public : table
+    """
+
+    def __init__(self, transformer: Any, X_public: Any) -> None:
+        self.transformer = transformer
+        self._measure(self._rows(X_public))
+
+    def _rows(self, X: Any) -> NDArray[np.float64]:
+        found = self.transformer.transform(X)
+        rows = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=float)
+        if rows.ndim != 2 or not np.isfinite(rows).all():
+            raise ValueError(
+                f"features={type(self.transformer).__name__} made an array of shape {rows.shape} "
+                "of the rows, or numbers that are not finite; a row needs as many finite numbers."
+            )
+        return rows
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the features of rows."""
+        return self._clipped(self._rows(X))

@@ -1,0 +1,151 @@
+"""Rows made up in place of public ones, from private means and products that are paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.sparse import csr_array
+
+from secretballot.linear._additive_bins import AdditiveBins, declared_bins
+from secretballot.linear._columns import names_of
+from secretballot.linear._design import Design, Floats
+from secretballot.linear._posterior import Belief, Release, probabilities
+from secretballot.linear._rounds import Ballots, gains
+
+#: So many rows are made up, and so many public ones they are trusted like.
+_MADE_UP, _LIKE = 4000, 200
+_SEED = 20_200_722
+_BITS = 20
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Declared bins of rows of which no public one was seen.
+
+    The first round tells the means of all bins too, free of charge: two people's vectors
+    (residual times bins, bins) lie no further apart than those of the residuals alone can, because
+    bins are never negative. Then one round more tells how columns go together.
+    """
+
+    features: AdditiveBins
+
+    n_like = _LIKE
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        bounds: Mapping[Any, tuple[float, float]],
+        n_bins: int,
+        categories: Mapping[Any, Sequence[Any]],
+    ) -> Unseen:
+        """Return the bins that bounds and categories declare."""
+        return cls(declared_bins(names_of(data.X), bounds, n_bins, categories))
+
+    def looked_at(
+        self, ballots: Ballots, mechanism: Any, release: Callable[..., Floats]
+    ) -> tuple[Design, tuple[Release, ...]]:
+        """Return made-up rows, and what the first round released.
+
+        Notes
+        -----
+        For residuals r, r' at most 1 long and bins f, f' of the norm c, the vectors (f r, f) and
+        (f' r', f') have the product (r r' + 1) f f' >= 0, and each has the square 2 c^2 at most: so
+        they are 2 c apart at most. Of products z z' of two numbers each, with |z| at most 1, two
+        lie sqrt(2) apart at most; they are scaled to 2 c.
+        """
+        features, norm = self.features, self.features.norm
+        n_columns = 1 if ballots.n_classes == 2 else ballots.n_classes
+        nothing = Belief.nothing(features.n_features, n_columns, 1)
+        both = np.concatenate([ballots.sums(nothing, norm), ballots.means(norm)], axis=1)
+        wide = replace(mechanism, norm=float(np.sqrt(2)) * norm)
+        noisy = release(both, wide) / ballots.total
+        moments, means = noisy[:, :-1], noisy[:, -1]
+        noise = mechanism.sigma / ballots.total
+        codes, shares = self._codes(moments, means, noise)
+        scale = float(np.sqrt(2)) * norm
+        products = _products(ballots, features, codes)
+        noisy = release(scale * products, wide) / (scale * ballots.total)
+        rows = self._made_up(codes, shares, noisy, ballots, noise / scale)
+        start = np.zeros((rows.shape[0], n_columns))
+        p = probabilities(start)
+        return Design(rows), (Release(moments, p, gains(p), noise),)
+
+    def _codes(
+        self, moments: Floats, means: Floats, noise: float
+    ) -> tuple[list[Floats], list[Floats]]:
+        """Return for each column a number of each bin, and the bins' shares of the rows.
+
+        The number is what the bin says of the classes: along the direction of classes that differ
+        most, by as much as stands out of the noise.
+        """
+        codes, shares = [], []
+        ends = self.features.ends
+        for low, high in zip(ends[:-1], ends[1:], strict=True):
+            share = np.maximum(means[low:high], noise)
+            share = share / share.sum()
+            rates = moments[low:high] / (share + 2 * noise)[:, None]
+            rates = rates - share @ rates
+            direction = np.linalg.svd(np.sqrt(share)[:, None] * rates, full_matrices=False)[2][0]
+            code = rates @ direction
+            largest = float(np.abs(code).max())
+            codes.append(code / largest if largest > 0 else code)
+            shares.append(share)
+        return codes, shares
+
+    def _made_up(
+        self,
+        codes: list[Floats],
+        shares: list[Floats],
+        products: Floats,
+        ballots: Ballots,
+        noise: float,
+    ) -> csr_array:
+        """Return rows whose columns go together about as released: of a Gaussian copula."""
+        p = len(codes)
+        together = np.zeros((p, p))
+        upper = np.triu_indices(p)
+        together[upper] = products.ravel() / np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) * p
+        together = together + np.triu(together, 1).T
+        middles = np.array([share @ code for code, share in zip(codes, shares, strict=True)])
+        spreads = np.array(
+            [np.sqrt(s @ c**2 - (s @ c) ** 2) for c, s in zip(codes, shares, strict=True)]
+        )
+        correlations = (together - np.outer(middles, middles)) / np.maximum(
+            np.outer(spreads, spreads), 4 * noise * p
+        )
+        np.fill_diagonal(correlations, 1.0)
+        values, vectors = np.linalg.eigh(np.clip(correlations, -0.95, 0.95))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        root /= np.linalg.norm(root, axis=1, keepdims=True)
+        rng = np.random.default_rng(_SEED)  # public: nothing depends on what it draws
+        ranks = ndtr(rng.normal(size=(_MADE_UP, p)) @ root.T)
+        found = np.empty((_MADE_UP, p), dtype=np.intp)
+        for column, (code, share) in enumerate(zip(codes, shares, strict=True)):
+            order = np.argsort(code)
+            at = np.searchsorted(np.cumsum(share[order]), ranks[:, column])
+            found[:, column] = order[at.clip(0, len(order) - 1)] + self.features.ends[column]
+        starts = np.arange(_MADE_UP + 1) * p
+        shape = (_MADE_UP, self.features.n_features)
+        return csr_array((np.ones(found.size), found.ravel(), starts), shape=shape)
+
+
+def _products(ballots: Ballots, features: AdditiveBins, codes: list[Floats]) -> Floats:
+    """Return the sums of products of two columns' numbers, which are 1 long at most together."""
+    p = len(codes)
+    numbers = np.concatenate(codes) / np.sqrt(p)
+    upper = np.triu_indices(p)
+    twice = np.where(upper[0] == upper[1], 1.0, np.sqrt(2))
+    total = np.zeros(len(twice))
+    for rows, one_hot in ballots.parts():
+        z = numbers[one_hot.indices.reshape(-1, p)]
+        each = z[:, upper[0]] * z[:, upper[1]] * twice * ballots.shares[rows, None]
+        total += (np.trunc(np.ldexp(each, _BITS)) * 2.0**-_BITS).sum(axis=0)
+    return total[None]
+
+

@@ -1,0 +1,211 @@
+"""The most likely coefficients, given what was released of the private rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
+from scipy.special import expit, softmax
+
+from secretballot.linear._design import Design, Floats
+
+#: What is believed of coefficients at first, before a group's size is learned from the releases.
+_SIZE, _LEAST_SIZE, _LARGEST_SIZE = 0.5, 1e-4, 10.0
+_PRIOR_ROWS, _PRIOR_SIZE = 0.1, 0.2
+#: The intercept is free.
+_INTERCEPT = 1e-2
+
+_MOST_STEPS, _SIZES_A_STEP, _SMALL_STEP, _LARGEST_STEP = 8, 4, 5e-3, 3.0
+#: Errors of public rows are computed anew so often.
+_ERRORS_ANEW = 2
+
+
+@dataclass(frozen=True)
+class Release:
+    """One round: the noisy mean of gain * (target - expected) * features, as it was released.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features, n_columns)
+    expected : ndarray of shape (n_public, n_columns)
+        Probabilities on the public rows that the residuals were taken from.
+    gain : ndarray of shape (n_public,)
+        What residuals were multiplied by, so that all are as long at most.
+    noise : float
+        Standard deviation of each number's noise.
+    """
+
+    mean: Floats
+    expected: Floats
+    gain: Floats
+    noise: float
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Coefficients, shape (1 + n_features, n_columns) with the intercept first; their variances.
+
+    `sizes` are the mean squares of each group's coefficients.
+    """
+
+    coefficients: Floats
+    variances: Floats
+    sizes: Floats
+
+    @classmethod
+    def nothing(cls, n_features: int, n_columns: int, n_groups: int) -> Belief:
+        """Return what is believed before anything is released."""
+        zeros = np.zeros((1 + n_features, n_columns))
+        return cls(zeros, zeros, np.full(n_groups, _SIZE))
+
+
+def probabilities(scores: Floats) -> Floats:
+    """Return probabilities of scores: of one column those of the second of two classes."""
+    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
+
+
+def believe(
+    releases: Sequence[Release],
+    public: Design,
+    groups: Sequence[tuple[slice, NDArray[np.float64]]],
+    before: Belief,
+    n_people: float,
+) -> Belief:
+    """Return the coefficients that explain all releases best.
+
+    A release of features F and residuals of the classes y from probabilities s has, if rows have
+    the classes with probabilities p, the mean E[gain (p - s) F]; it is taken over the public rows.
+    Three errors add to it, and all are known: the noise; private classes are a sample (covariance
+    E[gain^2 p (1 - p) F F'] / n, the same sample in all rounds); and public rows are not the
+    private ones (covariance of gain (p - s) F, over both numbers of rows). What is best is the
+    generalised least squares fit of all rounds together, with a normal prior for each group of
+    coefficients, whose size is the one that explains the releases best (MacKay's evidence, by
+    expectation maximisation). A round before the last is not lost, therefore: noise averages out.
+    The first of them has the most of the third error, and weighs accordingly.
+
+    Columns (classes, if there are more than two) are fitted one beside the other, with the
+    curvature of classes that are alike.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+    public : Design
+    groups : list of tuple of slice and ndarray
+        Places of features that are shrunk together, and their prior's inverse correlations.
+    before : Belief
+        To begin with.
+    n_people : float
+        How many private rows, or owners, were summed over.
+    """
+    n_columns = before.coefficients.shape[1]
+    curvature = 1.0 if n_columns == 1 else n_columns / (n_columns - 1)
+    values, sizes = before.coefficients.copy(), before.sizes.copy()
+    variances = np.zeros_like(values)
+    solvers: list[tuple[Floats, bool]] = []
+    for step in range(_MOST_STEPS):
+        p = probabilities(public.decision(values[1:], values[:1]))
+        spread = p * (1 - p)
+        means, slopes = _expected(releases, public, p, curvature * spread)
+        if step < _ERRORS_ANEW:
+            errors = _errors(releases, public, p, spread, n_people)
+            solvers = [cho_factor(each, overwrite_a=True, check_finite=False) for each in errors]
+        moved, systems = np.empty_like(values), []
+        for column in range(n_columns):
+            found = np.concatenate([each.mean[:, column] for each in releases])
+            slope = slopes[column]
+            solved = cho_solve(solvers[column], slope, check_finite=False)
+            target = found - means[column] + slope @ values[:, column]
+            systems.append((solved.T @ slope, solved.T @ target))
+        for _ in range(_SIZES_A_STEP):
+            prior = _prior(groups, sizes, len(values))
+            squares = np.zeros(len(groups))
+            for column, (system, right) in enumerate(systems):
+                covariance = _inverse(system + prior)
+                moved[:, column] = covariance @ right
+                variances[:, column] = np.diag(covariance)
+                squares += _squares(groups, moved[:, column], covariance)
+            n_each = n_columns * np.array([len(precision) for _, precision in groups])
+            sizes = (squares + _PRIOR_ROWS * _PRIOR_SIZE) / (n_each + _PRIOR_ROWS)
+            sizes = np.clip(sizes, _LEAST_SIZE, _LARGEST_SIZE)
+        furthest = float(np.abs(moved - values).max())
+        values = values + (moved - values) * min(1.0, _LARGEST_STEP / max(furthest, 1e-300))
+        if step >= _ERRORS_ANEW and furthest < _SMALL_STEP:
+            break
+    return Belief(values, variances, sizes)
+
+
+def _expected(
+    releases: Sequence[Release], public: Design, p: Floats, spread: Floats
+) -> tuple[Floats, Floats]:
+    """Return for each column what is expected of all releases, and its slope."""
+    n_public, n_columns = p.shape
+    means = [public.sums(each.gain[:, None] * (p - each.expected)) / n_public for each in releases]
+    weights = np.concatenate([each.gain[:, None] * spread for each in releases], axis=1) / n_public
+    sums, products = public.sums(weights), public.products(weights)
+    n_features = len(sums)
+    slopes = np.concatenate([sums.T[:, :, None], products], axis=2)
+    slopes = slopes.reshape(len(releases), n_columns, n_features, 1 + n_features)
+    together = slopes.transpose(1, 0, 2, 3).reshape(n_columns, -1, 1 + n_features)
+    return np.concatenate(means).T, together
+
+
+def _errors(
+    releases: Sequence[Release], public: Design, p: Floats, spread: Floats, n_people: float
+) -> Floats:
+    """Return each column's covariance of the errors of all releases."""
+    (n_public, n_features), n_columns, n = public.shape, p.shape[1], len(releases)
+    other_rows = 1 / n_public + 1 / n_people
+    gaps = [each.gain[:, None] * (p - each.expected) for each in releases]
+    means = [public.sums(gap) / n_public for gap in gaps]
+    errors = np.zeros((n_columns, n, n_features, n, n_features))
+    pairs = [(one, other) for one in range(n) for other in range(one, n)]
+    weights = [
+        (releases[one].gain * releases[other].gain)[:, None] * spread / n_people
+        + gaps[one] * gaps[other] * other_rows
+        for one, other in pairs
+    ]
+    blocks = public.products(np.concatenate(weights, axis=1) / n_public)
+    blocks = blocks.reshape(len(pairs), n_columns, n_features, n_features)
+    for (one, other), block in zip(pairs, blocks, strict=True):
+        block -= other_rows * np.einsum("ik,jk->kij", means[one], means[other])
+        if one == other:
+            block += releases[one].noise ** 2 * np.eye(n_features)
+        errors[:, one, :, other] = block
+        errors[:, other, :, one] = block.transpose(0, 2, 1)
+    return errors.reshape(n_columns, n * n_features, n * n_features)
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """Return the inverse of a positive definite matrix."""
+    lower, _ = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    inverse, _ = dpotri(lower, lower=1, overwrite_c=1)
+    half = np.tril(inverse)
+    return np.asarray(half + np.tril(half, -1).T)
+
+
+def _prior(
+    groups: Sequence[tuple[slice, Floats]], sizes: Floats, n_coefficients: int
+) -> Floats:
+    prior = np.zeros((n_coefficients, n_coefficients))
+    prior[0, 0] = _INTERCEPT
+    for (place, precision), size in zip(groups, sizes, strict=True):
+        here = slice(1 + place.start, 1 + place.stop)
+        prior[here, here] = precision / size
+    return prior
+
+
+def _squares(
+    groups: Sequence[tuple[slice, Floats]], values: Floats, covariance: Floats
+) -> Floats:
+    """Return the expected squares of each group's coefficients."""
+    found = []
+    for place, precision in groups:
+        here = slice(1 + place.start, 1 + place.stop)
+        found.append(
+            values[here] @ precision @ values[here] + np.sum(precision * covariance[here, here])
+        )
+    return np.array(found)

@@ -1,0 +1,158 @@
+"""Rounds of a fit: what all private rows sum up to is released, and believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.linear._design import Design, Floats
+from secretballot.linear._posterior import Belief, Release, believe, probabilities
+
+#: Bits of a float's sum that are exact.
+_BITS = 52
+#: So many private rows are looked at together.
+_ROWS = 2**17
+#: Features of so many numbers are kept from round to round.
+_MOST_KEPT = 2**26
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The private rows of one fit, as they cast their vectors.
+
+    Attributes
+    ----------
+    transform : callable
+        From positions of rows to their features.
+    codes : ndarray of shape (n_rows,)
+        Positions of their classes.
+    shares : ndarray of shape (n_rows,)
+        What each row's vector is multiplied by: the weight of its level, over the number of its
+        owner's rows.
+    n_classes : int
+    total : float
+        The sum of the weights of all rows, or owners.
+    n_numbers : int
+        How many numbers a row's features are, zeros left out.
+    """
+
+    transform: Callable[[slice], Any]
+    codes: NDArray[np.intp]
+    shares: Floats
+    n_classes: int
+    total: float
+    n_numbers: int
+    _kept: dict[int, Any] = field(default_factory=dict, repr=False)
+
+    def parts(self) -> Iterator[tuple[slice, Any]]:
+        """Yield some rows after the others, with their features: computed once, if they fit."""
+        for start in range(0, len(self.codes), _ROWS):
+            rows = slice(start, start + _ROWS)
+            features = self._kept.get(start)
+            if features is None:
+                features = self.transform(rows)
+                if len(self.codes) * self.n_numbers <= _MOST_KEPT:
+                    self._kept[start] = features
+            yield rows, features
+
+    def sums(self, belief: Belief, norm: float) -> Floats:
+        """Return the sum of all vectors, (n_features, n_columns): features times residuals.
+
+        Residuals of classes are divided by the longest that a row with these probabilities could
+        have, so that none is longer than 1. Features and residuals are rounded towards zero to
+        multiples of a power of two that is small enough for sums to be exact: what a row adds
+        doesn't depend on the others.
+        """
+        whole = self._bits(norm)
+        total: Any = 0.0
+        for rows, features in self.parts():
+            one_hot = not isinstance(features, np.ndarray)
+            bits = whole if one_hot else whole // 2
+            design = Design(features if one_hot else _towards_zero(features, bits))
+            scores = design.decision(belief.coefficients[1:], belief.coefficients[:1])
+            p = probabilities(scores)
+            targets = targets_of(self.codes[rows], self.n_classes)
+            residuals = gains(p)[:, None] * (targets - p)
+            length = np.linalg.norm(residuals, axis=1, keepdims=True)
+            residuals /= np.maximum(length, 1.0)  # beyond 1 by rounding alone
+            total = total + design.sums(_towards_zero(residuals * self.shares[rows, None], bits))
+        return np.asarray(total)
+
+
+    def means(self, norm: float) -> Floats:
+        """Return the sum of all features, (n_features, 1), where they are zeros and ones."""
+        total: Any = 0.0
+        for rows, features in self.parts():
+            # No less than the same row's residual, which is rounded alike.
+            shares = _towards_zero(self.shares[rows, None], self._bits(norm))
+            total = total + Design(features).sums(shares)
+        return np.asarray(total)
+
+    def _bits(self, norm: float) -> int:
+        """Return to how many binary places what is added up is rounded."""
+        return _BITS - math.ceil(math.log2(max(self.total * max(norm, 1.0), 1.0))) - 1
+
+
+def targets_of(codes: NDArray[np.intp], n_classes: int) -> Floats:
+    """Return a column for each class, or the second of two."""
+    if n_classes == 2:
+        return np.asarray(codes[:, None] == 1, dtype=np.float64)
+    return np.asarray(codes[:, None] == np.arange(n_classes), dtype=np.float64)
+
+
+def gains(p: Floats) -> Floats:
+    """Return one over the longest residual that a row with these probabilities can have."""
+    if p.shape[1] == 1:
+        return np.asarray(1 / np.maximum(p, 1 - p)[:, 0])
+    return np.asarray(1 / np.sqrt((p**2).sum(axis=1) - 2 * p.min(axis=1) + 1))
+
+
+def learn(
+    ballots: Ballots,
+    features: Any,
+    public: Design,
+    release: Callable[[Floats], Floats],
+    *,
+    sigma: float,
+    n_rounds: int,
+    n_people: float,
+    releases: tuple[Release, ...] = (),
+) -> Belief:
+    """Release the rounds one after the other, each at what was believed after the one before.
+
+    Parameters
+    ----------
+    ballots : Ballots
+    features : AdditiveBins or DenseFeatures
+    public : Design
+        Features of the public rows.
+    release : callable
+        From sums to noisy sums; the accountant's.
+    sigma : float
+        Standard deviation of the noise on each sum.
+    n_rounds : int
+    n_people : float
+        Private rows or owners, as many as if all weighed alike.
+    releases : tuple of Release
+        What was released before.
+    """
+    n_columns = 1 if ballots.n_classes == 2 else ballots.n_classes
+    belief = Belief.nothing(features.n_features, n_columns, len(features.groups))
+    found = list(releases)
+    if found:
+        belief = believe(found, public, features.groups, belief, n_people)
+    for _ in range(n_rounds):
+        noisy = release(ballots.sums(belief, features.norm))
+        p = probabilities(public.decision(belief.coefficients[1:], belief.coefficients[:1]))
+        found.append(Release(noisy / ballots.total, p, gains(p), sigma / ballots.total))
+        belief = believe(found, public, features.groups, belief, n_people)
+    return belief
+
+
+def _towards_zero(numbers: Floats, bits: int) -> Floats:
+    return np.asarray(np.trunc(np.ldexp(numbers, bits)) * 2.0**-bits)

@@ -1,0 +1,45 @@
+"""How much to model: numbers of bins and rounds, from public numbers alone."""
+
+from __future__ import annotations
+
+#: Bins grow as optimal histograms do, somewhat faster, with what noise leaves of the rows; the
+#: constants are measured (`benchmarks/equal_epsilon/rule.py`).
+_FACTOR, _POWER, _FEWEST, _MOST = 0.22, 0.6, 3, 64
+
+#: From which ratio of two errors on so many rounds of residuals follow the first.
+_ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
+
+#: Of so many public rows there is a bin more.
+_ROWS_A_BIN = 16
+
+
+def loudness(n_people: float, sigma: float, norm: float) -> float:
+    """Return how far the mean of all rows stands out of the noise, if one round took all budget.
+
+    Parameters
+    ----------
+    n_people : float
+        Rows or owners, or the sum of their weights.
+    sigma : float
+        Noise of one sum of vectors that are 1 long at most.
+    norm : float
+        How long vectors are.
+    """
+    return 2 * n_people / (sigma * norm)
+
+
+def choose_bins(loud: float, n_public: float) -> int:
+    """Return into how many bins a number is cut at most."""
+    most = min(_MOST, n_public / _ROWS_A_BIN)
+    return max(round(min(_FACTOR * loud**_POWER, most)), _FEWEST)
+
+
+def choose_rounds(loud: float, n_public: int) -> int:
+    """Return how many rounds of residuals follow the first.
+
+    The first round takes public rows for the private ones. That error is as large as one over
+    their number, and the noise as one over the square of how loud the rows are: more rounds where
+    the noise is not what matters.
+    """
+    ratio = loud**2 / n_public
+    return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)
