@@ -1,4 +1,4 @@
-"""Models of diffprivlib: logistic regression, naive Bayes and a forest. They need no public rows.
+"""Models of diffprivlib: logistic regression, naive Bayes and a forest.
 
 diffprivlib 0.6.6 can't be imported beside scikit-learn 1.9 (it takes DOUBLE, which is no more, from
 ``sklearn.tree._tree``), so it may live in an environment of its own, with scikit-learn 1.5:
@@ -8,14 +8,15 @@ All are pure: they leave delta unused. What each proves, and what we pass, so th
 row has epsilon:
 
 logistic      objective perturbation (Chaudhuri, Monteleoni, Sarwate 2011) is for a replaced row:
-              epsilon as it is. Two slips of the package are avoided: its intercept is left out of
-              the ridge that the proof needs, and its curvature bound has the norm of a row where
-              the proof has the square. Rows have length 1 with a constant column of ours
+              epsilon as it is. Two slips of the package are avoided by rows of length 1 at most,
+              with a constant column of ours: its own intercept is left out of the ridge that the
+              proof needs, and its curvature has the length of a row where the proof has the square
 naive Bayes   a row that is replaced may leave one class and join another: half of epsilon
 forest        disjoint leaves, permute-and-flip on their counts; the row leaves one leaf and joins
               another: half of epsilon
 
-Numbers are scaled by the declared bounds. The settings compared are judged on the test rows.
+Numbers are scaled by the declared bounds, which needs no public rows, and for logistic regression
+on the public rows too. The settings compared are judged on the test rows.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def _worker() -> subprocess.Popen[bytes]:
     """What fits models, in the other environment; it ends with this process."""
     command = [os.environ.get(PYTHON, sys.executable), str(WORKER)]
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=alone)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, env=alone, **pipes)
 
 
 def ask(**given: Any) -> Any:

@@ -131,7 +131,9 @@ def picture(found: dict[Cell, Best], sets: Sequence[str], pool: int, metric: str
         ax.set_ylim(max(min(tops), np.quantile(tops, 0.15) - 0.01), max(tops) + 0.004)
     first = figure.axes[0]
     first.set_ylabel(metric.replace("_", " "))
-    figure.legend(*first.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(
+        *first.get_legend_handles_labels(), loc="outside lower center", ncols=2 * len(sets)
+    )
     return figure
 
 
