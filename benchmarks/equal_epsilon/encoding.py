@@ -29,10 +29,20 @@ def indicators(X: pd.DataFrame) -> Matrix:
     return np.hstack(blocks)
 
 
+def _within_bounds(X: pd.DataFrame) -> Matrix:
+    low, high = np.array([X.attrs["bounds"][name] for name in numbers(X)]).T
+    return (X[numbers(X)].to_numpy() - low) / (high - low)
+
+
 def by_bounds(X: pd.DataFrame) -> Matrix:
     """Return numbers in [0, 1], and indicators of categories."""
-    low, high = np.array([X.attrs["bounds"][name] for name in numbers(X)]).T
-    return np.hstack([(X[numbers(X)].to_numpy() - low) / (high - low), indicators(X)])
+    return np.hstack([_within_bounds(X), indicators(X)])
+
+
+def codes(X: pd.DataFrame) -> Matrix:
+    """Return numbers in [0, 1], and categories as numbers in [0, 1], in the declared order."""
+    each = [X[name].cat.codes / (len(X[name].cat.categories) - 1) for name in categorical(X)]
+    return np.column_stack([_within_bounds(X), *each])
 
 
 def scaled(public: pd.DataFrame) -> Encode:
