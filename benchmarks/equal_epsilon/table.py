@@ -14,7 +14,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -122,7 +122,8 @@ def picture(found: dict[Cell, Best], sets: Sequence[str], pool: int, metric: str
             else:
                 mean = here[Cell(name, pool, method, None)].summary[metric][0]
                 ax.axhline(mean, color="grey", linestyle=":", linewidth=0.8)
-                ax.annotate(method, (0.99, mean), xycoords=("axes fraction", "data"), **_SMALL)
+                note = ax.annotate(method, (0.99, mean), **_NOTE)
+                note.set_in_layout(False)
         ax.set_xscale("log")
         ax.set_title(f"{name}, {pool:,} public rows", fontsize=9)
         ax.set_xlabel("epsilon (delta 1e-5, one row replaced)")
@@ -137,7 +138,14 @@ def picture(found: dict[Cell, Best], sets: Sequence[str], pool: int, metric: str
     return figure
 
 
-_SMALL = {"fontsize": 6, "color": "grey", "ha": "right", "va": "bottom"}
+_NOTE: dict[str, Any] = {
+    "xycoords": ("axes fraction", "data"),
+    "annotation_clip": True,  # not below the axes
+    "fontsize": 6,
+    "color": "grey",
+    "ha": "right",
+    "va": "bottom",
+}
 
 
 def main() -> None:
@@ -150,7 +158,7 @@ def main() -> None:
     parser.add_argument("--metrics", nargs="+", default=["accuracy", "auc"], choices=METRICS)
     parser.add_argument("--by", default="accuracy", choices=METRICS)
     parser.add_argument("--settings", action="store_true", help="list the settings shown")
-    parser.add_argument("--picture", type=Path, help="draw the first metric into this file")
+    parser.add_argument("--picture", type=Path, help="draw the first metric, largest pool")
     given = parser.parse_args()
     found = cells(given.out, given.by)
     if not found:
