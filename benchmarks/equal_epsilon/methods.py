@@ -25,6 +25,7 @@ from functools import partial
 import descent
 import diffprivlib_models
 import ebm
+import ours
 import pandas as pd
 from numpy.typing import NDArray
 from references import Scores, boosting, logistic, majority
@@ -84,6 +85,8 @@ NEEDS = {"DP-EBM": "interpret", "DP-SGD": "dp_accounting"}
 
 
 def _register() -> None:
+    METHODS["PrivateLogisticRegression"] = ours.logistic
+    METHODS["PrivateLogisticRegression, no public rows"] = ours.unseen
     for setting in EBM:
         METHODS[f"DP-EBM: {setting}"] = partial(ebm.dp_ebm, setting)
     for model, setting in DIFFPRIVLIB:
