@@ -27,6 +27,7 @@ from secretballot.ensemble import Upsampling as Upsampling
 from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
 from secretballot.ensemble import recommend_mechanism as recommend_mechanism
+from secretballot.mechanisms import BestOfCounts as BestOfCounts
 from secretballot.mechanisms import BinaryVoting as BinaryVoting
 from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax
 from secretballot.mechanisms import DirichletProportions as DirichletProportions

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot.audit import Neighbours
 from secretballot.mechanisms import (
+    BestOfCounts,
     BinaryVoting,
     ConfidentGNMax,
     DirichletProportions,
@@ -204,6 +205,21 @@ register(
         neighbours=(
             Neighbours(*_MOVED_BALLOTS[0], "generous"),
             Neighbours(*_MOVED_BALLOTS[-1], "strict/0"),
+        ),
+    )
+)
+
+# Right answers of candidates; at delta 0.01 the most telling one is far behind.
+register(
+    MechanismExample(
+        mechanism=BestOfCounts(scale=2.0),
+        counts=np.array([[9.0, 7.5, 3.0], [4.0, 4.0, 6.0], [0.0, 12.0, 1.0]]),
+        neighbours=tuple(
+            np.array(pair)[:, None]
+            for pair in (
+                [[5.5, 5.5, 1.0], [4.5, 4.5, 2.0]],
+                [[6.0, 5.0, 5.0], [7.0, 4.0, 4.0]],
+            )
         ),
     )
 )

@@ -10,6 +10,7 @@ from secretballot.mechanisms._additive_proportions import (
     LaplaceProportions,
 )
 from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._best_of_counts import BestOfCounts
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._cast_ballots import count_ballots
 from secretballot.mechanisms._counting import CountClasses as CountClasses
@@ -37,6 +38,7 @@ from secretballot.mechanisms.top_k import (
 
 __all__ = [
     "UNANSWERED",
+    "BestOfCounts",
     "BinaryVoting",
     "ConfidentGNMax",
     "ExponentialTopK",
