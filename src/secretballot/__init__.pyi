@@ -35,6 +35,7 @@ from secretballot.mechanisms import GaussianProportions as GaussianProportions
 from secretballot.mechanisms import GNMax as GNMax
 from secretballot.mechanisms import LaplacePriorProportions as LaplacePriorProportions
 from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
+from secretballot.mechanisms import NoisyCounts as NoisyCounts
 from secretballot.mechanisms import PowersetVoting as PowersetVoting
 from secretballot.mechanisms import StableTopK as StableTopK
 from secretballot.mechanisms import TauVoting as TauVoting

@@ -24,6 +24,7 @@ from secretballot.mechanisms import (
     LimitedDomainTopK,
     Mechanism,
     NoisyCost,
+    NoisyCounts,
     NoisyMargin,
     PowersetVoting,
     RoundRobin,
@@ -223,6 +224,22 @@ register(
         ),
     )
 )
+
+# Right answers alone, and the cells of a confusion matrix: somebody is in another one.
+for _name, _counts, _pair, _tightness in (
+    ("NoisyCounts", [[9.0], [4.0]], ([[4.0]], [[5.0]]), 0.7),
+    # An event that is told by one cell knows half of what two of them tell.
+    ("NoisyCounts of several", [[9.0, 1.0, 0.0, 3.0]], ([[5.0, 2.0]], [[4.0, 3.0]]), 0.5),
+):
+    register(
+        MechanismExample(
+            mechanism=NoisyCounts(sigma=0.7),
+            counts=np.array(_counts),
+            neighbours=(np.array(_pair),),
+            tightness=_tightness,
+        ),
+        name=_name,
+    )
 
 # A number that one ballot changes by no more than 1.
 register(

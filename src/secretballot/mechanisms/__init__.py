@@ -19,6 +19,7 @@ from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
 from secretballot.mechanisms._noisy_cost import NoisyCost
+from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.mechanisms._noisy_margin import NoisyMargin
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
@@ -55,6 +56,7 @@ __all__ = [
     "LaplaceProportions",
     "Mechanism",
     "NoisyCost",
+    "NoisyCounts",
     "NoisyMargin",
     "PowersetVoting",
     "RoundRobin",
