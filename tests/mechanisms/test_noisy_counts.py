@@ -60,8 +60,8 @@ def test_levels_pay_for_their_weight():
 
 def test_released_numbers_are_on_a_grid_and_as_noisy_as_said():
     accountant = PrivacyAccountant(epsilon=1e4, delta=1e-5, order="renyi")
+    counts = np.full((20_000, 2), 9.3)
     with pytest.warns(UserWarning, match="reproducible"):
-        counts = np.full((20_000, 2), 9.3)
         drawn = accountant.release(NoisyCounts(sigma=5.0), counts, random_state=1)
     assert (drawn * 1024 % 1 == 0).all()
     error = drawn - 9.3
