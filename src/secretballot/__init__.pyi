@@ -9,6 +9,7 @@ from secretballot import inspection as inspection
 from secretballot import mechanisms as mechanisms
 from secretballot import publication as publication
 from secretballot import quantification as quantification
+from secretballot import scoring as scoring
 from secretballot import selection as selection
 from secretballot.accounting import BudgetExceededError as BudgetExceededError
 from secretballot.accounting import LedgerError as LedgerError
@@ -43,6 +44,10 @@ from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioE
 from secretballot.quantification import PerBag as PerBag
 from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator
 from secretballot.quantification import publish_proportions as publish_proportions
+from secretballot.scoring import PrivateConfusion as PrivateConfusion
+from secretballot.scoring import PrivateScore as PrivateScore
+from secretballot.scoring import private_confusion as private_confusion
+from secretballot.scoring import private_score as private_score
 from secretballot.selection import private_top_k as private_top_k
 
 __version__: str

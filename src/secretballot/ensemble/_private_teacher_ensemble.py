@@ -25,10 +25,11 @@ from secretballot.ensemble._rows import check_queries
 from secretballot.ensemble._votes import tally_of
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
+from secretballot.scoring import ScoreMethods
 
 
 class PrivateTeacherEnsemble(
-    StudentMethods, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    StudentMethods, ScoreMethods, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Differentially private labels, and a student, from any classifier.
 
@@ -116,7 +117,7 @@ class PrivateTeacherEnsemble(
     -----
     Fitted attributes whose names begin with an underscore are private data, and so is a pickle of
     the ensemble; `to_student` gives what may be published. A score on held-out private rows, such
-    as a grid search prints, is not covered by the guarantee.
+    as a grid search prints, is not covered by the guarantee; that of `score_private` is.
 
     References
     ----------

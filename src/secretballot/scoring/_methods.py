@@ -44,7 +44,8 @@ class ScoreMethods:
     ) -> PrivateScore:
         """Accuracy on private rows, with an interval. **This spends budget.**
 
-        `price_score` says before how much; it is not part of what a fit may spend.
+        `price_score` says before how much. It comes out of what the fit has left of the budget,
+        which is nothing unless ``epsilon`` says so: a fit takes all that it may.
 
         Parameters
         ----------
