@@ -21,6 +21,7 @@ from secretballot.accounting import PrivacyStatement as PrivacyStatement
 from secretballot.accounting import RenyiCost as RenyiCost
 from secretballot.accounting import calibrate as calibrate
 from secretballot.datasets import load_adult as load_adult
+from secretballot.ensemble import PrivateChoice as PrivateChoice
 from secretballot.ensemble import PrivateLabels as PrivateLabels
 from secretballot.ensemble import PrivateTeacherEnsemble as PrivateTeacherEnsemble
 from secretballot.ensemble import PublicData as PublicData

@@ -10,10 +10,11 @@ from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._votes import collect_votes as collect_votes
 from secretballot.ensemble.advice import MechanismAdvice, recommend_mechanism
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
-from secretballot.ensemble.student import PublicStudent
+from secretballot.ensemble.student import PrivateChoice, PublicStudent
 
 __all__ = [
     "MechanismAdvice",
+    "PrivateChoice",
     "PrivateLabels",
     "PrivateTeacherEnsemble",
     "PublicData",
