@@ -217,7 +217,7 @@ def test_copies_searches_and_what_may_be_published(private, public):
     accountant = PrivacyAccountant(50.0, 1e-5)
     student = PrivateChoice([*THREE, GRID], share=0.3)
     assert [each.params.get("max_depth") for each in clone(student).listed()[3:]] == [1, 2]
-    ensemble = made(student, accountant, epsilon=30.0, mechanism=VOTE)
+    ensemble = made(student, accountant, epsilon=30.0)
     search = GridSearchCV(ensemble, {"student__share": [0.2, 0.3]}, cv=2, refit=False)
     search.set_params(estimator__epsilon=10.0).fit(*private, X_public=PublicData(public[0]))
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -1,0 +1,1 @@
+"""The most accurate model that a budget buys: ours beside rivals, at the same epsilon."""
