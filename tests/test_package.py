@@ -21,6 +21,7 @@ SUBPACKAGES = [
     "inspection",
     "mechanisms",
     "quantification",
+    "scoring",
 ]
 
 

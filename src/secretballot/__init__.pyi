@@ -10,6 +10,7 @@ from secretballot import linear as linear
 from secretballot import mechanisms as mechanisms
 from secretballot import publication as publication
 from secretballot import quantification as quantification
+from secretballot import scoring as scoring
 from secretballot import selection as selection
 from secretballot.accounting import BudgetExceededError as BudgetExceededError
 from secretballot.accounting import LedgerError as LedgerError
@@ -21,6 +22,7 @@ from secretballot.accounting import PrivacyStatement as PrivacyStatement
 from secretballot.accounting import RenyiCost as RenyiCost
 from secretballot.accounting import calibrate as calibrate
 from secretballot.datasets import load_adult as load_adult
+from secretballot.ensemble import PrivateChoice as PrivateChoice
 from secretballot.ensemble import PrivateLabels as PrivateLabels
 from secretballot.ensemble import PrivateTeacherEnsemble as PrivateTeacherEnsemble
 from secretballot.ensemble import PublicData as PublicData
@@ -29,6 +31,7 @@ from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
 from secretballot.ensemble import recommend_mechanism as recommend_mechanism
 from secretballot.linear import PrivateLogisticRegression as PrivateLogisticRegression
+from secretballot.mechanisms import BestOfCounts as BestOfCounts
 from secretballot.mechanisms import BinaryVoting as BinaryVoting
 from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax
 from secretballot.mechanisms import DirichletProportions as DirichletProportions
@@ -36,6 +39,7 @@ from secretballot.mechanisms import GaussianProportions as GaussianProportions
 from secretballot.mechanisms import GNMax as GNMax
 from secretballot.mechanisms import LaplacePriorProportions as LaplacePriorProportions
 from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
+from secretballot.mechanisms import NoisyCounts as NoisyCounts
 from secretballot.mechanisms import PowersetVoting as PowersetVoting
 from secretballot.mechanisms import StableTopK as StableTopK
 from secretballot.mechanisms import TauVoting as TauVoting
@@ -44,6 +48,10 @@ from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioE
 from secretballot.quantification import PerBag as PerBag
 from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator
 from secretballot.quantification import publish_proportions as publish_proportions
+from secretballot.scoring import PrivateConfusion as PrivateConfusion
+from secretballot.scoring import PrivateScore as PrivateScore
+from secretballot.scoring import private_confusion as private_confusion
+from secretballot.scoring import private_score as private_score
 from secretballot.selection import private_top_k as private_top_k
 
 __version__: str

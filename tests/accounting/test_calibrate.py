@@ -9,6 +9,7 @@ from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, v
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, calibrate
 from secretballot.divergences._groups import EVERYONE
 from secretballot.ledger._budget import budget_levels
+from secretballot.mechanisms import BestOfCounts, ConfidentGNMax, GNMax
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
@@ -195,3 +196,31 @@ def test_bad_parameters():
             PrivacyAccountant(1.0, 1e-5, order="renyi").calibrate(Gaussian, n_queries)
     with pytest.raises(ValueError, match="epsilon=0"):
         calibrate(Gaussian, epsilon=0, delta=1e-5, n_queries=1, order="renyi")
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+def test_a_share_of_what_is_left_is_what_rows_are_charged(order):
+    accountant = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5, order=order)
+    accountant.reserve(BestOfCounts(scale=30.0), 1)
+    left = accountant.remaining()["strict"].share
+    made = accountant.calibrate(lambda noise: BestOfCounts(scale=noise), 2, share=0.25)
+    price = accountant.price(made, 2)
+    # The price is a share of mu^2 and delta; of one of them a little more may be left.
+    assert 0.99 * 0.25 * left < price["strict"] < 0.25 * left * (1 + 1e-6)
+    assert price["generous"] < price["strict"]
+    before = accountant.spent()["strict"].share
+    accountant.reserve(made, 2)
+    assert accountant.spent()["strict"].share == pytest.approx(before + price["strict"], rel=1e-9)
+
+
+def test_a_price_is_asked_for_and_nothing_spent():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    vote = ConfidentGNMax(sigma=60.0, sigma_threshold=100.0, threshold=90.0)
+    assert 0 < accountant.price(vote, 3, n_columns=4) < accountant.price(vote, 4, n_columns=4) < 1
+    with pytest.raises(BudgetExceededError, match="times the mu"):
+        accountant.price(GNMax(sigma=1.0), 100)
+    assert not accountant.entries()
+    with pytest.raises(ValueError, match="share=1.5 must be at most 1"):
+        accountant.calibrate(GNMax, 1, share=1.5)
+    with pytest.raises(ValueError, match="share=0 must be a finite number above 0"):
+        accountant.calibrate(GNMax, 1, share=0)

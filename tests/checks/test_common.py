@@ -29,7 +29,7 @@ NOT_APPLICABLE = {
         for name, example in registered().items()
         if not isinstance(example.mechanism, mechanisms.TopK)
         and type(example.mechanism).__name__.removeprefix("Confident")
-        not in ("BinaryVoting", "GNMax", "PowersetVoting", "TauVoting")
+        not in ("BestOfCounts", "BinaryVoting", "GNMax", "PowersetVoting", "TauVoting")
         for promise in (
             "draws_follow_the_stated_law",
             "charges_pass_the_filter",

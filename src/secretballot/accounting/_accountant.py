@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import LedgerError
-from secretballot._numbers import check_integer
+from secretballot._numbers import check_integer, check_number
 from secretballot.accounting._calibrate import builder, least_noise_within
 from secretballot.accounting._notes import check_note, told_of
 from secretballot.accounting._pricing import pricing_of
@@ -321,6 +321,7 @@ class PrivacyAccountant(Reserving):
         *,
         n_columns: int | None = None,
         scope: Scope | None = None,
+        share: float = 1.0,
     ) -> M:
         """Return the mechanism with the least noise at which `n_queries` rows fit what is left.
 
@@ -336,6 +337,8 @@ class PrivacyAccountant(Reserving):
             Columns of the counts (classes); None: any number.
         scope : Scope, default=None
             A part of the run with a cap of its own, which then has to hold too.
+        share : float, default=1.0
+            The part of what is left that they may take.
 
         Returns
         -------
@@ -349,12 +352,15 @@ class PrivacyAccountant(Reserving):
         """
         relation = self._ledger.budget.relation
         check_integer("n_queries", n_queries)
+        check_number("share", share, above=0)
+        if share > 1:
+            raise ValueError(f"share={share!r} must be at most 1, all that is left.")
         limits = self._limits(scope)
         totals = self._ledger.totals(limits.scope_id)
         limits.check_room(totals)
 
         check_mechanism(builder(make)(1.0), relation)
-        return least_noise_within(make, limits, totals, int(n_queries), n_columns)
+        return least_noise_within(make, limits, totals, int(n_queries), n_columns, float(share))
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""

@@ -39,7 +39,7 @@ _ABOUT_SPLITS = {
 _ALWAYS = (
     "The rows that were labelled, or the bags that were counted, are public.",
     "Nothing was fitted on the private data as a whole (scalers, encoders, selected features), and "
-    "no setting was chosen by looking at it or at a score on it.",
+    "no setting was chosen by looking at it, or at a score on it that is not listed above.",
     "This ledger is the only budget for this data. What was released under another one adds to "
     "what is stated here.",
 )

@@ -14,7 +14,8 @@ from secretballot.accounting._report import (
     remaining_for,
 )
 from secretballot.accounting._statement import PrivacyStatement
-from secretballot.ledger import ONLY_LEVEL, Ledger, LedgerEntry, LevelBudget
+from secretballot.divergences import Cost
+from secretballot.ledger import ONLY_LEVEL, Ledger, LedgerEntry, LevelBudget, Totals
 
 
 class BudgetHandle:
@@ -93,6 +94,12 @@ class BudgetHandle:
     def allow_seeded(self) -> bool:
         """Whether reproducible noise is allowed on a named ledger."""
         return self._ledger.budget.allow_seeded
+
+    def _shares(self, charges: dict[str, Cost]) -> float | dict[str, float]:
+        """Return which share of each level's budget charges are."""
+        alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
+        shares = {level: spent.share for level, spent in alone.items()}
+        return shares.get(ONLY_LEVEL, shares) if len(shares) == 1 else shares
 
     def _spent_by_level(self) -> dict[str, PrivacySpent]:
         return spent_by_level(self._ledger.budget, self._ledger.totals())

@@ -80,19 +80,26 @@ def calibrate(
 
 
 def least_noise_within(
-    make: Callable[..., M], limits: Limits, totals: Totals, n_queries: int, n_columns: int | None
+    make: Callable[..., M],
+    limits: Limits,
+    totals: Totals,
+    n_queries: int,
+    n_columns: int | None,
+    part: float = 1.0,
 ) -> M:
-    """Return ``make(noise)`` for the least noise at which rows fit what is left of a budget."""
+    """Return ``make(noise)`` for the least noise at which rows fit a part of what is left."""
     _check_own_deltas(builder(make)(1.0), limits, totals, n_queries, n_columns)
     if limits.kind == "gaussian":
-        return _least_noise_in_mu2(make, limits, totals, n_queries, n_columns)
+        return _least_noise_in_mu2(make, limits, totals, n_queries, n_columns, part)
     if is_plan(limits.kind, builder(make)(1.0), n_columns):
-        pairs = limits.pairs_left(totals)
-        limits.check_pairs(pairs)
+        left = limits.pairs_left(totals)
+        limits.check_pairs(left)
+        pairs = {level: (part * epsilon, part * delta) for level, (epsilon, delta) in left.items()}
         return _least_noise_of_plan(make, pairs, n_queries, n_columns)
 
     def load(mechanism: M, whole_curve: bool) -> float:
-        return limits.load(totals, mechanism, n_queries, n_columns, whole_curve=whole_curve)
+        used = limits.load(totals, mechanism, n_queries, n_columns, whole_curve=whole_curve)
+        return used / part
 
     return least_noise(make, load)
 
@@ -140,14 +147,20 @@ def _least_noise_of_plan(
 
 
 def _least_noise_in_mu2(
-    make: Callable[..., M], limits: Limits, totals: Totals, n_queries: int, n_columns: int | None
+    make: Callable[..., M],
+    limits: Limits,
+    totals: Totals,
+    n_queries: int,
+    n_columns: int | None,
+    part: float,
 ) -> M:
     """Return ``make(noise)`` for the least noise at which rows fit a Gaussian budget."""
     build = builder(make)
 
     def terms_of(mechanism: M, fineness: Fineness) -> tuple[GaussianTerms, Left]:
         terms = GaussianTerms(mechanism, n_queries, n_columns, None, limits.levels, fineness)
-        return terms, limits.left_in_mu2(totals, terms.names)
+        left = limits.left_in_mu2(totals, terms.names)
+        return terms, {name: (part * mu2, part * delta) for name, (mu2, delta) in left.items()}
 
     def share(mechanism: M, fineness: Fineness) -> float:
         terms, left = terms_of(mechanism, fineness)

@@ -106,6 +106,38 @@ class Reserving(BudgetHandle):
             transaction.append(self._entry(reservation, state, paid, told))
         return reservation
 
+    def price(
+        self,
+        mechanism: ReleaseMechanism,
+        n_rows: int = 1,
+        *,
+        n_columns: int | None = None,
+        scope: Scope | None = None,
+    ) -> float | dict[str, float]:
+        """Return which share of the whole budget rows would take now, and spend nothing.
+
+        Parameters
+        ----------
+        mechanism, n_rows, n_columns, scope
+            As for `reserve`, which charges as much.
+
+        Returns
+        -------
+        float or dict of str to float
+            Between 0 and 1; per level if epsilon was given per level.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the rows don't fit.
+        """
+        check_mechanism(mechanism, self.relation)
+        check_integer("n_rows", n_rows)
+        terms, limits = self._terms(mechanism, n_rows, n_columns, scope)
+        span = Span((0, n_rows), (0, n_rows) if terms.has_threshold else None)
+        totals = self._ledger.totals(limits.scope_id)
+        return self._shares(dict(terms.price(totals, span)))
+
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
     ) -> None:

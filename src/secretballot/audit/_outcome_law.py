@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, log_softmax
 
 from secretballot.audit._top_k_law import top_k_law
 from secretballot.divergences import max_log_probabilities
 from secretballot.mechanisms import (
+    BestOfCounts,
     BinaryVoting,
     ConfidentGNMax,
     GNMax,
@@ -77,6 +78,12 @@ def _law_of(mechanism: Any, counts: NDArray[Any]) -> OutcomeLaw | None:
 def _(mechanism: GNMax, counts: NDArray[Any]) -> OutcomeLaw:
     votes = mechanism.check_counts(counts)
     return OutcomeLaw(np.arange(votes.shape[1]), max_log_probabilities(votes, mechanism.sigma))
+
+
+@_law_of.register
+def _(mechanism: BestOfCounts, counts: NDArray[Any]) -> OutcomeLaw:
+    scores = mechanism.check_counts(counts)
+    return OutcomeLaw(np.arange(scores.shape[1]), log_softmax(scores / mechanism.scale, axis=1))
 
 
 @_law_of.register

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot.audit import Neighbours
 from secretballot.mechanisms import (
+    BestOfCounts,
     BinaryVoting,
     ConfidentGNMax,
     DirichletProportions,
@@ -23,6 +24,7 @@ from secretballot.mechanisms import (
     LimitedDomainTopK,
     Mechanism,
     NoisyCost,
+    NoisyCounts,
     NoisyMargin,
     PowersetVoting,
     RoundRobin,
@@ -207,6 +209,37 @@ register(
         ),
     )
 )
+
+# Right answers of candidates; at delta 0.01 the most telling one is far behind.
+register(
+    MechanismExample(
+        mechanism=BestOfCounts(scale=2.0),
+        counts=np.array([[9.0, 7.5, 3.0], [4.0, 4.0, 6.0], [0.0, 12.0, 1.0]]),
+        neighbours=tuple(
+            np.array(pair)[:, None]
+            for pair in (
+                [[5.5, 5.5, 1.0], [4.5, 4.5, 2.0]],
+                [[6.0, 5.0, 5.0], [7.0, 4.0, 4.0]],
+            )
+        ),
+    )
+)
+
+# Right answers alone, and the cells of a confusion matrix: somebody is in another one.
+for _name, _counts, _pair, _tightness in (
+    ("NoisyCounts", [[9.0], [4.0]], ([[4.0]], [[5.0]]), 0.7),
+    # The audit has to find out in which direction they move.
+    ("NoisyCounts of several", [[9.0, 1.0, 0.0, 3.0]], ([[5.0, 2.0]], [[4.0, 3.0]]), 0.6),
+):
+    register(
+        MechanismExample(
+            mechanism=NoisyCounts(sigma=0.7),
+            counts=np.array(_counts),
+            neighbours=(np.array(_pair),),
+            tightness=_tightness,
+        ),
+        name=_name,
+    )
 
 # A number that one ballot changes by no more than 1.
 register(

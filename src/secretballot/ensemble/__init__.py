@@ -9,9 +9,6 @@ from secretballot.ensemble._labels import declared_classes as declared_classes
 from secretballot.ensemble._labels import encode as encode
 from secretballot.ensemble._labels import learned_classes as learned_classes
 from secretballot.ensemble._labels import warn_classes_learned as warn_classes_learned
-from secretballot.ensemble._partition import check_owners as check_owners
-from secretballot.ensemble._partition import owner_positions as owner_positions
-from secretballot.ensemble._parts import check_unit as check_unit
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_data import public_rows as public_rows
@@ -23,10 +20,11 @@ from secretballot.ensemble.advice import MechanismAdvice, recommend_mechanism
 from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.individual import check_levels as check_levels
-from secretballot.ensemble.student import PublicStudent
+from secretballot.ensemble.student import PrivateChoice, PublicStudent
 
 __all__ = [
     "MechanismAdvice",
+    "PrivateChoice",
     "PrivateLabels",
     "PrivateTeacherEnsemble",
     "PublicData",

@@ -143,7 +143,7 @@ def ballots(
     and could be asked for again and again.
     """
     target = as_target(classes)
-    codes, failure = _answers(teacher, X, target, counting or target.counting)
+    codes, failure = answers(teacher, X, target, counting or target.counting)
     missing = (codes if codes.ndim == 1 else codes[:, 0]) == NO_BALLOT
     codes[missing] = target.codes(target.by_rule(index), 1)[0]
     if counting is not None and counting.max_positives is not None:
@@ -164,7 +164,7 @@ def _own(X: Any) -> Any:
     return deepcopy(X) if isinstance(X, list) or not hasattr(X, "copy") else X.copy()
 
 
-def _answers(
+def answers(
     teacher: Any, X: Any, target: Target, counting: Counting
 ) -> tuple[NDArray[np.intp], str]:
     """Ballots as numbers, `NO_BALLOT` where there is none, and why not."""
@@ -187,7 +187,7 @@ def _answers(
         return np.repeat(none, n_rows, axis=0), failure
     # By halves, down to the rows that it can't answer.
     halves = [
-        _answers(teacher, _safe_indexing(X, rows), target, counting)[0]
+        answers(teacher, _safe_indexing(X, rows), target, counting)[0]
         for rows in np.array_split(np.arange(n_rows), 2)
     ]
     return np.concatenate(halves), failure

@@ -11,13 +11,12 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from secretballot._errors import warn
+from secretballot._owners import check_owners, listed
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._cautions import warn_other_units
 from secretballot.ensemble._partition import (
     PrivateRows,
     Shards,
-    check_owners,
-    listed,
     partition_rows,
 )
 from secretballot.ensemble._parts import check_parties, shared_attribute

@@ -16,7 +16,7 @@ from secretballot.ensemble._parts import is_parties
 from secretballot.ensemble._progress import Progress
 from secretballot.ensemble._teachers import train_teachers
 from secretballot.ensemble._votes import GroupVotes, Tally, tally_of
-from secretballot.ensemble.student import fit_student, try_student
+from secretballot.ensemble.student import Choosing, fit_student, try_student
 from secretballot.mechanisms import Counting
 
 
@@ -41,19 +41,23 @@ def run_fit(
     data = prepare(ensemble, X, y, X_public, owners, budgets)
     ensemble.classes_, ensemble.n_teachers_ = data.target.classes, data.plan.n_teachers
     ensemble._labelling = labelling = Labelling.of(data, ensemble.random_state)
-    mechanism = None
+    mechanism, choosing = None, None
     if ensemble.accountant is not None:
         labelling.open(ensemble, silent=X_public is None)
     if data.X_public is not None:
         # Before any training: an empty budget, or a useless student, should not cost hours.
-        mechanism = labelling.mechanism_for(ensemble, _num_samples(data.X_public), in_fit=True)
-        if ensemble.student is not None:
+        choosing = Choosing.of(ensemble, data, labelling)
+        part = 1.0 if choosing is None else choosing.rest
+        n_queries = _num_samples(data.X_public)
+        mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, part=part)
+        if ensemble.student is not None and choosing is None:
             try_student(ensemble.student, data.X_public, data.target.classes, ensemble.unanswered)
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
     progress = Progress(ensemble, n_tasks, ensemble.verbose)
     tally = _train(ensemble, data, teachers, progress, labelling.counting(mechanism))
     if mechanism is not None:
-        _label(ensemble, data.X_public, tally.votes, mechanism, progress)
+        _label(ensemble, data.X_public, tally.votes, mechanism, progress, choosing)
+        _teach(ensemble, data, teachers, progress, choosing)
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.tell()
@@ -96,26 +100,54 @@ def _train(
 
 
 def _label(
-    ensemble: Any, X_public: Any, votes: GroupVotes, mechanism: Any, progress: Progress
+    ensemble: Any,
+    X_public: Any,
+    votes: GroupVotes,
+    mechanism: Any,
+    progress: Progress,
+    choosing: Choosing | None,
 ) -> None:
-    """Release the labels of the public rows and train the student on them."""
+    """Release the labels of the public rows; what a choice costs is set aside before."""
     labelling = ensemble._labelling
     ensemble.mechanism_ = mechanism
     with progress.task("label public rows") as task:
-        ensemble.pool_labels_ = labelling.answer(ensemble, mechanism, votes, in_fit=True)
+        if choosing is not None:
+            choosing.reserve(ensemble, labelling)
+        try:
+            ensemble.pool_labels_ = labelling.answer(ensemble, mechanism, votes, in_fit=True)
+        except Exception:
+            if choosing is not None:
+                choosing.cancel(ensemble)
+            raise
         answered = ensemble.pool_labels_.answered
         n_rows = len(answered)
         ensemble.n_answered_ = int(answered.reshape(n_rows, -1).all(axis=1).sum())
         task.counts = {"n_done": ensemble.n_answered_, "n_total": n_rows}
         progress.say(f"rows labelled: {ensemble.n_answered_} of {n_rows}")
     ensemble._privacy = labelling.privacy(ensemble.accountant)
-    if ensemble.student is not None:
-        with progress.task("fit student"):
-            ensemble.student_ = fit_student(
-                ensemble.student,
-                X_public,
-                ensemble.pool_labels_,
-                labelling.target.classes,
-                ensemble.unanswered,
-                labelling.randomness,
-            )
+
+
+def _teach(
+    ensemble: Any,
+    data: FitData,
+    teachers: list[Any],
+    progress: Progress,
+    choosing: Choosing | None,
+) -> None:
+    """Train the student on the labels, or several of which one is chosen."""
+    if ensemble.student is None:
+        return
+    labelling, released = ensemble._labelling, ensemble.pool_labels_
+    with progress.task("fit student"):
+        if choosing is not None:
+            ensemble.student_ = choosing.choose(ensemble, data, teachers, released)
+            ensemble._privacy = labelling.privacy(ensemble.accountant)
+            return
+        ensemble.student_ = fit_student(
+            ensemble.student,
+            data.X_public,
+            released,
+            labelling.target.classes,
+            ensemble.unanswered,
+            labelling.randomness,
+        )

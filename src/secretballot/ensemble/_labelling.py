@@ -108,10 +108,13 @@ class Labelling:
             if self.categories_learned:
                 warn_categories_learned(self.categories_learned)
 
-    def mechanism_for(self, ensemble: Any, n_queries: int, *, in_fit: bool = False) -> Any:
+    def mechanism_for(
+        self, ensemble: Any, n_queries: int, *, in_fit: bool = False, part: float = 1.0
+    ) -> Any:
         """Return the mechanism as the plan needs it.
 
-        If none was given: what rows were reserved with, or calibrated to what has to be paid for.
+        If none was given: what rows were reserved with, or calibrated to what has to be paid for,
+        from a part of what is left.
         """
         n_columns, given = self.target.n_columns, ensemble.mechanism
         shared = isinstance(ensemble.reservation, Reservation)
@@ -143,7 +146,7 @@ class Labelling:
             return planned(plain(sigma))
 
         mechanism = ensemble.accountant.calibrate(
-            made, n_queries=n_queries, n_columns=n_columns, scope=self.scope
+            made, n_queries=n_queries, n_columns=n_columns, scope=self.scope, share=part
         )
         check_noise(made, noises[-1], self.plan, n_columns, n_queries)
         self.base = plain(noises[-1])
@@ -197,7 +200,6 @@ class Labelling:
         self, ensemble: Any, mechanism: Any, votes: GroupVotes, *, in_fit: bool = False
     ) -> PrivateLabels:
         """Answer rows in order while the budget lasts; warn if it ended before the last one."""
-        count, self.n_releases = self.n_releases, self.n_releases + 1
         counts = self.plan.add_up(votes, mechanism, self.counting(mechanism))
         n_rows, accountant = len(counts), ensemble.accountant
         reservation = self._reserved(ensemble, mechanism, n_rows, in_fit)
@@ -208,7 +210,7 @@ class Labelling:
             mechanism,
             counts[:n_rows],
             reservation=reservation,
-            random_state=self.randomness.noise(count),
+            random_state=self.next_noise(),
             scope=self.scope,
             note=self.note,
         )
@@ -220,6 +222,11 @@ class Labelling:
                 "fewer rows fit it all (mechanism=None calibrates)."
             )
         return self.target.released(outcome, len(counts))
+
+    def next_noise(self) -> Any:
+        """Return what the next release draws from."""
+        count, self.n_releases = self.n_releases, self.n_releases + 1
+        return self.randomness.noise(count)
 
     def privacy(self, accountant: Any) -> dict[str, Any]:
         """Return what the budget guarantees and how much of it is spent, as plain values."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._owners import canonical, check_kinds, check_owners, listed
+from secretballot._sklearn_compat import _safe_indexing
 
 Assignment = NDArray[np.intp]
 Shards = list[NDArray[np.intp]]
@@ -60,20 +60,6 @@ def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence)
             "lower n_teachers."
         )
     return np.random.default_rng(stream).permutation(np.arange(n_rows) % n_teachers)
-
-
-def check_owners(owners: Any, n_rows: int) -> None:
-    """Check that there is one id for each row; `_teachers_of` checks what the ids are."""
-    if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
-        raise ValueError(f"owners={owners!r} is no list; give one owner id per row.")
-    if _num_samples(owners) != n_rows:
-        raise ValueError(
-            f"owners has {_num_samples(owners)} entries, but X has {n_rows} rows; give one owner "
-            "id per row."
-        )
-    shape = np.asarray(owners, dtype=object).shape
-    if len(shape) != 1:
-        raise ValueError(f"owners has shape {shape}; give one owner id per row.")
 
 
 def partition_owners(
@@ -126,32 +112,6 @@ def spread_owners(
     return rows, np.array([each for several in found for each in several], dtype=np.intp)
 
 
-def listed(owners: Any) -> list[Any]:
-    """Return owner ids as a list."""
-    # Through object: a list that mixes types would else be made strings by NumPy.
-    return np.asarray(owners).tolist() if hasattr(owners, "dtype") else list(owners)
-
-
-def owner_positions(owners: Any) -> NDArray[np.intp]:
-    """Return the number of each row's owner, counted in the order of their first rows."""
-    found: dict[bytes, int] = {}
-    numbers, kinds = [], set()
-    for position, owner in enumerate(listed(owners)):
-        kind, encoded = _canonical(owner, position)
-        kinds.add(kind)
-        numbers.append(found.setdefault(encoded, len(found)))
-    _check_one_kind(kinds)
-    return np.array(numbers, dtype=np.intp)
-
-
-def _check_one_kind(kinds: set[str]) -> None:
-    if len(kinds) > 1:
-        raise ValueError(
-            f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "
-            "Give all ids as strings, or all as integers."
-        )
-
-
 def _teachers_of(
     owners: Any, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
 ) -> dict[Any, list[int]]:
@@ -162,7 +122,7 @@ def _teachers_of(
     for position, owner in enumerate(listed(owners)):
         if owner in teachers_of:
             continue
-        kind, encoded = _canonical(owner, position)
+        kind, encoded = canonical(owner, position)
         kinds.add(kind)
         chosen: dict[int, None] = {}  # in the order found
         attempt = 0
@@ -171,26 +131,8 @@ def _teachers_of(
             chosen[int.from_bytes(digest, "big") % n_teachers] = None
             attempt += 1
         teachers_of[owner] = list(chosen)
-    _check_one_kind(kinds)
+    check_kinds(kinds)
     return teachers_of
-
-
-def _canonical(owner: Any, position: int) -> tuple[str, bytes]:
-    """Kind and bytes of an id; the same for all ids that are equal."""
-    if isinstance(owner, str):
-        # A lone surrogate has no encoding, but may be in an id read from a damaged file.
-        return "string", owner.encode("utf-8", "surrogatepass")
-    if isinstance(owner, bytes):
-        return "bytes", owner
-    if isinstance(owner, Integral | np.bool_):
-        return "integer", str(int(owner)).encode()
-    if isinstance(owner, Real) and float(owner).is_integer():
-        # An integer column of a data frame becomes float in many a conversion.
-        return "integer", str(int(owner)).encode()
-    raise ValueError(
-        f"owners[{position}]={owner!r} is not an owner id: give strings, bytes or integers, and "
-        "one for every row (a row without an owner needs an id of its own)."
-    )
 
 
 def shards(assignment: Assignment, n_teachers: int) -> list[NDArray[np.intp]]:

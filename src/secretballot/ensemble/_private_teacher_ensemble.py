@@ -25,10 +25,11 @@ from secretballot.ensemble._rows import check_queries
 from secretballot.ensemble._votes import tally_of
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
+from secretballot.scoring import ScoreMethods
 
 
 class PrivateTeacherEnsemble(
-    StudentMethods, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    StudentMethods, ScoreMethods, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Differentially private labels, and a student, from any classifier.
 
@@ -50,12 +51,12 @@ class PrivateTeacherEnsemble(
         How votes become labels. None: `GNMax`, or of several labels a row `BinaryVoting`, with the
         least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits what this
         fit may spend.
-    student : estimator, default=None
+    student : estimator or PrivateChoice, default=None
         Trained on the public rows and their private labels, as positions in ``classes_``.
         `predict`, `predict_proba` and `score` are the student's and cost nothing. Of labels that
         a mechanism may leave unanswered, `MultiOutputClassifier` and `OneVsRestClassifier` (also
         at the end of a pipeline) learn each from the rows that have it; others learn from rows
-        that have all.
+        that have all. Of several, `PrivateChoice` has the private rows choose one.
     unanswered : {"drop", "mark"}, default="drop"
         What the student sees of rows, or labels, that were not answered: nothing, or -1, as
         semi-supervised students take it.
@@ -116,7 +117,7 @@ class PrivateTeacherEnsemble(
     -----
     Fitted attributes whose names begin with an underscore are private data, and so is a pickle of
     the ensemble; `to_student` gives what may be published. A score on held-out private rows, such
-    as a grid search prints, is not covered by the guarantee.
+    as a grid search prints, is not covered by the guarantee; that of `score_private` is.
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,7 @@ class NumberBins:
         ends = ["", *(f"{edge:.4g}" for edge in self.edges), ""]
         between = [
             f"{low} to {high}" if low and high else f"above {low}" if low else f"up to {high}"
-            for low, high in zip(ends[:-1], ends[1:], strict=True)
+            for low, high in itertools.pairwise(ends)
         ]
         return [f"{value:.6g}" for value in self.values] + (
             between if len(self.edges) else ["others" if len(self.values) else "all"]

@@ -15,15 +15,14 @@ from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import (
     Levels,
     check_levels,
-    check_owners,
     check_targets,
     declared_classes,
     encode,
     learned_classes,
-    owner_positions,
     public_rows,
 )
 from secretballot.linear._columns import names_of
+from secretballot.scoring import People
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,7 @@ class FitData:
     X_public: Any
 
 
-def prepared_data(
-    model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
-) -> FitData:
+def prepared_data(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any) -> FitData:
     """Check what `fit` was given."""
     if y is None:
         raise ValueError(
@@ -75,22 +72,16 @@ def prepared_data(
     known = learned_classes(codes) if model.classes is None else declared_classes(model.classes)
     positions = encode(codes, known, "y")
     n_rows = _num_samples(X)
-    of_row, n_units = np.arange(n_rows), n_rows
-    if owners is not None:
-        check_owners(owners, n_rows)
-        of_row = owner_positions(owners)
-        n_units = int(of_row.max()) + 1
+    people = People.of(model.accountant, owners, n_rows)
     levels = None if budgets is None else check_levels(budgets, n_rows, owners, model.accountant)
     weight: float | dict[str, float] = 1.0
-    shares = 1.0 / np.bincount(of_row)[of_row]
-    people = np.array([n_units])
-    each = np.ones(1)
+    shares, counts, each = people.weights, np.array([people.n]), np.ones(1)
     if levels is not None:
         # With these, all levels use their budgets up together.
         each = np.sqrt(levels.rates / levels.rates.min())
         weight = dict(zip(levels.names, each.tolist(), strict=True))
-        shares, people = shares * each[levels.of_row], levels.people
-    total = float(people @ each)
+        shares, counts = shares * each[levels.of_row], levels.people
+    total = float(counts @ each)
     pool = None
     if X_public is not None:
         pool = checked_table(model, public_rows(X_public, n_rows), reset=False, name="X_public")
@@ -101,8 +92,8 @@ def prepared_data(
         classes_learned=model.classes is None,
         shares=shares,
         total=total,
-        n_people=total**2 / float(people @ each**2),
-        n_units=n_units,
+        n_people=total**2 / float(counts @ each**2),
+        n_units=people.n,
         weight=weight,
         levels=levels,
         X_public=pool,

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.ensemble import Randomness, check_unit, warn_classes_learned
+from secretballot.ensemble import Randomness, warn_classes_learned
 from secretballot.linear._additive_bins import AdditiveBins, public_bins
 from secretballot.linear._columns import columns_of, public_columns
 from secretballot.linear._dense_features import ScaledColumns, TransformedRows
@@ -54,7 +54,6 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
             "accountant=PrivacyAccountant(epsilon, delta)."
         )
     data = prepared_data(model, X, y, X_public, owners, budgets)
-    check_unit(accountant, owners=owners is not None)
     _check_rows(model, data)
     if data.classes_learned:
         warn_classes_learned()
@@ -79,10 +78,13 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         features, origin = _fitted_features(model, data, n_bins)
     n_rounds = choose_rounds(loud, n_public) if model.rounds == "auto" else int(model.rounds)
     n_paid = 1 + n_rounds + (0 if unseen is None else 1)
-    sigma = accountant.calibrate(unit, n_queries=n_paid, scope=scope).sigma * features.norm
-    mechanism = VectorSum(
-        sigma=sigma, norm=features.norm, diameter=2 * features.norm, weight=data.weight
-    )
+
+    def made(sigma: float) -> VectorSum:
+        # The diameter is said apart: without public rows a vector may be longer.
+        norm = features.norm
+        return VectorSum(sigma=sigma, norm=norm, diameter=2 * norm, weight=data.weight)
+
+    mechanism = accountant.calibrate(made, n_queries=n_paid, scope=scope)
     note: dict[str, Any] = {"classes_learned": data.classes_learned, "features_from": origin}
     if data.levels is not None:
         note.update(data.levels.ledger_note)
@@ -120,7 +122,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         features,
         public,
         release,
-        sigma=sigma,
+        sigma=mechanism.sigma,
         n_rounds=n_paid - drawn,
         n_people=data.n_people,
         releases=releases,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
 from scipy.sparse import csr_array
+from scipy.special import ndtr
 
 from secretballot.linear._additive_bins import AdditiveBins, declared_bins
 from secretballot.linear._columns import names_of
@@ -86,7 +86,7 @@ class Unseen:
         """
         codes, shares = [], []
         ends = self.features.ends
-        for low, high in zip(ends[:-1], ends[1:], strict=True):
+        for low, high in itertools.pairwise(ends):
             share = np.maximum(means[low:high], noise)
             share = share / share.sum()
             rates = moments[low:high] / (share + 2 * noise)[:, None]
@@ -147,5 +147,3 @@ def _products(ballots: Ballots, features: AdditiveBins, codes: list[Floats]) -> 
         each = z[:, upper[0]] * z[:, upper[1]] * twice * ballots.shares[rows, None]
         total += (np.trunc(np.ldexp(each, _BITS)) * 2.0**-_BITS).sum(axis=0)
     return total[None]
-
-

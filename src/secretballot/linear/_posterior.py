@@ -187,9 +187,7 @@ def _inverse(matrix: Floats) -> Floats:
     return np.asarray(half + np.tril(half, -1).T)
 
 
-def _prior(
-    groups: Sequence[tuple[slice, Floats]], sizes: Floats, n_coefficients: int
-) -> Floats:
+def _prior(groups: Sequence[tuple[slice, Floats]], sizes: Floats, n_coefficients: int) -> Floats:
     prior = np.zeros((n_coefficients, n_coefficients))
     prior[0, 0] = _INTERCEPT
     for (place, precision), size in zip(groups, sizes, strict=True):
@@ -198,9 +196,7 @@ def _prior(
     return prior
 
 
-def _squares(
-    groups: Sequence[tuple[slice, Floats]], values: Floats, covariance: Floats
-) -> Floats:
+def _squares(groups: Sequence[tuple[slice, Floats]], values: Floats, covariance: Floats) -> Floats:
     """Return the expected squares of each group's coefficients."""
     found = []
     for place, precision in groups:

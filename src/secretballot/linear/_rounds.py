@@ -83,7 +83,6 @@ class Ballots:
             total = total + design.sums(_towards_zero(residuals * self.shares[rows, None], bits))
         return np.asarray(total)
 
-
     def means(self, norm: float) -> Floats:
         """Return the sum of all features, (n_features, 1), where they are zeros and ones."""
         total: Any = 0.0

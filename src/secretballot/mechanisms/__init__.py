@@ -10,6 +10,7 @@ from secretballot.mechanisms._additive_proportions import (
     LaplaceProportions,
 )
 from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._best_of_counts import BestOfCounts
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._cast_ballots import count_ballots
 from secretballot.mechanisms._counting import CountClasses as CountClasses
@@ -18,6 +19,7 @@ from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
 from secretballot.mechanisms._noisy_cost import NoisyCost
+from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.mechanisms._noisy_margin import NoisyMargin
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
@@ -38,6 +40,7 @@ from secretballot.mechanisms.top_k import (
 
 __all__ = [
     "UNANSWERED",
+    "BestOfCounts",
     "BinaryVoting",
     "ConfidentGNMax",
     "ExponentialTopK",
@@ -54,6 +57,7 @@ __all__ = [
     "LaplaceProportions",
     "Mechanism",
     "NoisyCost",
+    "NoisyCounts",
     "NoisyMargin",
     "PowersetVoting",
     "RoundRobin",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from secretballot._numbers import check_unmasked
 from secretballot._public import public_name
 from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, worst_case_cost
 from secretballot.mechanisms._counting import CountClasses, Counting
+
+#: What neighbouring data sets differ in.
+Relation = Literal["replace", "add_remove"]
 
 #: Whose classes are recorded by their name alone.
 HOME = "secretballot.mechanisms"
@@ -209,6 +212,20 @@ class Mechanism(ABC):
             value = getattr(self, field.name)
             parameters[field.name] = dict(value) if isinstance(value, Mapping) else value
         return parameters
+
+
+def check_relation(relation: Any) -> None:
+    """Refuse what is no neighbouring relation."""
+    if relation not in get_args(Relation):
+        raise ValueError(f"relation={relation!r} is unknown; use 'replace' or 'add_remove'.")
+
+
+def apart(relation: Relation) -> float:
+    """Return how far apart a person can move two counts, of which each moves by 1 at most.
+
+    All of them move one way if somebody joins.
+    """
+    return 2.0 if relation == "replace" else 1.0
 
 
 def by_group(value: float | Mapping[str, float]) -> dict[str, float]:

@@ -299,11 +299,13 @@ def scaled_fields(mechanism: Any, factor: float, *names: str) -> dict[str, Any]:
     return {name: float(value * factor) for name, value in values.items() if value is not None}
 
 
-def finer_than(sigma: float, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+def finer_than(
+    noise: float, votes: NDArray[np.float64], name: str = "sigma"
+) -> NDArray[np.float64]:
     """Refuse votes so large that floats beside them are too coarse for the noise's law to hold."""
-    if votes.size and np.spacing(votes.max()) > sigma * _FINE:
+    if votes.size and np.spacing(votes.max()) > noise * _FINE:
         raise ValueError(
             f"counts holds {votes.max():.6g} votes, beside which floats are too coarse for noise "
-            f"of sigma={sigma:g}: it would be rounded away. Use more noise, or count in parts."
+            f"of {name}={noise:g}: it would be rounded away. Use more noise, or count in parts."
         )
     return votes

@@ -126,7 +126,7 @@ class StudentMethods:
 
     @_OfStudent
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of the student. On private rows the number itself is not private.
+        """Accuracy of the student. Of private rows the number is a leak: use `score_private`.
 
         Parameters
         ----------

@@ -15,6 +15,7 @@ from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._parts import last_step
 from secretballot.ensemble._rows import check_values
 from secretballot.ensemble.student._fit_on_labels import of_one_label
+from secretballot.ensemble.student._public_student import PublicStudent
 
 #: Rows of a trial, and how many of each class some learners need (folds of a calibration).
 _ROWS, _OF_EACH = 100, 10
@@ -26,8 +27,13 @@ _LABELS_TAKE = (
 )
 
 
-def try_student(student: Any, X_public: Any, classes: Any, unanswered: str) -> None:
-    """Raise ValueError if a student can't learn from rows of the pool, or predicts no classes."""
+def try_student(
+    student: Any, X_public: Any, classes: Any, unanswered: str, scorer: Any = None
+) -> None:
+    """Raise ValueError if a student can't learn from rows of the pool, or predicts no classes.
+
+    With a scorer it has to be scored too.
+    """
     if is_regressor(student):
         raise ValueError(
             f"student={student!r} is a regressor, but it is to predict classes; give a classifier."
@@ -44,16 +50,40 @@ def try_student(student: Any, X_public: Any, classes: Any, unanswered: str) -> N
         if one is not None:  # each label is learned as the next one is
             student, n_labels = one, 0
     try:
-        return _try(student, X_public, n_classes, n_labels, unanswered, _ROWS)
+        fitted = _try(student, X_public, n_classes, n_labels, unanswered, _ROWS)
     except ValueError:
-        pass  # It may need more rows than the sample has: that many neighbours, or components.
-    _try(student, X_public, n_classes, n_labels, unanswered, _num_samples(X_public))
+        # It may need more rows than the sample has: that many neighbours, or components.
+        every = _num_samples(X_public)
+        fitted = _try(student, X_public, n_classes, n_labels, unanswered, every)
+    if scorer is not None:
+        _try_scorer(scorer, fitted, X_public, classes)
+
+
+def _try_scorer(scorer: Any, fitted: Any, X_public: Any, classes: Any) -> None:
+    """Score a fitted student on a few rows with made-up labels."""
+    several = isinstance(classes, list)
+    rows, codes = _made_up(X_public, 2 if several else len(classes), "drop", _ROWS)
+    labels = np.stack([codes] * len(classes), axis=1) if several else np.asarray(classes)[codes]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            float(
+                scorer(PublicStudent(fitted, classes, {}), _safe_indexing(X_public, rows), labels)
+            )
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"scoring={scorer!r} could not score {fitted!r} on rows of X_public with made-up "
+            f"labels. Nothing was trained, released or spent. It said: {type(error).__name__}: "
+            f"{error}"
+        ) from error
 
 
 def _try(
     student: Any, X_public: Any, n_classes: int, n_labels: int, unanswered: str, most: int
-) -> None:
-    """Fit a clone on `most` rows or a few more, and let it predict them."""
+) -> Any:
+    """Fit a clone on `most` rows or a few more, let it predict them, and return it."""
     rows, codes = _made_up(X_public, n_classes, unanswered, most)
     if n_labels:
         # Each label in another order, so that no two are the same.
@@ -86,6 +116,7 @@ def _try(
             "for rows that have none, as semi-supervised learners take it. Use one of those, or "
             "unanswered='drop'. Nothing was trained, released or spent."
         )
+    return fitted
 
 
 def _made_up(

@@ -5,17 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Law
-from secretballot.mechanisms._base import Mechanism, paired
+from secretballot.mechanisms._base import Mechanism, Relation, apart, check_relation, paired
 from secretballot.mechanisms._counting import Counting, CountLabels
-
-Relation = Literal["replace", "add_remove"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +50,7 @@ class TopK(Mechanism):
     def __post_init__(self) -> None:
         if self.k is not None:
             check_integer("k", self.k)
-        if self.relation not in get_args(Relation):
-            raise ValueError(
-                f"relation={self.relation!r} is unknown; use 'replace' or 'add_remove'."
-            )
+        check_relation(self.relation)
         levels = paired(self.weight, self.ballots)
         if not levels:
             raise ValueError(
@@ -109,11 +104,8 @@ class TopK(Mechanism):
 
     @property
     def _moves(self) -> float:
-        """By how much one ballot of weight 1 changes the difference of two counts.
-
-        Counts change by no more apart: all of them move one way if somebody joins.
-        """
-        return 2.0 if self.relation == "replace" else 1.0
+        """By how much one ballot of weight 1 changes the difference of two counts."""
+        return apart(self.relation)
 
     @property
     def _change(self) -> float:

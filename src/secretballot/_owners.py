@@ -1,0 +1,58 @@
+"""Ids of owners: what they may be, and which are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from secretballot._sklearn_compat import _num_samples
+
+
+def check_owners(owners: Any, n_rows: int) -> None:
+    """Check that there is one id for each row; `canonical` checks what the ids are."""
+    if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
+        raise ValueError(f"owners={owners!r} is no list; give one owner id per row.")
+    if _num_samples(owners) != n_rows:
+        raise ValueError(
+            f"owners has {_num_samples(owners)} entries, but X has {n_rows} rows; give one owner "
+            "id per row."
+        )
+    shape = np.asarray(owners, dtype=object).shape
+    if len(shape) != 1:
+        raise ValueError(f"owners has shape {shape}; give one owner id per row.")
+
+
+def listed(owners: Any) -> list[Any]:
+    """Return owner ids as a list."""
+    # Through object: a list that mixes types would else be made strings by NumPy.
+    return np.asarray(owners).tolist() if hasattr(owners, "dtype") else list(owners)
+
+
+def canonical(owner: Any, position: int) -> tuple[str, bytes]:
+    """Kind and bytes of an id; the same for all ids that are equal."""
+    if isinstance(owner, str):
+        # A lone surrogate has no encoding, but may be in an id read from a damaged file.
+        return "string", owner.encode("utf-8", "surrogatepass")
+    if isinstance(owner, bytes):
+        return "bytes", owner
+    if isinstance(owner, Integral | np.bool_):
+        return "integer", str(int(owner)).encode()
+    if isinstance(owner, Real) and float(owner).is_integer():
+        # An integer column of a data frame becomes float in many a conversion.
+        return "integer", str(int(owner)).encode()
+    raise ValueError(
+        f"owners[{position}]={owner!r} is not an owner id: give strings, bytes or integers, and "
+        "one for every row (a row without an owner needs an id of its own)."
+    )
+
+
+def check_kinds(kinds: Set[str]) -> None:
+    """Refuse ids of several kinds, which may be one owner's."""
+    if len(kinds) > 1:
+        raise ValueError(
+            f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "
+            "Give all ids as strings, or all as integers."
+        )

@@ -1,0 +1,23 @@
+"""Counting right answers on private rows: how good a public model is, paid from the budget.
+
+What is imported as itself is for other folders of the library, not for users.
+"""
+
+from secretballot._public import published
+from secretballot.scoring._answers import right_answers as right_answers
+from secretballot.scoring._methods import ScoreMethods as ScoreMethods
+from secretballot.scoring._people import People as People
+from secretballot.scoring._private_confusion import PrivateConfusion, private_confusion
+from secretballot.scoring._private_score import PrivateScore, private_score
+from secretballot.scoring._score_price import ScorePrice, price_score
+
+__all__ = [
+    "PrivateConfusion",
+    "PrivateScore",
+    "ScorePrice",
+    "price_score",
+    "private_confusion",
+    "private_score",
+]
+
+published(globals())

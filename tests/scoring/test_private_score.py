@@ -1,0 +1,211 @@
+"""Accuracy and confusion matrices of private rows: what is counted, charged, refused."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from secretballot import PrivacyAccountant
+from secretballot.accounting import BudgetExceededError
+from secretballot.scoring import People, price_score, private_confusion, private_score
+from secretballot.scoring._answers import class_codes, right_answers
+
+pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+
+TRUTH = np.array([0, 1, 1, 0, 1, 2] * 100)
+TOLD = np.array([0, 1, 0, 0, 1, 1] * 100)
+CELLS = np.array([[200, 0, 0], [100, 200, 0], [0, 100, 0]])
+
+
+def budget(epsilon=1.0, **options):
+    return PrivacyAccountant(epsilon, 1e-5, **options)
+
+
+def nearly(accountant, truth, told, owners=None):
+    """The accuracy with next to no noise."""
+    given = {"owners": owners, "sigma": 1e-3, "random_state": 0}
+    return private_score(accountant, truth, told, **given).accuracy
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+def test_a_score_costs_what_was_said(order):
+    accountant = budget(order=order)
+    price = price_score(accountant, len(TRUTH), sigma=40.0)
+    assert accountant.spent().share == 0
+    score = private_score(accountant, TRUTH, TOLD, sigma=40.0, random_state=0)
+    assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
+    assert accountant.entries()[-1].n_rows == 1
+    assert score.accuracy == pytest.approx(400 / 600, abs=6 * 40 / 600)
+    assert (score.n, score.unit, score.sigma, score.level) == (600, "row", 40.0, 0.95)
+    assert score.interval[0] < score.rows_interval[0] < score.accuracy
+    assert score.accuracy < score.rows_interval[1] < score.interval[1]
+    width = (score.interval[1] - score.interval[0]) / 2
+    assert width <= price.half_width <= 1.3 * width
+
+
+def test_epsilon_is_the_most_that_it_costs():
+    accountant = budget(2.0)
+    score = private_score(accountant, TRUTH, TOLD, epsilon=0.5, random_state=0)
+    alone = budget(0.5)
+    private_score(alone, TRUTH, TOLD, sigma=score.sigma, random_state=0)
+    assert 0.99 < alone.spent().share <= 1
+    both = price_score(accountant, 600, n_classes=3, epsilon=0.5)
+    assert both.sigma == pytest.approx(score.sigma * math.sqrt(2), rel=0.01)
+
+
+def test_without_a_wish_the_noise_follows_from_the_number_of_rows():
+    accountant = budget(3.0)
+    score = private_score(accountant, TRUTH, TOLD, random_state=0)
+    assert score.sigma == pytest.approx(math.sqrt(600) / 4)
+    assert accountant.spent().amount == pytest.approx(16 / 600)
+
+
+def test_a_confusion_matrix_and_what_follows_from_it():
+    accountant = budget(3.0)
+    price = price_score(accountant, len(TRUTH), n_classes=3)
+    found = private_confusion(accountant, TRUTH, TOLD, classes=[0, 1, 2], random_state=0)
+    assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
+    assert accountant.spent().amount == pytest.approx(2 * 16 / 600)  # twice an accuracy's
+    np.testing.assert_allclose(found.matrix, CELLS, atol=6 * found.sigma)
+    assert found.accuracy == found.matrix.trace() / 600
+    assert found.accuracy_interval[0] < 400 / 600 < found.accuracy_interval[1]
+    assert found.recall == pytest.approx(np.array([1, 2 / 3, 0]), abs=0.3)
+    for (low, high), truth in zip(found.recall_interval, (1, 2 / 3, 0), strict=True):
+        assert low <= truth <= high
+    low, high = found.balanced_accuracy_interval
+    assert low < found.balanced_accuracy < high
+    assert pickle.loads(pickle.dumps(found)).classes.tolist() == [0, 1, 2]
+
+
+def test_a_class_that_nobody_has_is_told_from_nothing():
+    found = private_confusion(
+        budget(4.0), TRUTH, TOLD, classes=[0, 1, 2, 3], sigma=20.0, random_state=3
+    )
+    assert found.matrix[3].sum() < 0
+    assert np.isnan(found.recall[3])
+    assert found.recall_interval[3].tolist() == [0.0, 1.0]
+    assert math.isnan(found.balanced_accuracy)
+    assert found.balanced_accuracy_interval == (0.0, 1.0)
+
+
+def test_owners_weigh_alike():
+    accountant = budget(1e9, unit="owner")
+    # One has three rows, two of them right; another one row, which is wrong.
+    score = nearly(accountant, [1, 1, 1, 1], [1, 1, 0, 0], owners=["a", "a", "a", "b"])
+    assert score == pytest.approx((2 / 3 + 0) / 2, abs=0.01)
+    found = private_confusion(
+        accountant,
+        [1, 1, 1, 0],
+        [1, 1, 0, 0],
+        classes=[0, 1],
+        owners=["a", "a", "a", "b"],
+        sigma=1e-3,
+        random_state=0,
+    )
+    np.testing.assert_allclose(found.matrix, [[1, 0], [1 / 3, 2 / 3]], atol=0.02)
+    assert (found.n, found.unit) == (2, "owner")
+
+
+STRANGE = [None, math.nan, "1", "other", [1], np.array([1, 2]), 99, {}, 1 + 1e-9]
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=repr)
+def test_a_strange_label_is_wrong_and_changes_no_other(strange):
+    truth = [*TRUTH[:-1].tolist(), strange]
+    right = right_answers(truth, TOLD)
+    assert right[:-1].tolist() == right_answers(TRUTH, TOLD)[:-1].tolist()
+    assert right[-1] == 0
+    codes = class_codes(truth, np.array([0, 1, 2]), "y_true")
+    assert codes[:-1].tolist() == TRUTH[:-1].tolist()
+    assert codes[-1] == -1
+
+
+def test_labels_of_several_kinds_compare_by_value():
+    right = right_answers(np.array(["a", "b"], dtype=object), np.array(["a", "c"]))
+    assert right.tolist() == [1, 0]
+    assert right_answers([1.0, True, 0], np.array([1, 1, 1])).tolist() == [1, 1, 0]
+    assert right_answers([[1, 0], [1, 1]], np.array([[1, 0], [1, 0]])).tolist() == [1, 0]
+
+
+GIVEN = {"y_true": TRUTH, "y_pred": TOLD}
+
+
+@pytest.mark.parametrize(
+    ("accountant", "given", "message"),
+    [
+        ({}, {"y_pred": TOLD[:5]}, r"y_true has .*600.* and y_pred .*5"),
+        ({}, {"y_true": []}, r"y_true has shape \(0,\)"),
+        ({}, {"y_true": np.ma.masked_array(TRUTH)}, r"y_true is a masked array"),
+        ({}, {"owners": range(600)}, r"owners was given, but the accountant's unit='row'"),
+        ({"unit": "owner"}, {}, r"Pass owners=, the id of each row's owner"),
+        ({"unit": "owner"}, {"owners": [1] * 3}, r"owners has 3 entries"),
+        ({"unit": "owner"}, {"owners": [1] * 599 + ["1"]}, r"owners mixes ids of kinds"),
+        ({"unit": "owner"}, {"owners": [1] * 599 + [None]}, r"owners\[599\]=None is not an owner"),
+        ({"relation": "add_remove"}, {}, r"relation='add_remove': how many there are"),
+        ({}, {"sigma": 0}, r"sigma=0\.0 must be a finite number above 0"),
+        ({}, {"sigma": 3, "epsilon": 1}, r"epsilon=1 and sigma=3: give one"),
+        ({}, {"level": 1.0}, r"level=1\.0 must be"),
+    ],
+)
+def test_bad_input_spends_nothing(accountant, given, message):
+    accountant = budget(**accountant)
+    for score, more in ((private_score, {}), (private_confusion, {"classes": [0, 1, 2]})):
+        with pytest.raises(ValueError, match=message):
+            score(accountant, **{**GIVEN, **given, **more})
+    assert not accountant.entries()
+
+
+def test_what_does_not_fit_is_refused():
+    accountant = budget()
+    with pytest.raises(BudgetExceededError):
+        private_score(accountant, TRUTH, TOLD, sigma=0.1)
+    with pytest.raises(BudgetExceededError):
+        price_score(accountant, 600, sigma=0.1)
+    with pytest.raises(ValueError, match="accountant=None"):
+        private_score(None, TRUTH, TOLD)
+    with pytest.raises(ValueError, match="two or more different classes"):
+        private_confusion(accountant, TRUTH, TOLD, classes=[0, 0])
+    with pytest.raises(ValueError, match="one class a row"):
+        private_confusion(accountant, TRUTH[:, None] * [1, 1], TOLD, classes=[0, 1, 2])
+    assert not accountant.entries()
+
+
+def furthest(people, rows):
+    """How far the counts move if some rows are anything else, by brute force."""
+    rng, classes = np.random.default_rng(0), np.array([0, 1])
+    truth, told = rng.integers(0, 2, 12).tolist(), rng.integers(0, 2, 12)
+
+    def counted(truth, told):
+        cells = class_codes(truth, classes, "y") * 2 + told
+        inside = cells >= 0
+        matrix = np.bincount(cells[inside], people.weights[inside], 4)
+        return float(people.total(right_answers(truth, told))), matrix
+
+    score, matrix = counted(truth, told)
+    moved, moved_cells = [], []
+    for other in np.ndindex(*(3, 2) * len(rows)):
+        labels, predicted = list(truth), told.copy()
+        for at, row in enumerate(rows):
+            labels[row], predicted[row] = [0, 1, "none"][other[2 * at]], other[2 * at + 1]
+        one, cells = counted(labels, predicted)
+        moved.append(abs(one - score))
+        moved_cells.append(np.linalg.norm(cells - matrix))
+    return max(moved), max(moved_cells)
+
+
+OWNERS = np.arange(12) // 3
+
+
+@pytest.mark.parametrize(("unit", "owners", "rows"), [("row", None, 1), ("owner", OWNERS, 3)])
+def test_nobody_moves_counts_by_more_than_is_charged(unit, owners, rows):
+    moved, cells = furthest(People.of(budget(unit=unit), owners, 12), range(rows))
+    assert 0.6 < moved <= 1 + 1e-12
+    assert 1 < cells <= math.sqrt(2) + 1e-12
+
+
+def test_owners_that_are_not_averaged_are_seen():
+    people = People(4, "owner", np.ones(12))
+    moved, cells = furthest(people, range(3))
+    assert moved > 1
+    assert cells > math.sqrt(2)
