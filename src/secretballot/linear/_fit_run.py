@@ -91,7 +91,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     reservation = accountant.reserve(mechanism, n_paid, scope=scope, note=note)
     drawn = 0
 
-    def release(sums: NDArray[np.float64], paid: VectorSum = mechanism) -> NDArray[np.float64]:
+    def ask(sums: NDArray[np.float64], paid: VectorSum = mechanism) -> NDArray[np.float64]:
         nonlocal drawn
         drawn += 1
         outcome = accountant.release(
@@ -116,12 +116,12 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     if unseen is None:
         public = Design(_features_of(features, _some(data.X_public), slice(None)))
     else:
-        public, releases = unseen.looked_at(ballots, mechanism, release)
+        public, releases = unseen.looked_at(ballots, mechanism, ask)
     belief = learn(
         ballots,
         features,
         public,
-        release,
+        ask,
         sigma=mechanism.sigma,
         n_rounds=n_paid - drawn,
         n_people=data.n_people,

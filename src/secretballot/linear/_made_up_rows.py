@@ -48,7 +48,7 @@ class Unseen:
         return cls(declared_bins(names_of(data.X), bounds, n_bins, categories))
 
     def looked_at(
-        self, ballots: Ballots, mechanism: Any, release: Callable[..., Floats]
+        self, ballots: Ballots, mechanism: Any, ask: Callable[..., Floats]
     ) -> tuple[Design, tuple[Release, ...]]:
         """Return made-up rows, and what the first round released.
 
@@ -64,13 +64,13 @@ class Unseen:
         nothing = Belief.nothing(features.n_features, n_columns, 1)
         both = np.concatenate([ballots.sums(nothing, norm), ballots.means(norm)], axis=1)
         wide = replace(mechanism, norm=float(np.sqrt(2)) * norm)
-        noisy = release(both, wide) / ballots.total
+        noisy = ask(both, wide) / ballots.total
         moments, means = noisy[:, :-1], noisy[:, -1]
         noise = mechanism.sigma / ballots.total
         codes, shares = self._codes(moments, means, noise)
         scale = float(np.sqrt(2)) * norm
         products = _products(ballots, features, codes)
-        noisy = release(scale * products, wide) / (scale * ballots.total)
+        noisy = ask(scale * products, wide) / (scale * ballots.total)
         rows = self._made_up(codes, shares, noisy, ballots, noise / scale)
         start = np.zeros((rows.shape[0], n_columns))
         p = probabilities(start)

@@ -170,8 +170,14 @@ def _errors(
     ]
     blocks = public.products(np.concatenate(weights, axis=1) / n_public)
     blocks = blocks.reshape(len(pairs), n_columns, n_features, n_features)
+    # Of few public rows the sample covariance is too sure of what it has seen in no direction:
+    # it is drawn to its diagonal, the more the fewer rows there are for a feature.
+    trusted = n_public / (n_public + n_features)
     for (one, other), block in zip(pairs, blocks, strict=True):
         block -= other_rows * np.einsum("ik,jk->kij", means[one], means[other])
+        variances = np.einsum("kii->ki", block).copy()
+        block *= trusted
+        np.einsum("kii->ki", block)[:] = variances
         if one == other:
             block += releases[one].noise ** 2 * np.eye(n_features)
         errors[:, one, :, other] = block

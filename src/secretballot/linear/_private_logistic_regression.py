@@ -18,9 +18,10 @@ from secretballot.linear._design import Design
 from secretballot.linear._fit_data import checked_table
 from secretballot.linear._fit_run import run_fit
 from secretballot.linear._posterior import probabilities
+from secretballot.scoring import ScoreMethods
 
 
-class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
+class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
     """Differentially private logistic regression that knows what its noise is.
 
     Every private row casts one vector: its features times how far its class is from what is

@@ -115,7 +115,7 @@ def learn(
     ballots: Ballots,
     features: Any,
     public: Design,
-    release: Callable[[Floats], Floats],
+    ask: Callable[[Floats], Floats],
     *,
     sigma: float,
     n_rounds: int,
@@ -130,7 +130,7 @@ def learn(
     features : AdditiveBins or DenseFeatures
     public : Design
         Features of the public rows.
-    release : callable
+    ask : callable
         From sums to noisy sums; the accountant's.
     sigma : float
         Standard deviation of the noise on each sum.
@@ -146,7 +146,7 @@ def learn(
     if found:
         belief = believe(found, public, features.groups, belief, n_people)
     for _ in range(n_rounds):
-        noisy = release(ballots.sums(belief, features.norm))
+        noisy = ask(ballots.sums(belief, features.norm))
         p = probabilities(public.decision(belief.coefficients[1:], belief.coefficients[:1]))
         found.append(Release(noisy / ballots.total, p, gains(p), sigma / ballots.total))
         belief = believe(found, public, features.groups, belief, n_people)
