@@ -21,7 +21,7 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._rows import warn_categories_learned
 from secretballot.ensemble._target import Target
 from secretballot.ensemble._votes import GroupVotes
-from secretballot.ensemble.advice import check_noise, warn_noise
+from secretballot.ensemble.advice import check_noise, vote_noise, warn_noise
 from secretballot.ensemble.individual import Levels, Plan
 from secretballot.mechanisms import BinaryVoting, Counting, GNMax
 
@@ -151,6 +151,10 @@ class Labelling:
         check_noise(made, noises[-1], self.plan, n_columns, n_queries, learns=learns)
         self.base = plain(noises[-1])
         return mechanism
+
+    def vote_noise(self, mechanism: Any, n_rows: int) -> float | None:
+        """Return the noise on the votes of a class as a share of all ballots, if that is known."""
+        return vote_noise(mechanism, self.plan, self.target.n_columns, n_rows)
 
     def counting(self, mechanism: Any) -> Counting:
         """Return how the ballots for a mechanism are counted; None is for nothing yet."""

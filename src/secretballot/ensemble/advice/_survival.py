@@ -22,7 +22,13 @@ from secretballot.divergences import (
     max_log_probabilities,
 )
 from secretballot.ensemble.individual import Plan
-from secretballot.mechanisms import CountClasses, CountLabels
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ConfidentGNMax,
+    CountClasses,
+    CountLabels,
+    GNMax,
+)
 
 #: How often a unanimous vote must win for votes to be worth what they cost.
 WORTH_ASKING = 0.75
@@ -154,6 +160,20 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
         else:
             return None
     return float(answered.min())
+
+
+def vote_noise(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float | None:
+    """Return the noise on the votes of a class as a share of all ballots; None for other votes.
+
+    Of a label: for its presence and absence alike. Where ballots take turns, on average.
+    """
+    asked = getattr(mechanism, "mechanism", mechanism)
+    if isinstance(asked, BinaryVoting):
+        return float(asked.sigma / asked.n_votes)
+    if not isinstance(asked, GNMax | ConfidentGNMax):
+        return None
+    counts, _ = _unanimous(mechanism, plan, n_columns, min(n_rows, _ROUND))
+    return float(asked.sigma / counts.sum(axis=1).mean())
 
 
 def _stable(law: Law, plan: Plan) -> float | None:
