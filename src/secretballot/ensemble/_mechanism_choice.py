@@ -9,14 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from secretballot._sklearn_compat import _num_samples
+from secretballot.accounting import Reservation
 from secretballot.divergences import GAUSSIAN, level_cost
 from secretballot.ensemble._parts import is_parties
 from secretballot.ensemble._target import Target
+from secretballot.ensemble.advice import usual_n_teachers
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
 from secretballot.mechanisms import (
+    BinaryVoting,
     ConfidentGNMax,
     Counting,
+    GNMax,
     Mechanism,
     TauVoting,
     warn_unclipped,
@@ -24,6 +29,39 @@ from secretballot.mechanisms import (
 
 #: The order at which charges are compared where the budget has none.
 _SOME_ORDER = 2.0
+
+
+def chosen_n_teachers(ensemble: Any, n_people: int, X_public: Any, target: Target) -> int:
+    """Return the number of teachers; None is chosen by the noise on the labels of the pool.
+
+    From public numbers alone: rows or owners, rows of the pool, classes, what may be spent.
+    """
+    if ensemble.n_teachers is not None:
+        return int(ensemble.n_teachers)
+    if X_public is None or ensemble.accountant is None:
+        raise ValueError(
+            "n_teachers=None is chosen by the noise on the labels of X_public; pass X_public and "
+            "an accountant, or a number of teachers (such as 100)."
+        )
+    n_rows, later = _num_samples(X_public), ensemble.reservation
+    mechanism = later.mechanism if isinstance(later, Reservation) else None
+    if (mechanism := ensemble.mechanism or mechanism) is None:
+
+        def plain(sigma: float) -> Any:
+            return BinaryVoting(sigma=sigma, n_votes=1) if target.multilabel else GNMax(sigma=sigma)
+
+        mechanism = ensemble.accountant.calibrate(
+            plain,
+            n_queries=int(n_rows + (later or 0)),
+            n_columns=target.n_columns,
+            scope=ensemble.accountant.scope(ensemble.epsilon),
+        )
+    if not hasattr(mechanism, "sigma"):
+        raise ValueError(
+            f"n_teachers=None is chosen by the noise on votes, and mechanism={mechanism!r} has no "
+            "sigma; give the number of teachers."
+        )
+    return usual_n_teachers(n_people, n_rows, mechanism.sigma)
 
 
 def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:

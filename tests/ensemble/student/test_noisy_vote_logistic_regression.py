@@ -91,7 +91,7 @@ def test_the_ensemble_tells_the_noise_to_whom_it_concerns(private, public, accou
     # What was said by hand stays; and rows may be unanswered.
     ensemble.set_params(
         student=NoisyVoteLogisticRegression(vote_noise=0.7),
-        mechanism=ConfidentGNMax(sigma=3, sigma_threshold=3, threshold=9),
+        mechanism=ConfidentGNMax(sigma=3, sigma_threshold=2.5, threshold=8),
         accountant=PrivacyAccountant(100.0, 1e-5),
     ).fit(*private, X_public=public[0])
     assert ensemble.student_.vote_noise == 0.7

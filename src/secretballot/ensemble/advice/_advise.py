@@ -11,7 +11,7 @@ from secretballot._numbers import check_integer
 from secretballot.accounting import calibrate
 from secretballot.divergences import max_log_probabilities
 from secretballot.ensemble.advice._n_teachers import usual_n_teachers
-from secretballot.ensemble.advice._survival import WORTH_ASKING, WORTH_LEARNING, evidence
+from secretballot.ensemble.advice._survival import WORTH_ASKING, WORTH_LEARNING
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.mechanisms import GNMax
 
@@ -80,8 +80,9 @@ def advise(
     -----
     Fewer public rows have better labels, and say no more together: noise grows as the root of
     their number. What counts is the evidence, which grows with the teachers and with epsilon.
-    More teachers know less each. The number recommended makes the evidence as many standard
-    deviations as a teacher has rows.
+    More teachers know less each: the number recommended is that at which the evidence is as many
+    standard deviations as a teacher has rows (`PrivateTeacherEnsemble` takes it for
+    ``n_teachers=None``).
 
     Examples
     --------
@@ -90,7 +91,7 @@ def advise(
     >>> advice.estimator
     'PrivateLogisticRegression'
     >>> advice.n_teachers
-    450
+    451
     """
     check_integer("n_private", n_private)
     check_integer("n_public", n_public)
@@ -138,7 +139,7 @@ def _row(
         rows_each=rows_each,
         sigma=sigma,
         survives=dict(zip(_MAJORITIES, wins.tolist(), strict=True)),
-        evidence=evidence(wins[-1], n_public, 1 / n_classes),
+        evidence=math.sqrt(n_public) * n_teachers / (math.sqrt(2) * sigma),
     )
 
 
@@ -159,7 +160,7 @@ def _reason(chosen: NoiseAgainstBallots, *, plain_table: bool) -> str:
         f"three quarters agree with {most:.2g}."
     )
     if chosen.evidence < WORTH_LEARNING:
-        needed = math.ceil(chosen.n_teachers * WORTH_LEARNING / max(chosen.evidence, 1e-9))
+        needed = math.ceil(chosen.n_teachers * WORTH_LEARNING / chosen.evidence)
         return (
             f"{said} That is too little for a student to learn from: use more epsilon, or at least "
             f"{needed} teachers if there are rows for them. Fewer public rows don't help."

@@ -9,11 +9,10 @@ _LEAST_ROWS = 10
 
 
 def usual_n_teachers(n_private: int, n_public: int, sigma: float) -> int:
-    """Return a number of teachers that was near the best on three data sets.
+    """Return a number of teachers that was near the best on the data sets it was measured on.
 
-    More teachers are heard better through the noise, and know less each. The evidence of a pool,
-    in standard deviations, grows with the number of teachers; the rows of a teacher fall with it.
-    Here they are equal.
+    More teachers are heard better through the noise, and know less each: the evidence of a pool,
+    in standard deviations, grows with them, and the rows of a teacher fall. Here both are equal.
 
     Parameters
     ----------

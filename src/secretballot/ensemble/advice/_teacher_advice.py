@@ -26,8 +26,9 @@ class NoiseAgainstBallots:
         Of majorities with that share of the ballots: how likely the noise lets them win. The
         other ballots are all on one other class, which is the worst they can do.
     evidence : float
-        By how many standard deviations right labels of the pool would outnumber chance if all
-        teachers always agreed: what a student has to learn from.
+        What a student has to learn from: the ballots over the noise on the difference of two
+        classes, in standard deviations, times the root of the rows. It hardly depends on how many
+        rows are labelled.
     """
 
     n_public: int
@@ -70,7 +71,7 @@ class TeacherAdvice:
                 f"{row.rows_each:,.0f}",
                 f"{row.sigma:.4g}",
                 *(f"{row.survives[share]:.3f}" for share in shares),
-                f"{row.evidence:.3g}",
+                f"{row.evidence:.1f}",
             ]
             for row in self.rows
         ]
