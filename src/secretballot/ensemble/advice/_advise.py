@@ -91,7 +91,7 @@ def advise(
     >>> advice.estimator
     'PrivateLogisticRegression'
     >>> advice.n_teachers
-    451
+    450
     """
     check_integer("n_private", n_private)
     check_integer("n_public", n_public)
@@ -156,8 +156,8 @@ def _reason(chosen: NoiseAgainstBallots, *, plain_table: bool) -> str:
     )
     sure, most = chosen.survives[1.0], chosen.survives[0.75]
     said += (
-        f" A label on which all teachers agree survives with probability {sure:.2g}, one on which "
-        f"three quarters agree with {most:.2g}."
+        f" A label on which all teachers agree survives with probability {sure:.2f}, one on which "
+        f"three quarters agree with {most:.2f}."
     )
     if chosen.evidence < WORTH_LEARNING:
         needed = math.ceil(chosen.n_teachers * WORTH_LEARNING / chosen.evidence)

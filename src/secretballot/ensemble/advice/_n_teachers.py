@@ -24,5 +24,6 @@ def usual_n_teachers(n_private: int, n_public: int, sigma: float) -> int:
         The noise at which all of those fit the budget.
     """
     evidence_of_each = math.sqrt(n_public) / (math.sqrt(2) * sigma)
-    wanted = round(math.sqrt(n_private / evidence_of_each))
-    return max(1, min(wanted, n_private // _LEAST_ROWS))
+    wanted = math.sqrt(n_private / evidence_of_each)
+    wanted = round(wanted, 1 - math.floor(math.log10(wanted)))  # two digits: it isn't exact
+    return max(1, min(round(wanted), n_private // _LEAST_ROWS))
