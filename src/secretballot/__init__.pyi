@@ -22,6 +22,7 @@ from secretballot.accounting import PrivacyStatement as PrivacyStatement
 from secretballot.accounting import RenyiCost as RenyiCost
 from secretballot.accounting import calibrate as calibrate
 from secretballot.datasets import load_adult as load_adult
+from secretballot.ensemble import NoisyVoteLogisticRegression as NoisyVoteLogisticRegression
 from secretballot.ensemble import PrivateChoice as PrivateChoice
 from secretballot.ensemble import PrivateLabels as PrivateLabels
 from secretballot.ensemble import PrivateTeacherEnsemble as PrivateTeacherEnsemble
@@ -29,6 +30,7 @@ from secretballot.ensemble import PublicData as PublicData
 from secretballot.ensemble import Upsampling as Upsampling
 from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
+from secretballot.ensemble import advise as advise
 from secretballot.ensemble import recommend_mechanism as recommend_mechanism
 from secretballot.linear import PrivateLogisticRegression as PrivateLogisticRegression
 from secretballot.mechanisms import BestOfCounts as BestOfCounts

@@ -1,18 +1,13 @@
-"""A mechanism charges for every ballot in full, on every row, and leaves something of a vote."""
+"""A mechanism charges for every ballot in full, on every row."""
 
-import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
-from secretballot.ensemble._mechanism_choice import WORTH_ASKING, survival
-from secretballot.ensemble.individual._plan import Plan
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
@@ -167,66 +162,3 @@ def test_nor_where_budgets_are_individual(private, public, individualization, me
 def test_more_than_a_ballot_may_be_charged(ensemble, private, public, mechanism):
     ensemble.set_params(mechanism=mechanism).fit(*private)
     assert ensemble.predict_private(public[0][:3]).answered.all()
-
-
-def test_what_a_unanimous_vote_survives():
-    votes = Plan(10)
-    assert survival(GNMax(sigma=8), votes, 2, 3) == pytest.approx(ndtr(10 / (8 * np.sqrt(2))))
-    threshold = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7)
-    both = ndtr(3 / 5) * survival(GNMax(sigma=8), votes, 2, 3)
-    assert survival(threshold, votes, 2, 3) == pytest.approx(both)
-    counted = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7, n_votes=10)
-    assert survival(counted, votes, 2, 3) == pytest.approx(both)
-    # All ten on one of five classes: it wins where its noise and ten beat four other noises.
-    noise = np.random.default_rng(0).normal(size=(200_000, 5), scale=8)
-    seen = (noise[:, 0] + 10 > noise[:, 1:].max(axis=1)).mean()
-    # Six standard deviations of the simulation: wrong once in 5e8 seeds.
-    assert abs(survival(GNMax(sigma=8), votes, 5, 3) - seen) < 6 * 0.5 / np.sqrt(200_000)
-    assert survival(LaplaceProportions(scale=1.0), votes, 2, 3) is None
-
-
-def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(private, public):
-    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
-    ensemble = PrivateTeacherEnsemble(
-        LogisticRegression(), 10, classes=[0, 1], accountant=accountant
-    )
-    with pytest.raises(BudgetExceededError, match="all 10 teachers agree would win") as refused:
-        ensemble.fit(*private, X_public=public[0])
-    assert not hasattr(ensemble, "_teachers")
-    # What the error advises would do.
-    said = r"sigma=([\d.]+), .* Use some (\d+) teachers, about (\d+) rows, or about ([\d.]+) times"
-    sigma, teachers, rows, times = map(float, re.search(said, str(refused.value)).groups())
-    assert survival(GNMax(sigma=sigma), Plan(int(teachers)), 2, 30) >= WORTH_ASKING
-    assert survival(GNMax(sigma=sigma), Plan(int(teachers) - 2), 2, 30) < WORTH_ASKING
-    for better in (
-        {"X_public": public[0][: int(rows)]},
-        {"accountant": PrivacyAccountant(times, 1e-5), "X_public": public[0]},
-    ):
-        spending = better.get("accountant", PrivacyAccountant(1.0, 1e-5))
-        clone(ensemble).set_params(accountant=spending).fit(*private, X_public=better["X_public"])
-        assert spending.spent().n_releases == 1
-    # In predict_private too; and who insists is warned.
-    ensemble.fit(*private)
-    with pytest.raises(BudgetExceededError, match=r"mechanism=GNMax\(sigma=.*\) insists"):
-        ensemble.predict_private(public[0])
-    assert accountant.spent().n_releases == 0
-    ensemble.set_params(mechanism=GNMax(sigma=np.ceil(sigma)))
-    with pytest.warns(UserWarning, match="would answer even a vote on which all 10 .* 0.62 only"):
-        ensemble.predict_private(public[0])
-    assert accountant.spent().n_rows == 30
-
-
-@pytest.mark.parametrize("individualization", [Upsampling(), Weighting(), Vanishing()], ids=repr)
-def test_nor_are_individual_budgets_drowned(private, public, individualization):
-    accountant = PrivacyAccountant({"strict": 0.5, "generous": 1.5}, 1e-5)
-    ensemble = PrivateTeacherEnsemble(
-        LogisticRegression(),
-        10,
-        individualization=individualization,
-        classes=[0, 1],
-        accountant=accountant,
-    )
-    budgets = np.where(np.arange(200) % 4, "strict", "generous")
-    with pytest.raises(BudgetExceededError, match="teachers agree would win with probability"):
-        ensemble.fit(*private, X_public=public[0], budgets=budgets)
-    assert accountant.spent()["strict"].n_releases == 0

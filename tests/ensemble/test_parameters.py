@@ -19,7 +19,10 @@ from secretballot.mechanisms import GNMax
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_teachers": 0}, r"'n_teachers' .* must be an int in the range \[1, inf\). Got 0"),
+        (
+            {"n_teachers": 0},
+            r"'n_teachers' .* must be an int in the range \[1, inf\) or None. Got 0",
+        ),
         ({"n_teachers": 2.5}, "'n_teachers' .* Got 2.5"),
         ({"n_teachers": 201}, "n_teachers=201 needs at least as many rows, .* n_samples=200"),
         ({"unanswered": "guess"}, "'unanswered' .* 'guess'"),

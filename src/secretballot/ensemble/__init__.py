@@ -16,22 +16,36 @@ from secretballot.ensemble._randomness import Randomness as Randomness
 from secretballot.ensemble._read_target import check_targets as check_targets
 from secretballot.ensemble._rows import matching_rows as matching_rows
 from secretballot.ensemble._votes import collect_votes as collect_votes
-from secretballot.ensemble.advice import MechanismAdvice, recommend_mechanism
+from secretballot.ensemble.advice import (
+    MechanismAdvice,
+    NoiseAgainstBallots,
+    TeacherAdvice,
+    advise,
+    recommend_mechanism,
+)
 from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.individual import check_levels as check_levels
-from secretballot.ensemble.student import PrivateChoice, PublicStudent
+from secretballot.ensemble.student import (
+    NoisyVoteLogisticRegression,
+    PrivateChoice,
+    PublicStudent,
+)
 
 __all__ = [
     "MechanismAdvice",
+    "NoiseAgainstBallots",
+    "NoisyVoteLogisticRegression",
     "PrivateChoice",
     "PrivateLabels",
     "PrivateTeacherEnsemble",
     "PublicData",
     "PublicStudent",
+    "TeacherAdvice",
     "Upsampling",
     "Vanishing",
     "Weighting",
+    "advise",
     "recommend_mechanism",
 ]
 

@@ -14,6 +14,7 @@ from secretballot._errors import warn
 from secretballot._owners import check_owners, listed
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
 from secretballot.ensemble._cautions import warn_other_units
+from secretballot.ensemble._mechanism_choice import chosen_n_teachers
 from secretballot.ensemble._partition import (
     PrivateRows,
     Shards,
@@ -55,7 +56,7 @@ class FitData:
         """How many rows, or owners, are private; None where parties don't tell."""
         if self.parties is not None:
             return None
-        return _num_samples(self.X) if self.owners is None else len(set(listed(self.owners)))
+        return _n_people(self.X, self.owners)
 
     def shards(self, randomness: Randomness) -> Shards:
         """Positions of the rows of each teacher."""
@@ -76,14 +77,16 @@ def prepared_data(
     y = check_targets(y)
     check_consistent_length(X, y)
     check_values(X, [ensemble.estimator], "X")
-    if _num_samples(X) < ensemble.n_teachers:
+    if _num_samples(X) < (ensemble.n_teachers or 1):
         # Also where owners split the rows: there are no more owners than rows.
         partition_rows(_num_samples(X), ensemble.n_teachers, np.random.SeedSequence(0))
     validate_data(ensemble, X, reset=True, skip_check_array=True)
     target, learned = target_of_data(y, ensemble.classes)
     if owners is not None:
         check_owners(owners, _num_samples(X))
-    n_teachers, levels = int(ensemble.n_teachers), None
+    pool = _pool(ensemble, X_public, _num_samples(X))
+    n_people = _n_people(X, owners)
+    n_teachers, levels = chosen_n_teachers(ensemble, n_people, pool, target), None
     if budgets is not None:
         levels = check_levels(budgets, _num_samples(X), owners, ensemble.accountant)
     if ensemble.individualization is None:
@@ -95,7 +98,6 @@ def prepared_data(
         )
     else:
         plan = ensemble.individualization.plan(levels, n_teachers)
-    pool = _pool(ensemble, X_public, _num_samples(X))
     warn_other_units(X, pool)
     X, categories_learned = public_categories(X, pool)
     return FitData(
@@ -139,6 +141,10 @@ def prepared_parties(
         X_public=_pool(ensemble, X_public, None),
         parties=parties,
     )
+
+
+def _n_people(X: Any, owners: Any) -> int:
+    return _num_samples(X) if owners is None else len(set(listed(owners)))
 
 
 def _pool(ensemble: Any, X_public: Any, n_private: int | None) -> Any:

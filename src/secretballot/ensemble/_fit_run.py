@@ -150,4 +150,5 @@ def _teach(
             labelling.target.classes,
             ensemble.unanswered,
             labelling.randomness,
+            labelling.vote_noise(ensemble.mechanism_, len(released.labels)),
         )

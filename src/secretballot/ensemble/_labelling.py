@@ -13,9 +13,7 @@ from secretballot.ensemble._labels import PrivateLabels, warn_classes_learned
 from secretballot.ensemble._mechanism_choice import (
     check_asked,
     check_charges,
-    check_noise,
     check_probabilities,
-    warn_noise,
     with_public_votes,
 )
 from secretballot.ensemble._parts import check_unit
@@ -23,6 +21,7 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._rows import warn_categories_learned
 from secretballot.ensemble._target import Target
 from secretballot.ensemble._votes import GroupVotes
+from secretballot.ensemble.advice import check_noise, vote_noise, warn_noise
 from secretballot.ensemble.individual import Levels, Plan
 from secretballot.mechanisms import BinaryVoting, Counting, GNMax
 
@@ -120,6 +119,7 @@ class Labelling:
         shared = isinstance(ensemble.reservation, Reservation)
         if given is None and (shared or self.reservation is not None):
             given = ensemble.reservation.mechanism if shared else self.base
+        learns = in_fit and ensemble.student is not None
         public = not shared and ensemble.accountant.accounting != "data_dependent"
 
         def planned(mechanism: Any) -> Any:
@@ -130,7 +130,7 @@ class Labelling:
             check_asked(given, self.target, self.plan)
             check_probabilities(given, self.counting(given), ensemble.estimator)
             check_charges(given, ensemble.accountant.levels, n_columns, n_queries)
-            warn_noise(planned(given), self.plan, n_columns, n_queries)
+            warn_noise(planned(given), self.plan, n_columns, n_queries, learns=learns)
             self.base = given
             return planned(given)
         n_queries = self._n_to_pay(ensemble, n_queries, in_fit)
@@ -148,9 +148,13 @@ class Labelling:
         mechanism = ensemble.accountant.calibrate(
             made, n_queries=n_queries, n_columns=n_columns, scope=self.scope, share=part
         )
-        check_noise(made, noises[-1], self.plan, n_columns, n_queries)
+        check_noise(made, noises[-1], self.plan, n_columns, n_queries, learns=learns)
         self.base = plain(noises[-1])
         return mechanism
+
+    def vote_noise(self, mechanism: Any, n_rows: int) -> float | None:
+        """Return the noise on the votes of a class as a share of all ballots, if that is known."""
+        return vote_noise(mechanism, self.plan, self.target.n_columns, n_rows)
 
     def counting(self, mechanism: Any) -> Counting:
         """Return how the ballots for a mechanism are counted; None is for nothing yet."""

@@ -1,53 +1,67 @@
-"""What votes are released with: it charges for whole ballots, and leaves something of a vote."""
+"""What votes are released with: it answers what is asked, and charges for whole ballots."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
-from secretballot._errors import BudgetExceededError, warn
-from secretballot.divergences import (
-    GAUSSIAN,
-    ClippedBits,
-    ConfidentMax,
-    Law,
-    NoisyBit,
-    NoisyMax,
-    StableTest,
-    level_cost,
-    level_quadrature,
-    max_log_probabilities,
-)
+from secretballot._sklearn_compat import _num_samples
+from secretballot.accounting import Reservation
+from secretballot.divergences import GAUSSIAN, level_cost
 from secretballot.ensemble._parts import is_parties
 from secretballot.ensemble._target import Target
+from secretballot.ensemble.advice import usual_n_teachers
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
 from secretballot.mechanisms import (
+    BinaryVoting,
     ConfidentGNMax,
-    CountClasses,
     Counting,
-    CountLabels,
+    GNMax,
     Mechanism,
     TauVoting,
     warn_unclipped,
 )
 
-#: How often a unanimous vote must win for votes to be worth what they cost.
-WORTH_ASKING = 0.75
-
 #: The order at which charges are compared where the budget has none.
 _SOME_ORDER = 2.0
 
-#: Rows after which turns have come round.
-_ROUND = 64
 
-_ABOUT = 1.1
+def chosen_n_teachers(ensemble: Any, n_people: int, X_public: Any, target: Target) -> int:
+    """Return the number of teachers; None is chosen by the noise on the labels of the pool.
+
+    From public numbers alone: rows or owners, rows of the pool, classes, what may be spent.
+    """
+    if ensemble.n_teachers is not None:
+        return int(ensemble.n_teachers)
+    if X_public is None or ensemble.accountant is None:
+        raise ValueError(
+            "n_teachers=None is chosen by the noise on the labels of X_public; pass X_public and "
+            "an accountant, or a number of teachers (such as 100)."
+        )
+    n_rows, later = _num_samples(X_public), ensemble.reservation
+    mechanism = later.mechanism if isinstance(later, Reservation) else None
+    if (mechanism := ensemble.mechanism or mechanism) is None:
+
+        def plain(sigma: float) -> Any:
+            return BinaryVoting(sigma=sigma, n_votes=1) if target.multilabel else GNMax(sigma=sigma)
+
+        mechanism = ensemble.accountant.calibrate(
+            plain,
+            n_queries=int(n_rows + (later or 0)),
+            n_columns=target.n_columns,
+            scope=ensemble.accountant.scope(ensemble.epsilon),
+        )
+    if not hasattr(mechanism, "sigma"):
+        raise ValueError(
+            f"n_teachers=None is chosen by the noise on votes, and mechanism={mechanism!r} has no "
+            "sigma; give the number of teachers."
+        )
+    return usual_n_teachers(n_people, n_rows, mechanism.sigma)
 
 
 def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
@@ -157,120 +171,3 @@ def with_public_votes(mechanism: Any, plan: Plan, n_columns: int) -> Any:
     if isinstance(mechanism, ConfidentGNMax) and mechanism.n_votes is None and n_columns == 2:
         return replace(mechanism, n_votes=float(plan.n_teachers))
     return mechanism
-
-
-def check_noise(
-    make: Callable[[float], Any], sigma: float, plan: Plan, n_columns: int, n_rows: int
-) -> None:
-    """Raise BudgetExceededError if calibrated noise would drown even a unanimous vote.
-
-    Parameters
-    ----------
-    make : callable
-        From an amount of noise to the mechanism.
-    sigma : float
-        The noise at which the rows fit what is left of the budget.
-    """
-    survives = survival(make(sigma), plan, n_columns, n_rows)
-    if survives is None or survives >= WORTH_ASKING:
-        return
-    # By how much the noise is too large for the ballots. It is about in proportion to the root of
-    # the rows, and to 1 / epsilon; a tenth more is to make up for the "about".
-    low, high = 0.0, 1.0
-    while high - low > 1e-3:
-        share = (low + high) / 2
-        enough = (survival(make(sigma * share), plan, n_columns, n_rows) or 0) >= WORTH_ASKING
-        low, high = (share, high) if enough else (low, share)
-    times = 1 / max(low, 1e-3)
-    fewer, dearer = int(n_rows / times**2 / _ABOUT), times * _ABOUT
-    rows = f"about {fewer} rows, " if fewer else ""
-    labels = getattr(make(sigma), "multilabel", False)
-    given = f"BinaryVoting(n_votes={plan.n_equal}, " if labels else "GNMax("
-    raise BudgetExceededError(
-        f"the noise at which {n_rows} rows fit what may be spent, sigma={sigma:.4g}, would drown "
-        f"them: even a vote on which all {plan.n_teachers} teachers agree would win with "
-        f"probability {survives:.2g} only. Nothing was released or spent. Use some "
-        f"{math.ceil(plan.n_teachers * times)} teachers, {rows}or about {dearer:.2g} times the "
-        f"epsilon (mechanism={given}sigma={sigma:.4g}) insists: "
-        "a student can learn from many labels that are seldom right)."
-    )
-
-
-def warn_noise(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> None:
-    """Warn of a mechanism that was insisted on and drowns even a unanimous vote."""
-    survives = survival(mechanism, plan, n_columns, n_rows)
-    if survives is not None and survives < WORTH_ASKING:
-        warn(
-            f"mechanism={mechanism!r} would answer even a vote on which all {plan.n_teachers} "
-            f"teachers agree, and rightly, with probability {survives:.2g} only. Use less noise, "
-            "a lower threshold if there is one, or more teachers."
-        )
-
-
-def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float | None:
-    """Return how likely a unanimous vote is answered, and rightly; None for other mechanisms.
-
-    Exact: what the law of a row says of a vote with all ballots on one class, or of a vote on
-    labels that all ballots call absent: the first of them, or all if they are voted on together.
-    """
-    if not hasattr(mechanism, "laws"):
-        return None
-    counts, each_label = _unanimous(mechanism, plan, n_columns, min(n_rows, _ROUND))
-    law, state = next(iter(mechanism.laws(n_columns).values())), mechanism.state(counts)
-    if not state:
-        return _stable(law, plan)
-    answered = np.ones(len(counts))
-    for step in law[: len(law) // n_columns] if each_label else law:
-        votes = state[step.name]
-        if isinstance(step.move, ConfidentMax):
-            answered *= np.exp(step.move.outcomes(np.diff(-votes)[:, 0])[:, 1])
-        elif isinstance(step.move, NoisyMax) and (step.move.n_classes or 0) > votes.shape[1]:
-            answered *= _wins(votes, step.move)
-        elif isinstance(step.move, NoisyMax):
-            answered *= np.exp(max_log_probabilities(votes, step.move.sigma)[:, 0])
-        elif isinstance(step.move, ClippedBits):
-            ahead = votes[:, 0] if step.name == "threshold" else -votes[:, 0]
-            answered *= ndtr(ahead / (math.sqrt(2) * step.move.sigma))
-        elif isinstance(step.move, NoisyBit) and step.times == 1:
-            answered *= ndtr(votes / step.move.scale)
-        else:
-            return None
-    return float(answered.min())
-
-
-def _stable(law: Law, plan: Plan) -> float | None:
-    """Return how likely a set that all ballots name is released; None where it may be filled up."""
-    tests = [step for step in law if isinstance(step.move, StableTest)]
-    if len(tests) != 1 or any(step.name == "draws" for step in law):
-        return None
-    (step,) = tests
-    assert isinstance(step.move, StableTest)
-    gap = (plan.n_equal - step.move.shift) / step.move.scale
-    return float(ndtr(gap + ndtri(step.delta)))
-
-
-def _unanimous(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> tuple[Any, bool]:
-    """Return counts of unanimous rows, and whether the law has steps of its own for each label."""
-    labels = getattr(mechanism, "multilabel", False)
-    counting = mechanism.counting(n_columns) if labels else CountClasses(n_classes=n_columns)
-    ballots = np.zeros((n_rows, n_columns) if labels else n_rows, dtype=np.intp)
-    votes = {}
-    for group, n_teachers in zip(*np.unique(plan.groups, return_counts=True), strict=True):
-        votes[group] = counting.begin(ballots, n_teachers)
-        for _ in range(n_teachers - 1):
-            votes[group] = counting.add(votes[group], ballots)
-    counts = plan.add_up(votes, mechanism, counting)
-    if counts.dtype.names is not None:
-        return counts, False
-    return np.unique(counts.astype(float), axis=0), isinstance(counting, CountLabels)
-
-
-def _wins(votes: NDArray[Any], move: NoisyMax) -> NDArray[np.float64]:
-    """Return how likely the most voted class wins among very many without votes."""
-    assert move.n_classes is not None
-    return np.array(
-        [
-            math.exp(level_quadrature(row, move.n_classes, move.sigma, 0.0).unchanged()[-1])
-            for row in votes
-        ]
-    )

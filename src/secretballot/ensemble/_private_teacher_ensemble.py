@@ -46,7 +46,8 @@ class PrivateTeacherEnsemble(
         a `Pipeline`: fitted before the ensemble it would see all private rows at once, outside
         the guarantee. Or a list of parties that trained elsewhere, each on data of its own.
     n_teachers : int, default=100
-        Number of teachers, and shards. A list of parties has its own number.
+        Number of teachers, and shards. A list of parties has its own number. None: chosen by the
+        budget and the numbers of private and public rows, as `advise` does.
     mechanism : mechanism, default=None
         How votes become labels. None: `GNMax`, or of several labels a row `BinaryVoting`, with the
         least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits what this
@@ -150,7 +151,7 @@ class PrivateTeacherEnsemble(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "get_params"]), list, tuple],
-        "n_teachers": [Interval(Integral, 1, None, closed="left")],
+        "n_teachers": [Interval(Integral, 1, None, closed="left"), None],
         "mechanism": [HasMethods(["max_cost", "participation", "cost"]), None],
         "student": [HasMethods(["fit", "get_params"]), None],
         "unanswered": [StrOptions({"drop", "mark"})],
@@ -167,7 +168,7 @@ class PrivateTeacherEnsemble(
     def __init__(
         self,
         estimator: Any,
-        n_teachers: int = 100,
+        n_teachers: int | None = 100,
         *,
         mechanism: Any = None,
         student: Any = None,

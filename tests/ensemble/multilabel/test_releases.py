@@ -24,7 +24,7 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.accounting._replay import replay
 from secretballot.checks._contract import quietly
 from secretballot.ensemble import PublicData, Upsampling, Vanishing, Weighting
-from secretballot.ensemble._mechanism_choice import survival
+from secretballot.ensemble.advice._survival import survival
 from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, StableTopK, TauVoting
 

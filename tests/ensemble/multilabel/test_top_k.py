@@ -6,7 +6,7 @@ from tests.ensemble.multilabel._rows import POOL, TRUTH, X, Y, ensemble_of
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
-from secretballot.ensemble._mechanism_choice import survival
+from secretballot.ensemble.advice._survival import survival
 from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms import ExponentialTopK, RoundRobin, StableTopK
 

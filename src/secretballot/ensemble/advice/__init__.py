@@ -1,8 +1,22 @@
-"""Advice from public numbers, before anything is asked."""
+"""What to take, from public numbers: which vote, how many teachers and rows; what noise leaves."""
 
+from secretballot.ensemble.advice._advise import advise
+from secretballot.ensemble.advice._n_teachers import usual_n_teachers
 from secretballot.ensemble.advice._recommend_mechanism import (
     MechanismAdvice,
     recommend_mechanism,
 )
+from secretballot.ensemble.advice._survival import check_noise, vote_noise, warn_noise
+from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 
-__all__ = ["MechanismAdvice", "recommend_mechanism"]
+__all__ = [
+    "MechanismAdvice",
+    "NoiseAgainstBallots",
+    "TeacherAdvice",
+    "advise",
+    "check_noise",
+    "recommend_mechanism",
+    "usual_n_teachers",
+    "vote_noise",
+    "warn_noise",
+]

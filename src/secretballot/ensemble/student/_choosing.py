@@ -134,6 +134,7 @@ class Choosing:
         """Return the candidates that could learn, by position, and what the others said."""
         fitted: dict[int, Any] = {}
         failed = []
+        vote_noise = ensemble._labelling.vote_noise(ensemble.mechanism_, len(released.labels))
         for at, candidate in enumerate(self.student.listed()):
             try:
                 fitted[at] = fit_student(
@@ -143,6 +144,7 @@ class Choosing:
                     data.target.classes,
                     ensemble.unanswered,
                     ensemble._labelling.randomness,
+                    vote_noise,
                 )
             except ValueError as error:
                 failed.append(error)

@@ -23,8 +23,12 @@ def fit_student(
     classes: Any,
     unanswered: str,
     randomness: Randomness,
+    vote_noise: float | None = None,
 ) -> Any:
-    """Train a student on class positions, or on labels; -1 marks what was not answered."""
+    """Train a student on class positions, or on labels; -1 marks what was not answered.
+
+    What of it has a parameter `vote_noise` that is None is told the noise of the votes.
+    """
     if not released.answered.any():
         raise ValueError(
             f"not one of the {len(released.answered)} rows of X_public was answered, so there is "
@@ -34,6 +38,12 @@ def fit_student(
     seeded = clone(student)
     if randomness.seeded:
         seed_estimator(seeded, randomness.student(), keep=True)
+    asking = [
+        name
+        for name, value in seeded.get_params(deep=True).items()
+        if name.rsplit("__", 1)[-1] == "vote_noise" and value is None
+    ]
+    seeded.set_params(**dict.fromkeys(asking, vote_noise))
     if isinstance(classes, list):
         return fit_on_labels(seeded, X_public, released.labels, unanswered)
     return _fit_on_classes(seeded, X_public, released, classes, unanswered)

@@ -1,0 +1,148 @@
+"""What `advise` found: a table, a picture, a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from secretballot._tables import text_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseAgainstBallots:
+    """What noise leaves of votes, for one number of public rows and one of teachers.
+
+    Attributes
+    ----------
+    n_public : int
+        Public rows that are labelled.
+    n_teachers : int
+        Teachers that vote.
+    rows_each : float
+        Private rows of a teacher, on average.
+    sigma : float
+        The noise on the votes of each class at which all rows fit the budget.
+    survives : dict of float to float
+        Of majorities with that share of the ballots: how likely the noise lets them win. The
+        other ballots are all on one other class, which is the worst they can do.
+    evidence : float
+        What a student has to learn from: the ballots over the noise on the difference of two
+        classes, in standard deviations, times the root of the rows. It hardly depends on how many
+        rows are labelled.
+    """
+
+    n_public: int
+    n_teachers: int
+    rows_each: float
+    sigma: float
+    survives: dict[float, float]
+    evidence: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeacherAdvice:
+    """What `advise` found.
+
+    Attributes
+    ----------
+    rows : tuple of NoiseAgainstBallots
+        One for each number of public rows and teachers.
+    estimator : str
+        Which to take: ``"PrivateLogisticRegression"`` or ``"PrivateTeacherEnsemble"``.
+    n_teachers : int
+        How many teachers, should it be an ensemble, that label the whole pool.
+    reason : str
+        The advice in words.
+    """
+
+    rows: tuple[NoiseAgainstBallots, ...]
+    estimator: str
+    n_teachers: int
+    reason: str
+
+    def __str__(self) -> str:
+        shares = list(self.rows[0].survives)
+        headings = ["public rows", "teachers", "rows each", "sigma"]
+        headings += [f"{share:.0%} survive" for share in shares] + ["evidence"]
+        cells = [
+            [
+                f"{row.n_public:,}",
+                f"{row.n_teachers:,}",
+                f"{row.rows_each:,.0f}",
+                f"{row.sigma:.4g}",
+                *(f"{row.survives[share]:.3f}" for share in shares),
+                f"{row.evidence:.1f}",
+            ]
+            for row in self.rows
+        ]
+        return f"{text_table(headings, cells)}\n\n{self.reason}"
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values.
+
+        Returns
+        -------
+        advice : dict
+            The attributes; ``"rows"`` is a list of dicts.
+        """
+        return {**asdict(self), "rows": [asdict(row) for row in self.rows]}
+
+    def frame(self) -> Any:
+        """Return the table as a data frame, one column for each majority; needs pandas.
+
+        Returns
+        -------
+        frame : DataFrame
+            The rows of the table.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("frame() makes a data frame; install pandas.") from error
+        flat = []
+        for row in self.rows:
+            values = asdict(row)
+            survives = values.pop("survives")
+            flat.append({**values, **{f"survives {share:g}": p for share, p in survives.items()}})
+        return pd.DataFrame(flat)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how likely each majority survives against the number of teachers.
+
+        Of the whole pool; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. A new figure if None.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            The axes with the picture.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "TeacherAdvice draws with matplotlib; install secretballot[plot]."
+            ) from error
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        pool = max(row.n_public for row in self.rows)
+        drawn = [row for row in self.rows if row.n_public == pool]
+        teachers = [row.n_teachers for row in drawn]
+        for share in drawn[0].survives:
+            survive = [row.survives[share] for row in drawn]
+            ax.plot(teachers, survive, marker="o", markersize=4, label=f"{share:.0%} of ballots")
+        ax.axvline(self.n_teachers, color="black", linewidth=0.8, linestyle="--")
+        ax.set(
+            xscale="log",
+            xlabel="teachers",
+            ylabel="the majority survives the noise",
+            title=f"{pool:,} public rows, sigma = {drawn[0].sigma:.3g}",
+        )
+        ax.legend()
+        return ax

@@ -1,0 +1,118 @@
+"""Advice from public numbers: what noise leaves of ballots, how many teachers, which estimator."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn.linear_model import LogisticRegression
+
+from secretballot.accounting import PrivacyAccountant, calibrate
+from secretballot.ensemble import PrivateTeacherEnsemble, advise
+from secretballot.ensemble.advice import usual_n_teachers
+from secretballot.mechanisms import GNMax, LaplaceProportions
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-5}
+
+
+@pytest.fixture(scope="module")
+def advice():
+    return advise(n_private=3_000, n_public=40, n_teachers=[20, 200], **BUDGET)
+
+
+def test_what_survives(advice):
+    assert [(row.n_public, row.n_teachers) for row in advice.rows] == [
+        (n_public, n_teachers)
+        for n_public in (40, 10, 2)
+        for n_teachers in sorted([20, 200, advice.n_teachers])
+    ]
+    for row in advice.rows:
+        exact = calibrate(GNMax, **BUDGET, n_queries=row.n_public, n_columns=2).sigma
+        assert row.sigma == exact
+        noise = np.sqrt(2) * exact
+        for share, survives in row.survives.items():
+            assert survives == pytest.approx(ndtr((2 * share - 1) * row.n_teachers / noise))
+        assert row.evidence == pytest.approx(np.sqrt(row.n_public) * row.n_teachers / noise)
+        assert row.rows_each == 3_000 / row.n_teachers
+
+
+def test_the_rest_on_one_other_class_is_the_worst_of_more():
+    advice = advise(n_private=900, n_public=4, n_classes=5, n_teachers=[60], n_rows=[], **BUDGET)
+    row = next(row for row in advice.rows if row.n_teachers == 60)
+    two = calibrate(GNMax, **BUDGET, n_queries=4, n_columns=2).sigma
+    assert two < row.sigma < 1.02 * two
+    noise = np.random.default_rng(0).normal(size=(100_000, 5), scale=row.sigma)
+    for others in ([24, 0, 0, 0], [12, 12, 0, 0], [6, 6, 6, 6]):
+        won = ((noise + [36, *others]).argmax(axis=1) == 0).mean()
+        # Five standard deviations of the simulation.
+        assert won > row.survives[0.6] - 5 * 0.5 / np.sqrt(100_000)
+
+
+def test_it_is_told_as_text_values_and_picture(advice):
+    text = str(advice)
+    assert "60% survive" in text
+    assert text.endswith(advice.reason)
+    values = advice.to_dict()
+    assert values["rows"][0]["survives"] == advice.rows[0].survives
+    frame = advice.frame()
+    assert frame["survives 0.75"].tolist() == [row.survives[0.75] for row in advice.rows]
+    ax = advice.plot()
+    drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+    whole = [row.survives[0.9] for row in advice.rows if row.n_public == 40]
+    assert list(drawn["90% of ballots"]) == whole
+
+
+def test_what_to_take(advice):
+    assert advice.estimator == "PrivateLogisticRegression"
+    assert "teachers" in advice.reason
+    text = advise(
+        n_private=3_000, n_public=40, n_teachers=[20], n_rows=[], plain_table=False, **BUDGET
+    )
+    assert text.estimator == "PrivateTeacherEnsemble"
+    assert "LogisticRegression:" not in text.reason
+    poor = advise(n_private=100, n_public=40, n_teachers=[5], n_rows=[], **BUDGET)
+    assert "too little for a student to learn from" in poor.reason
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_private": 0}, "n_private=0"),
+        ({"n_public": 1.5}, r"n_public=1\.5"),
+        ({"n_classes": 1}, "n_classes=1"),
+        ({"n_teachers": [200]}, "n_teachers=200"),
+        ({"n_rows": [5]}, "n_rows=5"),
+        ({"epsilon": 0}, "epsilon"),
+    ],
+)
+def test_out_of_range(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        advise(**{"n_private": 100, "n_public": 4, **BUDGET, **wrong})
+
+
+def test_the_usual_number_hears_through_the_noise_what_teachers_have_rows_for():
+    for n_private, n_public, sigma in ((34_000, 2_000, 189.0), (34_000, 400, 85.0)):
+        usual = usual_n_teachers(n_private, n_public, sigma)
+        evidence = np.sqrt(n_public) * usual / (np.sqrt(2) * sigma)
+        assert evidence == pytest.approx(n_private / usual, rel=0.1)  # two digits
+    assert usual_n_teachers(100, 400, 1e6) == 10
+    assert usual_n_teachers(5, 400, 1e6) == 1
+
+
+@pytest.mark.parametrize("mechanism", [None, GNMax(sigma=9.0)], ids=repr)
+def test_the_ensemble_takes_the_usual_number_for_none(private, public, mechanism):
+    accountant = PrivacyAccountant(20.0, 1e-5)
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(), None, mechanism=mechanism, classes=[0, 1], accountant=accountant
+    ).fit(*private, X_public=public[0])
+    assert ensemble.n_teachers_ == usual_n_teachers(200, 30, ensemble.mechanism_.sigma)
+    assert ensemble.n_teachers is None
+
+
+def test_none_needs_what_the_number_is_chosen_by(private, public):
+    ensemble = PrivateTeacherEnsemble(LogisticRegression(), None, classes=[0, 1])
+    with pytest.raises(ValueError, match="n_teachers=None is chosen by the noise"):
+        ensemble.fit(*private)
+    ensemble.set_params(
+        mechanism=LaplaceProportions(scale=1.0), accountant=PrivacyAccountant(20.0, 1e-5)
+    )
+    with pytest.raises(ValueError, match="LaplaceProportions.* has no sigma"):
+        ensemble.fit(*private, X_public=public[0])

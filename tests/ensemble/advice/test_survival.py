@@ -1,0 +1,128 @@
+"""Noise leaves something of a vote, or of many together; else nothing is asked."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
+from secretballot.ensemble.advice._survival import (
+    WORTH_ASKING,
+    evidence,
+    survival,
+    worth_asking,
+)
+from secretballot.ensemble.individual._plan import Plan
+from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions
+
+
+def test_what_a_unanimous_vote_survives():
+    votes = Plan(10)
+    assert survival(GNMax(sigma=8), votes, 2, 3) == pytest.approx(ndtr(10 / (8 * np.sqrt(2))))
+    threshold = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7)
+    both = ndtr(3 / 5) * survival(GNMax(sigma=8), votes, 2, 3)
+    assert survival(threshold, votes, 2, 3) == pytest.approx(both)
+    counted = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7, n_votes=10)
+    assert survival(counted, votes, 2, 3) == pytest.approx(both)
+    # All ten on one of five classes: it wins where its noise and ten beat four other noises.
+    noise = np.random.default_rng(0).normal(size=(200_000, 5), scale=8)
+    seen = (noise[:, 0] + 10 > noise[:, 1:].max(axis=1)).mean()
+    # Six standard deviations of the simulation: wrong once in 5e8 seeds.
+    assert abs(survival(GNMax(sigma=8), votes, 5, 3) - seen) < 6 * 0.5 / np.sqrt(200_000)
+    assert survival(LaplaceProportions(scale=1.0), votes, 2, 3) is None
+
+
+def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(private, public):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(), 10, classes=[0, 1], accountant=accountant
+    )
+    with pytest.raises(BudgetExceededError, match="all 10 teachers agree would win") as refused:
+        ensemble.fit(*private, X_public=public[0])
+    assert not hasattr(ensemble, "_teachers")
+    # What the error advises would do.
+    said = r"sigma=([\d.]+), .* Use some (\d+) teachers, about (\d+) rows, or about ([\d.]+) times"
+    sigma, teachers, rows, times = map(float, re.search(said, str(refused.value)).groups())
+    assert survival(GNMax(sigma=sigma), Plan(int(teachers)), 2, 30) >= WORTH_ASKING
+    assert survival(GNMax(sigma=sigma), Plan(int(teachers) - 2), 2, 30) < WORTH_ASKING
+    for better in (
+        {"X_public": public[0][: int(rows)]},
+        {"accountant": PrivacyAccountant(times, 1e-5), "X_public": public[0]},
+    ):
+        spending = better.get("accountant", PrivacyAccountant(1.0, 1e-5))
+        clone(ensemble).set_params(accountant=spending).fit(*private, X_public=better["X_public"])
+        assert spending.spent().n_releases == 1
+    # In predict_private too; and who insists is warned.
+    ensemble.fit(*private)
+    with pytest.raises(BudgetExceededError, match=r"mechanism=GNMax\(sigma=.*\) insists"):
+        ensemble.predict_private(public[0])
+    assert accountant.spent().n_releases == 0
+    ensemble.set_params(mechanism=GNMax(sigma=np.ceil(sigma)))
+    with pytest.warns(UserWarning, match="would answer even a vote on which all 10 .* 0.62 only"):
+        ensemble.predict_private(public[0])
+    assert accountant.spent().n_rows == 30
+
+
+@pytest.mark.parametrize("individualization", [Upsampling(), Weighting(), Vanishing()], ids=repr)
+def test_nor_are_individual_budgets_drowned(private, public, individualization):
+    accountant = PrivacyAccountant({"strict": 0.5, "generous": 1.5}, 1e-5)
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(),
+        10,
+        individualization=individualization,
+        classes=[0, 1],
+        accountant=accountant,
+    )
+    budgets = np.where(np.arange(200) % 4, "strict", "generous")
+    with pytest.raises(BudgetExceededError, match="teachers agree would win with probability"):
+        ensemble.fit(*private, X_public=public[0], budgets=budgets)
+    assert accountant.spent()["strict"].n_releases == 0
+
+
+def test_many_labels_that_are_seldom_right_are_worth_asking_for_where_a_student_learns():
+    # 400 rows and 100 teachers at sigma 150: a unanimous vote wins with .68.
+    votes, noisy = Plan(100), GNMax(sigma=150)
+    assert 0.6 < survival(noisy, votes, 2, 400) < WORTH_ASKING
+    assert worth_asking(noisy, votes, 2, 400, learns=True)
+    assert not worth_asking(noisy, votes, 2, 400, learns=False)
+    assert not worth_asking(noisy, votes, 2, 100, learns=True)
+    # Noise for all rows: the evidence is the teachers' and the budget's, whatever the rows.
+    for n_rows in (400, 40_000):
+        right = survival(GNMax(sigma=8 * np.sqrt(n_rows)), votes, 2, n_rows)
+        assert evidence(right, n_rows, 0.5) == pytest.approx(100 / 8 / np.sqrt(2))
+
+
+def test_a_pool_from_which_no_student_learns_is_refused_unspent(private, public):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    student = LogisticRegression()
+    ensemble = PrivateTeacherEnsemble(
+        student, 10, student=student, classes=[0, 1], accountant=accountant
+    )
+    message = (
+        r"win with probability 0.62 only.* Use some (\d+) teachers, or about .* fewer rows too"
+    )
+    with pytest.raises(BudgetExceededError, match=message) as refused:
+        ensemble.fit(*private, X_public=public[0])
+    assert accountant.spent().n_releases == 0
+    assert not hasattr(ensemble, "_teachers")
+    teachers = int(re.search(r"some (\d+)", str(refused.value)).group(1))
+    ensemble.set_params(n_teachers=teachers).fit(*private, X_public=public[0])
+    assert accountant.spent().n_rows == 30
+
+
+def test_a_pool_is_asked_whose_single_labels_drown(private):
+    pool = np.random.default_rng(2).normal(size=(120, 2))
+    student = LogisticRegression()
+    ensemble = PrivateTeacherEnsemble(
+        student,
+        40,
+        student=student,
+        classes=[0, 1],
+        accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
+    ).fit(*private, X_public=pool)
+    assert survival(ensemble.mechanism_, Plan(40), 2, 120) < WORTH_ASKING
+    assert ensemble.n_answered_ == 120
