@@ -31,6 +31,7 @@ from secretballot.mechanisms import (
     SparseVectorTopK,
     StableTopK,
     TauVoting,
+    VectorSum,
     count_ballots,
 )
 
@@ -240,6 +241,16 @@ for _name, _counts, _pair, _tightness in (
         ),
         name=_name,
     )
+
+# Sums of two numbers; the furthest person moves both.
+register(
+    MechanismExample(
+        mechanism=VectorSum(sigma=1.5, norm=1.0),
+        counts=np.array([[9.0, -1.0], [0.25, 3.0]]),
+        neighbours=(np.array([[[5.0, 2.0]], [[5.0 + 2**0.5, 2.0 - 2**0.5]]]),),
+        tightness=0.6,  # the audit has to find out in which direction they move
+    )
+)
 
 # A number that one ballot changes by no more than 1.
 register(

@@ -14,7 +14,7 @@ from secretballot.linear._columns import Column, numbers
 #: Rows are clipped to the length of so many of the public ones.
 _LENGTH = 0.9
 #: More features than this take minutes; what they tell would be lost in noise anyway.
-MOST_FEATURES = 1000
+MOST_FEATURES = 500
 
 
 class DenseFeatures:

@@ -68,7 +68,9 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     one = accountant.calibrate(unit, n_queries=1, scope=scope)
     loud = loudness(data.total, one.sigma, np.sqrt(model.n_features_in_))
     n_public = Unseen.n_like if data.X_public is None else _num_samples(data.X_public)
-    n_bins = choose_bins(loud, n_public) if model.n_bins == "auto" else int(model.n_bins)
+    n_bins = model.n_bins
+    if n_bins == "auto":
+        n_bins = choose_bins(loud, n_public, model.n_features_in_, len(data.classes))
     unseen = None
     if data.X_public is None:
         categories = declared_categories(model, data.X)
@@ -84,6 +86,16 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         norm = features.norm
         return VectorSum(sigma=sigma, norm=norm, diameter=2 * norm, weight=data.weight)
 
+    ballots = Ballots(
+        transform=lambda rows: _features_of(features, data.X, rows),
+        codes=data.codes,
+        shares=data.shares,
+        n_classes=len(data.classes),
+        total=data.total,
+        n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
+    )
+    for _ in ballots.parts():
+        pass  # what rows hold that they may not is found before anything is spent
     mechanism = accountant.calibrate(made, n_queries=n_paid, scope=scope)
     note: dict[str, Any] = {"classes_learned": data.classes_learned, "features_from": origin}
     if data.levels is not None:
@@ -104,14 +116,6 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         )
         return np.asarray(outcome).reshape(sums.shape)
 
-    ballots = Ballots(
-        transform=lambda rows: _features_of(features, data.X, rows),
-        codes=data.codes,
-        shares=data.shares,
-        n_classes=len(data.classes),
-        total=data.total,
-        n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
-    )
     releases = ()
     if unseen is None:
         public = Design(_features_of(features, _some(data.X_public), slice(None)))

@@ -131,6 +131,9 @@ def believe(
             n_each = n_columns * np.array([len(precision) for _, precision in groups])
             sizes = (squares + _PRIOR_ROWS * _PRIOR_SIZE) / (n_each + _PRIOR_ROWS)
             sizes = np.clip(sizes, _LEAST_SIZE, _LARGEST_SIZE)
+        if n_columns > 1:
+            # What all classes gain alike changes no probability, and nothing would hold it.
+            moved -= moved.mean(axis=1, keepdims=True)
         furthest = float(np.abs(moved - values).max())
         values = values + (moved - values) * min(1.0, _LARGEST_STEP / max(furthest, 1e-300))
         if step >= _ERRORS_ANEW and furthest < _SMALL_STEP:

@@ -147,6 +147,8 @@ def learn(
         belief = believe(found, public, features.groups, belief, n_people)
     for _ in range(n_rounds):
         noisy = ask(ballots.sums(belief, features.norm))
+        if n_columns > 1:
+            noisy = noisy - noisy.mean(axis=1, keepdims=True)  # the residuals of a row sum to 0
         p = probabilities(public.decision(belief.coefficients[1:], belief.coefficients[:1]))
         found.append(Release(noisy / ballots.total, p, gains(p), sigma / ballots.total))
         belief = believe(found, public, features.groups, belief, n_people)

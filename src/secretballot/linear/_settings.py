@@ -12,6 +12,9 @@ _ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
 #: Of so many public rows there is a bin more.
 _ROWS_A_BIN = 16
 
+#: Time grows as the cube of all bins together, and as the classes.
+_ALL_BINS = 512
+
 
 def loudness(n_people: float, sigma: float, norm: float) -> float:
     """Return how far the mean of all rows stands out of the noise, if one round took all budget.
@@ -28,9 +31,10 @@ def loudness(n_people: float, sigma: float, norm: float) -> float:
     return 2 * n_people / (sigma * norm)
 
 
-def choose_bins(loud: float, n_public: float) -> int:
-    """Return into how many bins a number is cut at most."""
-    most = min(_MOST, n_public / _ROWS_A_BIN)
+def choose_bins(loud: float, n_public: int, n_columns: int, n_classes: int) -> int:
+    """Return into how many bins each of so many columns is cut at most."""
+    all_bins = _ALL_BINS * (2 / n_classes) ** (1 / 3)
+    most = min(_MOST, n_public / _ROWS_A_BIN, all_bins / n_columns)
     return max(round(min(_FACTOR * loud**_POWER, most)), _FEWEST)
 
 

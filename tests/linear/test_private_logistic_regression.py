@@ -1,0 +1,228 @@
+"""The estimator on tables: what it learns, what it takes, and what it spends."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
+from secretballot.accounting import BudgetExceededError, PrivacyLeakWarning
+from secretballot.linear import _fit_run, _rounds
+
+N, N_PUBLIC = 8000, 500
+
+
+def table(n, seed=0):
+    """Return a table of numbers and categories, and its labels."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "gain": np.where(rng.random(n) < 0.9, 0.0, rng.lognormal(8, 1, n)),
+            "job": rng.choice(["clerk", "nurse", "pilot"], n),
+            "noise": rng.normal(size=n),
+        }
+    )
+    score = np.abs(frame["age"] - 50) / -8 + 2.0 + 2 * (frame["gain"] > 0)
+    score += frame["job"].map({"clerk": -1, "nurse": 0, "pilot": 2})
+    return frame, np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "rich", "poor")
+
+
+X, Y = table(N)
+POOL, _ = table(N_PUBLIC, 1)
+TEST, ANSWERS = table(4000, 2)
+BEST = 0.8  # of the law that the labels were drawn from: .805
+
+
+def model(budget=1.0, **given):
+    budget = PrivacyAccountant(budget, 1e-5) if isinstance(budget, float) else budget
+    return PrivateLogisticRegression(**{"classes": ["poor", "rich"], "accountant": budget, **given})
+
+
+def test_bins_learn_what_is_no_straight_line():
+    found = model().fit(X, Y, X_public=POOL)
+    assert found.score(TEST, ANSWERS) > BEST - 0.05
+    linear = model(features="linear").fit(X, Y, X_public=POOL)
+    assert 0.6 < linear.score(TEST, ANSWERS) < found.score(TEST, ANSWERS) - 0.02
+    assert list(found.feature_names_in_) == list(X.columns)
+    assert found.coef_.shape == found.coef_error_.shape == (1, found._public_features.n_features)
+
+
+def test_probabilities_are_calibrated():
+    p = model().fit(X, Y, X_public=POOL).predict_proba(TEST)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    rich = ANSWERS == "rich"
+    for low in np.arange(0.1, 0.9, 0.2):
+        here = (p[:, 1] > low) & (p[:, 1] <= low + 0.2)
+        assert abs(p[here, 1].mean() - rich[here].mean()) < 0.08
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
+def test_all_rounds_are_paid_before_the_first(order):
+    budget = PrivacyAccountant(1.0, 1e-5, order=order)
+    found = model(budget=budget, rounds=2).fit(X, Y, X_public=POOL)
+    reserved, *drawn, _settled = budget.entries()
+    assert reserved.charges
+    assert not any(cost.at(order) for entry in drawn for cost in entry.charges.values())
+    assert len(drawn) == 1 + found.n_rounds_ == 3
+    assert 0.99 < budget.spent().share <= 1
+    assert found.score(TEST, ANSWERS) > BEST - 0.05
+
+
+def test_a_fit_that_dies_between_rounds_keeps_its_charge(monkeypatch):
+    budget, seen = PrivacyAccountant(1.0, 1e-5), []
+
+    def believe(releases, *rest):
+        seen.append(len(releases))
+        if len(releases) == 2:
+            raise KeyboardInterrupt
+        return believed(releases, *rest)
+
+    believed = _rounds.believe
+    monkeypatch.setattr(_rounds, "believe", believe)
+    with pytest.raises(KeyboardInterrupt):
+        model(budget=budget, rounds=3).fit(X, Y, X_public=POOL)
+    assert seen == [1, 2]
+    assert budget.spent().share > 0.99
+    assert len(budget.entries()) == 3
+
+
+def test_epsilon_caps_a_fit():
+    budget = PrivacyAccountant(2.0, 1e-5)
+    model(budget=budget, epsilon=0.5).fit(X, Y, X_public=POOL)
+    assert 0.45 < budget.spent().epsilon <= 0.5
+    model(budget=budget).fit(X, Y, X_public=POOL)
+    with pytest.raises(BudgetExceededError):
+        model(budget=budget).fit(X, Y, X_public=POOL)
+
+
+def test_without_public_rows():
+    declared = {
+        "bounds": {"age": (18, 80), "gain": (0, 1e5), "noise": (-4, 4)},
+        "categories": {"job": ["clerk", "nurse", "pilot"]},
+    }
+    found = model(**declared).fit(X, Y)
+    assert found.score(TEST, ANSWERS) > 0.7
+    assert len(found.accountant.entries()) == 1 + 2 + found.n_rounds_ + 1
+
+
+def test_three_classes_and_words_for_them():
+    digits, y = load_digits(return_X_y=True)
+    few = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(y, [1, 3, 8])))
+    digits, y = digits[few], np.array(["one", "three", "eight"])[np.searchsorted([1, 3, 8], y[few])]
+    found = model(20.0, classes=["one", "three", "eight"], features="linear")
+    found.fit(digits[:350], y[:350], X_public=PublicData(digits[350:450]))
+    assert found.classes_.tolist() == ["eight", "one", "three"]
+    assert found.score(digits[450:], y[450:]) > 0.85
+    assert found.decision_function(digits).shape == found.predict_proba(digits).shape == (len(y), 3)
+
+
+def test_owners_are_averaged_and_levels_weigh():
+    budget = PrivacyAccountant({"strict": 0.5, "generous": 2.0}, 1e-5, unit="owner")
+    owners = np.arange(N) // 2
+    budgets = np.where(owners % 2, "strict", "generous")
+    found = model(budget=budget).fit(X, Y, X_public=POOL, owners=owners, budgets=budgets)
+    assert found.score(TEST, ANSWERS) > BEST - 0.05
+    spent = budget.spent()
+    assert spent["strict"].share > 0.99
+    assert spent["generous"].share > 0.99
+    assert found.mechanism_.weight["generous"] > 2 * found.mechanism_.weight["strict"]
+    assert "4000" not in repr(found)
+    assert "2000 of 'strict'" in str(budget.statement())
+
+
+def test_transformers_are_fitted_on_public_rows_alone():
+    seen = []
+
+    class Watched(StandardScaler):
+        def fit(self, X, y=None):
+            seen.append(len(X))
+            return super().fit(X, y)
+
+    numbers = ["age", "gain", "noise"]
+    pipeline = make_pipeline(Watched(), PCA(2))
+    model(features=pipeline).fit(X[numbers], Y, X_public=POOL[numbers])
+    assert seen == [N_PUBLIC]
+    frozen = FrozenEstimator(StandardScaler().fit(POOL[numbers]))
+    found = model(features=frozen).fit(X[numbers], Y, X_public=POOL[numbers])
+    assert found.predict(TEST[numbers]).shape == (len(TEST),)
+
+
+def test_searches_charge_every_fit():
+    budget = PrivacyAccountant(3.0, 1e-5)
+    base = model(budget=budget, epsilon=0.5)
+    search = GridSearchCV(base, {"n_bins": [3, 8]}, cv=2, n_jobs=2, refit=False)
+    search.fit(X, Y, X_public=PublicData(POOL))
+    assert sum(entry.mechanism.count("VectorSum") for entry in budget.entries()) >= 4
+    assert 4 * 0.2 < budget.spent().amount / PrivacyAccountant(0.5, 1e-5).remaining().amount <= 4.1
+    assert (search.cv_results_["mean_test_score"] > 0.7).all()
+
+
+def test_copies_and_pickles_predict_the_same():
+    found = model().fit(X, Y, X_public=POOL)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict(TEST), found.predict(TEST))
+    assert not hasattr(clone(found), "coef_")
+    assert clone(found).accountant is found.accountant
+
+
+def test_scores_on_private_rows_are_paid():
+    budget = PrivacyAccountant(2.0, 1e-5)
+    found = model(budget=budget, epsilon=1.0).fit(X, Y, X_public=POOL)
+    before = len(budget.entries())
+    score = found.score_private(TEST, ANSWERS, epsilon=0.5)
+    assert abs(score.accuracy - found.score(TEST, ANSWERS)) < 0.03
+    assert len(budget.entries()) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("given", "changed", "message"),
+    [
+        ({}, {"X_public": None}, "neither X_public nor bounds"),
+        ({"features": "linear", "bounds": (0, 1)}, {"X_public": None}, "pass X_public"),
+        ({"bounds": {"age": (0, 1)}}, {"X_public": None}, "'gain'"),
+        ({"bounds": (1, 0), "categories": {"job": ["a"]}}, {"X_public": None}, "below high"),
+        ({"bounds": [(0, 1)]}, {"X_public": None}, "one for each of the 4 columns"),
+        ({"categories": {"town": ["a"]}}, {}, "'town'"),
+        ({"categories": {"job": "clerk"}}, {}, "no list"),
+        ({}, {"y": np.full(N, "rich")}, None),
+        ({"classes": None}, {"y": np.full(N, "rich")}, "1 class"),
+        ({}, {"y": np.eye(2)[np.zeros(N, int)].astype(int)}, "several labels"),
+        ({}, {"X": X.assign(age=np.nan)}, "NaN"),
+        ({}, {"X": X.assign(job=None)}, "contains NaN or None"),
+        ({}, {"X": X.assign(age="old")}, "something else than numbers"),
+        ({}, {"X": X[["gain", "age", "job", "noise"]]}, "columns"),
+        ({}, {"X_public": X}, "PublicData"),
+        ({}, {"owners": np.arange(N)}, "unit"),
+        ({"accountant": None}, {}, "accountant=None"),
+    ],
+)
+def test_what_can_not_be_fitted_costs_nothing(given, changed, message):
+    asked = {"X": X, "y": Y, "X_public": POOL, **changed}
+    fitted = model(**given)
+    if message is None:
+        fitted.fit(**asked)  # one class, of two that were named: a sensible model
+        assert (fitted.predict(TEST) == "rich").mean() > 0.99
+        return
+    with pytest.raises(ValueError, match=message):
+        fitted.fit(**asked)
+    assert fitted.accountant is None or not fitted.accountant.entries()
+
+
+def test_classes_that_are_learned_are_a_leak():
+    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
+        model(classes=None).fit(X, Y, X_public=POOL)
+
+
+def test_many_public_rows_are_thinned_out(monkeypatch):
+    monkeypatch.setattr(_fit_run, "_MOST_PUBLIC", 100)
+    assert model().fit(X, Y, X_public=POOL).score(TEST, ANSWERS) > BEST - 0.06
