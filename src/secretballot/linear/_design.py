@@ -32,6 +32,11 @@ class Design:
         n_rows, n_features = self.features.shape
         return n_rows, n_features
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest number among all features."""
+        return float(abs(self.features).max())
+
     def decision(self, coefficients: Floats, intercept: Floats) -> Floats:
         """Return scores, shape (n_rows, n_columns), for coefficients (n_features, n_columns)."""
         return np.asarray(self.features @ coefficients + intercept)

@@ -17,8 +17,8 @@ from secretballot.linear._design import Design, Floats
 from secretballot.linear._posterior import Belief, Release, probabilities
 from secretballot.linear._rounds import Ballots, gains
 
-#: So many rows are made up, and so many public ones they are trusted like.
-_MADE_UP, _LIKE = 4000, 200
+#: So many rows are made up. More would be trusted more, and they are only about right.
+_MADE_UP = 400
 _SEED = 20_200_722
 _BITS = 20
 
@@ -34,7 +34,7 @@ class Unseen:
 
     features: AdditiveBins
 
-    n_like = _LIKE
+    n_like = _MADE_UP
 
     @classmethod
     def of(

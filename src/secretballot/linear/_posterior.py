@@ -171,14 +171,16 @@ def _errors(
         + gaps[one] * gaps[other] * other_rows
         for one, other in pairs
     ]
-    blocks = public.products(np.concatenate(weights, axis=1) / n_public)
-    blocks = blocks.reshape(len(pairs), n_columns, n_features, n_features)
+    each = np.concatenate(weights, axis=1) / n_public
+    blocks = public.products(each).reshape(len(pairs), n_columns, n_features, n_features)
+    one_more = (each.mean(axis=0) * public.largest**2).reshape(len(pairs), n_columns, 1)
     # Of few public rows the sample covariance is too sure of what it has seen in no direction:
-    # it is drawn to its diagonal, the more the fewer rows there are for a feature.
+    # it is drawn to its diagonal, the more the fewer rows there are for a feature; and what few rows
+    # have, or none, may be rarer there than elsewhere: each feature is taken to have one row more.
     trusted = n_public / (n_public + n_features)
-    for (one, other), block in zip(pairs, blocks, strict=True):
+    for (one, other), block, more in zip(pairs, blocks, one_more, strict=True):
         block -= other_rows * np.einsum("ik,jk->kij", means[one], means[other])
-        variances = np.einsum("kii->ki", block).copy()
+        variances = np.einsum("kii->ki", block) + more
         block *= trusted
         np.einsum("kii->ki", block)[:] = variances
         if one == other:
