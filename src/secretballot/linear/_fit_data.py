@@ -139,7 +139,7 @@ def declared_bounds(
 ) -> dict[Any, tuple[float, float]]:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     names = [name for name in names_of(X) if name not in categories]
-    given = model.bounds
+    given = {} if model.bounds is None else model.bounds
     if not isinstance(given, Mapping):
         pairs = np.asarray(given, dtype=np.float64)
         if pairs.shape == (2,):
