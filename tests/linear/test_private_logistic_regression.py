@@ -139,7 +139,7 @@ def test_owners_are_averaged_and_levels_weigh():
     assert "4000" not in repr(found)
     statement = " ".join(str(budget.statement()).split())
     assert "2000 of 'strict'" in statement
-    assert "weight of their level ('strict': 1, 'generous': 3" in statement
+    assert "weight of their level ('generous': 3" in statement
     assert "contributed alike" not in statement
 
 
@@ -222,6 +222,7 @@ def holes(X):
         ({}, {"X": X.assign(age=np.nan)}, "NaN"),
         ({}, {"X": X.assign(job=None)}, "contains NaN or None"),
         ({}, {"X": X.assign(age="old")}, "something else than numbers"),
+        ({}, {"X": X.assign(age=[10**400, *X.age[1:]])}, "something else than numbers"),
         ({}, {"X": X[["gain", "age", "job", "noise"]]}, "columns"),
         ({}, {"X_public": X}, "PublicData"),
         ({}, {"owners": np.arange(N)}, "unit"),

@@ -59,7 +59,7 @@ def numbers(values: Any, name: Any) -> NDArray[np.float64]:
     """Return a column as finite numbers, or raise ValueError."""
     try:
         x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"X: column {name!r} holds something else than numbers, and is one of numbers in "
             "X_public (or has bounds). Give it the same kind of values in both."
