@@ -77,6 +77,9 @@ def category_texts(values: Any, name: Any) -> list[str]:
     listed = np.asarray(values)
     if listed.dtype.kind in "mM":
         listed = listed.astype(f"{listed.dtype.kind}8[us]")
+    place = None
+    if listed.dtype.kind != "O":
+        listed, place = np.unique(listed, return_inverse=True)  # looked at once for each category
     rows = listed.tolist()
     texts = [each if type(each) is str else category_text(each) for each in rows]
     missing = _MISSING.intersection(texts)
@@ -88,7 +91,7 @@ def category_texts(values: Any, name: Any) -> list[str]:
             f"X: column {name!r} contains NaN or None. Give missing values a category of their "
             "own: X[column].fillna('missing')."
         )
-    return texts
+    return texts if place is None else [texts[at] for at in place.tolist()]
 
 
 def category_text(each: Any) -> str:
