@@ -193,6 +193,11 @@ def half(X):
     return np.zeros((len(X) // 2 if len(X) > N_PUBLIC else len(X), 2))
 
 
+def centred(X):
+    """Make of a row what depends on all others."""
+    return X[["age", "gain"]] - X[["age", "gain"]].mean()
+
+
 def holes(X):
     """Return a number for public rows, and none for one private row."""
     return np.where(np.arange(len(X))[:, None] == N_PUBLIC + 1, np.nan, 1.0)
@@ -212,6 +217,7 @@ def holes(X):
         ({"bounds": {0: (-1e308, 1e308)}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "give"),
         ({"bounds": {0: (0, 1), "b": 3}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "'b'"),
         ({"features": FunctionTransformer(half)}, {}, "every row needs"),
+        ({"features": FunctionTransformer(centred)}, {}, "that row alone"),
         ({"features": FunctionTransformer(holes)}, {}, "every row needs"),
         ({}, {"X": X.assign(job=[pd.NA, *X.job[1:]])}, "contains NaN or None"),
         ({"categories": {"town": ["a"]}}, {}, "'town'"),

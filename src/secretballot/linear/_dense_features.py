@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._sklearn_compat import _num_samples
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.linear._additive_bins import AdditiveBins, Categories, public_bins
 from secretballot.linear._columns import Column, numbers
 
@@ -115,7 +115,16 @@ class TransformedRows(DenseFeatures):
 
     def __init__(self, transformer: Any, X_public: Any) -> None:
         self.transformer = transformer
-        self._measure(self._rows(X_public))
+        rows = self._rows(X_public)
+        some = np.arange(0, len(rows), 2)
+        alone = self._rows(_safe_indexing(X_public, some))
+        if alone.shape[1] != rows.shape[1] or not np.allclose(alone, rows[some]):
+            raise ValueError(
+                f"features={type(self.transformer).__name__} makes something else of some public "
+                "rows than of the same rows among others. What it makes of a row must depend on "
+                "that row alone, or one private row would change what is said of all."
+            )
+        self._measure(rows)
 
     def _rows(self, X: Any) -> NDArray[np.float64]:
         found = self.transformer.transform(X)
