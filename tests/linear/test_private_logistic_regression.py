@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.accounting import BudgetExceededError, PrivacyLeakWarning
@@ -137,7 +137,10 @@ def test_owners_are_averaged_and_levels_weigh():
     assert spent["generous"].share > 0.99
     assert found.mechanism_.weight["generous"] > 2 * found.mechanism_.weight["strict"]
     assert "4000" not in repr(found)
-    assert "2000 of 'strict'" in str(budget.statement())
+    statement = " ".join(str(budget.statement()).split())
+    assert "2000 of 'strict'" in statement
+    assert "weight of their level ('generous': 3" in statement
+    assert "contributed alike" not in statement
 
 
 def test_transformers_are_fitted_on_public_rows_alone():
@@ -154,6 +157,7 @@ def test_transformers_are_fitted_on_public_rows_alone():
     assert seen == [N_PUBLIC]
     frozen = FrozenEstimator(StandardScaler().fit(POOL[numbers]))
     found = model(features=frozen).fit(X[numbers], Y, X_public=POOL[numbers])
+    assert "fitted beforehand" in " ".join(str(found.accountant.statement()).split())
     assert found.predict(TEST[numbers]).shape == (len(TEST),)
 
 
@@ -184,6 +188,21 @@ def test_scores_on_private_rows_are_paid():
     assert len(budget.entries()) == before + 1
 
 
+def half(X):
+    """Lose private rows."""
+    return np.zeros((len(X) // 2 if len(X) > N_PUBLIC else len(X), 2))
+
+
+def centred(X):
+    """Make of a row what depends on all others."""
+    return X[["age", "gain"]] - X[["age", "gain"]].mean()
+
+
+def holes(X):
+    """Return a number for public rows, and none for one private row."""
+    return np.where(np.arange(len(X))[:, None] == N_PUBLIC + 1, np.nan, 1.0)
+
+
 @pytest.mark.parametrize(
     ("given", "changed", "message"),
     [
@@ -192,6 +211,15 @@ def test_scores_on_private_rows_are_paid():
         ({"bounds": {"age": (0, 1)}}, {"X_public": None}, "'gain'"),
         ({"bounds": (1, 0), "categories": {"job": ["a"]}}, {"X_public": None}, "below high"),
         ({"bounds": [(0, 1)]}, {"X_public": None}, "one for each of the 4 columns"),
+        ({"bounds": ["low", "high"]}, {"X_public": None}, "no numbers"),
+        ({"bounds": {"age": (0, 1)}}, {"X": X[["job"]], "X_public": None}, "'job'"),
+        ({"bounds": {0: (0, 1, 2)}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "give"),
+        ({"bounds": {0: (-1e308, 1e308)}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "give"),
+        ({"bounds": {0: (0, 1), "b": 3}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "'b'"),
+        ({"features": FunctionTransformer(half)}, {}, "every row needs"),
+        ({"features": FunctionTransformer(centred)}, {}, "that row alone"),
+        ({"features": FunctionTransformer(holes)}, {}, "every row needs"),
+        ({}, {"X": X.assign(job=[pd.NA, *X.job[1:]])}, "contains NaN or None"),
         ({"categories": {"town": ["a"]}}, {}, "'town'"),
         ({"categories": {"job": "clerk"}}, {}, "no list"),
         ({}, {"y": np.full(N, "rich")}, None),
@@ -200,6 +228,7 @@ def test_scores_on_private_rows_are_paid():
         ({}, {"X": X.assign(age=np.nan)}, "NaN"),
         ({}, {"X": X.assign(job=None)}, "contains NaN or None"),
         ({}, {"X": X.assign(age="old")}, "something else than numbers"),
+        ({}, {"X": X.assign(age=[10**400, *X.age[1:]])}, "something else than numbers"),
         ({}, {"X": X[["gain", "age", "job", "noise"]]}, "columns"),
         ({}, {"X_public": X}, "PublicData"),
         ({}, {"owners": np.arange(N)}, "unit"),

@@ -75,8 +75,8 @@ def test_rounds_are_reserved_drawn_and_given_back():
     assert accountant.remaining().share < 0.003
     for _ in range(3):
         accountant.release(mechanism, np.zeros((1, 2)), reservation=reservation)
+    louder = VectorSum(sigma=mechanism.sigma * 0.999)
     with pytest.raises(ValueError, match="tells more than what was paid for"):
-        louder = VectorSum(sigma=mechanism.sigma * 0.999)
         accountant.release(louder, np.zeros((1, 2)), reservation=reservation)
     accountant.settle(reservation)
     assert accountant.spent().share == pytest.approx(0.75, abs=1e-3)

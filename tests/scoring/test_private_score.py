@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -209,3 +210,19 @@ def test_owners_that_are_not_averaged_are_seen():
     moved, cells = furthest(people, range(3))
     assert moved > 1
     assert cells > math.sqrt(2)
+
+
+def test_an_owner_moves_exact_sums_by_one_at_most():
+    rng = np.random.default_rng(0)
+    others = rng.integers(1, 300, size=5000)
+    for n_rows in (1, 3, 7, 49):
+        owners = np.concatenate([np.zeros(n_rows, int), others])
+        people = People.of(budget(1.0, unit="owner"), owners, len(owners))
+        right = rng.integers(2, size=len(owners)).astype(float)
+        right[:n_rows] = 0
+        none = people.total(right)
+        right[:n_rows] = 1
+        assert 1 - 1e-9 < Fraction(float(people.total(right))) - Fraction(float(none)) <= 1
+        order = rng.permutation(len(owners))
+        again = People.of(budget(1.0, unit="owner"), owners[order], len(owners))
+        assert again.total(right[order]) == people.total(right)

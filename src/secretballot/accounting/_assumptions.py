@@ -138,6 +138,11 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
             "in the codes that all teachers saw, outside the guarantee.",
         ),
         (
+            [each.told.get("features_from") == "frozen" for each in released],
+            "In {} rows were described by a transformer that was fitted beforehand: that it saw no "
+            "private row is the word of whoever gave it.",
+        ),
+        (
             ["priced" in each.told for each in released],
             "In {} all rows were one plan, fixed before anything was drawn, and cost its exact "
             "worst case, whatever was released.",
@@ -184,8 +189,11 @@ _SHARES_OF_LEVELS = {
 
 
 def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
-    notes = [each.told for each in released]
-    told = [(note["people"], note.get("individualization")) for note in notes if "people" in note]
+    told = [
+        (each.told["people"], each.told.get("individualization"), each.mechanism.get("weight"))
+        for each in released
+        if "people" in each.told
+    ]
     if not told:
         return
     yield (
@@ -194,13 +202,16 @@ def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
         "of their own level, between data in which all keep their levels."
     )
     sentences = []
-    for people, plan in told:
+    for people, plan, weight in told:
         counted = ", ".join(f"{count} of {level!r}" for level, count in people.items())
         sentence = f"Votes were cast for {counted}. "
         if plan:
             shares = plan[VARIANTS[plan["variant"]]]
             each = ", ".join(f"{level!r}: {share}" for level, share in shares.items())
             sentence += _SHARES_OF_LEVELS[plan["variant"]].format(each=each)
+        elif isinstance(weight, Mapping):
+            each = ", ".join(f"{level!r}: {share:.3g}" for level, share in weight.items())
+            sentence += f"Each person's had the weight of their level ({each})."
         else:
             sentence += "All contributed alike, whatever their level."
         sentences.append(sentence)

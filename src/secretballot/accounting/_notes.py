@@ -41,6 +41,7 @@ _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
     "categories_learned": ("a list of columns", lambda value: isinstance(value, list)),
     "split_by": (f"one of {SPLITS}", lambda value: isinstance(value, str) and value in SPLITS),
+    "features_from": ("a string", lambda value: isinstance(value, str)),
     "bags_formed_by": ("a string", lambda value: isinstance(value, str)),
     "min_count_promised": ("a count", _is_count),
     "people": (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear._columns import Column, category_texts, numbers
+from secretballot.linear._columns import Column, category_text, category_texts, numbers
 
 #: A value that so many of the public rows have, and at least so many of them, is a bin of its own:
 #: the zeros of capital gains.
@@ -75,11 +75,9 @@ class Categories:
 
     def codes(self, column: Any) -> NDArray[np.intp]:
         """Return the category of each row."""
+        places = {text: at for at, text in enumerate(self.known.tolist())}
         texts = category_texts(column, self.name)
-        if not len(self.known):
-            return np.zeros(len(texts), dtype=np.intp)
-        at = np.searchsorted(self.known, texts).clip(0, len(self.known) - 1)
-        return np.where(self.known[at] == texts, at, len(self.known))
+        return np.array([places.get(text, len(places)) for text in texts], dtype=np.intp)
 
     def labels(self) -> list[str]:
         """Return a text for each category."""
@@ -175,7 +173,7 @@ def declared_bins(
 
 
 def _declared(name: Any, known: Sequence[Any]) -> Categories:
-    return Categories(name, np.unique([str(each) for each in known]))
+    return Categories(name, np.unique([category_text(each) for each in known]))
 
 
 def _occurring(column: Column) -> Categories:

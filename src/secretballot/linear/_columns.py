@@ -12,6 +12,9 @@ from sklearn.utils import assert_all_finite
 
 from secretballot._sklearn_compat import _safe_indexing
 
+#: Texts of what is missing, in all libraries.
+_MISSING = frozenset({"None", "nan", "NaN", "<NA>", "NaT"})
+
 
 @dataclass(frozen=True)
 class Column:
@@ -56,7 +59,7 @@ def numbers(values: Any, name: Any) -> NDArray[np.float64]:
     """Return a column as finite numbers, or raise ValueError."""
     try:
         x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"X: column {name!r} holds something else than numbers, and is one of numbers in "
             "X_public (or has bounds). Give it the same kind of values in both."
@@ -65,16 +68,38 @@ def numbers(values: Any, name: Any) -> NDArray[np.float64]:
     return x
 
 
-def category_texts(values: Any, name: Any) -> NDArray[np.str_]:
-    """Return a column's categories as texts, or raise ValueError where some are missing."""
+def category_texts(values: Any, name: Any) -> list[str]:
+    """Return a column's categories as texts, or raise ValueError where some are missing.
+
+    The text of a row depends on that row alone, and not on the type that others, such as a missing
+    one among whole numbers, give the column.
+    """
     listed = np.asarray(values)
+    if listed.dtype.kind in "mM":
+        listed = listed.astype(f"{listed.dtype.kind}8[us]")
+    place = None
     if listed.dtype.kind != "O":
-        return listed.astype(str)
-    # Looked at once for each category, not for each row.
-    kinds = {each: str(each) for each in set(listed.tolist())}
-    if any(each is None or each != each or text == "<NA>" for each, text in kinds.items()):
+        listed, place = np.unique(listed, return_inverse=True)  # looked at once for each category
+    rows = listed.tolist()
+    texts = [each if type(each) is str else category_text(each) for each in rows]
+    missing = _MISSING.intersection(texts)
+    if missing and any(
+        text in missing and not isinstance(each, str)
+        for each, text in zip(rows, texts, strict=True)
+    ):
         raise ValueError(
             f"X: column {name!r} contains NaN or None. Give missing values a category of their "
             "own: X[column].fillna('missing')."
         )
-    return np.array([kinds[each] for each in listed.tolist()], dtype=str)
+    return texts if place is None else [texts[at] for at in place.tolist()]
+
+
+def category_text(each: Any) -> str:
+    """Return the text of a category: the same for 1 and 1.0, which a column may be cast to."""
+    if isinstance(each, bool) or not isinstance(each, int | float | np.integer | np.floating):
+        return str(each)
+    try:
+        number = float(each)
+    except OverflowError:
+        return str(each)
+    return str(int(number)) if number.is_integer() else str(number)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.linear._additive_bins import AdditiveBins, Categories, public_bins
 from secretballot.linear._columns import Column, numbers
 
@@ -15,6 +16,8 @@ from secretballot.linear._columns import Column, numbers
 _LENGTH = 0.9
 #: More features than this take minutes; what they tell would be lost in noise anyway.
 MOST_FEATURES = 500
+#: Numbers beyond this are taken for it: the squares of larger ones would not be finite.
+_FURTHEST = 1e100
 
 
 class DenseFeatures:
@@ -91,8 +94,9 @@ class ScaledColumns(DenseFeatures):
                 parts.append(AdditiveBins([column]).transform([values]).toarray())
             else:
                 name, middle, scale = column
-                parts.append(((numbers(values, name) - middle) / scale)[:, None])
-        return np.concatenate(parts, axis=1)
+                with np.errstate(over="ignore"):
+                    parts.append(((numbers(values, name) - middle) / scale)[:, None])
+        return np.clip(np.concatenate(parts, axis=1), -_FURTHEST, _FURTHEST)
 
     def transform(self, table: Sequence[Any]) -> NDArray[np.float64]:
         """Return the rows of a table given as its columns."""
@@ -111,17 +115,27 @@ class TransformedRows(DenseFeatures):
 
     def __init__(self, transformer: Any, X_public: Any) -> None:
         self.transformer = transformer
-        self._measure(self._rows(X_public))
+        rows = self._rows(X_public)
+        some = np.arange(0, len(rows), 2)
+        alone = self._rows(_safe_indexing(X_public, some))
+        if alone.shape[1] != rows.shape[1] or not np.allclose(alone, rows[some]):
+            raise ValueError(
+                f"features={type(self.transformer).__name__} makes something else of some public "
+                "rows than of the same rows among others. What it makes of a row must depend on "
+                "that row alone, or one private row would change what is said of all."
+            )
+        self._measure(rows)
 
     def _rows(self, X: Any) -> NDArray[np.float64]:
         found = self.transformer.transform(X)
         rows = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=float)
-        if rows.ndim != 2 or not np.isfinite(rows).all():
+        if rows.ndim != 2 or len(rows) != _num_samples(X) or not np.isfinite(rows).all():
             raise ValueError(
                 f"features={type(self.transformer).__name__} made an array of shape {rows.shape} "
-                "of the rows, or numbers that are not finite; a row needs as many finite numbers."
+                f"of {_num_samples(X)} rows, or numbers that are not finite; every row needs as "
+                "many finite numbers."
             )
-        return rows
+        return np.clip(rows, -_FURTHEST, _FURTHEST)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the features of rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -139,9 +140,12 @@ def declared_bounds(
 ) -> dict[Any, tuple[float, float]]:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     names = [name for name in names_of(X) if name not in categories]
-    given = model.bounds
+    given = {} if model.bounds is None else model.bounds
     if not isinstance(given, Mapping):
-        pairs = np.asarray(given, dtype=np.float64)
+        try:
+            pairs = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"bounds={given!r} are no numbers; give pairs (low, high).") from None
         if pairs.shape == (2,):
             pairs = np.tile(pairs, (len(names), 1))
         if pairs.shape != (len(names), 2):
@@ -156,8 +160,17 @@ def declared_bounds(
             f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
             "categories, or give public rows (X_public)."
         )
-    bounds = {name: (float(given[name][0]), float(given[name][1])) for name in names}
-    for name, (low, high) in bounds.items():
-        if not (np.isfinite([low, high]).all() and low < high):
-            raise ValueError(f"bounds of {name!r} are {(low, high)}; low must be below high.")
-    return bounds
+    for name in given:
+        if name not in names:
+            raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
+    return {name: _pair(name, given[name]) for name in names}
+
+
+def _pair(name: Any, given: Any) -> tuple[float, float]:
+    try:
+        low, high = map(float, given)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not 0 < high - low < math.inf:
+        raise ValueError(f"bounds of {name!r} are {given!r}; give (low, high), low below high.")
+    return low, high

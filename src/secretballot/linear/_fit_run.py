@@ -96,6 +96,8 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     )
     for _ in ballots.parts():
         pass  # what rows hold that they may not is found before anything is spent
+    if unseen is None:
+        public = Design(_features_of(features, _some(data.X_public), slice(None)))
     mechanism = accountant.calibrate(made, n_queries=n_paid, scope=scope)
     note: dict[str, Any] = {"classes_learned": data.classes_learned, "features_from": origin}
     if data.levels is not None:
@@ -117,9 +119,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         return np.asarray(outcome).reshape(sums.shape)
 
     releases = ()
-    if unseen is None:
-        public = Design(_features_of(features, _some(data.X_public), slice(None)))
-    else:
+    if unseen is not None:
         public, releases = unseen.looked_at(ballots, mechanism, ask)
     belief = learn(
         ballots,

@@ -20,7 +20,8 @@ from secretballot.linear._rounds import Ballots, gains
 #: So many rows are made up. More would be trusted more, and they are only about right.
 _MADE_UP = 400
 _SEED = 20_200_722
-_BITS = 20
+#: Products are rounded to so many binary places, and what they are multiplied by to one over these.
+_BITS, _PLACES, _HAIR = 20, 2**8, 2.0**-30
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Unseen:
         For residuals r, r' at most 1 long and bins f, f' of the norm c, the vectors (f r, f) and
         (f' r', f') have the product (r r' + 1) f f' >= 0, and each has the square 2 c^2 at most: so
         they are 2 c apart at most. Of products z z' of two numbers each, with |z| at most 1, two
-        lie sqrt(2) apart at most; they are scaled to 2 c.
+        lie sqrt(2) apart at most; they are scaled to 2 c, or a little less: by a number of so few
+        binary places that sums stay exact.
         """
         features, norm = self.features, self.features.norm
         n_columns = 1 if ballots.n_classes == 2 else ballots.n_classes
@@ -68,7 +70,7 @@ class Unseen:
         moments, means = noisy[:, :-1], noisy[:, -1]
         noise = mechanism.sigma / ballots.total
         codes, shares = self._codes(moments, means, noise)
-        scale = float(np.sqrt(2)) * norm
+        scale = float(np.floor((np.sqrt(2) * norm - _HAIR) * _PLACES)) / _PLACES
         products = _products(ballots, features, codes)
         noisy = ask(scale * products, wide) / (scale * ballots.total)
         rows = self._made_up(codes, shares, noisy, ballots, noise / scale)

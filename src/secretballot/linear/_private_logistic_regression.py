@@ -39,8 +39,9 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
         What rows are described by, fitted on public rows alone. ``"additive"``: the bin of each
         number, or the category, column by column; the log odds are a sum of what each column
         adds. ``"linear"``: scaled numbers and categories. A transformer, or pipeline, is cloned
-        and fitted on the public rows; a `FrozenEstimator` is taken as it is, and that it saw no
-        private row is your word, which the privacy statement records.
+        and fitted on the public rows; what it makes of a row must depend on that row alone. A
+        `FrozenEstimator` is taken as it is, and that it saw no private row is your word, which the
+        privacy statement records.
     n_bins : int or "auto", default="auto"
         Into how many bins a number is cut at most. ``"auto"`` follows from what the budget leaves,
         and how many rows there are.

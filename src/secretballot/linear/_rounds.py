@@ -15,6 +15,8 @@ from secretballot.linear._posterior import Belief, Release, believe, probabiliti
 
 #: Bits of a float's sum that are exact.
 _BITS = 52
+#: Residuals are shorter by this than they may be: norms, shares and what is clipped are rounded.
+_HAIR = 2.0**-40
 #: So many private rows are looked at together.
 _ROWS = 2**17
 #: Features of so many numbers are kept from round to round.
@@ -73,21 +75,25 @@ class Ballots:
         for rows, features in self.parts():
             one_hot = not isinstance(features, np.ndarray)
             bits = whole if one_hot else whole // 2
-            design = Design(features if one_hot else _towards_zero(features, bits))
-            scores = design.decision(belief.coefficients[1:], belief.coefficients[:1])
+            design, slopes = Design(features), belief.coefficients[1:]
+            if not one_hot:
+                # Scores are exact too: in another place of a table they are added in another order.
+                largest = max(norm * float(np.linalg.norm(slopes)), 1.0)
+                slopes = _towards_zero(slopes, _BITS - bits - math.ceil(math.log2(largest)) - 1)
+                design = Design(_towards_zero(features, bits))
+            scores = design.decision(slopes, belief.coefficients[:1])
             p = probabilities(scores)
             targets = targets_of(self.codes[rows], self.n_classes)
-            residuals = gains(p)[:, None] * (targets - p)
-            length = np.linalg.norm(residuals, axis=1, keepdims=True)
-            residuals /= np.maximum(length, 1.0)  # beyond 1 by rounding alone
-            total = total + design.sums(_towards_zero(residuals * self.shares[rows, None], bits))
+            residuals = _shortened(gains(p)[:, None] * (targets - p))
+            shares = _towards_zero(self.shares[rows, None], whole)
+            total = total + design.sums(_towards_zero(residuals * shares, bits))
         return np.asarray(total)
 
     def means(self, norm: float) -> Floats:
         """Return the sum of all features, (n_features, 1), where they are zeros and ones."""
         total: Any = 0.0
         for rows, features in self.parts():
-            # No less than the same row's residual, which is rounded alike.
+            # No less than the same row's residual, which is this times what is at most 1 long.
             shares = _towards_zero(self.shares[rows, None], self._bits(norm))
             total = total + Design(features).sums(shares)
         return np.asarray(total)
@@ -153,6 +159,12 @@ def learn(
         found.append(Release(noisy / ballots.total, p, gains(p), sigma / ballots.total))
         belief = believe(found, public, features.groups, belief, n_people)
     return belief
+
+
+def _shortened(residuals: Floats) -> Floats:
+    """Return residuals that are shorter than 1, by a hair; longer by rounding alone."""
+    lengths = np.linalg.norm(residuals, axis=1, keepdims=True)
+    return np.asarray(residuals * ((1 - _HAIR) / np.maximum(lengths, 1.0)))
 
 
 def _towards_zero(numbers: Floats, bits: int) -> Floats:

@@ -40,7 +40,10 @@ class People:
         check_kinds({kind for kind, _ in ids})
         position: dict[Any, int] = {}
         of_row = np.array([position.setdefault(each, len(position)) for each in ids])
-        return cls(len(position), "owner", 1 / np.bincount(of_row)[of_row])
+        # Rounded down, so that sums are exact: an owner moves them by 1, and nothing is rounded.
+        places = 52 - len(position).bit_length()
+        weights = np.trunc(np.ldexp(1 / np.bincount(of_row), places)) * 2.0**-places
+        return cls(len(position), "owner", weights[of_row])
 
     def total(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up scores of rows, averaged within each owner: the last axis goes."""

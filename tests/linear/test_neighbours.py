@@ -1,0 +1,268 @@
+"""Brute force over neighbours: what is asked of the accountant moves no further than is charged."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import FunctionTransformer
+
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble import PublicData
+from secretballot.linear import PrivateLogisticRegression, _fit_run, _made_up_rows, _rounds
+from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.mechanisms import VectorSum
+from secretballot.scoring import People
+
+HUGE = [1e308, -1.7e308, 1e300, -1e154, 5e-324, -0.0]
+
+
+class Asked(PrivacyAccountant):
+    """Keeps what is asked of it, and answers the same whatever it was."""
+
+    def calibrate(self, make, **_):
+        """Return some noise."""
+        return make(1.0)
+
+    def reserve(self, *_, **__):
+        """Reserve nothing."""
+
+    def settle(self, reservation):
+        """Give nothing back."""
+
+    def release(self, mechanism, counts, **_):
+        """Keep the question."""
+        self.asked.append((mechanism, counts))
+        return np.random.default_rng(len(self.asked)).normal(scale=10, size=counts.shape)
+
+
+ROWS, OWNERS, LEVELS = (
+    Asked(epsilon=epsilon, delta=1e-5, unit=unit)
+    for epsilon, unit in ((1.0, "row"), (1.0, "owner"), ({"low": 0.7, "high": 3.0}, "row"))
+)
+
+
+@pytest.fixture(autouse=True)
+def any_belief(monkeypatch):
+    """Coefficients between none and huge, instead of what would be believed."""
+
+    def believe(releases, public, groups, before, n_people):
+        loud = 10.0 ** (3 * len(releases) - 3)
+        found = np.random.default_rng(len(releases)).normal(scale=loud, size=before.variances.shape)
+        return replace(before, coefficients=found)
+
+    monkeypatch.setattr(_rounds, "believe", believe)
+    monkeypatch.setattr(_made_up_rows, "_MADE_UP", 50)
+
+
+def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **parameters):
+    """Return what a fit asks: mechanisms and counts."""
+    accountant.asked = []
+    model = PrivateLogisticRegression(accountant=accountant, rounds=3, **parameters)
+    pool = None if X_public is None else PublicData(X_public)
+    model.fit(X, y, X_public=pool, owners=owners, budgets=budgets)
+    assert accountant.asked
+    return accountant.asked
+
+
+def furthest(one, other, level=None):
+    """Return how far two runs' questions are apart, as a part of what is charged, exactly."""
+    parts = []
+    for (mechanism, counts), (again, others) in zip(one, other, strict=True):
+        assert mechanism == again  # the noise is public
+        weight = mechanism.weight if level is None else mechanism.weight[level]
+        change = Fraction(mechanism.change) * Fraction(weight)
+        moved = sum(
+            (Fraction(a) - Fraction(b)) ** 2
+            for a, b in zip(counts.ravel().tolist(), others.ravel().tolist(), strict=True)
+        )
+        parts.append(moved / change**2)
+    return max(parts)
+
+
+def numbers(rng, n_rows):
+    return np.where(rng.random((n_rows, 3)) < 0.9, rng.normal(size=(n_rows, 3)), 0.0)
+
+
+def row_neighbours(n_classes, kind):
+    """Return the furthest of neighbours that differ in one row."""
+    rng, worst = np.random.default_rng(0), Fraction(0)
+    pool = None if kind == "declared" else numbers(rng, 60)
+    for pair in range(8):
+        X, y = numbers(rng, 41), rng.integers(n_classes, size=41)
+        Z, z = X.copy(), y.copy()
+        place = int(rng.integers(41))
+        # A row as long, in the same bins, with the same class or another; or any other row.
+        z[place] = (y[place] + (pair % 4 > 0)) % n_classes
+        X[place] = 1e300 if pair < 4 else rng.choice(HUGE, size=3)
+        Z[place] = 1e308 if pair < 4 else rng.choice([*HUGE, *rng.normal(size=3)], size=3)
+        how = {"classes": range(n_classes), **KINDS[kind]}
+        worst = max(worst, furthest(*(asked(*each, pool, **how) for each in ((X, y), (Z, z)))))
+    return worst
+
+
+def squares(X):
+    with np.errstate(over="ignore"):
+        return np.clip(np.hstack([X, X**2]), -1e308, 1e308)
+
+
+KINDS = {
+    "additive": {"features": "additive", "n_bins": 4},
+    "linear": {"features": "linear"},
+    "frozen": {"features": FrozenEstimator(FunctionTransformer(squares).fit(np.zeros((1, 3))))},
+    "declared": {"bounds": (-2, 2), "n_bins": 4},
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_row(kind, n_classes):
+    # Residuals of one row are nowhere opposite where there are three classes.
+    assert (0.9 if n_classes == 2 else 0.7) < row_neighbours(n_classes, kind) <= 1
+
+
+def owner_neighbours(kind, n_classes):
+    """Return the furthest of an owner with other rows, and with more of them: others move up."""
+    rng, worst = np.random.default_rng(1), Fraction(0)
+    pool = None if kind == "declared" else numbers(rng, 60)
+    others, labels = numbers(rng, 61), rng.integers(n_classes, size=61)
+    for more in (1, 7, 50):
+        runs = [
+            asked(
+                np.concatenate([np.full((n, 3), 1e300), others]),
+                np.concatenate([np.full(n, label), labels]),
+                pool,
+                OWNERS,
+                owners=np.concatenate([np.zeros(n, int), np.arange(61) % 7 + 1]),
+                classes=range(n_classes),
+                **KINDS[kind],
+            )
+            for label, n in enumerate((3, more))
+        ]
+        worst = max(worst, furthest(*runs))
+    return worst
+
+
+@pytest.mark.parametrize("kind", ["additive", "linear", "declared"])
+def test_one_owner(kind):
+    assert 0.9 < owner_neighbours(kind, 2) <= 1
+    assert 0.5 < owner_neighbours(kind, 3) <= 1
+
+
+def level_neighbours(kind, n_classes):
+    """Return the furthest of neighbours for each level."""
+    rng = np.random.default_rng(2)
+    pool = None if kind == "declared" else numbers(rng, 60)
+    X, y = numbers(rng, 40), rng.integers(n_classes, size=40)
+    X[:2] = 1e300
+    levels, worst = np.array(["low", "high"])[np.arange(40) % 2], {}
+    for place, level in enumerate(levels[:2]):
+        z = y.copy()
+        z[place] = (y[place] + 1) % n_classes
+        how = {"budgets": levels, "classes": range(n_classes), **KINDS[kind]}
+        worst[level] = furthest(*(asked(X, each, pool, LEVELS, **how) for each in (y, z)), level)
+    return worst
+
+
+@pytest.mark.parametrize("kind", ["additive", "linear", "declared"])
+def test_each_level(kind):
+    for n_classes in (2, 3):
+        worst = level_neighbours(kind, n_classes)
+        assert all(0.5 < each <= 1 for each in worst.values())
+
+
+@pytest.mark.parametrize(
+    ("rows", "row"),
+    [
+        (pd.Series([1, 2, 3] * 10), 1.5),
+        (pd.Series([1, 2, 3] * 10, dtype=object), True),
+        (pd.Series([True, False] * 15, dtype=object), 1),
+        (pd.Series(["0.0", 0.0, -1] * 10, dtype=object), -0.0),
+        (pd.Series(list("abc") * 10, dtype=object), "a" * 10_000),
+        (pd.Series(list("abc") * 10, dtype=object), ["a", {}]),
+        (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"] * 15)), "2020-01-01 00:00:00.01"),
+    ],
+    ids=["float", "bool", "int", "zero", "long", "nested", "time"],
+)
+def test_a_row_is_of_its_own_category(rows, row):
+    # What one row holds gives a column another type, and may change the texts of all others.
+    other = pd.Series([row, *rows.tolist()[1:]])
+    if rows.dtype.kind == "M":
+        other = pd.Series(pd.to_datetime(other.tolist(), format="ISO8601"))
+    how = {"classes": [0, 1], "categories": {"a": rows.tolist()[:3]}}
+    y = np.arange(30) % 2
+    runs = [asked(pd.DataFrame({"a": each}), y, None, **how) for each in (rows, other)]
+    assert furthest(*runs) <= 1
+
+
+def test_what_a_row_adds_does_not_depend_on_others():
+    rng = np.random.default_rng(3)
+    for features in (rng.normal(size=(300, 5)), rng.choice([0.1, 1 / 3, 1e-9], size=(300, 5))):
+        length = float(np.linalg.norm(features, axis=1).max())
+        belief = _rounds.Belief(rng.normal(size=(6, 3)), np.zeros((6, 3)), np.ones(1))
+        codes, shares = rng.integers(3, size=300), rng.choice([1.0, 1 / 3, 1 / 7, 1.7], size=300)
+
+        def sums(rows, features=features, length=length, belief=belief, codes=codes, shares=shares):
+            ballots = _rounds.Ballots(
+                transform=lambda part: features[rows][part],
+                codes=codes[rows],
+                shares=shares[rows],
+                n_classes=3,
+                total=300.0,
+                n_numbers=5,
+            )
+            return ballots.sums(belief, length)
+
+        each = [sums([row]) for row in range(300)]
+        order = rng.permutation(300)
+        assert (sums(order) == sums(np.arange(300))).all()
+        assert (sums(order[:299]) == sums(order) - each[order[299]]).all()
+        exact = sum(Fraction(one[0, 0]) for one in each)
+        assert Fraction(sums(order)[0, 0]) == exact
+
+
+def opposite_bins(self, columns):
+    """Return features as if bins could be negative."""
+    found = TRANSFORM(self, columns)
+    found.data[:] = np.where(np.asarray(columns[0]) > 1e305, -1, 1).repeat(3)
+    return found
+
+
+TRANSFORM = AdditiveBins.transform
+
+
+PLANTED = {
+    # An owner counts once for each row.
+    "owner": [(People, "of", lambda a, owners, n: People(8, "owner", np.ones(n)))],
+    # Residuals of three classes are longer than 1.
+    "residual": [
+        (_rounds, "gains", lambda p: np.ones(len(p))),
+        (_rounds, "_shortened", lambda residuals: residuals),
+    ],
+    # The heavy level doesn't pay for its weight.
+    "level": [(_fit_run, "VectorSum", lambda weight, **how: VectorSum(weight=LIGHT, **how))],
+    # Means are not free where features can be negative.
+    "means": [(AdditiveBins, "transform", opposite_bins)],
+    # Products are scaled as if they were never further apart than one is long.
+    "products": [
+        (_made_up_rows, "_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
+        (_made_up_rows.Unseen, "_codes", lambda *_: ([SIGNS] * 3, [np.full(4, 0.25)] * 3)),
+    ],
+}
+LIGHT = {"low": 1.0, "high": 1.0}
+SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
+PRODUCTS = _made_up_rows._products
+
+
+@pytest.mark.parametrize("error", PLANTED)
+def test_planted_errors_are_seen(error, monkeypatch):
+    for where, name, planted in PLANTED[error]:
+        monkeypatch.setattr(where, name, planted)
+    if error == "owner":
+        assert owner_neighbours("declared", 2) > 1
+    elif error == "level":
+        assert level_neighbours("declared", 2)["high"] > 1
+    else:
+        assert row_neighbours(3 if error == "residual" else 2, "declared") > 1
