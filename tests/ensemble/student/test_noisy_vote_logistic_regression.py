@@ -17,7 +17,7 @@ from secretballot.ensemble import NoisyVoteLogisticRegression, PrivateTeacherEns
 from secretballot.ensemble.advice import vote_noise
 from secretballot.ensemble.individual._plan import Plan
 from secretballot.ensemble.student._noisy_vote_logistic_regression import _log_win
-from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, PowersetVoting
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
 
 
 @parametrize_with_checks(
@@ -82,10 +82,14 @@ def test_without_noise_it_is_plain():
 def test_the_ensemble_tells_the_noise_to_whom_it_concerns(private, public, accountant):
     student = make_pipeline(StandardScaler(), NoisyVoteLogisticRegression())
     ensemble = PrivateTeacherEnsemble(
-        LogisticRegression(), 10, student=student, classes=[0, 1], accountant=accountant
-    ).fit(*private, X_public=public[0][:12])
-    told = ensemble.student_[-1].vote_noise
-    assert told == pytest.approx(ensemble.mechanism_.sigma / 10)
+        LogisticRegression(),
+        10,
+        mechanism=GNMax(sigma=3.0),
+        student=student,
+        classes=[0, 1],
+        accountant=accountant,
+    ).fit(*private, X_public=public[0])
+    assert ensemble.student_[-1].vote_noise == pytest.approx(0.3)
     assert student[-1].vote_noise is None
     assert pickle.loads(pickle.dumps(ensemble.student_)).predict(public[0]).shape == (30,)
     # What was said by hand stays; and rows may be unanswered.
