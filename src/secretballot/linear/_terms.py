@@ -49,13 +49,15 @@ def terms_of(
         features.columns, features.ends[:-1], features.ends[1:], strict=True
     ):
         effect = coefficients[first:end]
-        is_number = isinstance(column, NumberBins)
+        values = edges = None
+        if isinstance(column, NumberBins):
+            values, edges = column.values.copy(), column.edges.copy()
         found.append(
             AdditiveTerm(
                 name=column.name,
                 labels=tuple(column.labels()),
-                values=column.values.copy() if is_number else None,
-                edges=column.edges.copy() if is_number else None,
+                values=values,
+                edges=edges,
                 effect=effect - effect.mean(),
                 error=errors[first:end].copy(),
             )
