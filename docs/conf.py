@@ -18,6 +18,7 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
 html_theme = "alabaster"
 html_theme_options = {
     "description": "Learning by voting. The vote is counted; the ballots stay secret.",

@@ -157,6 +157,7 @@ def test_bad_counts_and_notes_release_nothing(accountant):
     [
         {"priced": "as one plan"},
         {"classes_learned": "no"},
+        {"features_from": ["public"]},
         {"split_by": "label"},
         {"split_by": ["row"]},
         {"bags_formed_by": 3},

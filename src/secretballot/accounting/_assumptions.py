@@ -36,6 +36,15 @@ _ABOUT_SPLITS = {
     "party": "The teachers are parties that trained elsewhere: nobody's data is with two of them.",
 }
 
+_ABOUT_FEATURES = {
+    "public": "In {} what rows are described by (bins, scales, components) was fitted on public "
+    "rows alone.",
+    "declared": "In {} the bounds and categories that rows are described by were declared without "
+    "looking at private rows, and are public.",
+    "frozen": "In {} rows were described by a transformer that had been fitted beforehand. That it "
+    "saw no private row is its user's word.",
+}
+
 _ALWAYS = (
     "The rows that were labelled, or the bags that were counted, are public.",
     "Nothing was fitted on the private data as a whole (scalers, encoders, selected features), and "
@@ -153,6 +162,10 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
     for split, sentence in _ABOUT_SPLITS.items():
         if any(each.told.get("split_by") == split for each in released):
             yield sentence
+    for origin, sentence in _ABOUT_FEATURES.items():
+        where = [each.told.get("features_from") == origin for each in released]
+        if any(where):
+            yield sentence.format(_of(released, where))
     yield from _published(released)
     yield from _declared_of_levels(released)
     yield from _declared_of_bags(released)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from secretballot.ledger import LedgerEntry, to_json
 
 SPLITS = ("row", "owner", "party")
+#: Where it comes from what rows are described by.
+ORIGINS = ("public", "declared", "frozen")
 #: The individual budgets that the statement explains, and under which word each tells its shares.
 VARIANTS = {"upsampling": "copies", "weighting": "teachers", "vanishing": "turns"}
 
@@ -41,7 +43,10 @@ _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
     "categories_learned": ("a list of columns", lambda value: isinstance(value, list)),
     "split_by": (f"one of {SPLITS}", lambda value: isinstance(value, str) and value in SPLITS),
-    "features_from": ("a string", lambda value: isinstance(value, str)),
+    "features_from": (
+        f"one of {ORIGINS}",
+        lambda value: isinstance(value, str) and value in ORIGINS,
+    ),
     "bags_formed_by": ("a string", lambda value: isinstance(value, str)),
     "min_count_promised": ("a count", _is_count),
     "people": (

@@ -5,11 +5,13 @@ from secretballot.inspection._budget_display import BudgetDisplay
 from secretballot.inspection._dependency_display import DependencyDisplay
 from secretballot.inspection._label_dependencies import label_dependencies
 from secretballot.inspection._label_scores import LabelScores, label_scores
+from secretballot.inspection._terms_display import TermsDisplay
 
 __all__ = [
     "BudgetDisplay",
     "DependencyDisplay",
     "LabelScores",
+    "TermsDisplay",
     "label_dependencies",
     "label_scores",
 ]

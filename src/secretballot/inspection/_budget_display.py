@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot._tables import visible
+from secretballot.inspection._drawing import label_text, pyplot
 
 
 class BudgetDisplay:
@@ -92,13 +92,7 @@ class BudgetDisplay:
         display : BudgetDisplay
             The display itself.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "BudgetDisplay draws with matplotlib; install secretballot[plot]."
-            ) from error
-
+        plt = pyplot(self)
         n_axes = 2 if self.accuracy else 1
         if axes is None:
             size = (6.4, 3.2 * n_axes)
@@ -112,7 +106,7 @@ class BudgetDisplay:
         self.figure_ = self.ax_.figure
         self.lines_ = []
         for level, share in self.shares.items():
-            name = "budget" if len(self.shares) == 1 else _label(level)
+            name = "budget" if len(self.shares) == 1 else label_text(level)
             self.lines_ += self.ax_.plot(self.rows, share, marker="o", markersize=4, label=name)
         self.ax_.axhline(1, color="black", linewidth=0.8, linestyle="--")
         self.ax_.set(ylim=(0, 1.05), xlabel="rows begun", ylabel="share of the budget spent")
@@ -120,7 +114,7 @@ class BudgetDisplay:
             self.ax_.legend()
         if self.accuracy:
             for name, (n_labels, score) in self.accuracy.items():
-                label = _label(name)
+                label = label_text(name)
                 if n_labels is None:
                     style = {"linestyle": ":", "color": f"C{len(self.lines_)}", "label": label}
                     self.lines_.append(self.accuracy_ax_.axhline(score, **style))
@@ -130,8 +124,3 @@ class BudgetDisplay:
             self.accuracy_ax_.set(ylabel="accuracy")
             self.accuracy_ax_.legend(fontsize="small")
         return self
-
-
-def _label(name):
-    """Return a name as matplotlib shows it: a dollar sign would begin a formula."""
-    return visible(str(name)).replace("$", r"\$")

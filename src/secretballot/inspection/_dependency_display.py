@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot._tables import visible
+from secretballot.inspection._drawing import label_text, pyplot
 from secretballot.inspection._label_dependencies import label_dependencies
 
 #: Up to so many labels the shares are written into the picture.
@@ -86,13 +86,7 @@ class DependencyDisplay:
         display : DependencyDisplay
             The display itself.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "DependencyDisplay draws with matplotlib; install secretballot[plot]."
-            ) from error
-
+        plt = pyplot(self)
         table = np.asarray(self.dependencies, dtype=float)
         names = range(len(table)) if self.names is None else self.names
         if table.ndim != 2 or table.shape != (len(names), len(names)):
@@ -105,7 +99,7 @@ class DependencyDisplay:
             _, ax = plt.subplots(layout="constrained", figsize=(size + 1, size))
         self.ax_, self.figure_ = ax, ax.figure
         self.image_ = ax.imshow(table, vmin=0, vmax=1, cmap="viridis")
-        shown = [visible(str(name)).replace("$", r"\$") for name in names]
+        shown = [label_text(name) for name in names]
         ax.set_xticks(range(len(table)), shown, rotation=90)
         ax.set_yticks(range(len(table)), shown)
         ax.set(xlabel=f"... is {self.given} too", ylabel=f"where this label is {self.given} ...")

@@ -2,7 +2,8 @@
 
 from secretballot._public import published
 from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+from secretballot.linear._terms import AdditiveTerm
 
-__all__ = ["PrivateLogisticRegression"]
+__all__ = ["AdditiveTerm", "PrivateLogisticRegression"]
 
 published(globals())

@@ -12,12 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
+from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._columns import columns_of
 from secretballot.linear._dense_features import TransformedRows
 from secretballot.linear._design import Design
 from secretballot.linear._fit_data import checked_table
 from secretballot.linear._fit_run import run_fit
 from secretballot.linear._posterior import probabilities
+from secretballot.linear._terms import AdditiveTerm, terms_of
 from secretballot.scoring import ScoreMethods
 
 
@@ -248,6 +250,50 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         codes = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(codes, dtype=np.intp)])
+
+    def terms(self, target: Any = None) -> list[AdditiveTerm]:
+        """Return what each column adds to the log odds, bin by bin. Free of charge.
+
+        Effects are centred: their mean over the bins of a column, each bin counted alike, is 0
+        (bins say nothing of how many private rows they have). Their errors are those of
+        `coef_error_`, of which a part is common to all bins of a column.
+
+        Parameters
+        ----------
+        target : object, default=None
+            The class whose log odds, or score, is meant. None: the second of two classes.
+
+        Returns
+        -------
+        list of AdditiveTerm
+            One for each column: name, labels and edges of the bins, effect and error.
+
+        Raises
+        ------
+        ValueError
+            If the features are not additive, ``target`` is none of the classes, or it is missing
+            with more than two.
+
+        See Also
+        --------
+        secretballot.inspection.TermsDisplay : The picture.
+        """
+        check_is_fitted(self)
+        if not isinstance(self._public_features, AdditiveBins):
+            raise ValueError(
+                f"features={self.features!r} has no terms: only features='additive' adds one "
+                "number for each column. coef_ and coef_error_ have what each feature adds."
+            )
+        known = self.classes_.tolist()
+        if target is None and len(known) > 2:
+            raise ValueError(f"target=None, and there are more than two classes: one of {known}.")
+        if target is not None and target not in known:
+            raise ValueError(f"target={target!r} is none of the classes: {known}.")
+        at = len(known) - 1 if target is None else known.index(target)
+        if len(known) > 2:
+            return terms_of(self._public_features, self.coef_[at], self.coef_error_[at])
+        sign = 1.0 if at else -1.0
+        return terms_of(self._public_features, sign * self.coef_[0], self.coef_error_[0])
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

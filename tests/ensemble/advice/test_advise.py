@@ -15,13 +15,13 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 
 @pytest.fixture(scope="module")
 def advice():
-    return advise(n_private=3_000, n_public=40, n_teachers=[20, 200], **BUDGET)
+    return advise(n_private=3_000, n_public=16, n_teachers=[20, 200], **BUDGET)
 
 
 def test_what_survives(advice):
     assert [(row.n_public, row.n_teachers) for row in advice.rows] == [
         (n_public, n_teachers)
-        for n_public in (40, 10, 2)
+        for n_public in (16, 4, 1)
         for n_teachers in sorted([20, 200, advice.n_teachers])
     ]
     for row in advice.rows:
@@ -56,7 +56,7 @@ def test_it_is_told_as_text_values_and_picture(advice):
     assert frame["survives 0.75"].tolist() == [row.survives[0.75] for row in advice.rows]
     ax = advice.plot()
     drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
-    whole = [row.survives[0.9] for row in advice.rows if row.n_public == 40]
+    whole = [row.survives[0.9] for row in advice.rows if row.n_public == 16]
     assert list(drawn["90% of ballots"]) == whole
 
 
@@ -64,11 +64,11 @@ def test_what_to_take(advice):
     assert advice.estimator == "PrivateLogisticRegression"
     assert "teachers" in advice.reason
     text = advise(
-        n_private=3_000, n_public=40, n_teachers=[20], n_rows=[], plain_table=False, **BUDGET
+        n_private=3_000, n_public=16, n_teachers=[20], n_rows=[], plain_table=False, **BUDGET
     )
     assert text.estimator == "PrivateTeacherEnsemble"
     assert "LogisticRegression:" not in text.reason
-    poor = advise(n_private=100, n_public=40, n_teachers=[5], n_rows=[], **BUDGET)
+    poor = advise(n_private=100, n_public=16, n_teachers=[5], n_rows=[], **BUDGET)
     assert "too little for a student to learn from" in poor.reason
 
 
@@ -102,8 +102,8 @@ def test_the_ensemble_takes_the_usual_number_for_none(private, public, mechanism
     accountant = PrivacyAccountant(20.0, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(), None, mechanism=mechanism, classes=[0, 1], accountant=accountant
-    ).fit(*private, X_public=public[0])
-    assert ensemble.n_teachers_ == usual_n_teachers(200, 30, ensemble.mechanism_.sigma)
+    ).fit(*private, X_public=public[0][:12])
+    assert ensemble.n_teachers_ == usual_n_teachers(200, 12, ensemble.mechanism_.sigma)
     assert ensemble.n_teachers is None
 
 

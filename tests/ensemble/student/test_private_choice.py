@@ -21,7 +21,7 @@ from secretballot.ensemble import PrivateChoice, PrivateTeacherEnsemble, PublicD
 from secretballot.ensemble._target import ClassTarget
 from secretballot.ensemble.student import _choosing as choosing
 from secretballot.ensemble.student._choosing import right_counts
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import BinaryVoting, GNMax
 
 MODEL = LogisticRegression()
 #: Noise that ten like-minded teachers are beyond.
@@ -29,6 +29,12 @@ VOTE = GNMax(sigma=2.0)
 #: The second of three is right nearly always, the others half the time.
 THREE = [DummyClassifier(strategy="prior"), MODEL, DummyClassifier(strategy="uniform")]
 GRID = (DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2], "criterion": ["gini"]})
+
+
+@pytest.fixture
+def public():
+    """Fewer rows than elsewhere, since budgets are calibrated to them."""
+    return make_blobs(12, seed=2)
 
 
 def made(student, accountant, **options):
@@ -47,9 +53,9 @@ def test_the_best_is_chosen_and_a_share_set_aside_for_it(order, scoring, private
     assert (chosen.best_index_, chosen.best_params_, chosen.n_candidates_) == (1, {}, 3)
     assert (ensemble.predict(private[0]) == private[1]).mean() > 0.9
     # All rows have labels: nothing of what was set aside was promised to them.
-    assert ensemble.n_answered_ == 30
+    assert ensemble.n_answered_ == 12
     paid, labels, drawn = accountant.entries()
-    assert (paid.n_rows, labels.n_rows, drawn.n_rows) == (0, 30, 1)
+    assert (paid.n_rows, labels.n_rows, drawn.n_rows) == (0, 12, 1)
     assert not drawn.charges
     assert ("GNMax" if scoring else "BestOfCounts") in paid.mechanism
     (of_choice,), (of_labels,) = paid.charges.values(), labels.charges.values()
@@ -85,7 +91,11 @@ def test_labels_and_grids(public):
     estimator = MultiOutputClassifier(MODEL)
     grid = (MultiOutputClassifier(MODEL), {"estimator": [MODEL, DummyClassifier()]})
     ensemble = made(
-        PrivateChoice(grid), PrivacyAccountant(40.0, 1e-5), classes=None, estimator=estimator
+        PrivateChoice(grid),
+        PrivacyAccountant(40.0, 1e-5),
+        classes=None,
+        estimator=estimator,
+        mechanism=BinaryVoting(sigma=2.0, n_votes=10),
     )
     ensemble.fit(X, both, X_public=public[0])
     assert list(ensemble.student_.best_params_) == ["estimator"]
@@ -114,12 +124,12 @@ def test_what_cannot_learn_the_labels_is_left_out(ensemble, private, public):
         ensemble.fit(*private, X_public=public[0])
     assert ensemble.student_.best_index_ == 2
     # There was nothing left to choose: what was set aside came back.
-    assert [entry.n_rows for entry in ensemble.accountant.entries()] == [0, 30, 0]
+    assert [entry.n_rows for entry in ensemble.accountant.entries()] == [0, 12, 0]
     ensemble = clone(ensemble).set_params(student=PrivateChoice([Picky(), Picky()]))
     ensemble.set_params(accountant=PrivacyAccountant(100.0, 1e-5))
-    with pytest.raises(ValueError, match="could not be fitted on the 30 answered rows"):
+    with pytest.raises(ValueError, match="could not be fitted on the 12 answered rows"):
         ensemble.fit(*private, X_public=public[0])
-    assert [entry.n_rows for entry in ensemble.accountant.entries()] == [0, 30, 0]
+    assert [entry.n_rows for entry in ensemble.accountant.entries()] == [0, 12, 0]
 
 
 def test_labels_that_do_not_fit_give_the_share_back(ensemble, private, public):
@@ -130,10 +140,10 @@ def test_labels_that_do_not_fit_give_the_share_back(ensemble, private, public):
 
 
 def test_reserved_rows_leave_room(ensemble, private, public):
-    ensemble.set_params(reservation=10, student=PrivateChoice(THREE, share=0.2))
+    ensemble.set_params(reservation=4, student=PrivateChoice(THREE, share=0.2))
     ensemble.fit(*private, X_public=public[0])
-    assert ensemble.n_answered_ == 30
-    assert ensemble.predict_private(public[0][:10]).answered.all()
+    assert ensemble.n_answered_ == 12
+    assert ensemble.predict_private(public[0][:4]).answered.all()
     assert ensemble.accountant.spent().share <= 1
 
 
@@ -217,7 +227,7 @@ def test_copies_searches_and_what_may_be_published(private, public):
     accountant = PrivacyAccountant(50.0, 1e-5)
     student = PrivateChoice([*THREE, GRID], share=0.3)
     assert [each.params.get("max_depth") for each in clone(student).listed()[3:]] == [1, 2]
-    ensemble = made(student, accountant, epsilon=30.0)
+    ensemble = made(student, accountant, epsilon=30.0, mechanism=GNMax(sigma=4.0))
     search = GridSearchCV(ensemble, {"student__share": [0.2, 0.3]}, cv=2, refit=False)
     search.set_params(estimator__epsilon=10.0).fit(*private, X_public=PublicData(public[0]))
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -1,0 +1,110 @@
+"""What columns add: read off the coefficients, centred, with their known errors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble import PublicData
+from secretballot.linear import PrivateLogisticRegression
+
+
+def table(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.uniform(20, 80, n_rows).round(2),
+            "gain": np.where(rng.random(n_rows) < 0.8, 0.0, rng.uniform(1, 100, n_rows)),
+            "work": rng.choice(["state", "own", "none"], n_rows),
+        }
+    )
+    score = (X["age"] - 50) / 15 + 2 * (X["gain"] > 0) + (X["work"] == "own")
+    return X, rng.logistic(size=n_rows) + score.to_numpy()
+
+
+def fitted(features="additive", classes=2, **parameters):
+    X, score = table(2_300, seed=0)
+    y = np.digitize(score, [0.0, 1.5][: classes - 1])
+    budget = PrivacyAccountant(epsilon=4.0, delta=1e-5)
+    model = PrivateLogisticRegression(
+        features, classes=range(classes), accountant=budget, **parameters
+    )
+    return model.fit(X[300:], y[300:], X_public=PublicData(X[:300]))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(n_bins=5)
+
+
+def test_terms_are_the_coefficients_column_by_column(model):
+    terms = model.terms()
+    assert [term.name for term in terms] == ["age", "gain", "work"]
+    sizes = [len(term.effect) for term in terms]
+    for term, raw, error in zip(
+        terms,
+        np.split(model.coef_[0], np.cumsum(sizes)[:-1]),
+        np.split(model.coef_error_[0], np.cumsum(sizes)[:-1]),
+        strict=True,
+    ):
+        assert len(term.labels) == len(term.effect) == len(raw)
+        np.testing.assert_allclose(term.effect, raw - raw.mean())
+        np.testing.assert_array_equal(term.error, error)
+    age, gain, work = terms
+    assert (len(age.values), len(age.edges)) == (0, 4)
+    assert gain.values.tolist() == [0.0]
+    assert len(gain.effect) == 1 + len(gain.edges) + 1
+    assert (work.values, work.edges) == (None, None)
+    assert work.labels == ("none", "own", "state", "others")
+    # What was planted is found, far outside the band.
+    assert age.effect[-1] - age.effect[0] > 2
+    assert gain.effect[0] == gain.effect.min()
+    assert work.labels[work.effect.argmax()] == "own"
+
+
+def test_scores_are_sums_of_terms(model):
+    X, _ = table(50, seed=1)
+    scores = model.decision_function(X)
+    added = np.zeros(len(X))
+    for term in model.terms():
+        column = X[term.name].to_numpy()
+        if term.edges is None:
+            at = np.array([term.labels.index(each) for each in column])
+        else:
+            at = np.searchsorted(term.edges, column) + len(term.values)
+            for place, value in enumerate(term.values):
+                at[column == value] = place
+        added += term.effect[at]
+    # Up to what all rows have in common.
+    np.testing.assert_allclose(scores - added, (scores - added)[0])
+
+
+def test_terms_of_either_class(model):
+    for first, second in zip(model.terms(0), model.terms(1), strict=True):
+        np.testing.assert_array_equal(first.effect, -second.effect)
+        np.testing.assert_array_equal(first.error, second.error)
+    with pytest.raises(ValueError, match=r"target=2 is none of the classes: \[0, 1\]"):
+        model.terms(2)
+
+
+def test_terms_are_copies(model):
+    before = model.coef_.copy()
+    for term in model.terms():
+        for values in (term.effect, term.error, term.edges, term.values):
+            if values is not None:
+                values += 1
+    np.testing.assert_array_equal(model.coef_, before)
+    assert model.terms()[1].values.tolist() == [0.0]
+
+
+def test_many_classes_are_asked_for_one_by_one():
+    model = fitted(classes=3, n_bins=3, rounds=0)
+    with pytest.raises(ValueError, match="target=None, and there are more than two classes"):
+        model.terms()
+    raw = model.coef_[2, :3]
+    np.testing.assert_allclose(model.terms(2)[0].effect, raw - raw.mean())
+
+
+def test_other_features_have_no_terms():
+    with pytest.raises(ValueError, match="features='linear' has no terms"):
+        fitted("linear", rounds=0).terms()
