@@ -147,11 +147,6 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
             "in the codes that all teachers saw, outside the guarantee.",
         ),
         (
-            [each.told.get("features_from") == "frozen" for each in released],
-            "In {} rows were described by a transformer that was fitted beforehand: that it saw no "
-            "private row is the word of whoever gave it.",
-        ),
-        (
             ["priced" in each.told for each in released],
             "In {} all rows were one plan, fixed before anything was drawn, and cost its exact "
             "worst case, whatever was released.",

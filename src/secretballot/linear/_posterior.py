@@ -175,8 +175,8 @@ def _errors(
     blocks = public.products(each).reshape(len(pairs), n_columns, n_features, n_features)
     one_more = (each.mean(axis=0) * public.largest**2).reshape(len(pairs), n_columns, 1)
     # Of few public rows the sample covariance is too sure of what it has seen in no direction:
-    # it is drawn to its diagonal, the more the fewer rows there are for a feature; and what few rows
-    # have, or none, may be rarer there than elsewhere: each feature is taken to have one row more.
+    # it is drawn to its diagonal, the more the fewer rows there are for a feature. And what few of
+    # them have, or none, may be rarer there than elsewhere: each feature is taken to have one more.
     trusted = n_public / (n_public + n_features)
     for (one, other), block, more in zip(pairs, blocks, one_more, strict=True):
         block -= other_rows * np.einsum("ik,jk->kij", means[one], means[other])
