@@ -49,7 +49,9 @@ def test_terms_are_the_coefficients_column_by_column(model):
     ):
         assert len(term.labels) == len(term.effect) == len(raw)
         np.testing.assert_allclose(term.effect, raw - raw.mean())
-        np.testing.assert_array_equal(term.error, error)
+        # What bins share is left out, and that is the most of it.
+        assert (term.error < error).all()
+        assert term.error.mean() < 0.7 * error.mean()
     age, gain, work = terms
     assert (len(age.values), len(age.edges)) == (0, 4)
     assert gain.values.tolist() == [0.0]

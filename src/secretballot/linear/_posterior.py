@@ -49,18 +49,20 @@ class Release:
 class Belief:
     """Coefficients, shape (1 + n_features, n_columns) with the intercept first; their variances.
 
-    `sizes` are the mean squares of each group's coefficients.
+    `sizes` are the mean squares of each group's coefficients; `centred` are the variances of
+    coefficients less the mean of their group, which is known much better than that mean is.
     """
 
     coefficients: Floats
     variances: Floats
+    centred: Floats
     sizes: Floats
 
     @classmethod
     def nothing(cls, n_features: int, n_columns: int, n_groups: int) -> Belief:
         """Return what is believed before anything is released."""
         zeros = np.zeros((1 + n_features, n_columns))
-        return cls(zeros, zeros, np.full(n_groups, _SIZE))
+        return cls(zeros, zeros, zeros, np.full(n_groups, _SIZE))
 
 
 def probabilities(scores: Floats) -> Floats:
@@ -104,7 +106,7 @@ def believe(
     n_columns = before.coefficients.shape[1]
     curvature = 1.0 if n_columns == 1 else n_columns / (n_columns - 1)
     values, sizes = before.coefficients.copy(), before.sizes.copy()
-    variances = np.zeros_like(values)
+    variances, centred = np.zeros_like(values), np.zeros_like(values)
     solvers: list[tuple[Floats, bool]] = []
     for step in range(_MOST_STEPS):
         p = probabilities(public.decision(values[1:], values[:1]))
@@ -127,6 +129,7 @@ def believe(
                 covariance = _inverse(system + prior)
                 moved[:, column] = covariance @ right
                 variances[:, column] = np.diag(covariance)
+                centred[:, column] = _centred(groups, covariance)
                 squares += _squares(groups, moved[:, column], covariance)
             n_each = n_columns * np.array([len(precision) for _, precision in groups])
             sizes = (squares + _PRIOR_ROWS * _PRIOR_SIZE) / (n_each + _PRIOR_ROWS)
@@ -138,7 +141,7 @@ def believe(
         values = values + (moved - values) * min(1.0, _LARGEST_STEP / max(furthest, 1e-300))
         if step >= _ERRORS_ANEW and furthest < _SMALL_STEP:
             break
-    return Belief(values, variances, sizes)
+    return Belief(values, variances, centred, sizes)
 
 
 def _expected(
@@ -205,6 +208,16 @@ def _prior(groups: Sequence[tuple[slice, Floats]], sizes: Floats, n_coefficients
         here = slice(1 + place.start, 1 + place.stop)
         prior[here, here] = precision / size
     return prior
+
+
+def _centred(groups: Sequence[tuple[slice, NDArray[np.float64]]], covariance: Floats) -> Floats:
+    """Return the variances of coefficients less the mean of their group."""
+    found = np.diag(covariance).copy()
+    for place, _ in groups:
+        here = slice(1 + place.start, 1 + place.stop)
+        means = covariance[here, here].mean(axis=0)
+        found[here] += means.mean() - 2 * means
+    return found
 
 
 def _squares(groups: Sequence[tuple[slice, Floats]], values: Floats, covariance: Floats) -> Floats:

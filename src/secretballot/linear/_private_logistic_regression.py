@@ -202,6 +202,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
         self.intercept_ = belief.coefficients[0].copy()
         self.coef_ = belief.coefficients[1:].T.copy()
         self.coef_error_ = np.sqrt(belief.variances[1:]).T
+        self._centred_error = np.sqrt(belief.centred[1:]).T
         self.n_rounds_ = fitted.n_rounds
         self.n_bins_ = fitted.n_bins
         self.mechanism_ = fitted.mechanism
@@ -256,7 +257,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
 
         Effects are centred: their mean over the bins of a column, each bin counted alike, is 0
         (bins say nothing of how many private rows they have). Their errors are those of
-        `coef_error_`, of which a part is common to all bins of a column.
+        centred effects: smaller than `coef_error_`, a part of which all bins of a column share.
 
         Parameters
         ----------
@@ -291,9 +292,9 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
             raise ValueError(f"target={target!r} is none of the classes: {known}.")
         at = len(known) - 1 if target is None else known.index(target)
         if len(known) > 2:
-            return terms_of(self._public_features, self.coef_[at], self.coef_error_[at])
+            return terms_of(self._public_features, self.coef_[at], self._centred_error[at])
         sign = 1.0 if at else -1.0
-        return terms_of(self._public_features, sign * self.coef_[0], self.coef_error_[0])
+        return terms_of(self._public_features, sign * self.coef_[0], self._centred_error[0])
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

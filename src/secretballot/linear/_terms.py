@@ -29,7 +29,7 @@ class AdditiveTerm:
     effect : ndarray of shape (n_bins,)
         What each bin adds to the log odds, less the mean over the column's bins.
     error : ndarray of shape (n_bins,)
-        Standard deviation of each bin's coefficient.
+        Standard deviation of each effect.
     """
 
     name: Any
