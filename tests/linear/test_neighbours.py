@@ -201,7 +201,8 @@ def test_what_a_row_adds_does_not_depend_on_others():
     rng = np.random.default_rng(3)
     for features in (rng.normal(size=(300, 5)), rng.choice([0.1, 1 / 3, 1e-9], size=(300, 5))):
         length = float(np.linalg.norm(features, axis=1).max())
-        belief = _rounds.Belief(rng.normal(size=(6, 3)), np.zeros((6, 3)), np.ones(1))
+        nothing = np.zeros((6, 3))
+        belief = _rounds.Belief(rng.normal(size=(6, 3)), nothing, nothing, np.ones(1))
         codes, shares = rng.integers(3, size=300), rng.choice([1.0, 1 / 3, 1 / 7, 1.7], size=300)
 
         def sums(rows, features=features, length=length, belief=belief, codes=codes, shares=shares):
