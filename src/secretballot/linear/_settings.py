@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Bins grow as optimal histograms do, somewhat faster, with what noise leaves of the rows; the
-#: constants are measured (`benchmarks/equal_epsilon/rule.py`).
+#: constants are measured (`benchmarks/equal_epsilon/rule.py` prints others beside them).
 _FACTOR, _POWER, _FEWEST, _MOST = 0.22, 0.6, 3, 64
 
 #: From which ratio of two errors on so many rounds of residuals follow the first.
