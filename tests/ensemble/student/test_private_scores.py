@@ -10,6 +10,7 @@ from tests.ensemble.conftest import make_blobs
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble
+from secretballot.mechanisms import BinaryVoting, GNMax
 
 METHODS = ("score_private", "confusion_private", "price_score")
 
@@ -85,8 +86,9 @@ def test_labels_and_parties(public):
         model,
         n_teachers=10,
         student=model,
-        epsilon=150.0,
-        accountant=PrivacyAccountant(200.0, 1e-5),
+        mechanism=BinaryVoting(sigma=1.0, n_votes=10),
+        epsilon=1500.0,
+        accountant=PrivacyAccountant(2000.0, 1e-5, order="renyi"),
     ).fit(X, both, X_public=public[0])
     assert ensemble.score_private(X, both, sigma=2.0).accuracy > 0.8
     with pytest.raises(ValueError, match="one class a row"):
@@ -98,7 +100,8 @@ def test_labels_and_parties(public):
         parties,
         student=LogisticRegression(),
         classes=[0, 1],
-        accountant=PrivacyAccountant(100.0, 1e-5, unit="voter"),
+        mechanism=GNMax(sigma=1.0),
+        accountant=PrivacyAccountant(1000.0, 1e-5, unit="voter", order="renyi"),
     ).fit(None, None, X_public=public[0])
     with pytest.raises(ValueError, match="the id of each row's voter"):
         ensemble.score_private(X, y)
