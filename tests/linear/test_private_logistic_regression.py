@@ -40,7 +40,7 @@ def table(n, seed=0):
 X, Y = table(N)
 POOL, _ = table(N_PUBLIC, 1)
 TEST, ANSWERS = table(4000, 2)
-BEST = 0.8  # of the law that the labels were drawn from: .805
+BEST = 0.772  # of the law that the labels were drawn from, on 200,000 rows
 
 
 def model(budget=1.0, **given):
@@ -50,7 +50,7 @@ def model(budget=1.0, **given):
 
 def test_bins_learn_what_is_no_straight_line():
     found = model().fit(X, Y, X_public=POOL)
-    assert found.score(TEST, ANSWERS) > BEST - 0.05
+    assert found.score(TEST, ANSWERS) > BEST - 0.025
     linear = model(features="linear").fit(X, Y, X_public=POOL)
     assert 0.6 < linear.score(TEST, ANSWERS) < found.score(TEST, ANSWERS) - 0.02
     assert list(found.feature_names_in_) == list(X.columns)
@@ -75,7 +75,7 @@ def test_all_rounds_are_paid_before_the_first(order):
     assert not any(cost.at(order) for entry in drawn for cost in entry.charges.values())
     assert len(drawn) == 1 + found.n_rounds_ == 3
     assert 0.99 < budget.spent().share <= 1
-    assert found.score(TEST, ANSWERS) > BEST - 0.05
+    assert found.score(TEST, ANSWERS) > BEST - 0.025
 
 
 def test_a_fit_that_dies_between_rounds_keeps_its_charge(monkeypatch):
@@ -111,7 +111,7 @@ def test_without_public_rows():
         "categories": {"job": ["clerk", "nurse", "pilot"]},
     }
     found = model(**declared).fit(X, Y)
-    assert found.score(TEST, ANSWERS) > 0.7
+    assert found.score(TEST, ANSWERS) > BEST - 0.04
     assert len(found.accountant.entries()) == 1 + 2 + found.n_rounds_ + 1
 
 
@@ -131,7 +131,7 @@ def test_owners_are_averaged_and_levels_weigh():
     owners = np.arange(N) // 2
     budgets = np.where(owners % 2, "strict", "generous")
     found = model(budget=budget).fit(X, Y, X_public=POOL, owners=owners, budgets=budgets)
-    assert found.score(TEST, ANSWERS) > BEST - 0.05
+    assert found.score(TEST, ANSWERS) > BEST - 0.025
     spent = budget.spent()
     assert spent["strict"].share > 0.99
     assert spent["generous"].share > 0.99
@@ -159,6 +159,13 @@ def test_transformers_are_fitted_on_public_rows_alone():
     found = model(features=frozen).fit(X[numbers], Y, X_public=POOL[numbers])
     assert "fitted beforehand" in " ".join(str(found.accountant.statement()).split())
     assert found.predict(TEST[numbers]).shape == (len(TEST),)
+
+
+def test_seeds_are_refused_on_a_named_ledger_before_anything_is_spent(tmp_path):
+    budget = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger")
+    with pytest.raises(ValueError, match="reproducible"):
+        model(budget=budget, random_state=0).fit(X, Y, X_public=POOL)
+    assert not budget.entries()
 
 
 def test_searches_charge_every_fit():
@@ -254,4 +261,4 @@ def test_classes_that_are_learned_are_a_leak():
 
 def test_many_public_rows_are_thinned_out(monkeypatch):
     monkeypatch.setattr(_fit_run, "_MOST_PUBLIC", 100)
-    assert model().fit(X, Y, X_public=POOL).score(TEST, ANSWERS) > BEST - 0.06
+    assert model().fit(X, Y, X_public=POOL).score(TEST, ANSWERS) > BEST - 0.05

@@ -4,6 +4,7 @@ What is imported as itself is for other folders of the library, not for users.
 """
 
 from secretballot._public import published
+from secretballot.ensemble._cautions import warn_settings as warn_settings
 from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._labels import declared_classes as declared_classes
 from secretballot.ensemble._labels import encode as encode

@@ -10,32 +10,35 @@ from numpy.typing import NDArray
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples
-from secretballot.ensemble.individual import Levels, Plan
+from secretballot.ensemble.individual import Levels
 
 
-def warn_settings(ensemble: Any, plan: Plan, levels: Levels | None, n_people: int | None) -> None:
+def warn_one_teacher(n_teachers: int) -> None:
+    """Warn that one teacher hides nothing."""
+    if n_teachers == 1:
+        warn(
+            "there is one teacher only: noise that hides its one ballot hides every answer. Use "
+            "many teachers (n_teachers=100)."
+        )
+
+
+def warn_settings(estimator: Any, levels: Levels | None, n_people: int | None) -> None:
     """Warn, before anything is spent, of what only looks like a choice.
 
     Parameters
     ----------
-    ensemble : PrivateTeacherEnsemble
-    plan : Plan
+    estimator : PrivateTeacherEnsemble or PrivateLogisticRegression
     levels : Levels or None
         Whose level is which, if that was said.
     n_people : int or None
         How many rows, or owners, the budget protects; None where nobody knows.
     """
-    accountant, cap = ensemble.accountant, ensemble.epsilon
+    accountant, cap = estimator.accountant, estimator.epsilon
     budget = {level.name: level.epsilon for level in accountant.levels}
-    if plan.n_teachers == 1:
-        warn(
-            "there is one teacher only: noise that hides its one ballot hides every answer. Use "
-            "many teachers (n_teachers=100)."
-        )
     if len(budget) > 1 and levels is None and n_people is not None:
         warn(
             f"the accountant has the levels {', '.join(map(repr, budget))}, but budgets was not "
-            "given: all rows pay alike, and labelling ends with the strictest budget. Pass "
+            "given: all rows pay alike, and what may be spent ends with the strictest budget. Pass "
             "fit(..., budgets=) the level of each row."
         )
     caps = cap if isinstance(cap, Mapping) else dict.fromkeys(budget, cap)

@@ -7,7 +7,7 @@ from typing import Any
 
 from secretballot._errors import warn
 from secretballot.accounting import Reservation
-from secretballot.ensemble._cautions import warn_settings
+from secretballot.ensemble._cautions import warn_one_teacher, warn_settings
 from secretballot.ensemble._fit_data import FitData
 from secretballot.ensemble._labels import PrivateLabels, warn_classes_learned
 from secretballot.ensemble._mechanism_choice import (
@@ -86,12 +86,7 @@ class Labelling:
             )
         if self.split_by != "party":
             check_unit(accountant, owners=self.split_by == "owner")
-        if self.randomness.seeded and accountant.ledger and not accountant.allow_seeded:
-            raise ValueError(
-                f"random_state={self.randomness.written} makes the noise reproducible, which "
-                f"protects nobody, and is refused on the named ledger {accountant.ledger!r}. Fit "
-                "with random_state=None, or open a ledger for experiments with allow_seeded=True."
-            )
+        self.randomness.check(accountant)
         if self.scope is None:
             self.scope = accountant.scope(ensemble.epsilon)
         elif self.scope.ledger != accountant.scope().ledger:
@@ -101,7 +96,8 @@ class Labelling:
             )
         if not (silent or self.told):
             self.told = True
-            warn_settings(ensemble, self.plan, self.levels, self.n_people)
+            warn_one_teacher(self.plan.n_teachers)
+            warn_settings(ensemble, self.levels, self.n_people)
             if self.classes_learned:
                 warn_classes_learned()
             if self.categories_learned:

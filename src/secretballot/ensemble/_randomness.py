@@ -36,6 +36,15 @@ class Randomness:
             )
         return cls(int(random_state), seeded=True, written=repr(random_state))
 
+    def check(self, accountant: Any) -> None:
+        """Refuse seeds on a named ledger, before anything is paid for."""
+        if self.seeded and accountant.ledger and not accountant.allow_seeded:
+            raise ValueError(
+                f"random_state={self.written} makes the noise reproducible, which protects nobody, "
+                f"and is refused on the named ledger {accountant.ledger!r}. Fit with "
+                "random_state=None, or open a ledger for experiments with allow_seeded=True."
+            )
+
     def _stream(self, *key: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.entropy, spawn_key=key)
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from secretballot._errors import warn
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.ensemble import Randomness, warn_classes_learned
+from secretballot.ensemble import Randomness, warn_classes_learned, warn_settings
 from secretballot.linear._additive_bins import AdditiveBins, public_bins
 from secretballot.linear._columns import columns_of, public_columns
 from secretballot.linear._dense_features import ScaledColumns, TransformedRows
@@ -57,9 +56,9 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     _check_rows(model, data)
     if data.classes_learned:
         warn_classes_learned()
-    _warn_delta(accountant, data)
+    warn_settings(model, data.levels, data.n_units)
     randomness, scope = Randomness.of(model.random_state), accountant.scope(model.epsilon)
-    n_columns = 1 if len(data.classes) == 2 else len(data.classes)
+    randomness.check(accountant)
 
     def unit(sigma: float) -> VectorSum:
         return VectorSum(sigma=sigma, diameter=2.0, weight=data.weight)
@@ -132,7 +131,6 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         releases=releases,
     )
     accountant.settle(reservation)
-    assert belief.coefficients.shape[1] == n_columns
     additive = isinstance(features, AdditiveBins)
     return Fitted(data.classes, features, belief, mechanism, n_rounds, n_bins if additive else None)
 
@@ -148,15 +146,6 @@ def _check_rows(model: Any, data: FitData) -> None:
         raise ValueError(
             f"features={model.features!r} is fitted on public rows: pass X_public, or use "
             "features='additive' with bounds."
-        )
-
-
-def _warn_delta(accountant: Any, data: FitData) -> None:
-    if accountant.delta > 1 / data.n_units:
-        warn(
-            f"the accountant's delta={accountant.delta:g} is above 1/n = {1 / data.n_units:.2g} "
-            f"for n={data.n_units}: publishing somebody's whole record would satisfy it. Use a "
-            "delta well below that, such as 1e-5."
         )
 
 

@@ -62,8 +62,7 @@ class Unseen:
         binary places that sums stay exact.
         """
         features, norm = self.features, self.features.norm
-        n_columns = 1 if ballots.n_classes == 2 else ballots.n_classes
-        nothing = Belief.nothing(features.n_features, n_columns, 1)
+        nothing = Belief.nothing(features.n_features, ballots.n_columns, 1)
         both = np.concatenate([ballots.sums(nothing, norm), ballots.means(norm)], axis=1)
         wide = replace(mechanism, norm=float(np.sqrt(2)) * norm)
         noisy = ask(both, wide) / ballots.total
@@ -73,8 +72,8 @@ class Unseen:
         scale = float(np.floor((np.sqrt(2) * norm - _HAIR) * _PLACES)) / _PLACES
         products = _products(ballots, features, codes)
         noisy = ask(scale * products, wide) / (scale * ballots.total)
-        rows = self._made_up(codes, shares, noisy, ballots, noise / scale)
-        start = np.zeros((rows.shape[0], n_columns))
+        rows = self._made_up(codes, shares, noisy, noise / scale)
+        start = np.zeros((rows.shape[0], ballots.n_columns))
         p = probabilities(start)
         return Design(rows), (Release(moments, p, gains(p), noise),)
 
@@ -105,7 +104,6 @@ class Unseen:
         codes: list[Floats],
         shares: list[Floats],
         products: Floats,
-        ballots: Ballots,
         noise: float,
     ) -> csr_array:
         """Return rows whose columns go together about as released: of a Gaussian copula."""

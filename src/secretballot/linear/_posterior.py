@@ -107,6 +107,10 @@ def believe(
     curvature = 1.0 if n_columns == 1 else n_columns / (n_columns - 1)
     values, sizes = before.coefficients.copy(), before.sizes.copy()
     variances, centred = np.zeros_like(values), np.zeros_like(values)
+    released = np.concatenate([each.mean for each in releases])
+    if n_columns > 1:
+        # The residuals of a row sum to 0: what all classes have in common is noise.
+        released = released - released.mean(axis=1, keepdims=True)
     roots: list[Floats] = []
     covariances = [np.empty(0)] * n_columns
     for step in range(_MOST_STEPS):
@@ -118,7 +122,7 @@ def believe(
             roots = [cholesky(each, lower=True, overwrite_a=True) for each in errors]
         moved, systems = np.empty_like(values), []
         for column in range(n_columns):
-            found = np.concatenate([each.mean[:, column] for each in releases])
+            found = released[:, column]
             slope = slopes[column]
             target = found - means[column] + slope @ values[:, column]
             # Both in units of the errors.

@@ -51,6 +51,11 @@ class Ballots:
     n_numbers: int
     _kept: dict[int, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def n_columns(self) -> int:
+        """How many residuals a row has: one of two classes, else one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
     def parts(self) -> Iterator[tuple[slice, Any]]:
         """Yield some rows after the others, with their features: computed once, if they fit."""
         for start in range(0, len(self.codes), _ROWS):
@@ -146,15 +151,12 @@ def learn(
     releases : tuple of Release
         What was released before.
     """
-    n_columns = 1 if ballots.n_classes == 2 else ballots.n_classes
-    belief = Belief.nothing(features.n_features, n_columns, len(features.groups))
+    belief = Belief.nothing(features.n_features, ballots.n_columns, len(features.groups))
     found = list(releases)
     if found:
         belief = believe(found, public, features.groups, belief, n_people)
     for _ in range(n_rounds):
         noisy = ask(ballots.sums(belief, features.norm))
-        if n_columns > 1:
-            noisy = noisy - noisy.mean(axis=1, keepdims=True)  # the residuals of a row sum to 0
         p = probabilities(public.decision(belief.coefficients[1:], belief.coefficients[:1]))
         found.append(Release(noisy / ballots.total, p, gains(p), sigma / ballots.total))
         belief = believe(found, public, features.groups, belief, n_people)

@@ -72,6 +72,6 @@ def _check_unit(accountant: Any, owners: bool) -> None:
     if accountant.relation != "replace":
         raise ValueError(
             f"the accountant's relation={accountant.relation!r}: how many there are would be "
-            "private, and right answers are a share of it. Use PrivacyAccountant(..., "
+            "private, and what is released is a share of it. Use PrivacyAccountant(..., "
             "relation='replace')."
         )
