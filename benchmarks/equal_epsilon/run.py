@@ -1,7 +1,7 @@
 """The most accurate model at equal epsilon: ours beside rivals, on three tables.
 
-    python benchmarks/equal_epsilon/run.py [--methods NAME ...] [--sets adult bank credit]
-        [--epsilons .1 .5 1 2 4] [--pools 400 2000 7000] [--seeds 10] [--best] [--out FILE] [--quick]
+    python benchmarks/equal_epsilon/run.py [--methods NAME ...] [--sets adult bank credit] [--best]
+        [--epsilons .1 .5 1 2 4] [--pools 400 2000 7000] [--seeds 10] [--out FILE] [--quick]
 
 Epsilon at delta 1e-5, for one private row that is replaced; where a package accounts for one row
 added or removed, we account anew (ebm.py, diffprivlib_models.py). Runs that are already in the file
