@@ -228,7 +228,7 @@ def test_rows_are_reserved_and_drawn(order, options):
 
 
 def test_a_test_that_may_fail_is_no_bit():
-    from secretballot.accounting._reservation import _dominates
+    from secretballot.accounting.reserving._reservation import _dominates
 
     assert _dominates(TEST, StableTest(scale=1.0, shift=0.2))
     assert not _dominates(TEST, BIT)

@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 from scipy.stats import binom
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
-from secretballot.accounting._reservation import _dominates
+from secretballot.accounting.reserving._reservation import _dominates
 from secretballot.audit import outcome_law
 from secretballot.divergences import (
     ClippedBits,

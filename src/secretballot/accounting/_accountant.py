@@ -18,8 +18,7 @@ from secretballot.accounting._pricing import pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
 from secretballot.accounting._report import warn_data_dependent, warn_overspent
-from secretballot.accounting._reservation import Reservation
-from secretballot.accounting._reserving import Reserving
+from secretballot.accounting.reserving import Drawing, Reservation
 from secretballot.divergences import GAUSSIAN, gap_records, to_text
 from secretballot.ledger import (
     AskedOrder,
@@ -35,7 +34,7 @@ from secretballot.ledger import (
 M = TypeVar("M", bound=ReleaseMechanism)
 
 
-class PrivacyAccountant(Reserving):
+class PrivacyAccountant(Drawing):
     """The budget of one private data set, and the one door through which answers leave.
 
     Copies, clones and pickles are handles on the same ledger: whoever holds one spends from the

@@ -1,26 +1,20 @@
-"""Rows that are paid for before they are drawn: reserved, drawn over days, settled."""
+"""Rows that are paid for before they are drawn: reserved, topped up, settled."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from secretballot._errors import BudgetExceededError
 from secretballot._numbers import check_integer
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.accounting._gaussian_pricing import answered_rows
 from secretballot.accounting._gaussian_terms import Span
 from secretballot.accounting._limits import Limits
-from secretballot.accounting._notes import COLUMNS, check_note, told_of
+from secretballot.accounting._notes import COLUMNS, check_note
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
-from secretballot.accounting._reservation import Reservation
 from secretballot.accounting._terms import Terms, terms_of, unused
+from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.divergences import Cost
 from secretballot.ledger import LedgerEntry, Reserved, Scope, to_json
 
@@ -272,50 +266,6 @@ class Reserving(BudgetHandle):
             ledger=self._ledger.genesis,
         )
 
-    def _draw(
-        self,
-        reservation: Reservation,
-        mechanism: ReleaseMechanism,
-        n_columns: int | None,
-        entry: LedgerEntry,
-        outcome: NDArray[Any],
-        note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None,
-    ) -> int:
-        """Record the rows of an outcome that are paid for; return how many."""
-        with self._ledger.transaction(entry.scope_id) as transaction:
-            *_, last = transaction.reservation(reservation.id)
-            state = self._open(last.reservation)
-            _check_rows(state, len(outcome))
-            # Again: another process may have drawn meanwhile, and these are other rows now.
-            rows = state.rows, state.rows + len(outcome)
-            reservation.check_draw(mechanism, n_columns, entry.scope_id, rows)
-            begun, used = len(outcome), 0
-            if state.answers_left is not None:
-                # A row is begun while there is an answer left for it.
-                drawn = answered_rows(mechanism, outcome).cumsum()
-                begun = min(int(np.searchsorted(drawn, state.answers_left)) + 1, len(drawn))
-                used = int(drawn[begun - 1])
-            told, fault = told_of(note, outcome[:begun])
-            done = replace(entry, note=to_json(told, "note"))
-            transaction.append(done.drawing(state.drawn(begun, used), begun))
-        if fault is not None:
-            raise fault
-        return begun
-
-    def _check_draw(
-        self,
-        reservation: Reservation,
-        mechanism: ReleaseMechanism,
-        n_columns: int | None,
-        scope_id: str | None,
-        n_rows: int,
-    ) -> None:
-        """Refuse what was not paid for, before anything is drawn."""
-        state = self._open(self.reserved(reservation))
-        _check_rows(state, n_rows)
-        rows = state.rows, state.rows + n_rows
-        reservation.check_draw(mechanism, n_columns, scope_id, rows)
-
     def _terms(
         self,
         mechanism: ReleaseMechanism,
@@ -364,20 +314,6 @@ class Reserving(BudgetHandle):
             note=to_json(note, "note"),
             charges=charges,
             reservation=state,
-        )
-
-
-def _check_rows(state: Reserved, n_rows: int) -> None:
-    if state.rows_left == 0 or state.answers_left == 0:
-        what = "answers" if state.rows_left else "rows"
-        raise BudgetExceededError(
-            f"The reservation has no {what} left. Nothing was released or recorded; "
-            "accountant.top_up() pays for more."
-        )
-    if n_rows > state.rows_left:
-        raise ValueError(
-            f"counts has {n_rows} rows, and the reservation has {state.rows_left} left. Nothing "
-            "was released or recorded; ask for fewer, or pay for more with accountant.top_up()."
         )
 
 
