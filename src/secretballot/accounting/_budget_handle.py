@@ -36,6 +36,10 @@ class BudgetHandle:
         }
         return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
 
+    def same_ledger(self, other: BudgetHandle) -> bool:
+        """Whether two handles spend from one budget."""
+        return self._ledger.genesis == other._ledger.genesis
+
     def entries(self) -> list[LedgerEntry]:
         """Return what the ledger holds, its hash chain checked: one entry per release."""
         return self._ledger.entries()

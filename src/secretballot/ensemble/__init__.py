@@ -4,7 +4,10 @@ What is imported as itself is for other folders of the library, not for users.
 """
 
 from secretballot._public import published
+from secretballot.ensemble._ballots import ballots as ballots
+from secretballot.ensemble._ballots import training_failure as training_failure
 from secretballot.ensemble._cautions import warn_settings as warn_settings
+from secretballot.ensemble._label_model import label_probabilities as label_probabilities
 from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._labels import declared_classes as declared_classes
 from secretballot.ensemble._labels import encode as encode
@@ -15,7 +18,12 @@ from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_data import public_rows as public_rows
 from secretballot.ensemble._randomness import Randomness as Randomness
 from secretballot.ensemble._read_target import check_targets as check_targets
+from secretballot.ensemble._rows import as_rows as as_rows
 from secretballot.ensemble._rows import matching_rows as matching_rows
+from secretballot.ensemble._target import Target as Target
+from secretballot.ensemble._target import as_target as as_target
+from secretballot.ensemble._teachers import Shard as Shard
+from secretballot.ensemble._teachers import train_teacher as train_teacher
 from secretballot.ensemble._votes import collect_votes as collect_votes
 from secretballot.ensemble.advice import (
     MechanismAdvice,

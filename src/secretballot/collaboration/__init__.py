@@ -1,0 +1,21 @@
+"""Parties that keep their data, ask each other for labels, and learn from noisy votes."""
+
+from secretballot._public import published
+from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._agreement import Agreement
+from secretballot.collaboration._answer import Answer
+from secretballot.collaboration._collaboration import Collaboration
+from secretballot.collaboration._party import Party
+from secretballot.collaboration._voter import VoteRefusedError
+
+__all__ = [
+    "Aggregator",
+    "Agreement",
+    "Answer",
+    "Collaboration",
+    "Party",
+    "TrustedAggregator",
+    "VoteRefusedError",
+]
+
+published(globals())

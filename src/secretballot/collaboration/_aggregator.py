@@ -1,0 +1,94 @@
+"""Who adds up ballots and draws the noise: here, one whom all parties trust."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.accounting import noise_generator
+from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._voter import Voter
+
+#: Of each voter, what it cast on each motion that it votes on.
+Gathered = Any
+
+
+class Aggregator(ABC):
+    """How the ballots of parties become one outcome.
+
+    Attributes
+    ----------
+    trust : str
+        What parties rely on, in a word for the ledger.
+    """
+
+    trust: ClassVar[str]
+
+    @abstractmethod
+    def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
+        """Collect ballots; `Absent` if a voter has none. Nothing is opened before all are in."""
+
+    @abstractmethod
+    def open(
+        self,
+        gathered: Gathered,
+        motions: Sequence[Motion],
+        weights: Sequence[Mapping[str, float]],
+        random_state: Any,
+    ) -> list[NDArray[Any]]:
+        """Return the outcome of each motion.
+
+        Parameters
+        ----------
+        gathered : object
+            From `gather`.
+        motions : sequence of Motion
+        weights : sequence of dict of str to float
+            Of each motion, who votes on it, and what a ballot counts.
+        random_state : int, SeedSequence, Generator or None
+            None: cryptographic noise.
+        """
+
+
+class TrustedAggregator(Aggregator):
+    """One whom all parties trust: it sees their ballots, draws the noise, and opens the outcome.
+
+    It keeps nothing. With the parties in one process that is this process; with parties elsewhere
+    (`serve_votes`) it is the process that they connect to.
+
+    Examples
+    --------
+    >>> from secretballot.collaboration import TrustedAggregator
+    >>> TrustedAggregator()
+    TrustedAggregator()
+    """
+
+    trust = "trusted"
+
+    def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
+        """Collect ballots as they are."""
+        return {name: voter.cast(question) for name, voter in voters.items()}
+
+    def open(
+        self,
+        gathered: Gathered,
+        motions: Sequence[Motion],
+        weights: Sequence[Mapping[str, float]],
+        random_state: Any,
+    ) -> list[NDArray[Any]]:
+        """Count the ballots of each motion, and draw its outcome."""
+        cast = {name: iter(each) for name, each in gathered.items()}
+        rng, outcomes = noise_generator(random_state), []
+        for motion, of in zip(motions, weights, strict=True):
+            counts = motion.counted({name: next(cast[name]) for name in of}, of)
+            # The other place, beside the accountant, that draws: every voter has paid by now.
+            outcome = motion.mechanism.sample(motion.mechanism.check_counts(counts), rng)
+            outcomes.append(np.asarray(outcome))
+        return outcomes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

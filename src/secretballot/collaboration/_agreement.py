@@ -1,0 +1,83 @@
+"""What parties agree on before they ask: the mechanism, and what each ballot counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from secretballot._numbers import check_number
+from secretballot.collaboration._party import Party
+from secretballot.collaboration._question import for_party
+from secretballot.mechanisms import Mechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """What parties agree on before any of them asks; public.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        How votes become labels, such as ``GNMax(sigma=5)`` for classes or
+        ``BinaryVoting(sigma=5, n_votes=10)`` for labels. Its number of votes (`n_votes`) is filled
+        in for each vote.
+    weights : dict of str to float, default={}
+        What ballots count, by party; 1 for those not named. A heavier ballot costs its people
+        more.
+
+    Examples
+    --------
+    >>> from secretballot import GNMax
+    >>> from secretballot.collaboration import Agreement
+    >>> Agreement(mechanism=GNMax(sigma=5.0), weights={"north": 2.0}).weight("south")
+    1.0
+    """
+
+    mechanism: Mechanism
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism):
+            raise TypeError(
+                f"mechanism={self.mechanism!r} must be a voting mechanism such as GNMax(sigma=5)."
+            )
+        for name, weight in self.weights.items():
+            check_number(f"weights[{name!r}]", weight, above=0)
+            for_party(self.mechanism, float(weight))
+
+    def weight(self, name: str) -> float:
+        """Return what a party's ballot counts."""
+        return float(self.weights.get(name, 1.0))
+
+
+def least_noise(
+    parties: Sequence[Party],
+    make: Callable[..., Mechanism],
+    n_rows: int,
+    n_columns: Callable[[Party], int],
+    *,
+    share: float,
+    weighted: bool,
+) -> Agreement:
+    """Return the mechanism with the least noise that all parties can pay for."""
+    needed = {
+        party.name: party.accountant.calibrate(
+            make, n_rows, n_columns=n_columns(party), share=share
+        )
+        for party in parties
+    }
+    noise = {name: _noise_of(mechanism) for name, mechanism in needed.items()}
+    if not weighted:
+        return Agreement(mechanism=needed[max(noise, key=lambda name: noise[name])])
+    # A ballot of weight w beside noise s costs what one of weight 1 does beside s / w.
+    sigma = len(noise) / sum(1 / each for each in noise.values())
+    weights = {name: sigma / each for name, each in noise.items()}
+    agreed = make(sigma=sigma) if isinstance(make, type) else make(sigma)
+    return Agreement(mechanism=agreed, weights=weights)
+
+
+def _noise_of(mechanism: Any) -> float:
+    if not hasattr(mechanism, "sigma"):
+        raise ValueError(f"mechanism={mechanism!r} has no sigma to compare parties' noise by.")
+    return float(mechanism.sigma)

@@ -1,0 +1,283 @@
+"""Parties that ask each other, and learn from what is released."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from secretballot._errors import PrivacyLeakWarning, warn
+from secretballot._numbers import check_integer
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.accounting import PrivacySpent
+from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._agreement import Agreement, least_noise
+from secretballot.collaboration._answer import Answer
+from secretballot.collaboration._party import Party
+from secretballot.collaboration._question import Question
+from secretballot.collaboration._vote import hold_vote
+from secretballot.collaboration._voter import Voter
+from secretballot.mechanisms import Mechanism
+
+
+class Collaboration:
+    """Parties that keep their data and models, and ask each other for labels.
+
+    A party asks about rows of its own that have no labels. All others vote; what their ballots may
+    cost their people is reserved on each one's ledger before any is cast, and the asker sees noisy
+    winners only. Then it learns from them.
+
+    Parameters
+    ----------
+    parties : sequence of Party
+        Fitted parties, at least three: one asks and `min_voters` others answer.
+    aggregator : Aggregator, default=None
+        Who adds up ballots and draws the noise; None: a `TrustedAggregator`.
+    min_voters : int, default=2
+        A question that fewer parties can vote on is refused, and so is a label that fewer know.
+
+    Attributes
+    ----------
+    parties : dict of str to Party
+        By name.
+    classes : tuple or None
+        What is voted on where a row has one class.
+    labels : tuple of str or None
+        The labels that any party knows, where a row has several.
+
+    See Also
+    --------
+    PrivateTeacherEnsemble : One budget and one table, split among teachers.
+
+    Notes
+    -----
+    *Rows that are asked about are shown to all who answer.* They are not encrypted, and no budget
+    protects them. They must not be chosen by looking at labels that only the asker has, such as
+    those that its model gets wrong.
+
+    References
+    ----------
+    Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Section 6.6,
+    after Choquette-Choo et al., "CaPC Learning" (ICLR 2021), whose encrypted queries are not built
+    here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from secretballot import GNMax, PrivacyAccountant
+    >>> from secretballot.collaboration import Collaboration, Party
+    >>> X, y = make_blobs(1_000, centers=2, random_state=0)
+    >>> parties = [
+    ...     Party(
+    ...         LogisticRegression(),
+    ...         name=f"site {i}",
+    ...         accountant=PrivacyAccountant(epsilon=4, delta=1e-5),
+    ...         classes=[0, 1],
+    ...     ).fit(X[i::12], y[i::12])
+    ...     for i in range(11)
+    ... ]
+    >>> together = Collaboration(parties)
+    >>> agreement = together.agree(GNMax, n_rows=20)
+    >>> asked = X[11::12][:20]
+    >>> answer = together.ask("site 0", asked, agreement)
+    >>> answer
+    <Answer: 20 of 20 rows answered by 10 voters>
+    >>> parties[0].learn(asked, answer)
+    <Party 'site 0': 0.0% of epsilon=4 spent>
+    """
+
+    def __init__(
+        self,
+        parties: Sequence[Party],
+        *,
+        aggregator: Aggregator | None = None,
+        min_voters: int = 2,
+    ) -> None:
+        check_integer("min_voters", min_voters, least=2)
+        self.parties = _checked(parties, min_voters)
+        self.aggregator = TrustedAggregator() if aggregator is None else aggregator
+        self.min_voters = min_voters
+        known = next(iter(self.parties.values()))
+        self.classes = known.classes
+        self.labels: tuple[str, ...] | None = None
+        if self.classes is None:
+            names = (name for party in parties for name in party.labels or ())
+            self.labels = tuple(dict.fromkeys(names))
+        self._one_at_a_time = threading.Lock()
+
+    def agree(
+        self,
+        make: type[Mechanism] | Callable[[float], Mechanism],
+        n_rows: int,
+        *,
+        share: float = 1.0,
+        weighted: bool = False,
+    ) -> Agreement:
+        """Return the vote with the least noise that all parties' budgets allow; nothing is spent.
+
+        Parameters
+        ----------
+        make : type or callable
+            A mechanism with the field `sigma`, or a function from the amount of noise to one.
+        n_rows : int
+            Rows that a party will vote on: all that the others together ask about. In several
+            questions they cost a little more than in one, so leave some budget (`share`).
+        share : float, default=1.0
+            The part of what each has left that they may take.
+        weighted : bool, default=False
+            Whether ballots of parties with larger budgets count more, so that all budgets are used
+            up together; else the smallest one decides for all.
+
+        Returns
+        -------
+        Agreement
+        """
+        return least_noise(
+            list(self.parties.values()),
+            make,
+            n_rows,
+            lambda party: len(party.classes or party.labels or ()),
+            share=share,
+            weighted=weighted,
+        )
+
+    def ask(
+        self,
+        asker: str | None,
+        X: Any,
+        agreement: Agreement,
+        *,
+        random_state: Any = None,
+    ) -> Answer:
+        """Ask all other parties for labels; what their ballots cost is charged to each of them.
+
+        Parameters
+        ----------
+        asker : str or None
+            The party that asks, and has no ballot; None: somebody who is none of them.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
+            Rows to be labelled. All who answer see them.
+        agreement : Agreement
+            From `agree`, or made by hand.
+        random_state : int, SeedSequence or None, default=None
+            None: a cryptographic generator. Anything else is reproducible noise, for tests, and
+            warns.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        VoteRefusedError
+            If fewer than `min_voters` can vote, or a vote failed.
+        ValueError
+            If rows don't have the columns of a party's own. Nothing was spent.
+        """
+        if asker is not None and asker not in self.parties:
+            raise ValueError(f"asker={asker!r} is none of the parties {list(self.parties)!r}.")
+        if not isinstance(agreement, Agreement):
+            raise TypeError(f"agreement={agreement!r} must come from agree(), or be an Agreement.")
+        if _num_samples(X) == 0:
+            raise ValueError("X has 0 rows; ask about at least one.")
+        question = Question(
+            id=uuid.uuid4().hex,
+            asker=asker,
+            X=X,
+            classes=self.classes,
+            labels=self.labels,
+            seeded=random_state is not None,
+            aggregator=self.aggregator.trust,
+        )
+        if question.seeded:
+            warn(
+                "Noise drawn with random_state is reproducible and protects nobody: it is for "
+                "tests; leave random_state=None to protect.",
+                PrivacyLeakWarning,
+            )
+        voters: dict[str, Voter] = {
+            name: party for name, party in self.parties.items() if name != asker
+        }
+        with self._one_at_a_time:
+            return hold_vote(
+                question, agreement, voters, self.aggregator, self.min_voters, random_state
+            )
+
+    def learn(
+        self, pools: Mapping[str, Any], agreement: Agreement, *, rounds: int = 1
+    ) -> dict[str, list[Answer]]:
+        """Let parties ask about their pools in turn, and learn from the answers.
+
+        Parameters
+        ----------
+        pools : dict of str to table
+            Unlabelled rows of each party that asks.
+        agreement : Agreement
+        rounds : int, default=1
+            In how many parts each pool is asked about. Whoever learned in one round votes with a
+            better model in the next.
+
+        Returns
+        -------
+        dict of str to list of Answer
+            The answers of each party, round by round.
+        """
+        check_integer("rounds", rounds)
+        answers: dict[str, list[Answer]] = {name: [] for name in pools}
+        for turn in range(rounds):
+            parts = {
+                name: _safe_indexing(X, np.array_split(np.arange(_num_samples(X)), rounds)[turn])
+                for name, X in pools.items()
+            }
+            for name, part in parts.items():
+                answers[name].append(self.ask(name, part, agreement))
+            for name, part in parts.items():
+                self.parties[name].learn(part, answers[name][-1])
+        return answers
+
+    def spent(self) -> dict[str, PrivacySpent | dict[str, PrivacySpent]]:
+        """Return what each party's people have spent."""
+        return {name: party.accountant.spent() for name, party in self.parties.items()}
+
+    def __repr__(self) -> str:
+        n, what = len(self.classes or self.labels or ()), "classes" if self.classes else "labels"
+        return f"<Collaboration: {len(self.parties)} parties vote on {n} {what}>"
+
+
+def _checked(parties: Sequence[Party], min_voters: int) -> dict[str, Party]:
+    given = list(parties)
+    for party in given:
+        if not isinstance(party, Party):
+            raise TypeError(f"parties: {party!r} is no Party.")
+        party._check_fitted()
+    if len(given) <= min_voters:
+        raise ValueError(
+            f"{len(given)} parties: one asks and min_voters={min_voters} others answer; a vote of "
+            "fewer would be their ballots."
+        )
+    by_name = {party.name: party for party in given}
+    if len(by_name) < len(given):
+        raise ValueError(f"parties: names must differ, {[each.name for each in given]!r} don't.")
+    if any(party.classes != given[0].classes for party in given):
+        raise ValueError("parties: all must vote on the same classes, or all on labels.")
+    for i, one in enumerate(given):
+        for other in given[:i]:
+            _check_apart(one, other)
+    return by_name
+
+
+def _check_apart(one: Party, other: Party) -> None:
+    """Refuse two parties that would have two ballots for the same data."""
+    names = f"parties {other.name!r} and {one.name!r}"
+    if one.accountant.same_ledger(other.accountant):
+        raise ValueError(
+            f"{names} have one ledger. A person with data at both would move two ballots of one "
+            "vote, which costs more than two votes; each needs a budget of its own."
+        )
+    if one.shares_data_with(other):
+        raise ValueError(f"{names} have the same model or rows: their two ballots would be one.")

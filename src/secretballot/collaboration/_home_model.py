@@ -1,0 +1,186 @@
+"""A model that is trained at home: on private rows, and on what others answered."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import validate_data
+
+from secretballot._sklearn_compat import _safe_indexing
+from secretballot.collaboration._answer import Answer
+from secretballot.collaboration._stacking import stacked
+from secretballot.ensemble import (
+    Randomness,
+    Shard,
+    Target,
+    as_rows,
+    as_target,
+    check_targets,
+    declared_classes,
+    encode,
+    matching_rows,
+    train_teacher,
+    training_failure,
+)
+
+
+class HomeModel:
+    """What a party has at home: rows, a model of them, and what it was answered so far."""
+
+    name: str
+
+    def __init__(
+        self, estimator: Any, classes: Any, labels: Sequence[str] | None, random_state: Any
+    ) -> None:
+        if classes is not None and labels is not None:
+            raise ValueError(
+                "give classes (one class a row) or labels (several labels a row), not both."
+            )
+        self.estimator = estimator
+        self.classes = None if classes is None else tuple(declared_classes(classes).tolist())
+        self.labels = None if labels is None else _checked(labels)
+        self._randomness = Randomness.of(random_state)
+        self._schema = BaseEstimator()
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the model on the party's own rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Their class, or 0 and 1 for each of the labels that the party knows.
+
+        Returns
+        -------
+        Party
+        """
+        X, y = as_rows(X, "X"), check_targets(y)
+        check_consistent_length(X, y)
+        if y.ndim == 1:
+            if self.classes is None:
+                raise ValueError(
+                    f"party {self.name!r} has y of one class a row, and classes=None: name the "
+                    "classes that rows may have, as all parties do. (Those found in private rows "
+                    "are a release.)"
+                )
+            encode(y, np.array(self.classes), "y")
+        else:
+            y = y if isinstance(y, np.ndarray) else y.toarray().astype(np.int64)
+            self.labels = self.labels or tuple(map(str, range(y.shape[1])))
+            if self.classes is not None or len(self.labels) != y.shape[1]:
+                named = "classes" if self.classes else f"{len(self.labels)} labels"
+                raise ValueError(
+                    f"party {self.name!r} has y with {y.shape[1]} columns of labels, and {named} "
+                    "were named; name each column's label."
+                )
+        validate_data(self._schema, X, reset=True, skip_check_array=True)
+        self._parts = [(X, y, np.ones(y.shape, dtype=bool))]
+        self._train()
+        return self
+
+    def learn(self, X: Any, answer: Answer) -> Self:
+        """Train anew, on the party's own rows and on all that it was answered so far.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
+            Rows that it asked about.
+        answer : Answer
+            What it was answered. Rows, and labels of a row, that were not answered are left out,
+            and so are labels that it doesn't know.
+
+        Returns
+        -------
+        Party
+        """
+        self._check_fitted()
+        X = matching_rows(self._schema, X, "X")
+        labels, known = answer.labels, answer.answered
+        check_consistent_length(X, labels)
+        if answer.names is not None:
+            asked = {name: at for at, name in enumerate(answer.names)}
+            at = [asked.get(name, -1) for name in self.labels or ()]
+            labels = np.column_stack([labels, np.zeros(len(labels), labels.dtype)])[:, at]
+            known = np.column_stack([known, np.zeros(len(known), bool)])[:, at]
+        _, own, _ = self._parts[0]
+        if labels.shape[1:] != own.shape[1:]:
+            raise ValueError(f"answer {answer!r} is not of what party {self.name!r} has.")
+        rows = np.flatnonzero(known if known.ndim == 1 else known.any(axis=1))
+        if len(rows):
+            # Of a row some labels may be known and others not.
+            new = labels[rows].astype(own.dtype)
+            self._parts.append((_safe_indexing(X, rows), new, known[rows]))
+            self._train()
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return what the model says: at home, and as private as its rows."""
+        return np.asarray(self._model.predict(self._matching(X)))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the model's probabilities: at home, and as private as its rows."""
+        return self._model.predict_proba(self._matching(X))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of its rows."""
+        self._check_fitted()
+        return int(self._schema.n_features_in_)
+
+    def shares_data_with(self, other: HomeModel) -> bool:
+        """Whether it has another's rows, or a model that was fitted elsewhere and is the same."""
+        if self._parts[0][0] is other._parts[0][0]:
+            return True
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        return frozen and getattr(other.estimator, "estimator", None) is self.estimator.estimator
+
+    def _train(self) -> None:
+        tables, labels, known = zip(*self._parts, strict=True)
+        shard = Shard(
+            self._rule,
+            self.name,
+            stacked(list(tables)),
+            np.concatenate(labels),
+            self._randomness.teacher(0),
+            np.concatenate(known),
+        )
+        self._model = train_teacher(self.estimator, shard, self._target.classes)
+        # At home it may be told why; the others see a ballot like any.
+        training_failure(self._model, self._rule).tell()
+
+    @property
+    def _rule(self) -> int:
+        """By which of the public rules it votes where the model has no ballot."""
+        return zlib.crc32(self.name.encode())
+
+    @property
+    def _target(self) -> Target:
+        if self.classes is not None:
+            return as_target(np.array(self.classes))
+        return as_target([np.array([0, 1])] * len(self.labels or ()))
+
+    def _matching(self, X: Any, name: str = "X") -> Any:
+        self._check_fitted()
+        return matching_rows(self._schema, X, name)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_parts"):
+            raise ValueError(f"party {self.name!r} has no model yet; call fit(X, y) first.")
+
+
+def _checked(labels: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(labels)
+    if isinstance(labels, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"labels={labels!r} must be a list of names.")
+    if len(set(names)) != len(names) or len(names) < 2:
+        raise ValueError(f"labels={labels!r} must be two or more different names.")
+    return names

@@ -1,0 +1,117 @@
+"""What is asked of parties, and by what vote it is answered: public facts and the asker's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot._sklearn_compat import _num_samples
+from secretballot.ensemble import Target, as_target
+from secretballot.mechanisms import Counting, Mechanism
+
+#: What a label may be.
+_EITHER = np.array([0, 1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Rows that a party wants labels for; all who answer see them.
+
+    Attributes
+    ----------
+    id : str
+        Under which ledgers keep it.
+    asker : str or None
+        The party that asks, which has no ballot; None: somebody who is no party.
+    X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
+        The rows.
+    classes : tuple or None
+        What is voted on where a row has one class.
+    labels : tuple of str or None
+        What is voted on where a row has several labels.
+    seeded : bool
+        Whether noise will be reproducible, which protects nobody.
+    aggregator : str
+        Who will draw the noise and open the outcome, in a word for the ledger.
+    """
+
+    id: str
+    asker: str | None
+    X: Any = field(repr=False)
+    classes: tuple[Any, ...] | None
+    labels: tuple[str, ...] | None
+    seeded: bool = False
+    aggregator: str = "trusted"
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are asked about."""
+        return int(_num_samples(self.X))
+
+    @property
+    def target(self) -> Target:
+        """What is voted on."""
+        if self.classes is not None:
+            return as_target(np.array(self.classes))
+        return as_target([_EITHER] * len(self.labels or ()))
+
+
+@dataclass(frozen=True)
+class Motion:
+    """One vote of a question: on all classes, or on the labels that the same parties know.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Positions of the classes or labels that are voted on.
+    mechanism : Mechanism
+        How votes become an outcome, as it charges the party it is sent to.
+    weight : float
+        What that party's ballot counts.
+    """
+
+    columns: tuple[int, ...]
+    mechanism: Mechanism
+    weight: float = 1.0
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the counts."""
+        return len(self.columns)
+
+    @property
+    def counting(self) -> Counting:
+        """How ballots become counts."""
+        return self.mechanism.counting(self.n_columns)
+
+    def target(self, question: Question) -> Target:
+        """Return what is voted on."""
+        return question.target if question.classes else as_target([_EITHER] * self.n_columns)
+
+    def counted(self, ballots: dict[str, NDArray[Any]], weights: dict[str, float]) -> NDArray[Any]:
+        """Return the counts of parties' ballots."""
+        counting = self.counting
+        votes = {name: counting.begin(cast, 1) for name, cast in ballots.items()}
+        return counting.total(votes, {name: np.asarray(weights[name]) for name in votes})
+
+
+def for_voters(mechanism: Mechanism, total_weight: float) -> Mechanism:
+    """Return a mechanism that knows what all ballots weigh together, if it wants to know."""
+    if getattr(mechanism, "n_votes", None) is None:
+        return mechanism
+    return replace(mechanism, n_votes=total_weight)  # type: ignore[type-var]
+
+
+def for_party(mechanism: Mechanism, weight: float) -> Mechanism:
+    """Return a mechanism as it charges a party whose ballot has a weight."""
+    if weight == 1.0:
+        return mechanism
+    if "weight" not in {each.name for each in fields(mechanism)}:  # type: ignore[arg-type]
+        raise ValueError(
+            f"mechanism={mechanism!r} knows no weights, and one party's is {weight:g}; take one "
+            "that does, such as GNMax or BinaryVoting, or let all ballots count alike."
+        )
+    return replace(mechanism, weight=weight)  # type: ignore[type-var]

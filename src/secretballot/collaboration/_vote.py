@@ -1,0 +1,205 @@
+"""One question from the invitation to the answer: pay first, then vote, then settle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot._errors import BudgetExceededError
+from secretballot.accounting import answered_rows
+from secretballot.collaboration._aggregator import Aggregator
+from secretballot.collaboration._agreement import Agreement
+from secretballot.collaboration._answer import Answer
+from secretballot.collaboration._question import Motion, Question, for_party, for_voters
+from secretballot.collaboration._voter import Absent, Tally, Voter, VoteRefusedError
+
+#: What the others learn of a party that can't pay.
+_SPENT = "its budget does not allow it"
+
+
+@dataclass(frozen=True)
+class Vote:
+    """Motions of a question, and who votes on each."""
+
+    motions: tuple[Motion, ...]
+    weights: tuple[Mapping[str, float], ...]
+
+    def of(self, name: str) -> list[Motion]:
+        """Return the motions that a party votes on, as they charge it."""
+        return [
+            replace(motion, mechanism=for_party(motion.mechanism, of[name]), weight=of[name])
+            for motion, of in zip(self.motions, self.weights, strict=True)
+            if name in of
+        ]
+
+    @property
+    def voters(self) -> set[str]:
+        """Who votes on anything."""
+        return {name for of in self.weights for name in of}
+
+
+def vote_on(agreement: Agreement, columns: Mapping[str, tuple[int, ...]], least: int) -> Vote:
+    """Return a vote on all classes, or one on each set of labels that the same parties know."""
+    knowing: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for at in sorted({at for known in columns.values() for at in known}):
+        names = tuple(name for name, known in columns.items() if at in known)
+        knowing[names] = (*knowing.get(names, ()), at)
+    motions, weights = [], []
+    for names, at in knowing.items():
+        if len(names) >= least:
+            of = {name: agreement.weight(name) for name in names}
+            motions.append(Motion(at, for_voters(agreement.mechanism, sum(of.values()))))
+            weights.append(of)
+    return Vote(tuple(motions), tuple(weights))
+
+
+def hold_vote(
+    question: Question,
+    agreement: Agreement,
+    voters: Mapping[str, Voter],
+    aggregator: Aggregator,
+    least: int,
+    random_state: Any = None,
+) -> Answer:
+    """Return the answer to a question.
+
+    Every voter has durably paid the most that it can cost before any ballot is cast. Who can't pay,
+    or doesn't answer, has no ballot; as long as nothing was opened, the others take back what they
+    paid and begin anew without it.
+
+    Raises
+    ------
+    VoteRefusedError
+        If fewer than `least` parties are left, or the vote failed.
+    """
+    absent: dict[str, str] = {}
+    columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
+    while True:
+        vote = vote_on(agreement, columns, least)
+        if not vote.motions:
+            _refuse(question, least, absent)
+        voting = {name: voters[name] for name in columns if name in vote.voters}
+        gone: dict[str, str] = {}
+        paid: dict[str, Voter] = {}
+        try:
+            for name, voter in voting.items():
+                if _reserved(question, vote, name, voter, gone):
+                    paid[name] = voter
+            gathered = None if gone else _gathered(aggregator, question, paid, gone)
+        except BaseException:
+            _void(question, paid)
+            raise
+        if not gone:
+            break
+        _void(question, {name: voter for name, voter in paid.items() if name not in gone})
+        absent |= gone
+        columns = {name: at for name, at in columns.items() if name not in gone}
+    try:
+        outcomes = aggregator.open(gathered, vote.motions, vote.weights, random_state)
+    except Exception as error:
+        raise VoteRefusedError(
+            f"the vote failed when it was opened ({error}). What was opened is not known, so what "
+            f"{len(voting)} voters had reserved stays charged; ask again."
+        ) from error
+    tallies = [_tally(motion, out) for motion, out in zip(vote.motions, outcomes, strict=True)]
+
+    def close(name: str, voter: Voter) -> None:
+        mine = [name in of for of in vote.weights]
+        voter.close(question, [each for each, there in zip(tallies, mine, strict=True) if there])
+
+    # Who is gone by now has paid, and can't take anything back.
+    _ask(voting, {}, close)
+    return _answer(question, agreement, vote, outcomes, absent)
+
+
+def _ask(
+    voters: Mapping[str, Voter], absent: dict[str, str], what: Callable[[str, Voter], Any]
+) -> dict[str, Any]:
+    """Return what is there of all voters' replies."""
+    found = {}
+    for name, voter in voters.items():
+        try:
+            found[name] = what(name, voter)
+        except Absent as gone:
+            absent[name] = gone.reason
+    return found
+
+
+def _reserved(
+    question: Question, vote: Vote, name: str, voter: Voter, gone: dict[str, str]
+) -> bool:
+    try:
+        voter.reserve(question, vote.of(name))
+    except BudgetExceededError:
+        gone[name] = _SPENT
+    except Absent as absent:
+        gone[name] = absent.reason
+    return name not in gone
+
+
+def _gathered(
+    aggregator: Aggregator, question: Question, paid: Mapping[str, Voter], gone: dict[str, str]
+) -> Any:
+    try:
+        return aggregator.gather(question, paid)
+    except Absent as absent:
+        gone[absent.name] = absent.reason
+        return None
+
+
+def _void(question: Question, paid: Mapping[str, Voter]) -> None:
+    _ask(paid, {}, lambda name, voter: voter.void(question))
+
+
+def _refuse(question: Question, least: int, absent: Mapping[str, str]) -> None:
+    why = "; ".join(f"{name!r}: {reason}" for name, reason in absent.items())
+    raise VoteRefusedError(
+        f"fewer than min_voters={least} parties can vote on this question of "
+        f"{question.n_rows} rows" + (f" ({why})" if why else "") + ". Nothing was opened, and what "
+        "had been reserved for it was given back. Ask about fewer rows, use more noise, or find "
+        "more parties."
+    )
+
+
+def _tally(motion: Motion, outcome: NDArray[Any]) -> Tally:
+    """Return what voters learn of an outcome: what their ledgers need."""
+    law = next(iter(motion.mechanism.laws(motion.n_columns).values()))
+    thresholds = any(step.after is not None for step in law)
+    whole = outcome.ndim == 1 and thresholds
+    return Tally(
+        len(outcome), int(answered_rows(motion.mechanism, outcome).sum()) if whole else None
+    )
+
+
+def _answer(
+    question: Question,
+    agreement: Agreement,
+    vote: Vote,
+    outcomes: Sequence[NDArray[Any]],
+    absent: Mapping[str, str],
+) -> Answer:
+    voters: Any
+    if question.classes is not None:
+        labels, answered = question.target.released(outcomes[0], question.n_rows)
+        voters = tuple(vote.weights[0])
+    else:
+        assert question.labels is not None
+        labels = np.full((question.n_rows, len(question.labels)), -1)
+        voters = dict.fromkeys(question.labels, ())
+        for motion, of, outcome in zip(vote.motions, vote.weights, outcomes, strict=True):
+            labels[:, motion.columns] = outcome
+            voters |= {question.labels[at]: tuple(of) for at in motion.columns}
+        answered = labels >= 0
+    return Answer(
+        labels=labels,
+        answered=answered,
+        names=question.labels,
+        voters=voters,
+        absent=dict(absent),
+        mechanism=agreement.mechanism,
+        id=question.id,
+    )
