@@ -36,6 +36,14 @@ _ABOUT_SPLITS = {
     "party": "The teachers are parties that trained elsewhere: nobody's data is with two of them.",
 }
 
+_ABOUT_AGGREGATORS = {
+    "trusted": "In {} an aggregator among parties saw their ballots and drew the noise. That it "
+    "did, and showed nothing but the outcome, is its word.",
+    "secret sharing": "In {} parties shared their ballots and their noise among three who computed "
+    "the outcome. No two of these put together what they held, all followed the protocol, and so "
+    "did the parties when they drew their noise.",
+}
+
 _ABOUT_FEATURES = {
     "public": "In {} what rows are described by (bins, scales, components) was fitted on public "
     "rows alone.",
@@ -157,10 +165,11 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
     for split, sentence in _ABOUT_SPLITS.items():
         if any(each.told.get("split_by") == split for each in released):
             yield sentence
-    for origin, sentence in _ABOUT_FEATURES.items():
-        where = [each.told.get("features_from") == origin for each in released]
-        if any(where):
-            yield sentence.format(_of(released, where))
+    for word, about in (("aggregator", _ABOUT_AGGREGATORS), ("features_from", _ABOUT_FEATURES)):
+        for value, sentence in about.items():
+            where = [each.told.get(word) == value for each in released]
+            if any(where):
+                yield sentence.format(_of(released, where))
     yield from _published(released)
     yield from _declared_of_levels(released)
     yield from _declared_of_bags(released)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from secretballot.ledger import LedgerEntry, to_json
 
 SPLITS = ("row", "owner", "party")
+#: Who draws the noise of a vote among parties, and opens its outcome.
+AGGREGATORS = ("trusted", "secret sharing")
 #: Where it comes from what rows are described by.
 ORIGINS = ("public", "declared", "frozen")
 #: The individual budgets that the statement explains, and under which word each tells its shares.
@@ -43,6 +45,10 @@ _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
     "categories_learned": ("a list of columns", lambda value: isinstance(value, list)),
     "split_by": (f"one of {SPLITS}", lambda value: isinstance(value, str) and value in SPLITS),
+    "aggregator": (
+        f"one of {AGGREGATORS}",
+        lambda value: isinstance(value, str) and value in AGGREGATORS,
+    ),
     "features_from": (
         f"one of {ORIGINS}",
         lambda value: isinstance(value, str) and value in ORIGINS,

@@ -61,12 +61,15 @@ def least_noise(
     weighted: bool,
 ) -> Agreement:
     """Return the mechanism with the least noise that all parties can pay for."""
-    needed = {
-        party.name: party.accountant.calibrate(
-            make, n_rows, n_columns=n_columns(party), share=share
-        )
-        for party in parties
-    }
+    # Many parties have the same budget, with the same left of it.
+    alike: dict[tuple[Any, ...], Mechanism] = {}
+    needed = {}
+    for party in parties:
+        budget, columns = party.accountant, n_columns(party)
+        key = budget.levels, budget.unit, repr(budget.remaining()), columns
+        if key not in alike:
+            alike[key] = budget.calibrate(make, n_rows, n_columns=columns, share=share)
+        needed[party.name] = alike[key]
     noise = {name: _noise_of(mechanism) for name, mechanism in needed.items()}
     if not weighted:
         return Agreement(mechanism=needed[max(noise, key=lambda name: noise[name])])

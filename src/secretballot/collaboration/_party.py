@@ -131,7 +131,11 @@ class Party(HomeModel):
                     question.n_rows,
                     n_columns=motion.n_columns,
                     scope=scope,
-                    note=_note(question),
+                    note={
+                        **_told(question),
+                        "question": question.id,
+                        "asked_by": question.asker,
+                    },
                 )
                 paid.append((motion, reservation))
         except BaseException:
@@ -159,7 +163,7 @@ class Party(HomeModel):
                 tally.n_rows,
                 n_answers=tally.n_answers,
                 seeded=question.seeded,
-                note=_note(question),
+                note=_told(question),
             )
             self.accountant.settle(reservation)
 
@@ -195,11 +199,6 @@ class _SomeLabels:
         return label_probabilities(self._model, X, self._n_labels)[:, self._at]
 
 
-def _note(question: Question) -> dict[str, Any]:
-    return {
-        "split_by": "party",
-        "question": question.id,
-        "asked_by": question.asker,
-        "aggregator": question.aggregator,
-        "classes_learned": False,
-    }
+def _told(question: Question) -> dict[str, Any]:
+    """Return what the statement says of a vote."""
+    return {"split_by": "party", "aggregator": question.aggregator, "classes_learned": False}

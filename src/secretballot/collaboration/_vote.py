@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._question import Motion, Question, for_party, for_voters
 from secretballot.collaboration._voter import Absent, Tally, Voter, VoteRefusedError
 
+#: How many are named in a message.
+_NAMED = 3
 #: What the others learn of a party that can't pay.
 _SPENT = "its budget does not allow it"
 
@@ -155,13 +157,21 @@ def _void(question: Question, paid: Mapping[str, Voter]) -> None:
     _ask(paid, {}, lambda name, voter: voter.void(question))
 
 
-def _refuse(question: Question, least: int, absent: Mapping[str, str]) -> None:
-    why = "; ".join(f"{name!r}: {reason}" for name, reason in absent.items())
+def _refuse(question: Question, least: int, absent: Mapping[str, str]) -> NoReturn:
+    reasons: dict[str, list[str]] = {}
+    for name, reason in absent.items():
+        reasons.setdefault(reason, []).append(repr(name))
+    told = "; ".join(
+        f"{', '.join(names[:_NAMED])}"
+        + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        + f": {reason}"
+        for reason, names in reasons.items()
+    )
     raise VoteRefusedError(
-        f"fewer than min_voters={least} parties can vote on this question of "
-        f"{question.n_rows} rows" + (f" ({why})" if why else "") + ". Nothing was opened, and what "
-        "had been reserved for it was given back. Ask about fewer rows, use more noise, or find "
-        "more parties."
+        f"fewer than min_voters={least} parties can vote on this question of {question.n_rows} "
+        "rows" + (f" ({told})" if told else "") + ". Nothing was opened, and what had been "
+        "reserved for it was given back. Ask about fewer rows, use more noise, or find more "
+        "parties."
     )
 
 
