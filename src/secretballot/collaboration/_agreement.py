@@ -9,7 +9,18 @@ from typing import Any
 from secretballot._numbers import check_number
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import for_party
-from secretballot.mechanisms import Mechanism
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ConfidentGNMax,
+    GNMax,
+    Mechanism,
+    PowersetVoting,
+    StableTopK,
+    TauVoting,
+)
+
+#: What releases a class, or labels.
+_VOTES = (GNMax, ConfidentGNMax, BinaryVoting, TauVoting, PowersetVoting, StableTopK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +49,14 @@ class Agreement:
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism):
+        if not isinstance(self.mechanism, _VOTES):
             raise TypeError(
                 f"mechanism={self.mechanism!r} must be a voting mechanism such as GNMax(sigma=5)."
+            )
+        if Mechanism.for_plain_ballots(self.mechanism) != self.mechanism:
+            raise ValueError(
+                f"mechanism={self.mechanism!r} counts on ballots of another weight than 1, or on "
+                "people with several; say weights here, by party."
             )
         for name, weight in self.weights.items():
             check_number(f"weights[{name!r}]", weight, above=0)

@@ -20,6 +20,7 @@ from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._vote import hold_vote
 from secretballot.collaboration._voter import Voter
+from secretballot.ensemble import check_votes_on
 from secretballot.mechanisms import Mechanism
 
 
@@ -194,6 +195,7 @@ class Collaboration:
             seeded=random_state is not None,
             aggregator=self.aggregator.trust,
         )
+        check_votes_on(agreement.mechanism, question.target)
         if question.seeded:
             warn(
                 "Noise drawn with random_state is reproducible and protects nobody: it is for "

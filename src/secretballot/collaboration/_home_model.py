@@ -8,11 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
+from secretballot._errors import warn
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._stacking import stacked
@@ -83,7 +85,7 @@ class HomeModel:
                     "were named; name each column's label."
                 )
         validate_data(self._schema, X, reset=True, skip_check_array=True)
-        self._parts = [(X, y, np.ones(y.shape, dtype=bool))]
+        self._parts = [(X, y)]
         self._train()
         return self
 
@@ -95,8 +97,8 @@ class HomeModel:
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
             Rows that it asked about.
         answer : Answer
-            What it was answered. Rows, and labels of a row, that were not answered are left out,
-            and so are labels that it doesn't know.
+            What it was answered. Rows without an answer are left out, and labels that it doesn't
+            know; of a row with some labels answered, the others are what its model says now.
 
         Returns
         -------
@@ -111,14 +113,17 @@ class HomeModel:
             at = [asked.get(name, -1) for name in self.labels or ()]
             labels = np.column_stack([labels, np.zeros(len(labels), labels.dtype)])[:, at]
             known = np.column_stack([known, np.zeros(len(known), bool)])[:, at]
-        _, own, _ = self._parts[0]
+        _, own = self._parts[0]
         if labels.shape[1:] != own.shape[1:]:
             raise ValueError(f"answer {answer!r} is not of what party {self.name!r} has.")
         rows = np.flatnonzero(known if known.ndim == 1 else known.any(axis=1))
         if len(rows):
-            # Of a row some labels may be known and others not.
-            new = labels[rows].astype(own.dtype)
-            self._parts.append((_safe_indexing(X, rows), new, known[rows]))
+            X, labels, known = _safe_indexing(X, rows), labels[rows], known[rows]
+            if not known.all():
+                said = self._model.predict(X)
+                said = said.toarray() if issparse(said) else np.asarray(said)
+                labels = np.where(known, labels, said)
+            self._parts.append((X, labels.astype(own.dtype)))
             self._train()
         return self
 
@@ -144,18 +149,20 @@ class HomeModel:
         return frozen and getattr(other.estimator, "estimator", None) is self.estimator.estimator
 
     def _train(self) -> None:
-        tables, labels, known = zip(*self._parts, strict=True)
-        shard = Shard(
-            self._rule,
-            self.name,
-            stacked(list(tables)),
-            np.concatenate(labels),
-            self._randomness.teacher(0),
-            np.concatenate(known),
-        )
+        tables, labels = zip(*self._parts, strict=True)
+        X, y = stacked(list(tables)), np.concatenate(labels)
+        shard = Shard(self._rule, self.name, X, y, self._randomness.teacher(0))
         self._model = train_teacher(self.estimator, shard, self._target.classes)
-        # At home it may be told why; the others see a ballot like any.
-        training_failure(self._model, self._rule).tell()
+        self._tell(training_failure(self._model, self._rule), "could not be trained")
+
+    def _tell(self, failures: Any, what: str) -> None:
+        """Say at home why a public rule votes; the others see a ballot like any."""
+        _, said = failures.first
+        if said:
+            warn(
+                f"the model of party {self.name!r} {what}: a public rule votes for it there. NOT "
+                f"FOR PUBLICATION, as it depends on private rows: {said}"
+            )
 
     @property
     def _rule(self) -> int:

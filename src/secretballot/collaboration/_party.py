@@ -151,7 +151,7 @@ class Party(HomeModel):
                 model = _SomeLabels(model, [question.labels[at] for at in motion.columns], self)
             target = motion.target(question)
             cast, failures = ballots(model, question.X, target.classes, self._rule, motion.counting)
-            failures.tell()
+            self._tell(failures, "could not answer some of the rows")
             found.append(cast)
         return found
 

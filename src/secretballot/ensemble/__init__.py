@@ -13,6 +13,7 @@ from secretballot.ensemble._labels import declared_classes as declared_classes
 from secretballot.ensemble._labels import encode as encode
 from secretballot.ensemble._labels import learned_classes as learned_classes
 from secretballot.ensemble._labels import warn_classes_learned as warn_classes_learned
+from secretballot.ensemble._mechanism_choice import check_votes_on as check_votes_on
 from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_data import public_rows as public_rows

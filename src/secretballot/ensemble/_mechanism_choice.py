@@ -64,8 +64,8 @@ def chosen_n_teachers(ensemble: Any, n_people: int, X_public: Any, target: Targe
     return usual_n_teachers(n_people, n_rows, mechanism.sigma)
 
 
-def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
-    """Refuse a mechanism that answers another question, or counts on another number of ballots."""
+def check_votes_on(mechanism: Any, target: Target) -> None:
+    """Refuse a mechanism that answers another question."""
     labels = getattr(mechanism, "multilabel", False)
     if labels and not target.multilabel:
         raise ValueError(
@@ -92,7 +92,13 @@ def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
             f"mechanism={mechanism!r} counts on ballots with max_items={max_items} labels, and a "
             f"teacher may name all {target.n_columns}; give it their number."
         )
-    n_votes = getattr(asked, "n_votes", None)
+
+
+def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
+    """Refuse a mechanism that answers another question, or counts on another number of ballots."""
+    check_votes_on(mechanism, target)
+    asked = getattr(mechanism, "mechanism", mechanism)
+    n_votes = getattr(asked, "n_votes", None) if getattr(mechanism, "multilabel", False) else None
     if n_votes is not None and n_votes != plan.n_equal:
         raise ValueError(
             f"mechanism={mechanism!r} counts on n_votes={n_votes:g} ballots, and n_teachers="

@@ -28,7 +28,6 @@ class Shard(NamedTuple):
     X: Any
     y: NDArray[Any]
     stream: np.random.SeedSequence
-    known: NDArray[np.bool_] | None = None  # which of several labels are labels, and no marks
 
 
 class Trained(NamedTuple):
@@ -53,10 +52,7 @@ def train_teacher(estimator: Any, shard: Shard, classes: Any) -> Any:
             seed_estimator(teacher, shard.stream)
             if shard.y.ndim == 1:
                 return teacher.fit(shard.X, shard.y)
-            known = np.ones(shard.y.shape, bool) if shard.known is None else shard.known
-            model = fit_labels(teacher, shard.X, shard.y, known)
-            present = ((shard.y == 1) & known).any(axis=0)
-            return ConstantTeacher(present[None].astype(np.int64)) if model is None else model
+            return fit_labels(teacher, shard.X, shard.y, np.ones(shard.y.shape, dtype=bool))
         except MemoryError:
             raise
         except Exception as error:
