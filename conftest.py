@@ -10,10 +10,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import random
+import tempfile
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+# Thousands of budgets are written, each synced to disk at every step: where there is a file system
+# in memory they wait for no disk. (What a test kills is a process; what was written stays.)
+_MEMORY = "/dev/shm"
+if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK | os.X_OK):
+    os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
 # The same examples in every run: what fails once, fails again. And nothing is timed.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
