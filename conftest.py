@@ -10,10 +10,23 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import random
+import shutil
+import tempfile
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+# Thousands of budgets are written, each synced to disk at every step: where there is a file system
+# in memory they wait for no disk. (What a test kills is a process; what was written stays.)
+_MEMORY = "/dev/shm"
+_ENOUGH = 2**30  # in bytes: of it tests need a tenth, and containers may have less than that
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_MEMORY, os.W_OK | os.X_OK)
+    and shutil.disk_usage(_MEMORY).free > _ENOUGH
+):
+    os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 
 # The same examples in every run: what fails once, fails again. And nothing is timed.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)

@@ -70,7 +70,8 @@ def test_errors_are_as_large_as_simulated(forgotten):
     # As many public rows as there were, without the part that makes up for few of them.
     spread = p * (1 - p) * (forgotten != "sample")
     rows_seen = n if forgotten != "rows" else 1e12
-    covariance = _errors(theory, Design(many), p, spread, n)[0]
+    lower = np.tril(_errors(theory, Design(many), p, spread, n)[0])
+    covariance = lower + np.tril(lower, -1).T
     scale = 1 / n_public + 1 / n
     gaps = np.concatenate([many * (each.gain[:, None] * (p - each.expected)) for each in theory], 1)
     mismatch = np.cov(gaps.T, bias=True) * (scale - 1 / len(many) - 1 / n)

@@ -109,7 +109,8 @@ def in_blocks(
     """Draw the outcome of `rows` many times over, some draws at a time; (n_draws, n_rows, ...)."""
     parts = []
     for n in _block_sizes(n_draws, max(1, _BLOCK_ROWS // len(rows))):
-        drawn = np.asarray(sample(np.concatenate([rows] * n) if n > 1 else rows))
+        # Taken, not concatenated: of rows with fields that would look at the type of each part.
+        drawn = np.asarray(sample(rows[np.tile(np.arange(len(rows)), n)]))
         parts.append(drawn.reshape(n, len(rows), *drawn.shape[1:]))
     return np.concatenate(parts)
 

@@ -53,8 +53,8 @@ def budget_of(
     )
 
 
-def budget_for_rows(example: MechanismExample, n_rows: int) -> PrivacyAccountant:
-    """Return a budget in which about `n_rows` rows fit, each at its most."""
+def epsilon_for_rows(example: MechanismExample, n_rows: int) -> float:
+    """Return the epsilon of a budget in which about `n_rows` rows fit, each at its most."""
     columns = columns_of(mechanism_counts(example))
     most = example.mechanism.max_cost(columns)
     epsilon = 1.0
@@ -66,7 +66,7 @@ def budget_for_rows(example: MechanismExample, n_rows: int) -> PrivacyAccountant
             <= level.approximation_delta
             for level in accountant.levels
         ):
-            return accountant
+            return epsilon
         assert epsilon < _PLENTY, f"{n_rows} rows fit no budget; give the example more noise"
         epsilon *= 1.5
 

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.checks._budgets import (
     ROUNDING,
-    budget_for_rows,
     budget_of,
     columns_of,
+    epsilon_for_rows,
     mechanism_counts,
     pay,
     same_cost,
@@ -30,7 +30,7 @@ from secretballot.divergences import Costs, level_cost
 def check_answers_only_what_was_paid_for(example: MechanismExample) -> None:
     mechanism, counts = example.mechanism, mechanism_counts(example)
     rows = np.concatenate([counts] * 100)
-    accountant = budget_for_rows(example, 20)
+    accountant = budget_of(example, epsilon_for_rows(example, 20))
     outcome = pay(accountant, example, rows)
     assert some_level(accountant).n_rows == len(outcome), "what is returned is recorded, no more"
     for spent in spent_by_level(accountant).values():
@@ -47,8 +47,9 @@ def check_runs_end_predictably(example: MechanismExample) -> None:
         raise NotApplicable("parallel rows are all answered, or none")
     counts = mechanism_counts(example)
     most = example.mechanism.max_cost(columns_of(counts))
+    epsilon = epsilon_for_rows(example, 10)
     for seed in range(20):
-        accountant = budget_for_rows(example, 10)
+        accountant = budget_of(example, epsilon)
         outcome = pay(accountant, example, np.concatenate([counts] * 100), seed)
         cost = example.mechanism.cost(outcome, n_columns=columns_of(counts))
 

@@ -142,27 +142,31 @@ def worst_bit(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
 def _search(ratio: float, orders: Floats) -> Floats:
     low = -((orders - 1) * ratio + _TAIL)
     high = np.full_like(orders, ratio + _TAIL)
-    best = np.zeros_like(orders)
+    best, upper = np.zeros_like(orders), np.empty_like(orders)
+    left = np.arange(len(orders))  # orders whose bound is still cut finer
     for _ in range(12):
+        each = orders[left, None]
         x = np.linspace(low, high, 2 * _CELLS + 1, axis=-1)  # ends and centres of cells
         at, other = _bit_logs(x), _bit_logs(x - ratio)
-        value = log_moments(at, other, orders[:, None])
-        best = np.maximum(best, value.max(axis=-1))
+        value = log_moments(at, other, each)
+        best[left] = np.maximum(best[left], value.max(axis=-1))
         step = (high - low) / _CELLS
         bound = cell_bound(
             np.maximum(value[:, :-1:2], value[:, 2::2]),
             at[:, 1::2],
             other[:, 1::2],
-            _log_slope(x[:, 1::2] - ratio),
-            orders[:, None],
+            _log_slope(x[:, 1::2] - ratio, other[:, 1::2]),
+            each,
             shift=ratio,
             step=step[:, None],
             dimension=1,
         )
-        upper = np.maximum(bound.max(axis=-1), best)
-        if np.all(upper <= best * (1 + 1e-9)):
+        upper[left] = np.maximum(bound.max(axis=-1), best[left])
+        coarse = upper[left] > best[left] * (1 + 1e-9)
+        if not coarse.any():
             break
-        alive = bound > (best * (1 + 1e-12))[:, None]
+        left, low, step, bound = left[coarse], low[coarse], step[coarse], bound[coarse]
+        alive = bound > (best[left] * (1 + 1e-12))[:, None]
         alive[~alive.any(axis=-1), _CELLS // 2] = True
         first = alive.argmax(axis=-1)
         last = _CELLS - alive[:, ::-1].argmax(axis=-1)
@@ -177,8 +181,7 @@ def _bit_logs(x: Floats) -> Floats:
     return np.stack([log_ndtr(x), log_ndtr(-x)], axis=-1)
 
 
-def _log_slope(x: Floats) -> Floats:
-    """Absolute derivatives of log Phi(x) and log Phi(-x): inverse Mills ratios."""
-    signed = np.stack([x, -x], axis=-1)
-    log_density = -(signed**2) / 2 - np.log(2 * np.pi) / 2
-    return np.asarray(np.exp(log_density - log_ndtr(signed)))
+def _log_slope(x: Floats, logs: Floats) -> Floats:
+    """Absolute derivatives of `logs`, log Phi(x) and log Phi(-x): inverse Mills ratios."""
+    log_density = -(x**2) / 2 - np.log(2 * np.pi) / 2
+    return np.asarray(np.exp(log_density[..., None] - logs))

@@ -227,7 +227,7 @@ def realised_cost(
 def _realised_at_worst(law: Law, executed: Mapping[str, Floats]) -> RenyiCost:
     table = np.stack([_number(executed[step.name]) for step in law], axis=1)
     alike = len(table) > 0 and bool((table == table[0]).all())  # saves a sort of all rows
-    patterns, inverse = (table[:1], 0) if alike else np.unique(table, axis=0, return_inverse=True)
+    patterns, inverse = (table[:1], 0) if alike else _distinct(table)
     curves, delta = np.zeros((len(patterns), len(ORDERS))), np.zeros(len(patterns))
     for column, step in enumerate(law):
         times = patterns[:, column]
@@ -240,7 +240,17 @@ def _realised_at_worst(law: Law, executed: Mapping[str, Floats]) -> RenyiCost:
     if alike:
         shape = (len(table), len(ORDERS))
         return RenyiCost(np.broadcast_to(curves, shape), np.broadcast_to(delta, shape[:1]))
-    return RenyiCost(curves[np.ravel(inverse)], delta[np.ravel(inverse)])
+    return RenyiCost(curves[inverse], delta[inverse])
+
+
+def _distinct(table: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the rows that differ, and which of them each row is; much faster than `np.unique`."""
+    order = np.lexsort(table.T)
+    ordered, first = table[order], np.ones(len(table), dtype=bool)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    place = np.empty(len(table), dtype=np.intp)
+    place[order] = np.cumsum(first) - 1
+    return ordered[first], place
 
 
 def _number(times: Floats) -> Floats:

@@ -44,6 +44,32 @@ class Fitted:
     n_bins: int | None
 
 
+@dataclass
+class _Paid:
+    """All releases of one fit, which are paid for together before the first."""
+
+    accountant: Any
+    mechanism: VectorSum
+    reservation: Any
+    randomness: Randomness
+    scope: Any
+    note: dict[str, Any]
+    drawn: int = 0
+
+    def ask(self, sums: NDArray[np.float64], paid: VectorSum | None = None) -> NDArray[np.float64]:
+        """Return noisy sums."""
+        self.drawn += 1
+        outcome = self.accountant.release(
+            self.mechanism if paid is None else paid,
+            sums.reshape(1, -1),
+            reservation=self.reservation,
+            random_state=self.randomness.noise(self.drawn),
+            scope=self.scope,
+            note=self.note,
+        )
+        return np.asarray(outcome).reshape(sums.shape)
+
+
 def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any) -> Fitted:
     """Fit a model."""
     accountant = model.accountant
@@ -70,13 +96,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     n_bins = model.n_bins
     if n_bins == "auto":
         n_bins = choose_bins(loud, n_public, model.n_features_in_, len(data.classes))
-    unseen = None
-    if data.X_public is None:
-        categories = declared_categories(model, data.X)
-        unseen = Unseen.of(data, declared_bounds(model, data.X, categories), n_bins, categories)
-        features, origin = unseen.features, "declared"
-    else:
-        features, origin = _fitted_features(model, data, n_bins)
+    features, origin, unseen = _described(model, data, n_bins)
     n_rounds = choose_rounds(loud, n_public) if model.rounds == "auto" else int(model.rounds)
     n_paid = 1 + n_rounds + (0 if unseen is None else 1)
 
@@ -102,31 +122,17 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     if data.levels is not None:
         note.update(data.levels.ledger_note)
     reservation = accountant.reserve(mechanism, n_paid, scope=scope, note=note)
-    drawn = 0
-
-    def ask(sums: NDArray[np.float64], paid: VectorSum = mechanism) -> NDArray[np.float64]:
-        nonlocal drawn
-        drawn += 1
-        outcome = accountant.release(
-            paid,
-            sums.reshape(1, -1),
-            reservation=reservation,
-            random_state=randomness.noise(drawn),
-            scope=scope,
-            note=note,
-        )
-        return np.asarray(outcome).reshape(sums.shape)
-
+    paid = _Paid(accountant, mechanism, reservation, randomness, scope, note)
     releases = ()
     if unseen is not None:
-        public, releases = unseen.looked_at(ballots, mechanism, ask)
+        public, releases = unseen.looked_at(ballots, mechanism, paid.ask)
     belief = learn(
         ballots,
         features,
         public,
-        ask,
+        paid.ask,
         sigma=mechanism.sigma,
-        n_rounds=n_paid - drawn,
+        n_rounds=n_paid - paid.drawn,
         n_people=data.n_people,
         releases=releases,
     )
@@ -147,6 +153,15 @@ def _check_rows(model: Any, data: FitData) -> None:
             f"features={model.features!r} is fitted on public rows: pass X_public, or use "
             "features='additive' with bounds."
         )
+
+
+def _described(model: Any, data: FitData, n_bins: int) -> tuple[Any, str, Unseen | None]:
+    """Return features, where they come from, and what stands for public rows if there are none."""
+    if data.X_public is not None:
+        return *_fitted_features(model, data, n_bins), None
+    categories = declared_categories(model, data.X)
+    unseen = Unseen.of(data, declared_bounds(model, data.X, categories), n_bins, categories)
+    return unseen.features, "declared", unseen
 
 
 def _fitted_features(model: Any, data: FitData, n_bins: int) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit, softmax
 
@@ -119,15 +119,18 @@ def believe(
         means, slopes = _expected(releases, public, p, curvature * spread)
         if step < _ERRORS_ANEW:
             errors = _errors(releases, public, p, spread, n_people)
-            roots = [cholesky(each, lower=True, overwrite_a=True) for each in errors]
+            roots = [_root(each) for each in errors]
         moved, systems = np.empty_like(values), []
         for column in range(n_columns):
             found = released[:, column]
             slope = slopes[column]
             target = found - means[column] + slope @ values[:, column]
             # Both in units of the errors.
-            both = np.column_stack([slope, target])
-            whitened = solve_triangular(roots[column], both, lower=True, check_finite=False)
+            both = np.empty((len(target), len(values) + 1), order="F")
+            both[:, :-1], both[:, -1] = slope, target
+            whitened = solve_triangular(
+                roots[column], both, trans="T", overwrite_b=True, check_finite=False
+            )
             products = whitened.T @ whitened
             systems.append((products[:-1, :-1], products[:-1, -1]))
         for _ in range(_SIZES_A_STEP):
@@ -172,7 +175,7 @@ def _expected(
 def _errors(
     releases: Sequence[Release], public: Design, p: Floats, spread: Floats, n_people: float
 ) -> Floats:
-    """Return each column's covariance of the errors of all releases."""
+    """Return each column's covariance of the errors of all releases: its lower triangle."""
     (n_public, n_features), n_columns, n = public.shape, p.shape[1], len(releases)
     other_rows = 1 / n_public + 1 / n_people
     gaps = [each.gain[:, None] * (p - each.expected) for each in releases]
@@ -198,17 +201,24 @@ def _errors(
         np.einsum("kii->ki", block)[:] = variances
         if one == other:
             block += releases[one].noise ** 2 * np.eye(n_features)
-        errors[:, one, :, other] = block
         errors[:, other, :, one] = block.transpose(0, 2, 1)
     return errors.reshape(n_columns, n * n_features, n * n_features)
 
 
+def _root(lower: Floats) -> Floats:
+    """Return the upper triangular R with R'R a positive definite matrix, and write over that.
+
+    The lower triangle is read. Transposed it is as LAPACK wants it, and nothing is copied.
+    """
+    return np.asarray(cholesky(lower.T, overwrite_a=True, check_finite=False))
+
+
 def _inverse(matrix: Floats) -> Floats:
-    """Return the inverse of a positive definite matrix."""
-    lower, _ = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-    inverse, _ = dpotri(lower, lower=1, overwrite_c=1)
-    half = np.tril(inverse)
-    return np.asarray(half + np.tril(half, -1).T)
+    """Return the inverse of a positive definite matrix, and write over that."""
+    half, _ = dpotri(_root(matrix), overwrite_c=1)  # below the diagonal it is 0
+    inverse = half + half.T
+    np.einsum("ii->i", inverse)[:] /= 2
+    return np.asarray(inverse)
 
 
 def _prior(groups: Sequence[tuple[slice, Floats]], sizes: Floats, n_coefficients: int) -> Floats:
