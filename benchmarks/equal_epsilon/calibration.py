@@ -13,7 +13,7 @@ slope    what log odds should be multiplied by, fitted on the test rows: below 1
 shift    mean probability less the share of class 1
 
 Logistic regression without noise has bins of the public rows, as many as ours; gradient descent
-(`descent.py`) 16 bins, 150 steps, at one setting that does well at all epsilons.
+(`descent.py`) 16 bins and 150 steps: one setting, one of those that run.py tries for accuracy.
 """
 
 from __future__ import annotations
