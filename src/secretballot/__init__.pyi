@@ -43,6 +43,7 @@ from secretballot.mechanisms import LaplacePriorProportions as LaplacePriorPropo
 from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
 from secretballot.mechanisms import NoisyCounts as NoisyCounts
 from secretballot.mechanisms import PowersetVoting as PowersetVoting
+from secretballot.mechanisms import SkellamMax as SkellamMax
 from secretballot.mechanisms import StableTopK as StableTopK
 from secretballot.mechanisms import TauVoting as TauVoting
 from secretballot.mechanisms import VectorSum as VectorSum

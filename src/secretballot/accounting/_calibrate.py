@@ -44,7 +44,7 @@ def calibrate(
     Parameters
     ----------
     make : type or callable
-        A mechanism with the field `sigma`, or a function from the amount of noise to a mechanism,
+        A mechanism with the field `sigma` (or `variance`), or a function from the amount of noise to a mechanism,
         whose cost must fall as the noise grows.
     epsilon, delta : float
         The privacy wanted for all queries together; `epsilon` may be one number per level.
@@ -268,8 +268,8 @@ def builder(make: Callable[..., M]) -> Callable[[float], M]:
     if not isinstance(make, type):
         if not callable(make):
             raise TypeError(
-                f"make={make!r} must be a mechanism class with a field sigma, or a function from "
-                "the amount of noise to a mechanism."
+                f"make={make!r} must be a mechanism class with a field sigma or variance, or a "
+                "function from the amount of noise to a mechanism."
             )
         return make
     needed = [
@@ -277,6 +277,8 @@ def builder(make: Callable[..., M]) -> Callable[[float], M]:
         for name, parameter in inspect.signature(make).parameters.items()
         if parameter.default is inspect.Parameter.empty
     ]
+    if needed == ["variance"]:
+        return lambda noise: make(variance=noise**2)
     if "sigma" not in inspect.signature(make).parameters or set(needed) - {"sigma"}:
         others = ", ".join(f"{name}=..." for name in needed) or "..."
         raise TypeError(

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, log_softmax
 
 from secretballot.audit._top_k_law import top_k_law
-from secretballot.divergences import max_log_probabilities
+from secretballot.divergences import max_log_probabilities, winner_log_probabilities
 from secretballot.mechanisms import (
     BestOfCounts,
     BinaryVoting,
     ConfidentGNMax,
     GNMax,
     PowersetVoting,
+    SkellamMax,
     TauVoting,
     TopK,
 )
@@ -78,6 +79,15 @@ def _law_of(mechanism: Any, counts: NDArray[Any]) -> OutcomeLaw | None:
 def _(mechanism: GNMax, counts: NDArray[Any]) -> OutcomeLaw:
     votes = mechanism.check_counts(counts)
     return OutcomeLaw(np.arange(votes.shape[1]), max_log_probabilities(votes, mechanism.sigma))
+
+
+@_law_of.register
+def _(mechanism: SkellamMax, counts: NDArray[Any]) -> OutcomeLaw | None:
+    votes = mechanism.check_counts(counts)
+    if mechanism.opens == "counts":
+        return None
+    log_p = winner_log_probabilities(votes, mechanism.total_variance)
+    return OutcomeLaw(np.arange(votes.shape[1]), log_p)
 
 
 @_law_of.register

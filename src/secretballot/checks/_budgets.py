@@ -20,6 +20,15 @@ def mechanism_counts(example: MechanismExample) -> Any:
     return example.mechanism.check_counts(example.counts)
 
 
+def charges_known(mechanism: Any, counts: Any) -> bool:
+    """Whether a mechanism can be charged for votes that are known, and not only at its worst."""
+    try:
+        mechanism.state(counts)
+    except ValueError:
+        return False
+    return True
+
+
 def columns_of(counts: Any) -> int | None:
     """Columns of counts, as the accountant counts them."""
     return counts.shape[1] if counts.ndim > 1 and counts.dtype.names is None else None

@@ -8,6 +8,7 @@ from secretballot.checks._budgets import (
     ROUNDING,
     below,
     budget_of,
+    charges_known,
     columns_of,
     mechanism_counts,
     pay,
@@ -24,15 +25,16 @@ def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
     outcome = pay(budget_of(example), example, counts)
     columns = columns_of(counts)
     most, anywhere = mechanism.max_cost(columns), mechanism.max_cost()
-    known = mechanism.max_cost(columns, counts)
+    votes = counts if charges_known(mechanism, counts) else None
+    known = mechanism.max_cost(columns, votes)
     charged = mechanism.cost(outcome, n_columns=columns)
-    charged_known = mechanism.cost(outcome, counts)
+    charged_known = mechanism.cost(outcome, votes, n_columns=columns)
     for group, cost in charged.items():
         assert cost.shape == (len(counts),), "cost() is per row"
         assert below(cost, most[group]), "no row costs more than max_cost()"
         assert below(most[group], anywhere[group]), "max_cost() bounds any number of columns"
         assert below(charged_known[group], known[group]), "known rows cost at most their most"
-        finite = known[group].curve[:, :-1] <= most[group].curve[:-1] * ROUNDING
+        finite = known[group].curve[..., :-1] <= most[group].curve[:-1] * ROUNDING
         assert finite.all(), "no known row costs more than the worst case"
 
 

@@ -28,6 +28,7 @@ from secretballot.mechanisms import (
     NoisyMargin,
     PowersetVoting,
     RoundRobin,
+    SkellamMax,
     SparseVectorTopK,
     StableTopK,
     TauVoting,
@@ -241,6 +242,30 @@ for _name, _counts, _pair, _tightness in (
         ),
         name=_name,
     )
+
+# Integer noise: winners of three classes, of two, and all counts.
+register(
+    MechanismExample(
+        mechanism=SkellamMax(variance=2.25), counts=_VOTES, neighbours=_MOVED_BALLOTS
+    )
+)
+register(
+    MechanismExample(
+        mechanism=SkellamMax(variance=2.25),
+        counts=_VOTES[:, :2],
+        neighbours=tuple(pair[..., :2] for pair in _MOVED_BALLOTS[::4]),
+    ),
+    name="SkellamMax of two classes",
+)
+register(
+    MechanismExample(
+        mechanism=SkellamMax(variance=2.25, opens="counts"),
+        counts=_VOTES,
+        neighbours=(np.array([[[5.0, 2.0]], [[4.0, 3.0]]]),),
+        tightness=0.6,  # the audit has to find out in which direction they move
+    ),
+    name="SkellamMax of counts",
+)
 
 # Sums of two numbers; the furthest person moves both.
 register(

@@ -61,6 +61,13 @@ from secretballot.divergences._orders import (
 from secretballot.divergences._profile import Priced, Profile, gaussian_share, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._worst_max_search import three_outcomes
+from secretballot.divergences.integer import (
+    IntegerBit,
+    IntegerCounts,
+    IntegerMax,
+    draw_skellam,
+    winner_log_probabilities,
+)
 from secretballot.divergences.sanitized import (
     GapCosts,
     GapRecord,
@@ -97,6 +104,11 @@ __all__ = [
     "noise_of_draws",
     "own_delta",
     "GapCosts",
+    "IntegerBit",
+    "IntegerCounts",
+    "IntegerMax",
+    "draw_skellam",
+    "winner_log_probabilities",
     "GapRecord",
     "Margin",
     "SmoothRelease",

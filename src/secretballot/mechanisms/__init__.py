@@ -25,6 +25,7 @@ from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
+from secretballot.mechanisms._skellam_max import SkellamMax
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
 from secretballot.mechanisms._tau_voting import warn_unclipped as warn_unclipped
 from secretballot.mechanisms._vector_sum import VectorSum
@@ -61,6 +62,7 @@ __all__ = [
     "NoisyMargin",
     "PowersetVoting",
     "RoundRobin",
+    "SkellamMax",
     "count_ballots",
     "TauVoting",
     "VectorSum",

@@ -13,6 +13,8 @@ from secretballot.divergences import (
     EVERYONE,
     BoundedRange,
     ClippedBits,
+    IntegerBit,
+    IntegerCounts,
     Law,
     NoisyBit,
     NoisyMax,
@@ -150,6 +152,11 @@ def _tells_more(law: Law, paid: Law, group: str) -> Iterator[str]:
 
 def _dominates(paid: Any, drawn: Any) -> bool:
     """Whether whatever can be told by one move is told by another at least as well."""
+    integer = IntegerBit | IntegerCounts
+    if isinstance(paid, integer) or isinstance(drawn, integer):
+        # More noise is some of it first, and then more: what a mixture of the same tells.
+        alike = type(paid) is type(drawn)
+        return alike and drawn.moved <= paid.moved and drawn.variance >= paid.variance
     if isinstance(paid, BoundedRange) and isinstance(drawn, BoundedRange):
         return drawn.width <= paid.width
     if isinstance(paid, PureRelease) and isinstance(drawn, PureRelease):

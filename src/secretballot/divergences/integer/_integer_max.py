@@ -20,9 +20,10 @@ from secretballot.divergences.integer._integer_bit import (
 )
 from secretballot.divergences.integer._skellam import skellam
 
-#: Up to this tilt (a - 1) w / sigma the supremum is searched; beyond it the counts are charged.
-#: Orders of similar tilt are searched together.
-_TILTS = (0.0, 1.0, 3.0, 8.0)
+#: Orders of similar tilt (a - 1) w / sigma are searched together. Beyond the last the counts are
+#: charged, which are next to it, and where sigma is not small beyond the last but one.
+_TILTS = (0.0, 1.0, 3.0, 8.0, 16.0)
+_FEW, _LAST = 20.0, 8.0
 
 #: How far above the best value found the bound may be, relative: where levels are looked at one by
 #: one, and in steps; and chords above the curve.
@@ -108,7 +109,8 @@ def worst_integer_max(
     tilt = (at - 1) * moved / np.sqrt(variance)
     for low, high in zip(_TILTS[:-1], _TILTS[1:], strict=True):
         group = np.flatnonzero((tilt > low) & (tilt <= high))
-        if moved and group.size:
+        few = variance < _FEW**2
+        if moved and group.size and (few or high <= _LAST):
             knots = group[_knots(at[group])]
             floor = np.expm1((at[knots] - 1) * pair[knots])
             moments = np.log1p(_Search(variance, moved, at[knots]).largest(floor))
