@@ -26,8 +26,11 @@ _TILTS = (0.0, 1.0, 3.0, 8.0, 16.0)
 _FEW, _LAST = 20.0, 8.0
 
 #: How far above the best value found the bound may be, relative: where levels are looked at one by
-#: one, and in steps; and chords above the curve.
-_PRECISION, _CHORD = (2e-4, 5e-3), 5e-3
+#: one, and in steps.
+_PRECISION = 2e-4, 5e-3
+
+#: How far the tilts are apart at which it is searched; chords between them add some .2 per cent.
+_CHORD = 0.1
 
 #: Levels are summed in steps of a standard deviation over this: as polynomials, of degree 7, which
 #: is right to some 1e-9, of p and of q alike.
@@ -99,7 +102,9 @@ def worst_integer_max(
     h of the two ends, for each of the five parts; for one gap and one level it is what it is. Cells
     of gaps whose bound is too far above the best value found are cut in two.
 
-    Between orders at which it is searched (a - 1) D, being convex, lies below its chord. Beyond the
+    Between the orders at which it is searched the logarithm of this sum over a (a - 1), being convex
+    in a, lies below its chord: h(x) / (a (a - 1)) is the integral of |e^x - t| t^(a - 2) between 1
+    and e^x, and mixtures and suprema of what is log-convex are. Beyond the
     gaps and levels looked at one outcome has a probability below e^-75, with regard to which p is
     tilted too, and the others are a bit: of two classes, or of one class and z, which costs less.
     """
@@ -111,10 +116,11 @@ def worst_integer_max(
         group = np.flatnonzero((tilt > low) & (tilt <= high))
         few = variance < _FEW**2
         if moved and group.size and (few or high <= _LAST):
-            knots = group[_knots(at[group])]
+            knots = group[_knots(tilt[group])]
             floor = np.expm1((at[knots] - 1) * pair[knots])
-            moments = np.log1p(_Search(variance, moved, at[knots]).largest(floor))
-            found = np.interp(at[group], at[knots], moments) / (at[group] - 1) * _ROUNDING
+            logs = np.log(_Search(variance, moved, at[knots]).largest(floor) / _scale(at[knots]))
+            excess = _scale(at[group]) * np.exp(np.interp(at[group], at[knots], logs))
+            found = np.log1p(excess) / (at[group] - 1) * _ROUNDING
             out[group] = np.minimum(out[group], np.maximum(found, pair[group]))
     out.flags.writeable = False
     return out
@@ -163,7 +169,7 @@ class _Search:
             while len(cells.gap[0]):
                 found, bound, split = self._bounds(cells, sums, favoured)
                 best = np.maximum(best, found.max(axis=0))
-                above = bound / (best * (1 + _PRECISION[self._step > 1]))
+                above = np.log1p(bound) / (np.log1p(best) * (1 + _PRECISION[self._step > 1]))
                 wide = cells.gap[0] < cells.gap[1]
                 deep = cells.level[1] - cells.level[0] > (self._step > 1)
                 cut = (above > 1).any(axis=1) & (wide | deep)
@@ -333,12 +339,14 @@ def _spread(variance: float, moved: int, order: float) -> tuple[int, int]:
     return int(ends[0]) + 1, int(ends[1]) + 1
 
 
-def _knots(orders: Floats) -> Ints:
-    """Return positions of orders between which the chord of a convex function is close."""
-    chosen = [len(orders) - 1]
-    for place in range(len(orders) - 2, -1, -1):
-        # Of a multiple of a (a - 1), relative.
-        below = orders[max(place - 1, 0)]
-        if place == 0 or (orders[chosen[-1]] - below) ** 2 > 4 * _CHORD * below * (below - 1):
+def _knots(tilt: Floats) -> Ints:
+    """Return positions of orders so near each other that chords between them add little."""
+    chosen = [0]
+    for place in range(1, len(tilt) - 1):
+        if tilt[place + 1] - tilt[chosen[-1]] > _CHORD:
             chosen.append(place)
-    return np.array(chosen[::-1])
+    return np.unique([*chosen, len(tilt) - 1])
+
+
+def _scale(orders: Floats) -> Floats:
+    return orders * (orders - 1)
