@@ -44,8 +44,8 @@ def calibrate(
     Parameters
     ----------
     make : type or callable
-        A mechanism with the field `sigma` (or `variance`), or a function from the amount of noise to a mechanism,
-        whose cost must fall as the noise grows.
+        A mechanism with the field `sigma` (or `variance`), or a function from the amount of noise
+        to a mechanism, whose cost must fall as the noise grows.
     epsilon, delta : float
         The privacy wanted for all queries together; `epsilon` may be one number per level.
     n_queries : int

@@ -245,9 +245,7 @@ for _name, _counts, _pair, _tightness in (
 
 # Integer noise: winners of three classes, of two, and all counts.
 register(
-    MechanismExample(
-        mechanism=SkellamMax(variance=2.25), counts=_VOTES, neighbours=_MOVED_BALLOTS
-    )
+    MechanismExample(mechanism=SkellamMax(variance=2.25), counts=_VOTES, neighbours=_MOVED_BALLOTS)
 )
 register(
     MechanismExample(

@@ -142,7 +142,7 @@ class SkellamMax(Mechanism):
 
     @property
     def total_variance(self) -> float:
-        """Variance of the noise on each count: everybody's shares, those of colluders among them."""
+        """Variance of the noise on each count, the shares of all parties together."""
         return self.n_parties * self.share_variance
 
     def without(self, n_missing: int) -> Self:

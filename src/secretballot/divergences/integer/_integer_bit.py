@@ -100,15 +100,15 @@ def worst_integer_bit(
     a gap of 0 as negative, are among them by relabelling: 1 - F(g) = F(-g - 1).
 
     All gaps are looked at from -(a - 1)(d + 1) to 0, and 16 standard deviations and 80 further on
-    either side. Where p is less than that, one term of the moment is at most 1, and the other, by joint convexity, at most
-    the sum of f(k)^a f(k + d)^(1 - a) over all k from there on. Its terms fall faster than a
-    geometric series: by Amos's bounds f(k)/f(k - 1) < 1, and
+    either side. Below that one term of the moment is at most 1. The other is at most, by joint
+    convexity, the sum of f(k)^a f(k + d)^(1 - a) over all k from there on, f being the law of N.
+    These terms fall faster than a geometric series: f(k) / f(k - 1) falls, and by bounds of Amos
+    (1974), v being the variance, so does what
 
-        [f(k)/f(k - 1)] / [f(k + d)/f(k + d - 1)]
-            <= exp(arsinh((k + d + 1/2)/v) - arsinh((k - 1/2)/v)),
+        [f(k) / f(k - 1)] / [f(k + d) / f(k + d - 1)]
 
-    v being the variance, which falls too. Where p is next to 1 the moment is
-    at most F(g - d)^(1 - a) + 1 - F(g).
+    is at most, exp(arsinh((k + d + 1/2) / v) - arsinh((k - 1/2) / v)). Above, where p is next to 1,
+    the moment is at most F(g - d)^(1 - a) + 1 - F(g).
     """
     return _at_orders(variance, moved, orders, _largest_bit)
 
@@ -152,7 +152,7 @@ def _largest_bit(table: Skellam, moved: int, orders: Floats) -> Floats:
     high = np.log(
         np.exp((1 - orders) * table.cdf_at(first - moved)) + np.exp(table.cdf_at(-first - 1))
     )
-    return np.maximum(best, np.maximum(low, high))
+    return np.asarray(np.maximum(best, np.maximum(low, high)))
 
 
 def _log_rest(table: Skellam, moved: int, orders: Floats) -> Floats:
@@ -181,12 +181,13 @@ def _log_shift(table: Skellam, moved: int, orders: Floats) -> Floats:
             out[i] = np.logaddexp.reduce(order * log_p - (order - 1) * log_q)
     # At the other end p is less than q, and a term less than (a - 1) q.
     left = np.log(orders) + table.cdf_at(moved - table.reach)
-    return np.logaddexp(out, np.logaddexp(_log_rest(table, moved, orders), left))
+    rest = np.logaddexp(_log_rest(table, moved, orders), left)
+    return np.asarray(np.logaddexp(out, rest))
 
 
 @lru_cache(maxsize=4096)
 def gaussian_ratio(variance: float, moved: int) -> float:
-    """Return how far normal noise is moved, in standard deviations, where it tells at least as much.
+    """Return a shift, in standard deviations of normal noise, that tells at least as much.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def gaussian_ratio(variance: float, moved: int) -> float:
     Returns
     -------
     float
-        Next to moved / sqrt(variance) (1 + 1 / (6 variance)), for a move by 1. Rounded up.
+        Next to moved / sqrt(variance) (1 + 1 / (6 variance)), for small moves. Rounded up.
 
     Notes
     -----

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,17 +103,19 @@ def worst_integer_max(
     h of the two ends, for each of the five parts; for one gap and one level it is what it is. Cells
     of gaps whose bound is too far above the best value found are cut in two.
 
-    Between the orders at which it is searched the logarithm of this sum over a (a - 1), being convex
-    in a, lies below its chord: h(x) / (a (a - 1)) is the integral of |e^x - t| t^(a - 2) between 1
-    and e^x, and mixtures and suprema of what is log-convex are. Beyond the
-    gaps and levels looked at one outcome has a probability below e^-75, with regard to which p is
-    tilted too, and the others are a bit: of two classes, or of one class and z, which costs less.
+    Between the orders at which it is searched the logarithm of this sum over a (a - 1) lies below
+    its chord, being convex in a: h(x) / (a (a - 1)) is the integral of |e^x - t| t^(a - 2) between
+    1 and e^x, and sums and suprema of what is log-convex are so too.
+
+    Beyond the gaps and levels looked at one outcome has a probability below e^-45, as it is and
+    tilted by (p/q)^(a - 1), and the other two are a bit: between two classes, which is searched by
+    itself, or between one class and z, which costs less.
     """
     at = ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
     out = np.array(2 * shift_divergence(variance, moved, orders))
     pair = worst_integer_bit(2 * variance, 2 * moved, orders)
     tilt = (at - 1) * moved / np.sqrt(variance)
-    for low, high in zip(_TILTS[:-1], _TILTS[1:], strict=True):
+    for low, high in pairwise(_TILTS):
         group = np.flatnonzero((tilt > low) & (tilt <= high))
         few = variance < _FEW**2
         if moved and group.size and (few or high <= _LAST):
@@ -285,9 +288,11 @@ def _sum(q: Floats, one: Floats, other: Floats, orders: Floats) -> Floats:
     """Return the sum over outcomes of q times the larger h of two log ratios, for each order."""
     out = np.zeros((q.shape[1], len(orders)))
     for mass, ends in zip(q, np.stack([one, other], axis=1), strict=True):
-        # h falls up to 0 and grows from there.
-        each = [np.expm1(orders * x[:, None]) - orders * np.expm1(x)[:, None] for x in ends]
-        out += mass[:, None] * np.maximum(*each)
+        # h falls up to 0 and grows from there; what is too large for a float is infinite.
+        with np.errstate(over="ignore"):
+            each = [np.expm1(orders * x[:, None]) - orders * np.expm1(x)[:, None] for x in ends]
+        some = mass > 0
+        out[some] += mass[some, None] * np.maximum(*each)[some]
     return out
 
 

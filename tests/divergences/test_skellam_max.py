@@ -1,0 +1,121 @@
+"""Winners of integer counts with Skellam noise: all neighbours, and all of the bound's cases."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from secretballot.divergences import (
+    ORDERS,
+    IntegerCounts,
+    IntegerMax,
+    renyi_divergence,
+    winner_log_probabilities,
+)
+from secretballot.divergences._worst_max import worst_max
+from secretballot.divergences.integer._integer_bit import worst_integer_bit
+from secretballot.divergences.integer._integer_max import _NODES, _sums_from
+from secretballot.divergences.integer._skellam import skellam
+
+AT = np.array([1.9, 2.0, 4.0, 10.0])
+
+
+def over_all_neighbours(n_voters, n_classes, variance, orders=AT):
+    counts = np.array(
+        [c for c in itertools.product(range(n_voters + 1), repeat=n_classes) if sum(c) == n_voters]
+    )
+    logs = winner_log_probabilities(counts, variance)
+    place = {tuple(row): at for at, row in enumerate(counts)}
+    pairs = [
+        (at, place[tuple(row - np.eye(n_classes, dtype=int)[i] + np.eye(n_classes, dtype=int)[j])])
+        for at, row in enumerate(counts)
+        for i, j in itertools.permutations(range(n_classes), 2)
+        if row[i]
+    ]
+    one, other = np.array(pairs).T
+    return renyi_divergence(logs[one], logs[other], orders).max(axis=0)
+
+
+def over_all_levels(variance, moved, far=40):
+    """The supremum that `worst_integer_max` bounds, every integer (u, v) looked at."""
+    table, y = skellam(variance, 300), np.arange(120)[:, None]
+    u = np.arange(-far - moved, far + moved + 1)
+    worst = np.zeros(len(AT))
+    for tie in (0, 1):
+        law = np.empty((len(u), len(u), 3))
+        for place, each in enumerate(u):
+            i = table.pmf_at(y - each) + table.cdf_at(y - tie - u)
+            j = table.pmf_at(y - u) + table.cdf_at(y - 1 + tie - each)
+            law[place, :, 0] = np.logaddexp.reduce(i)
+            law[place, :, 1] = np.logaddexp.reduce(j)
+            law[place, :, 2] = table.cdf_at(-1 - each) + table.cdf_at(-1 - u)
+        p, q = law[moved:, :-moved].reshape(-1, 3), law[:-moved, moved:].reshape(-1, 3)
+        worst = np.maximum(worst, renyi_divergence(p, q, AT).max(axis=0))
+    return worst
+
+
+def test_probabilities_of_winners():
+    # By hand: all pairs of noise, the first of equal counts winning.
+    noise = np.arange(-40, 41)
+    f = np.exp(skellam(1.5, 40).log_pmf)
+    joint = f[:, None, None] * f[:, None] * f
+    x = np.stack(np.meshgrid(2 + noise, 1 + noise, 2 + noise, indexing="ij"))
+    by_hand = np.bincount(x.argmax(axis=0).ravel(), weights=joint.ravel())
+    assert np.exp(winner_log_probabilities([[2, 1, 2]], 1.5))[0] == pytest.approx(by_hand, rel=1e-9)
+
+
+@pytest.mark.parametrize("variance", [1.0, 4.0])
+def test_every_neighbour_of_seven_voters_costs_no_more(variance):
+    found = over_all_neighbours(7, 3, variance)
+    bound = IntegerMax.of(variance, 1).worst_case(tuple(AT))
+    assert (found <= bound).all()
+    if variance == 4.0:
+        assert found[1] == pytest.approx(0.33283, abs=1e-5)
+        assert bound[1] == pytest.approx(0.33841, abs=1e-5)
+    # Four classes are covered too, and two, where every gap is there.
+    assert (over_all_neighbours(5, 4, variance) <= bound).all()
+    pair = worst_integer_bit(2 * variance, 2, tuple(AT))
+    both = np.maximum(*(over_all_neighbours(n, 2, variance) for n in (30, 31)))
+    assert both == pytest.approx(pair, rel=1e-9)
+    assert (pair <= bound).all()
+
+
+@pytest.mark.parametrize(("variance", "moved"), [(1.0, 1), (4.0, 1), (4.0, 2)])
+def test_the_bound_is_the_supremum_over_all_integers(variance, moved):
+    worst = over_all_levels(variance, moved)
+    bound = IntegerMax.of(variance, moved).worst_case(tuple(AT))
+    assert (worst <= bound).all()
+    assert (bound <= worst * 1.002).all()
+
+
+@pytest.mark.parametrize("variance", [2e3, 1e6])
+def test_much_noise_is_next_to_normal(variance):
+    bound = IntegerMax.of(variance, 1).worst_case((4.0,))
+    assert bound == pytest.approx(worst_max(variance**-0.5, (4.0,)), rel=6e-3)
+
+
+def test_all_orders_at_once_cost_what_each_does():
+    whole = IntegerMax.of(30.0, 1).worst_case()
+    for order in (ORDERS[3], 2.0, 7.25, 40.0):
+        (alone,) = IntegerMax.of(30.0, 1).worst_case((float(order),))
+        assert alone * (1 - 1e-3) <= whole[np.searchsorted(ORDERS, order)] <= alone * 1.004
+    assert (whole <= IntegerCounts.of(30.0, 1).worst_case()).all()
+    assert np.isinf(whole[-1])
+
+
+def test_more_noise_costs_less():
+    each = [IntegerMax.of(v, 1).worst_case((2.0, 8.0)) for v in (3.0, 3.1, 9.0, 7000.0, 7100.0)]
+    assert (np.diff(each, axis=0) < 0).all()
+
+
+def test_steps_of_levels_stand_for_all_of_them():
+    step, sigma = 25, 1000.0
+    levels = step * np.arange(1 - len(_NODES) // 2, 401 + len(_NODES) // 2)
+    law = np.exp(-(((levels - 4000) / sigma) ** 2) / 2)
+    every = np.exp(-(((np.arange(levels[-1] + 1) - 4000) / sigma) ** 2) / 2)
+    sums = np.cumsum(every[::-1])[::-1]
+    ours = _sums_from(law[None], step)[0]
+    # What lies beyond the last step is missing from both, in another place.
+    missing = sums[step * (len(ours))] if step * len(ours) < len(sums) else 0.0
+    at = np.arange(len(ours) - 120)
+    assert ours[at] + missing == pytest.approx(sums[step * at], rel=1e-9)
