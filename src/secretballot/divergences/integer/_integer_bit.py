@@ -148,10 +148,8 @@ def _largest_bit(table: Skellam, moved: int, orders: Floats) -> Floats:
         for at in (gaps, gaps - moved)
     )
     best = largest_log_moment(log_p, log_q, orders)[0]
-    low = np.log1p(np.exp(_log_rest(table, moved, orders)))
-    high = np.log(
-        np.exp((1 - orders) * table.cdf_at(first - moved)) + np.exp(table.cdf_at(-first - 1))
-    )
+    low = np.logaddexp(0.0, _log_rest(table, moved, orders))
+    high = np.logaddexp((1 - orders) * table.cdf_at(first - moved), table.cdf_at(-first - 1))
     return np.asarray(np.maximum(best, np.maximum(low, high)))
 
 
