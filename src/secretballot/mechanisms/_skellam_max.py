@@ -68,21 +68,22 @@ class SkellamMax(Mechanism):
     is ``variance / (n_parties - n_colluders)``, add up to noise of `total_variance`; on each count
     there is ``n_parties / (n_parties - n_colluders)`` times as much as is charged for.
 
-    Winners of two classes cost what they reveal at worst, over all integer gaps, ties included; of
-    more classes a bound that is within some .5 per cent of what it could be. Noisy numbers of the
-    same variance would cost some ``1 / (6 * variance)`` less: too little. Gaussian budgets and
-    pairs play two classes as bits, and charge for three or more what the noisy counts cost.
+    A Renyi order charges the winner of two classes what it reveals at worst, over all integer gaps,
+    ties included, and of more classes a bound 1 to 4 per cent above that. Normal noise of the same
+    variance costs less, by one part in 6 times the variance: that would be too little. Gaussian
+    budgets and pairs play votes on two classes as noisy bits that tell at least as much, and charge
+    for three or more classes what the noisy counts cost.
 
     It is charged its worst case only. A party knows its own noise, and a coalition that of its
     members, so that votes are not all that data-dependent costs would depend on.
 
-    Noise is integer from the start: nothing is rounded, and no floating-point number released.
-    Numbers are drawn from tables of the law which are right to some 1e-12 of each probability, and
-    with 128 random bits each.
+    Noise is integer from the start: nothing is rounded, and no floating-point number is released.
+    It is drawn from tables, with 128 random bits a number, and each probability is right to some
+    1e-13 (1e-11 at the largest variance), relative.
 
-    Several labels are rows of their own, of two counts each, against and for a label: ``(row,
-    label)`` pairs on which too few parties know something are left out, and those who abstain on
-    one, publicly, are not in its counts and need not pay for it.
+    Several labels are rows of their own, of two counts each, against and for a label. So a party
+    that knows nothing of some labels, publicly, is not in their counts and pays for the others; no
+    number of votes has to be the same everywhere.
 
     References
     ----------
@@ -93,9 +94,9 @@ class SkellamMax(Mechanism):
     Examples
     --------
     >>> from secretballot import PrivacyAccountant, SkellamMax
-    >>> mechanism = SkellamMax(variance=20, n_parties=10, n_colluders=3)
+    >>> mechanism = SkellamMax(variance=21, n_parties=10, n_colluders=3)
     >>> mechanism.share_variance, mechanism.total_variance
-    (2.857142857142857, 28.57142857142857)
+    (3.0, 30.0)
     >>> accountant = PrivacyAccountant(epsilon=10, delta=1e-5)
     >>> accountant.release(mechanism, [[48, 1, 1], [2, 3, 45]])
     array([0, 2])

@@ -33,9 +33,9 @@ def draw_skellam(
     -----
     Its size is the number of tails, P(|N| >= k) for k = 1, 2, ..., that are above a uniform number
     of 128 bits, rounded to its first 53 significant ones: far tails keep all their digits, which
-    those of a float between 0 and 1 don't. What is drawn has each probability right to some 1e-12,
-    as far as there are 128 bits to tell it. Poisson numbers of numpy are drawn by rejection, with
-    logarithms of factorials of which some 1e-9 is rounded where the variance is large.
+    those of a float between 0 and 1 don't. Each probability is right to some 1e-13, relative, and
+    1e-11 at a variance of 1e8, as far as 128 bits can tell it. (Poisson numbers of numpy are drawn
+    by rejection, by logarithms that are rounded by 1e-9 for a mean of 500,000.)
     """
     tails = _tails(variance)
     sizes = (3, shape) if isinstance(shape, int) else (3, *shape)
