@@ -85,7 +85,7 @@ def test_the_worst_gap_is_that_of_all_gaps():
             assert worst[0] == pytest.approx(max(each) / (order - 1), rel=1e-9)
 
 
-@pytest.mark.parametrize("order", [2.0, 24.0])
+@pytest.mark.parametrize("order", [2.0, 8.0])
 def test_much_noise_is_nothing_else(order):
     # 10,000 voters' worth of it; the worst gap is within a few ballots of a tie.
     variance = 2e6
