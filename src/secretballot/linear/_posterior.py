@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,11 @@ class Belief:
         """Return what is believed before anything is released."""
         zeros = np.zeros((1 + n_features, n_columns))
         return cls(zeros, zeros, zeros, np.full(n_groups, _SIZE))
+
+    def between(self, other: Belief) -> Belief:
+        """Return the belief half way to another."""
+        halfway = (self.coefficients + other.coefficients) / 2
+        return replace(self, coefficients=halfway)
 
 
 def probabilities(scores: Floats) -> Floats:

@@ -1,0 +1,54 @@
+"""A round judges the belief before it: one that turns out worse is not kept."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from secretballot.linear import _rounds
+from secretballot.linear._posterior import Belief
+
+FEATURES = SimpleNamespace(n_features=2, groups=[slice(0, 2)], norm=1.0)
+PUBLIC = SimpleNamespace(decision=lambda slopes, intercept: np.full((3, 1), intercept[0, 0]))
+
+
+class Rows:
+    """Private rows of which as much is left at a belief as its intercept says."""
+
+    n_columns, total = 1, 10.0
+
+    def __init__(self):
+        self.asked = []
+
+    def sums(self, belief, norm):
+        self.asked.append(float(belief.coefficients[0, 0]))
+        return np.full((2, 1), self.asked[-1])
+
+
+@pytest.mark.parametrize(
+    ("believed", "asked", "last"),
+    [
+        # Each better than the one before: the last is taken, though nothing has judged it.
+        ([8.0, 4.0, 2.0, 1.0], [64.0, 8.0, 4.0, 2.0], 1.0),
+        # The second is worse than the first: half way back, and on from there.
+        ([8.0, 40.0, 2.0, 1.0], [64.0, 8.0, 40.0, 5.0], 1.0),
+        # The last that was judged is worse: the best of those that were.
+        ([8.0, 4.0, 40.0, 1.0], [64.0, 8.0, 4.0, 40.0], 4.0),
+    ],
+)
+def test_what_turned_out_worse_is_not_gone_on_with(monkeypatch, believed, asked, last):
+    rows, coming = Rows(), iter(believed)
+
+    def belief(intercept):
+        values = np.array([[intercept], [0.0], [0.0]])
+        return Belief(values, values, values, np.ones(1))
+
+    monkeypatch.setattr(_rounds.Belief, "nothing", lambda *_: belief(64.0))
+    monkeypatch.setattr(_rounds, "believe", lambda *_: belief(next(coming)))
+    found = _rounds.learn(
+        rows, FEATURES, PUBLIC, lambda sums: sums, sigma=1.0, n_rounds=4, n_people=10.0
+    )
+    assert rows.asked == asked
+    assert found.coefficients[0, 0] == last
