@@ -23,15 +23,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sets import Table, available
+from sets import LABELS, Table, available
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 
-from secretballot import BinaryVoting, GNMax, PrivacyAccountant
+from secretballot import BinaryVoting, ConfidentGNMax, GNMax, PrivacyAccountant
 from secretballot.collaboration import Agreement, Collaboration, Party
 
 OUT = Path(__file__).resolve().parents[2] / "output" / "collaboration.jsonl"
 DELTA, ASKERS, TEST = 1e-5, 3, 2_000
+_AGREED: dict[tuple[Any, ...], tuple[Agreement, int]] = {}
 
 
 def probabilities(party: Party, X: Any) -> Any:
@@ -66,8 +67,6 @@ def voting(table: Table, n_voters: int, threshold: bool) -> Any:
         if table.labels is None and not threshold:
             return GNMax(sigma=sigma)
         if table.labels is None:
-            from secretballot import ConfidentGNMax
-
             return ConfidentGNMax(sigma=sigma, n_votes=n_voters, **bar)
         return BinaryVoting(sigma=sigma, n_votes=n_voters, **bar)
 
@@ -89,6 +88,12 @@ def agreed(
         n_rows *= 2
     assert found is not None
     return found
+
+
+def right_of(answers: dict[str, Any], truth: dict[str, Any]) -> float:
+    """Return how many of the labels that were answered are right."""
+    right = [(a.labels == truth[name])[a.answered] for name in truth for a in answers[name]]
+    return float(np.concatenate(right).mean()) if sum(map(len, right)) else np.nan
 
 
 def run(
@@ -117,7 +122,11 @@ def run(
     for threshold in (False, True):
         for who, askers in (("first", range(ASKERS)), ("weakest", weakest)):
             together = Collaboration(parties())
-            agreement, n_rows = agreed(together, table, threshold, noise)
+            # It follows from public numbers, which are the same for all seeds.
+            key = (table.labels, n_parties, epsilon, threshold, noise)
+            if key not in _AGREED:
+                _AGREED[key] = agreed(together, table, threshold, noise)
+            agreement, n_rows = _AGREED[key]
             names = [str(i) for i in askers]
             pools = {
                 name: table.X[pool[i * n_rows : (i + 1) * n_rows]] for i, name in enumerate(names)
@@ -134,17 +143,7 @@ def run(
                 "sigma": agreement.mechanism.sigma,
                 "rows": n_rows,
                 "spent": spent,
-                "right": float(
-                    np.mean(
-                        np.concatenate(
-                            [
-                                (a.labels == truth[name])[a.answered]
-                                for name in names
-                                for a in answers[name]
-                            ]
-                        )
-                    )
-                ),
+                "right": right_of(answers, truth),
                 "answered": float(
                     np.mean([a.answered.mean() for name in names for a in answers[name]])
                 ),
@@ -167,17 +166,12 @@ def show(runs: list[dict[str, Any]]) -> None:
     for (name, n, epsilon, who, threshold), found in groups.items():
         cells = []
         for metric in ("bac", "auc", "map"):
-            pairs = np.array(
-                [
-                    [np.mean([p[metric] for p in each[when]]) for when in ("before", "after")]
-                    for each in found
-                ]
+            old, new = (
+                np.array([np.mean([p[metric] for p in each[when]]) for each in found])
+                for when in ("before", "after")
             )
-            gain = pairs[:, 1] - pairs[:, 0]
-            cells.append(
-                f"{pairs[:, 0].mean():.3f} -> {pairs[:, 1].mean():.3f} (+-{gain.std():.3f})"
-            )
-        right, answered = (np.mean([each[key] for each in found]) for key in ("right", "answered"))
+            cells.append(f"{old.mean():.3f} -> {new.mean():.3f} (+-{(new - old).std():.3f})")
+        right, answered = (np.mean([e[key] for e in found]) for key in ("right", "answered"))
         print(
             f"{name:<8}{n:<8}{epsilon:<8g}{who:<9}{threshold!s:<10}{found[0]['rows']:<6}"
             f"{found[0]['sigma']:<7.3g}{right:<7.3f}{answered:<9.2f}  " + "   ".join(cells)
@@ -187,8 +181,6 @@ def show(runs: list[dict[str, Any]]) -> None:
 
 def _show_labels(runs: list[dict[str, Any]]) -> None:
     """Print what each label gained in balanced accuracy, at the largest epsilon."""
-    from sets import LABELS
-
     largest = max((each["epsilon"] for each in runs), default=0)
     found = [
         each
