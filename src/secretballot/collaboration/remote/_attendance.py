@@ -12,7 +12,7 @@ class Attendance:
     """The parties that are connected, by name."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.RLock())
+        self._changed = threading.Condition()
         self._there: dict[str, RemoteVoter] = {}
 
     @property
@@ -26,12 +26,13 @@ class Attendance:
         with self._changed:
             return {name: self._there[name] for name in sorted(self._there) if name != without}
 
-    def check(self, voter: RemoteVoter) -> None:
-        """Refuse a party that spends another's budget: its people would have two ballots.
+    def enter(self, voter: RemoteVoter) -> None:
+        """Let a party vote from the next question on; its connection from before is closed.
 
         Raises
         ------
         ChannelError
+            If another party spends the same budget: its people would have two ballots.
         """
         with self._changed:
             for other in self._there.values():
@@ -40,11 +41,6 @@ class Attendance:
                         f"{voter.name!r} has the ledger of {other.name!r}, which is there; each "
                         "party needs a budget of its own"
                     )
-
-    def enter(self, voter: RemoteVoter) -> None:
-        """Let a party vote from the next question on; its connection from before is closed."""
-        with self._changed:
-            self.check(voter)
             before = self._there.get(voter.name)
             self._there[voter.name] = voter
             self._changed.notify_all()

@@ -55,7 +55,8 @@ class Channel:
         self._traffic = Traffic() if traffic is None else traffic
         self._secure = secure
         self._asked = self._heard = 0
-        self._lock = threading.RLock()
+        #: Held from a message to its answer; whoever holds it has several in a row.
+        self.held = threading.RLock()
         self._closed = threading.Event()
 
     @property
@@ -65,7 +66,7 @@ class Channel:
 
     def ask(self, message: Message, *kinds: str, timeout: float | None = None) -> Message:
         """Send a message and return the answer to it, which must be of one of some kinds."""
-        with self._lock:
+        with self.held:
             self._send(message, self._asked + 1)
             self._asked += 1
             number, answer = self._receive(self.timeout if timeout is None else timeout)
@@ -75,7 +76,7 @@ class Channel:
 
     def hear(self, timeout: float) -> Message:
         """Return the next message that wants an answer; `timeout` is how long to wait for it."""
-        with self._lock:
+        with self.held:
             number, message = self._receive(timeout)
             if number != self._heard + 1:
                 self._fail(f"message {number} came after {self._heard}")
@@ -84,12 +85,12 @@ class Channel:
 
     def answer(self, message: Message) -> None:
         """Answer what was heard."""
-        with self._lock:
+        with self.held:
             self._send(message, self._heard)
 
     def is_silent(self) -> bool:
         """Whether the other side is still there, and waits as it should."""
-        with self._lock:
+        with self.held:
             return not (self.is_closed or self._secure.pending() or self._speaks(0))
 
     def watch(self, seconds: float) -> bool:
@@ -115,7 +116,7 @@ class Channel:
         with contextlib.suppress(OSError):
             # Not the SSLSocket's own, which would go on in plain text.
             socket.socket.shutdown(self._secure, socket.SHUT_RDWR)
-        with self._lock:
+        with self.held:
             self._secure.close()
 
     def _send(self, message: Message, number: int) -> None:

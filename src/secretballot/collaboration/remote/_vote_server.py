@@ -204,10 +204,11 @@ class VoteServer:
         if not isinstance(ledger, str):
             channel.refuse(f"{name!r} does not say which ledger it spends from")
         voter = RemoteVoter(name, ledger, channel)
-        self._there.check(voter)
-        channel.ask(Message("joined"), "here")
-        self._there.enter(voter)
         try:
+            # Whoever has joined is asked from then on, and not before it knows.
+            with channel.held:
+                self._there.enter(voter)
+                channel.ask(Message("joined"), "here")
             while channel.watch(self.timeout / 2):
                 voter.ping()
         finally:
