@@ -15,6 +15,7 @@ class Room:
     def __init__(self, authority, stack, agreement=AGREEMENT, **options):
         self.authority, self.agreement, self._stack = authority, agreement, stack
         kinds = options if "labels" in options else {"classes": [0, 1], **options}
+        kinds.setdefault("timeout", 20)
         self.server = stack.enter_context(
             VoteServer(agreement, parties=NAMES, context=authority.of_server(), **kinds)
         )

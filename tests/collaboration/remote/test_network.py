@@ -134,6 +134,7 @@ def test_nonsense_makes_absent(when, says, authority):
         right = {
             "invite": Message("invited", {"columns": [0, 1]}),
             "reserve": Message("reserved"),
+            "here": Message("here"),
         }
         seen = []
 

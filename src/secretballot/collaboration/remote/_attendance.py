@@ -18,13 +18,16 @@ class Attendance:
     @property
     def names(self) -> tuple[str, ...]:
         """Who is there."""
-        with self._changed:
-            return tuple(sorted(self._there))
+        return tuple(self.voters())
 
     def voters(self, *, without: str | None = None) -> dict[str, RemoteVoter]:
         """Return all who are there, or all but one."""
         with self._changed:
-            return {name: self._there[name] for name in sorted(self._there) if name != without}
+            return {
+                name: voter
+                for name, voter in sorted(self._there.items())
+                if name != without and not voter.channel.is_closed
+            }
 
     def enter(self, voter: RemoteVoter) -> None:
         """Let a party vote from the next question on; its connection from before is closed.

@@ -95,8 +95,12 @@ class Channel:
 
     def watch(self, seconds: float) -> bool:
         """Return whether the other side is still there after that time, at once if it is not."""
-        # It speaks if it is asked, by another thread, and is silent when that is done.
-        return not self._speaks(seconds) or self.is_silent()
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            # It speaks if it is asked, by another thread, and is silent when that is done.
+            if self._speaks(left) and not self.is_silent():
+                return False
+        return True
 
     def _speaks(self, seconds: float) -> bool:
         with selectors.DefaultSelector() as selector:

@@ -6,6 +6,7 @@ import logging
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Callable
 
 log = logging.getLogger("secretballot.collaboration")
@@ -30,6 +31,7 @@ class Listener:
         self._listening = socket.create_server(address)
         self.address: tuple[str, int] = self._listening.getsockname()[:2]
         self._waker, self._woken = socket.socketpair()
+        self._meeting: list[threading.Thread] = []
         self._thread = threading.Thread(target=self._accept, name="votes", daemon=True)
         self._thread.start()
 
@@ -37,6 +39,12 @@ class Listener:
         """Let nobody in any more."""
         self._waker.close()
         self._thread.join()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until all who came in are gone, at most that long."""
+        end = time.monotonic() + seconds
+        for thread in self._meeting:
+            thread.join(max(0.0, end - time.monotonic()))
 
     def _accept(self) -> None:
         with self._listening, self._woken, selectors.DefaultSelector() as selector:
@@ -54,7 +62,9 @@ class Listener:
             log.warning("%s was refused: too many connections", where)
             plain.close()
             return
-        threading.Thread(target=self._met, args=(plain, where), daemon=True).start()
+        thread = threading.Thread(target=self._met, args=(plain, where), daemon=True)
+        self._meeting = [each for each in self._meeting if each.is_alive()] + [thread]
+        thread.start()
 
     def _met(self, plain: socket.socket, where: tuple[str, int]) -> None:
         try:

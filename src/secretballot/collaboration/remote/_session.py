@@ -159,9 +159,13 @@ class Session:
             mechanism = agreement.mechanism
             if (total is None) != (getattr(mechanism, "n_votes", None) is None):
                 raise MessageError("what all ballots weigh is said where nobody asks, or not said")
-            if total is not None:
-                mechanism = for_voters(mechanism, float(total))
-            motions.append(Motion(columns, for_party(mechanism, own), own))
+            try:
+                if total is not None:
+                    mechanism = for_voters(mechanism, float(total))
+                mechanism = for_party(mechanism, own)
+            except ValueError as error:
+                raise MessageError(f"a vote of weight {total!r} in all: {error}") from None
+            motions.append(Motion(columns, mechanism, own))
             used |= set(columns)
         if not motions:
             raise MessageError("a vote on nothing")

@@ -25,6 +25,8 @@ from secretballot.ensemble import declared_classes
 
 #: Strangers that may be knocking at once, beside the parties.
 _STRANGERS = 16
+#: Seconds at the end until connections are closed.
+_GOODBYE = 1.0
 
 
 class VoteServer:
@@ -169,11 +171,13 @@ class VoteServer:
         """End: a vote that has begun is ended first, and all parties are told."""
         if self._listener is None:
             return
-        self._listener.close()
-        self._listener = None
+        listener, self._listener = self._listener, None
+        listener.close()
         with self._hearing.alone(self.timeout):
             for voter in self._there.voters().values():
                 voter.dismiss()
+        # Strangers who say nothing are not waited for.
+        listener.wait(_GOODBYE)
         self._ended.set()
 
     def __enter__(self) -> Self:
