@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import trustme
 
@@ -20,7 +20,7 @@ class Authority:
 
     def issue(self, file, *names, common_name=None, expired=False):
         """Write a certificate with its key."""
-        now = datetime.now(timezone.utc)
+        now = datetime.now(UTC)
         until = now - timedelta(days=1) if expired else None
         since = now - timedelta(days=2) if expired else None
         made = self._ca.issue_cert(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import suppress
 
 
 class Proxy:
@@ -29,10 +30,8 @@ class Proxy:
 
     def close(self):
         for each in self._sockets:
-            try:
+            with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
         for thread in self._threads:
             thread.join()
         for each in self._sockets:
@@ -53,7 +52,7 @@ class Proxy:
         self._begin(self._pass_on, server, client, False)
 
     def _pass_on(self, one, other, faulty):
-        try:
+        with suppress(OSError):
             while piece := one.recv(2**16):
                 if faulty and self._armed.is_set():
                     if self._fault == "lost":
@@ -65,5 +64,3 @@ class Proxy:
                         break
                 other.sendall(piece)
             other.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
