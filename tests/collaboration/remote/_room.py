@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 
+from tests.collaboration.remote._certificates import HOST
 from tests.collaboration.remote._site import AGREEMENT, NAMES, budget, trained
 
 from secretballot.collaboration import Membership, VoteServer
+from secretballot.collaboration.remote._channel import Channel
+from secretballot.collaboration.remote._tls import reach
 
 
 class Room:
@@ -41,3 +44,17 @@ class Room:
 def room(authority, **options):
     with ExitStack() as stack:
         yield Room(authority, stack, **options)
+
+
+@contextmanager
+def raw(here, name, says=None):
+    """A connection of a party that says what it likes, to begin with after the welcome."""
+    secure = reach(here.server.address, here.authority.of_party(name), 60, HOST)
+    channel = Channel(secure, 60, 2**30)
+    try:
+        assert channel.hear(60).kind == "welcome"
+        if says is not None:
+            channel.answer(says)
+        yield channel
+    finally:
+        channel.close()

@@ -45,7 +45,9 @@ def trained(name, accountant, *, kind=Party, n_columns=2, **parameters):
         **(parameters or {"classes": [0, 1]}),
     )
     y = (X[:, 0] > 0).astype(int)
-    return party.fit(X, y if party.labels is None else np.tile(y[:, None], len(party.labels)))
+    if party.labels is None:
+        return party.fit(X, np.array(party.classes)[y])
+    return party.fit(X, np.tile(y[:, None], len(party.labels)))
 
 
 def die(*_, **__):

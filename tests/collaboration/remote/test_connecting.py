@@ -6,11 +6,14 @@ from contextlib import suppress
 
 import pytest
 from tests.collaboration.remote._certificates import HOST, Authority, context
-from tests.collaboration.remote._room import room
+from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import AGREEMENT, ROWS, budget, trained
 
 from secretballot.collaboration import Agreement, ChannelError, Membership, TermsError, VoteServer
-from secretballot.mechanisms import GNMax
+from secretballot.collaboration.remote._message import Message
+from secretballot.mechanisms import BinaryVoting, GNMax
+
+ROWS_TOLD = {"table": "array"}
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +67,22 @@ def test_a_party_is_who_its_certificate_says(open_room):
     member = open_room.member("south", context=context(open_room.authority.folder, "by dns"))
     with member:
         assert open_room.server.present == ("south",)
+
+
+def test_names_in_messages_do_not_count(open_room):
+    claims = {"name": "west", "asker": "west", "party": "west", "ledger": "its own"}
+    ask = Message("ask", {**claims, **ROWS_TOLD}, [ROWS])
+    with raw(open_room, "south", Message("join", claims)) as channel:
+        assert channel.hear(60).kind == "joined"
+        channel.answer(Message("here"))
+        assert open_room.server.present == ("south",)
+        # It says that it is "west", and is "north".
+        with raw(open_room, "north", ask) as asking:
+            assert channel.hear(60).words["asker"] == "north"
+            channel.close()
+            assert "'south'" in asking.hear(60).words["why"]
+    with raw(open_room, "south", Message("join", {})) as channel, pytest.raises(ChannelError):
+        channel.hear(60)
 
 
 @pytest.mark.parametrize("what", ["of another authority", "of a party"])
@@ -121,7 +140,8 @@ def test_terms_that_differ(open_room):
 
 
 def test_labels_that_nobody_votes_on(authority):
-    with room(authority, labels=["a", "b"]) as here:
+    voting = Agreement(mechanism=BinaryVoting(sigma=1, n_votes=3))
+    with room(authority, agreement=voting, labels=["a", "b"]) as here:
         party = trained("south", budget(), labels=["b", "c"])
         with pytest.raises(TermsError, match="knows labels \\['c'\\] that nobody votes on"):
             here.member(party).connect()

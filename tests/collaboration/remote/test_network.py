@@ -2,18 +2,16 @@
 
 import struct
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import numpy as np
 import pytest
 from tests.collaboration.remote._proxy import Proxy
-from tests.collaboration.remote._room import room
+from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import ROWS, Halting, budget, trained
 
 from secretballot.collaboration import ChannelError, VoteRefusedError
-from secretballot.collaboration.remote._channel import Channel
 from secretballot.collaboration.remote._message import Message
-from secretballot.collaboration.remote._tls import reach
 
 #: Seconds that a lost message is waited for; the others answer in a hundredth of that.
 PATIENCE = 4.0
@@ -69,14 +67,6 @@ def test_a_ballot_that_does_not_arrive(fault, reason, authority):
             assert here.member("centre").ask(ROWS).voters == ("east", "south", "west")
 
 
-def raw(here, name):
-    """A connection of a party that says what it likes; the aggregator's welcome was heard."""
-    secure = reach(here.server.address, here.authority.of_party(name), 60, "127.0.0.1")
-    channel = Channel(secure, 60, 2**30)
-    assert channel.hear(60).kind == "welcome"
-    return channel
-
-
 def header(magic=b"SBAL", version=1, words=2, size=0):
     return struct.pack("!4sHIQ", magic, version, words, size)
 
@@ -90,23 +80,22 @@ def header(magic=b"SBAL", version=1, words=2, size=0):
         (header(version=2), "messages are of version 2, and here of version 1"),
         (header() + b"{}", "the words of a message can't be read"),
         (header(words=10**5) + b"[" * 10**5, "the words of a message can't be read"),
-        (header(words=100) + b"{", "the connection was lost"),
+        (header(words=100) + b"{}{", "the connection was lost"),
     ],
 )
 def test_what_is_no_message(says, reason, authority, caplog):
-    with room(authority) as here:
-        channel = raw(here, "south")
+    with room(authority) as here, raw(here, "south") as channel:
         channel._secure.sendall(says)
-        if len(says) < 30 and says[-1:] == b"{":
-            channel.close()
-        else:
+        if not says.endswith(b"}{"):  # which is waited for
             with pytest.raises(ChannelError, match="the connection was lost"):
                 channel.hear(60)
     assert reason in caplog.text
 
 
 #: What a party says instead of an answer, by what it was asked.
+LATE = Message("reserved")  # under another number
 NONSENSE = [
+    ("reserve", LATE),
     ("invite", Message("columns", {})),
     ("invite", Message("invited", {"columns": [0, 1, 2]})),
     ("invite", Message("invited", {"columns": [1, 0]})),
@@ -124,11 +113,10 @@ NONSENSE = [
 
 @pytest.mark.parametrize(("when", "says"), NONSENSE)
 def test_nonsense_makes_absent(when, says, authority):
-    with room(authority) as here:
+    with room(authority) as here, ExitStack() as stack:
         for name in ("east", "west"):
             here.voter(name)
-        channel = raw(here, "south")
-        channel.answer(Message("join", {"ledger": "its own"}))
+        channel = stack.enter_context(raw(here, "south", Message("join", {"ledger": "its own"})))
         assert channel.hear(60).kind == "joined"
         channel.answer(Message("here"))
         right = {
@@ -143,6 +131,7 @@ def test_nonsense_makes_absent(when, says, authority):
                 while True:
                     asked = channel.hear(60).kind
                     seen.append(asked)
+                    channel._heard += says is LATE and asked == when
                     channel.answer(says if asked == when else right[asked])
             except ChannelError:
                 pass
@@ -160,9 +149,8 @@ def test_nonsense_makes_absent(when, says, authority):
 def test_an_asker_that_says_nonsense(authority, caplog):
     with room(authority) as here:
         for arrays in ([np.zeros((2, 2))] * 2, [np.zeros((0, 2))], []):
-            channel = raw(here, "south")
-            channel.answer(Message("ask", {"table": "array"}, arrays))
-            with pytest.raises(ChannelError):
+            asked = Message("ask", {"table": "array"}, arrays)
+            with raw(here, "south", asked) as channel, pytest.raises(ChannelError):
                 channel.hear(60)
     assert caplog.text.count("'south' asked nonsense") == 3
 

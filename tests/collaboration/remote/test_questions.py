@@ -32,16 +32,10 @@ CASES = {
 }
 
 
-def made(name, kinds, **parameters):
+def made(name, kinds):
     if "labels" in kinds:
-        return trained(name, budget(), labels=list(KNOWN[name]), **parameters)
-    party = trained(name, budget(), **parameters)
-    if kinds["classes"] == ["no", "yes"]:
-        party.classes = ("no", "yes")
-        rows, y, known = party._parts[0]
-        party._parts = [(rows, np.array(["no", "yes"])[y], known)]
-        party._train()
-    return party
+        kinds = {"labels": list(KNOWN[name])}
+    return trained(name, budget(), **kinds)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -86,7 +80,9 @@ def test_rows_of_other_columns(authority):
         assert answer.absent == {"south": "the rows do not have the columns of its own"}
         assert other.party.accountant.entries() == []
         # It stays: its next question is heard, and nobody else has its columns.
-        with pytest.raises(VoteRefusedError, match="'east': the rows do not have the columns"):
+        with pytest.raises(
+            VoteRefusedError, match="'east', 'west': the rows do not have the columns"
+        ):
             other.ask(np.zeros((2, 3)))
         with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3"):
             other.ask(ROWS)
@@ -156,8 +152,8 @@ def test_two_questions_at_once(waits, authority):
             assert [answers[name].voters for name in ("centre", "north")] == [VOTERS] * 2
             notes = [json.loads(entry.note) for entry in slow.accountant.entries()]
             assert [note["asked_by"] for note in notes if "asked_by" in note] == [
-                *["centre"] * 2,
-                *["north"] * 2,
+                "centre",
+                "north",
             ]
         member.close()
 
@@ -187,6 +183,7 @@ def test_leaving_and_the_end(authority):
         ({"min_voters": 1}, "min_voters=1"),
         ({"timeout": 0}, "timeout=0"),
         ({"classes": [b"a", b"b"]}, "not JSON serializable"),
+        ({"classes": None, "labels": ["a", "b"]}, "GNMax"),
     ],
 )
 def test_settings_that_are_refused(settings, message, authority):

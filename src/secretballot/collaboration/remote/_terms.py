@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._party import Party
+from secretballot.ensemble import Target, as_target
 from secretballot.ledger import to_json
 
 #: What a member tells on joining: whose budget it spends, as a digest.
@@ -36,6 +39,13 @@ class Terms:
     classes: tuple[Any, ...] | None
     labels: tuple[str, ...] | None
     aggregator: str
+
+    @property
+    def target(self) -> Target:
+        """What is voted on."""
+        if self.classes is not None:
+            return as_target(np.array(self.classes))
+        return as_target([np.array([0, 1])] * len(self.labels or ()))
 
     def said(self) -> dict[str, Any]:
         """Return them as JSON can say them: a description, from which nothing is built."""

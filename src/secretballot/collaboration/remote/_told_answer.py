@@ -9,7 +9,6 @@ import numpy as np
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration.remote._message import Message, MessageError
 from secretballot.collaboration.remote._terms import Terms
-from secretballot.ensemble import as_target
 
 _NOT = -1
 
@@ -59,8 +58,7 @@ def heard(message: Message, terms: Terms, n_rows: int) -> Answer:
         released, answered = outcome.astype(np.int64), outcome >= 0
     else:
         voters = _names(said)
-        target = as_target(np.array(terms.classes))
-        released, answered = target.released(outcome.astype(np.int64), n_rows)
+        released, answered = terms.target.released(outcome.astype(np.int64), n_rows)
     return Answer(
         labels=released,
         answered=answered,

@@ -21,7 +21,7 @@ from secretballot.collaboration.remote._remote_voter import RemoteVoter
 from secretballot.collaboration.remote._terms import LEDGER, Terms
 from secretballot.collaboration.remote._tls import check_context, name_of, shake_hands
 from secretballot.collaboration.remote._traffic import Traffic
-from secretballot.ensemble import declared_classes
+from secretballot.ensemble import check_votes_on, declared_classes
 
 #: Strangers that may be knocking at once, beside the parties.
 _STRANGERS = 16
@@ -122,6 +122,7 @@ class VoteServer:
             None if labels is None else tuple(labels),
             self.aggregator.trust,
         )
+        check_votes_on(agreement.mechanism, self._terms.target)
         Message("welcome", self._terms.said()).parts(0)  # what can't be told is refused here
         self._context = context
         self._there = Attendance()
