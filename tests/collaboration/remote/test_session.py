@@ -127,7 +127,6 @@ def test_what_is_paid_for_is_the_party_s_own():
                 invitation(asker=["centre"]),
                 invitation(question=""),
                 invitation(question="q" * 65),
-                invitation(table="pickle"),
             ],
         ),
     ],
@@ -139,6 +138,11 @@ def test_what_comes_out_of_order(before, refused):
     n_entries = len(here._party.accountant.entries())
     assert said(here, *refused) == ["refused"] * len(refused)
     assert len(here._party.accountant.entries()) == n_entries
+
+
+def test_rows_that_it_cannot_read():
+    here = session()
+    assert said(here, invitation(table="pickle"), reserve()) == ["cannot", "refused"]
 
 
 def test_a_vote_from_the_invitation_to_its_end():

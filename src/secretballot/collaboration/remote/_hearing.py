@@ -48,7 +48,9 @@ class Hearing:
         try:
             question = self._question(asker, asked)
         except MessageError as error:
-            channel.refuse(f"{asker!r} asked nonsense: {error}")
+            why = f"the aggregator can't read the rows: {error}; nothing was spent."
+            channel.ask(Message("refused", {"why": why}), "thanks")
+            return
         with self.alone(channel.timeout) as mine:
             if mine:
                 answer = self._put(question, channel)

@@ -47,6 +47,11 @@ class Membership:
     max_bytes : int, default=2**30
         The longest message.
 
+    Attributes
+    ----------
+    fault : Exception or None
+        What ended voting in a thread (`start`), if that was not the aggregator or `close`.
+
     See Also
     --------
     VoteServer : The other side.
@@ -56,6 +61,21 @@ class Membership:
     A lost connection is not taken up again by itself: `serve` raises `ChannelError`, and may be
     called again. What was reserved for a vote that was not closed by then stays charged, as it may
     have been opened.
+
+    Examples
+    --------
+    At each party, in a process of its own::
+
+        context = ssl.create_default_context(cafile="authority.pem")
+        context.load_cert_chain("north.pem")
+        place = Membership(
+            party, ("votes.example.org", 7443), context=context, agreement=agreement
+        )
+        with place:  # votes on what others ask, in a thread
+            answer = place.ask(X)
+            party.learn(X, answer)
+
+    or ``place.serve()`` to vote only.
     """
 
     def __init__(
@@ -88,6 +108,7 @@ class Membership:
         self._session: Session | None = None
         self._thread: threading.Thread | None = None
         self._left = False
+        self.fault: Exception | None = None
 
     def connect(self) -> Self:
         """Connect, and join those who vote.
@@ -157,12 +178,12 @@ class Membership:
         Membership
         """
         self.connect()
-        self.fault: Exception | None = None
+        self.fault = None
         self._thread = threading.Thread(target=self._serve_apart, daemon=True)
         self._thread.start()
         return self
 
-    def ask(self, X: Any, *, timeout: float = 600.0) -> Answer:
+    def ask(self, X: Any, *, timeout: float = 3600.0) -> Answer:
         """Ask all other parties that are connected for labels; each pays for its own people.
 
         Parameters
@@ -170,7 +191,7 @@ class Membership:
         X : {array-like, sparse matrix, DataFrame, list of str} of shape (n_rows, n_features)
             Rows to be labelled: numbers, booleans, texts, categories and missing values. The
             aggregator and all who answer see them.
-        timeout : float, default=600.0
+        timeout : float, default=3600.0
             Seconds to wait for the answer.
 
         Returns

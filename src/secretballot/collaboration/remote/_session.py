@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from typing import Any
@@ -72,20 +73,32 @@ class Session:
             raise MessageError("a question has no id")
         if not (asker is None or isinstance(asker, str)) or asker == self._party.name:
             raise MessageError(f"a question is said to be of {asker!r}")
-        self._question = Question(
-            id=id,
-            asker=asker,
-            X=take_table(words, list(message.arrays)),
-            classes=self._terms.classes,
-            labels=self._terms.labels,
-            aggregator=self._terms.aggregator,
-        )
+        self._question = None
         try:
-            self._columns = self._party.invite(self._question)
-        except ValueError:
-            self._question = None
+            question = Question(
+                id=id,
+                asker=asker,
+                X=take_table(words, list(message.arrays)),
+                classes=self._terms.classes,
+                labels=self._terms.labels,
+                aggregator=self._terms.aggregator,
+            )
+            self._columns = self._party.invite(question)
+        except ValueError:  # rows that can't be read here are not of its kind either
             return Message("cannot", {"why": NO_COLUMNS})
+        self._question = question
+        self._price_ahead(question)
         return Message("invited", {"columns": list(self._columns)})
+
+    def _price_ahead(self, question: Question) -> None:
+        """Compute the price while others do: they are invited together, and pay one by one."""
+        mechanism = self._terms.agreement.mechanism
+        if getattr(mechanism, "n_votes", None) is None:
+            mechanism = for_party(mechanism, self._terms.agreement.weight(self._party.name))
+            with contextlib.suppress(BudgetExceededError):  # which is told when it has to pay
+                self._party.accountant.price(
+                    mechanism, question.n_rows, n_columns=len(self._columns)
+                )
 
     def _reserve(self, message: Message) -> Message:
         question = self._asked(message)

@@ -56,9 +56,10 @@ class VoteServer:
         Where to listen; port 0 takes a free one.
     min_voters : int, default=2
         A question that fewer parties can vote on is refused, and so is a label that fewer know.
-    timeout : float, default=60.0
-        Seconds that a party has to answer one message, among them its ballots. Who is late is
-        absent, and its connection is closed.
+    timeout : float, default=300.0
+        Seconds that a party has to answer one message: with its ballots, or that it has paid (to
+        price a plan of many classes takes a while, once). Who is late is absent, and its connection
+        is closed.
     max_bytes : int, default=2**30
         The longest message.
 
@@ -79,6 +80,22 @@ class VoteServer:
     -----
     One question is voted on at a time; another one waits for `timeout`, and is refused then.
     Refused connections are logged, by the logger ``"secretballot.collaboration"``.
+
+    Examples
+    --------
+    On the aggregator's machine::
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations("authority.pem")
+        context.load_cert_chain("aggregator.pem")
+        VoteServer(
+            agreement,
+            parties=["north", "south", "west"],
+            classes=[0, 1],
+            context=context,
+            address=("0.0.0.0", 7443),
+        ).serve_forever()
     """
 
     def __init__(
@@ -92,7 +109,7 @@ class VoteServer:
         aggregator: Aggregator | None = None,
         address: tuple[str, int] = ("127.0.0.1", 0),
         min_voters: int = 2,
-        timeout: float = 60.0,
+        timeout: float = 300.0,
         max_bytes: int = 2**30,
     ) -> None:
         if not isinstance(agreement, Agreement):
