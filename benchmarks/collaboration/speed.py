@@ -5,7 +5,7 @@
 Ten parties are there and one of them asks. The trusted aggregator is in one process with all
 parties, and elsewhere: each party in a process of its own, over mutual TLS on loopback. A question
 is timed from `ask` to its answer, ledgers included; bytes are those of messages before encryption,
-of all parties together, and an answer to a message is a message too. Models are small trees, so that the
+of all parties together, and an answer to a message is a message too. Models are small trees: the
 vote is timed and not they. Another aggregator is a line more in `AGGREGATORS`.
 """
 

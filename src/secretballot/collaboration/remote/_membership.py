@@ -11,15 +11,13 @@ from secretballot._sklearn_compat import _num_samples
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._voter import VoteRefusedError
+from secretballot.collaboration.remote._asking import put
 from secretballot.collaboration.remote._channel import Channel, ChannelError
 from secretballot.collaboration.remote._meeting import Met, expect, meet
 from secretballot.collaboration.remote._message import Message, MessageError
 from secretballot.collaboration.remote._session import Session
-from secretballot.collaboration.remote._table import put_table
 from secretballot.collaboration.remote._terms import LEDGER
 from secretballot.collaboration.remote._tls import check_context, reach
-from secretballot.collaboration.remote._told_answer import heard
 
 
 class Membership:
@@ -214,24 +212,7 @@ class Membership:
         X = self.party._matching(X)
         if _num_samples(X) == 0:
             raise ValueError("X has 0 rows; ask about at least one.")
-        words, arrays = put_table(X)
-        channel, terms, _ = self._meet()
-        try:
-            channel.answer(Message("ask", words, arrays))
-            reply = channel.hear(timeout)
-            if reply.kind == "refused":
-                channel.answer(Message("thanks"))
-                raise VoteRefusedError(str(reply.words.get("why")))
-            if reply.kind != "answer":
-                channel.refuse(f"{reply.kind!r} is no answer to a question")
-            try:
-                answer = heard(reply, terms, _num_samples(X))
-            except MessageError as error:
-                channel.refuse(f"the answer can't be read: {error}")
-            channel.answer(Message("thanks"))
-            return answer
-        finally:
-            channel.close()
+        return put(X, self._meet, timeout)
 
     def close(self) -> None:
         """Leave; a vote in which this party has paid already is ended first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Motion, Question, for_party, for_voters
-from secretballot.collaboration._voter import Tally
+from secretballot.collaboration._question import Motion, Question, for_party
 from secretballot.collaboration.remote._message import Message, MessageError
+from secretballot.collaboration.remote._said_vote import motions_of, tallies_of
 from secretballot.collaboration.remote._table import take_table
 from secretballot.collaboration.remote._terms import Terms
 
@@ -93,7 +92,7 @@ class Session:
     def _price_ahead(self, question: Question) -> None:
         """Compute the price while others do: they are invited together, and pay one by one."""
         mechanism = self._terms.agreement.mechanism
-        if getattr(mechanism, "n_votes", None) is None:
+        if self._columns and getattr(mechanism, "n_votes", None) is None:
             mechanism = for_party(mechanism, self._terms.agreement.weight(self._party.name))
             with contextlib.suppress(BudgetExceededError):  # which is told when it has to pay
                 self._party.accountant.price(
@@ -104,7 +103,9 @@ class Session:
         question = self._asked(message)
         if self._motions:
             raise MessageError("a question came to be paid twice")
-        motions = self._agreed(message.words.get("motions"))
+        motions = motions_of(
+            message.words.get("motions"), self._terms, self._party.name, self._columns
+        )
         # Set before anything is paid: after a failure in the middle no other question is taken.
         self._motions = motions
         self.idle.clear()
@@ -122,9 +123,7 @@ class Session:
 
     def _close(self, message: Message) -> Message:
         question = self._paid(message)
-        tallies = [_tally(each, question.n_rows) for each in _list(message.words.get("tallies"))]
-        if len(tallies) != len(self._motions):
-            raise MessageError("there are not as many tallies as votes")
+        tallies = tallies_of(message.words.get("tallies"), question.n_rows, len(self._motions))
         self._party.close(question, tallies)
         self._forget_payment()
         self._question = None
@@ -151,65 +150,7 @@ class Session:
             raise MessageError(f"{message.kind!r} came for a question that was not paid")
         return question
 
-    def _agreed(self, said: Any) -> list[Motion]:
-        """Return motions as the party's own agreement has them, if what was said fits it."""
-        agreement, motions, used = self._terms.agreement, list[Motion](), set[int]()
-        own = agreement.weight(self._party.name)
-        for each in _list(said):
-            columns, weight, total = _fields(each, "columns", "weight", "total_weight")
-            columns = tuple(_list(columns))
-            # With classes there is one vote, on all of them.
-            whole = self._terms.classes is None or columns == self._columns
-            fits = columns and whole and all(type(at) is int for at in columns)
-            if not fits or set(columns) - set(self._columns) or len(set(columns)) < len(columns):
-                raise MessageError(f"a vote on columns {columns} of {self._columns}")
-            if used & set(columns):
-                raise MessageError(f"two votes on the columns {sorted(used & set(columns))}")
-            if weight != own:
-                raise MessageError(f"a ballot of weight {weight!r} instead of {own:g}")
-            if total is not None and not (_is_number(total) and total > own):
-                raise MessageError(f"a vote of weight {total!r} in all, and {own:g} is one's own")
-            mechanism = agreement.mechanism
-            if (total is None) != (getattr(mechanism, "n_votes", None) is None):
-                raise MessageError("what all ballots weigh is said where nobody asks, or not said")
-            try:
-                if total is not None:
-                    mechanism = for_voters(mechanism, float(total))
-                mechanism = for_party(mechanism, own)
-            except ValueError as error:
-                raise MessageError(f"a vote of weight {total!r} in all: {error}") from None
-            motions.append(Motion(columns, mechanism, own))
-            used |= set(columns)
-        if not motions:
-            raise MessageError("a vote on nothing")
-        return motions
-
 
 def _small(cast: Any) -> Any:
     array = np.asarray(cast)
     return array.astype(np.min_scalar_type(int(array.max(initial=0))))
-
-
-def _tally(said: Any, n_rows: int) -> Tally:
-    rows, answers = _fields(said, "n_rows", "n_answers")
-    if type(rows) is not int or not 0 < rows <= n_rows:
-        raise MessageError(f"{rows!r} rows of {n_rows} were begun")
-    if answers is not None and (type(answers) is not int or not 0 <= answers <= rows):
-        raise MessageError(f"{answers!r} rows of {rows} were answered")
-    return Tally(rows, answers)
-
-
-def _fields(said: Any, *names: str) -> list[Any]:
-    if not isinstance(said, dict) or set(said) != set(names):
-        raise MessageError(f"of a vote {names} are told, and here {said!r} was")
-    return [said[name] for name in names]
-
-
-def _list(said: Any) -> list[Any]:
-    if not isinstance(said, list):
-        raise MessageError(f"a list was expected, and {said!r} came")
-    return said
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)

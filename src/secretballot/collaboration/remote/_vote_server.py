@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import ssl
 import threading
 from collections.abc import Sequence
@@ -13,13 +11,12 @@ from secretballot._numbers import check_integer, check_number
 from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration.remote._attendance import Attendance
-from secretballot.collaboration.remote._channel import Channel, ChannelError
 from secretballot.collaboration.remote._hearing import Hearing
 from secretballot.collaboration.remote._listener import Listener
 from secretballot.collaboration.remote._message import Message
-from secretballot.collaboration.remote._remote_voter import RemoteVoter
-from secretballot.collaboration.remote._terms import LEDGER, Terms
-from secretballot.collaboration.remote._tls import check_context, name_of, shake_hands
+from secretballot.collaboration.remote._reception import Reception
+from secretballot.collaboration.remote._terms import Terms
+from secretballot.collaboration.remote._tls import check_context
 from secretballot.collaboration.remote._traffic import Traffic
 from secretballot.ensemble import check_votes_on, declared_classes
 
@@ -141,9 +138,18 @@ class VoteServer:
         )
         check_votes_on(agreement.mechanism, self._terms.target)
         Message("welcome", self._terms.said()).parts(0)  # what can't be told is refused here
-        self._context = context
         self._there = Attendance()
         self._hearing = Hearing(self._there, self._terms, self.aggregator, min_voters)
+        self._reception = Reception(
+            self.parties,
+            self._terms,
+            context,
+            self._there,
+            self._hearing,
+            self.timeout,
+            max_bytes,
+            self.traffic,
+        )
         self._listener: Listener | None = None
         self._ended = threading.Event()
 
@@ -176,7 +182,7 @@ class VoteServer:
         VoteServer
         """
         most = 2 * len(self.parties) + _STRANGERS
-        self._listener = Listener(self.address, self._meet, most)
+        self._listener = Listener(self.address, self._reception.meet, most)
         self.address = self._listener.address
         return self
 
@@ -203,35 +209,3 @@ class VoteServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _meet(self, plain: socket.socket) -> None:
-        secure = shake_hands(plain, self._context, self.timeout)
-        channel = Channel(secure, self.timeout, self.max_bytes, self.traffic)
-        try:
-            self._serve(channel, name_of(secure, self.parties))
-        except ChannelError as error:
-            with contextlib.suppress(ChannelError):
-                channel.ask(Message("refused", {"why": str(error)}), "thanks")
-            raise
-        finally:
-            channel.close()
-
-    def _serve(self, channel: Channel, name: str) -> None:
-        said = {**self._terms.said(), "name": name, "timeout": self.timeout}
-        hello = channel.ask(Message("welcome", said), "join", "ask")
-        if hello.kind == "ask":
-            self._hearing.hear(channel, name, hello)
-            return
-        ledger = hello.words.get(LEDGER)
-        if not isinstance(ledger, str):
-            channel.refuse(f"{name!r} does not say which ledger it spends from")
-        voter = RemoteVoter(name, ledger, channel)
-        try:
-            # Whoever has joined is asked from then on, and not before it knows.
-            with channel.held:
-                self._there.enter(voter)
-                channel.ask(Message("joined"), "here")
-            while channel.watch(self.timeout / 2):
-                voter.ping()
-        finally:
-            self._there.leave(voter)
