@@ -158,6 +158,29 @@ def test_two_questions_at_once(waits, authority):
         member.close()
 
 
+def test_leaving_in_the_middle(authority):
+    # Who has paid votes first, and is then gone.
+    held, answers = Held(), []
+    with room(authority) as here:
+        for name in ("east", "west"):
+            here.voter(name)
+        slow = trained("south", budget(), kind=Halting)
+        slow.waits, slow.connection = "cast", held
+        member = here.member(slow).start()
+        asking = threading.Thread(target=lambda: answers.append(here.member("centre").ask(ROWS)))
+        asking.start()
+        assert held.there.wait(60)
+        leaving = threading.Thread(target=member.close)
+        leaving.start()
+        held.may_go.set()
+        for thread in (asking, leaving):
+            thread.join()
+        assert answers[0].voters == VOTERS
+        assert slow.accountant.entries()[-1].reservation.is_settled
+        assert member.fault is None
+        assert here.member("centre").ask(ROWS).voters == ("east", "west")
+
+
 def test_leaving_and_the_end(authority):
     with room(authority) as here:
         members = [here.voter(name) for name in VOTERS]

@@ -180,6 +180,14 @@ def test_what_is_no_table(words, arrays):
         take_table(words, arrays)
 
 
+def test_a_text_that_would_fill_the_memory():
+    n = 2**16
+    sizes = [n, *[0] * n]
+    with pytest.raises(MessageError, match="much longer than the others"):
+        take_table({"table": "text", "shape": [n + 1]}, text(*sizes, blob=b"a" * n))
+    assert len(take_table({"table": "texts"}, text(*sizes, blob=b"a" * n))) == n + 1
+
+
 @pytest.mark.parametrize(
     ("forms", "body"),
     [

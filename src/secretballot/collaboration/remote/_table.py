@@ -25,6 +25,9 @@ from secretballot.collaboration.remote._frame import (
 )
 from secretballot.collaboration.remote._message import MessageError
 
+#: Bytes of an array of texts, all of which take as much as the longest.
+_MOST_TEXT = 2**32
+
 
 def put_table(X: Any, name: str = "X") -> tuple[dict[str, Any], Arrays]:
     """Return a table as a few words and arrays, nothing of which is code.
@@ -98,7 +101,11 @@ def _taken(words: Mapping[str, Any], arrays: Iterator[NDArray[Any]]) -> Any:
     shape = tuple(map(int, words["shape"]))
     if kind in ("text", "objects"):
         cells = take_text(arrays)
-        return (cells.astype(str) if kind == "text" else cells).reshape(shape)
+        if kind == "text":
+            if 4 * len(cells) * max(map(len, cells), default=0) > _MOST_TEXT:
+                raise MessageError("one text of an array is much longer than the others")
+            cells = cells.astype(str)
+        return cells.reshape(shape)
     if kind in ("csr_matrix", "csr_array"):
         data, indices, indptr = take(arrays, "biuf", 1), take(arrays, "i", 1), take(arrays, "i", 1)
         make = csr_matrix if kind == "csr_matrix" else csr_array
