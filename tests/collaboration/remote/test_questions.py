@@ -185,6 +185,9 @@ def test_leaving_and_the_end(authority):
     with room(authority) as here:
         members = [here.voter(name) for name in VOTERS]
         assert here.server.wait_for(VOTERS, 0)
+        answer = members[0].ask(ROWS)  # whoever asks has no ballot, and stays
+        assert (answer.voters, dict(answer.absent)) == (("south", "west"), {})
+        assert here.server.present == VOTERS
         members[0].close()
         assert members[0].fault is None
         with pytest.raises(ChannelError, match="nobody is at"):
