@@ -14,7 +14,7 @@ from secretballot.collaboration import ChannelError, VoteRefusedError
 from secretballot.collaboration.remote._message import Message
 
 #: Seconds that a lost message is waited for; the others answer in a hundredth of that.
-PATIENCE = 4.0
+PATIENCE = 5.0
 
 
 class Waiting:

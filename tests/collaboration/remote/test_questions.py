@@ -120,7 +120,7 @@ class Held:
 def test_two_questions_at_once(waits, authority):
     # A second one waits as long as a message may take, and is refused clearly.
     held, answers = Held(), {}
-    with room(authority, timeout=60 if waits else 1.0) as here:
+    with room(authority, timeout=60 if waits else 3.0) as here:
         here.voter("east")
         slow = trained("south", budget(), kind=Halting)
         slow.waits, slow.connection = "cast", held

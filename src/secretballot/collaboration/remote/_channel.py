@@ -8,7 +8,7 @@ import socket
 import ssl
 import threading
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class Channel:
                 return True
             return bool(selector.select(seconds))
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> NoReturn:
         """End the exchange because of what came."""
         self._fail(why)
 
@@ -158,7 +158,7 @@ class Channel:
 
     def _read(self, size: int, end: float) -> Any:
         buffer = np.empty(size, np.uint8)  # of which memory is taken as it fills
-        view = memoryview(buffer)
+        view = buffer.data
         while view:
             self._until(end)
             got = self._secure.recv_into(view)
@@ -175,14 +175,14 @@ class Channel:
             raise ConnectionResetError("it was closed here")
         self._secure.settimeout(left)
 
-    def _lost(self, error: Exception) -> Any:
+    def _lost(self, error: Exception) -> NoReturn:
         if isinstance(error, TimeoutError):
             self._fail("no message came, or could be sent, in time")
         if "BAD_RECORD_MAC" in str(error) or "DECRYPT" in str(error):
             self._fail("a message was altered on its way")
         self._fail(f"the connection was lost ({_short(error)})")
 
-    def _fail(self, why: str) -> Any:
+    def _fail(self, why: str) -> NoReturn:
         self.close()
         raise ChannelError(why)
 

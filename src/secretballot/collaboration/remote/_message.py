@@ -122,7 +122,7 @@ def _array(form: Any, body: NDArray[np.uint8]) -> NDArray[Any]:
             raise MessageError("a message is shorter than its arrays")
         if dtype.kind == "b" and (body[:size] > 1).any():
             raise MessageError("an array of booleans holds others")
-        return body[:size].view(dtype).reshape(shape)
+        return np.asarray(body[:size].view(dtype).reshape(shape))
     except (TypeError, ValueError) as error:
         if isinstance(error, MessageError):
             raise

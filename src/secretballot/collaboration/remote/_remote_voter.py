@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +78,11 @@ class RemoteVoter:
             raise Absent(self.name, "the rows do not have the columns of its own")
         columns = answer.words.get("columns")
         n_columns = question.target.n_columns
-        fits = isinstance(columns, list) and all(
-            type(at) is int and 0 <= at < n_columns for at in columns
-        )
-        if not fits or columns != sorted(set(columns)):
+        if (
+            not isinstance(columns, list)
+            or not all(type(at) is int and 0 <= at < n_columns for at in columns)
+            or columns != sorted(set(columns))
+        ):
             self._nonsense(f"columns {columns!r}")
         return tuple(columns)
 
@@ -159,7 +160,7 @@ class RemoteVoter:
         except ChannelError as error:
             raise Absent(self.name, str(error)) from None
 
-    def _nonsense(self, what: str) -> None:
+    def _nonsense(self, what: str) -> NoReturn:
         self.channel.close()
         raise Absent(self.name, f"it answered nonsense: {what}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Collection
+from typing import Any
 
 from secretballot.collaboration.remote._channel import ChannelError
 
@@ -95,16 +96,16 @@ def name_of(secure: ssl.SSLSocket, expected: Collection[str]) -> str:
     ChannelError
         If the certificate names none of those expected, or several of them.
     """
-    certificate = secure.getpeercert() or {}
+    certificate: Any = secure.getpeercert() or {}
     names = {
         value
         for part in certificate.get("subject", ())
-        for key, value in part  # type: ignore[misc]
+        for key, value in part
         if key == "commonName"
     }
-    names |= {str(value) for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
+    names |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
     known = sorted(names & set(expected))
     if len(known) != 1:
         which = f"more than one party, {known}" if known else "no party that is expected"
-        raise ChannelError(f"the certificate of {sorted(map(str, names))} names {which}")
-    return known[0]
+        raise ChannelError(f"the certificate of {sorted(names)} names {which}")
+    return str(known[0])
