@@ -7,15 +7,20 @@ from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._collaboration import Collaboration
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._voter import VoteRefusedError
+from secretballot.collaboration.remote import ChannelError, Membership, TermsError, VoteServer
 
 __all__ = [
     "Aggregator",
     "Agreement",
     "Answer",
+    "ChannelError",
     "Collaboration",
+    "Membership",
     "Party",
+    "TermsError",
     "TrustedAggregator",
     "VoteRefusedError",
+    "VoteServer",
 ]
 
 published(globals())

@@ -1,0 +1,94 @@
+"""What an aggregator says of votes, held against what a party agreed to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from secretballot.collaboration._question import Motion, for_party, for_voters
+from secretballot.collaboration._voter import Tally
+from secretballot.collaboration.remote._message import MessageError
+from secretballot.collaboration.remote._terms import Terms
+
+
+def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> list[Motion]:
+    """Return votes as a party's own agreement has them, if what was said follows from it.
+
+    Parameters
+    ----------
+    said : list of dict
+        Of each vote its columns, what the party's ballot weighs, and what all ballots do.
+    terms : Terms
+        The party's own.
+    name : str
+        The party's.
+    known : tuple of int
+        The columns that it votes on.
+
+    Raises
+    ------
+    MessageError
+    """
+    agreement, motions, used = terms.agreement, list[Motion](), set[int]()
+    own = agreement.weight(name)
+    for each in _list(said):
+        columns, weight, total = _fields(each, "columns", "weight", "total_weight")
+        columns = tuple(_list(columns))
+        # With classes there is one vote, on all of them.
+        whole = terms.classes is None or columns == known
+        fits = columns and whole and all(type(at) is int for at in columns)
+        if not fits or set(columns) - set(known) or len(set(columns)) < len(columns):
+            raise MessageError(f"a vote on columns {columns} of {known}")
+        if used & set(columns):
+            raise MessageError(f"two votes on the columns {sorted(used & set(columns))}")
+        if weight != own:
+            raise MessageError(f"a ballot of weight {weight!r} instead of {own:g}")
+        if total is not None and not (_is_number(total) and total > own):
+            raise MessageError(f"a vote of weight {total!r} in all, and {own:g} is one's own")
+        mechanism = agreement.mechanism
+        if (total is None) != (getattr(mechanism, "n_votes", None) is None):
+            raise MessageError("what all ballots weigh is said where nobody asks, or not said")
+        try:
+            if total is not None:
+                mechanism = for_voters(mechanism, float(total))
+            mechanism = for_party(mechanism, own)
+        except ValueError as error:
+            raise MessageError(f"a vote of weight {total!r} in all: {error}") from None
+        motions.append(Motion(columns, mechanism, own))
+        used |= set(columns)
+    if not motions:
+        raise MessageError("a vote on nothing")
+    return motions
+
+
+def tallies_of(said: Any, n_rows: int, n_votes: int) -> list[Tally]:
+    """Return what is told of outcomes, if it can be of so many votes on so many rows."""
+    tallies = [_tally(each, n_rows) for each in _list(said)]
+    if len(tallies) != n_votes:
+        raise MessageError("there are not as many tallies as votes")
+    return tallies
+
+
+def _tally(said: Any, n_rows: int) -> Tally:
+    rows, answers = _fields(said, "n_rows", "n_answers")
+    if type(rows) is not int or not 0 < rows <= n_rows:
+        raise MessageError(f"{rows!r} rows of {n_rows} were begun")
+    if answers is not None and (type(answers) is not int or not 0 <= answers <= rows):
+        raise MessageError(f"{answers!r} rows of {rows} were answered")
+    return Tally(rows, answers)
+
+
+def _fields(said: Any, *names: str) -> list[Any]:
+    if not isinstance(said, dict) or set(said) != set(names):
+        raise MessageError(f"of a vote {names} are told, and here {said!r} was")
+    return [said[name] for name in names]
+
+
+def _list(said: Any) -> list[Any]:
+    if not isinstance(said, list):
+        raise MessageError(f"a list was expected, and {said!r} came")
+    return said
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)

@@ -1,0 +1,156 @@
+"""A party's side of votes: what it is asked for comes as messages, and nothing of it is code."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import numpy as np
+
+from secretballot._errors import BudgetExceededError
+from secretballot.collaboration._party import Party
+from secretballot.collaboration._question import Motion, Question, for_party
+from secretballot.collaboration.remote._message import Message, MessageError
+from secretballot.collaboration.remote._said_vote import motions_of, tallies_of
+from secretballot.collaboration.remote._table import take_table
+from secretballot.collaboration.remote._terms import Terms
+
+#: What a party can't do, in a word for the others: never why, which only it may know.
+NO_BUDGET, NO_COLUMNS = "budget", "columns"
+
+
+class Session:
+    """The votes of one connection, one after the other.
+
+    What it pays for is built from what the party agreed to, and from public numbers of the vote
+    that have to fit that. A question is only dropped when it was closed or voided; where the
+    connection is lost before, what was reserved stays charged: it may have been opened.
+
+    Parameters
+    ----------
+    party : Party
+    terms : Terms
+        The party's own.
+    """
+
+    def __init__(self, party: Party, terms: Terms) -> None:
+        self.idle = threading.Event()
+        self.idle.set()
+        self._party, self._terms = party, terms
+        self._question: Question | None = None
+        self._columns: tuple[int, ...] = ()
+        self._motions: list[Motion] = []
+
+    def answer(self, message: Message) -> Message:
+        """Return the answer to a message.
+
+        Raises
+        ------
+        MessageError
+            If it is not one that may come now.
+        """
+        if message.kind == "here":
+            return Message("here")
+        what = {
+            "invite": self._invite,
+            "reserve": self._reserve,
+            "cast": self._cast,
+            "close": self._close,
+            "void": self._void,
+        }.get(message.kind)
+        if what is None:
+            raise MessageError(f"{message.kind!r} is nothing that a party is asked")
+        return what(message)
+
+    def _invite(self, message: Message) -> Message:
+        if self._motions:
+            raise MessageError("a question came before the one before it was closed")
+        words = message.words
+        id, asker = words.get("question"), words.get("asker")
+        if not (isinstance(id, str) and 0 < len(id) <= 64):
+            raise MessageError("a question has no id")
+        if not (asker is None or isinstance(asker, str)) or asker == self._party.name:
+            raise MessageError(f"a question is said to be of {asker!r}")
+        self._question = None
+        try:
+            question = Question(
+                id=id,
+                asker=asker,
+                X=take_table(words, list(message.arrays)),
+                classes=self._terms.classes,
+                labels=self._terms.labels,
+                aggregator=self._terms.aggregator,
+            )
+            self._columns = self._party.invite(question)
+        except ValueError:  # rows that can't be read here are not of its kind either
+            return Message("cannot", {"why": NO_COLUMNS})
+        self._question = question
+        self._price_ahead(question)
+        return Message("invited", {"columns": list(self._columns)})
+
+    def _price_ahead(self, question: Question) -> None:
+        """Compute the price while others do: they are invited together, and pay one by one."""
+        mechanism = self._terms.agreement.mechanism
+        if self._columns and getattr(mechanism, "n_votes", None) is None:
+            mechanism = for_party(mechanism, self._terms.agreement.weight(self._party.name))
+            with contextlib.suppress(BudgetExceededError):  # which is told when it has to pay
+                self._party.accountant.price(
+                    mechanism, question.n_rows, n_columns=len(self._columns)
+                )
+
+    def _reserve(self, message: Message) -> Message:
+        question = self._asked(message)
+        if self._motions:
+            raise MessageError("a question came to be paid twice")
+        motions = motions_of(
+            message.words.get("motions"), self._terms, self._party.name, self._columns
+        )
+        # Set before anything is paid: after a failure in the middle no other question is taken.
+        self._motions = motions
+        self.idle.clear()
+        try:
+            self._party.reserve(question, motions)
+        except BudgetExceededError:
+            self._forget_payment()
+            return Message("cannot", {"why": NO_BUDGET})
+        return Message("reserved")
+
+    def _cast(self, message: Message) -> Message:
+        question = self._paid(message)
+        cast = self._party.cast(question)
+        return Message("cast", {}, [_small(each) for each in cast])
+
+    def _close(self, message: Message) -> Message:
+        question = self._paid(message)
+        tallies = tallies_of(message.words.get("tallies"), question.n_rows, len(self._motions))
+        self._party.close(question, tallies)
+        self._forget_payment()
+        self._question = None
+        return Message("closed")
+
+    def _void(self, message: Message) -> Message:
+        question = self._paid(message)
+        self._party.void(question)
+        self._forget_payment()
+        return Message("voided")
+
+    def _forget_payment(self) -> None:
+        self._motions = []
+        self.idle.set()
+
+    def _asked(self, message: Message) -> Question:
+        if self._question is None or message.words.get("question") != self._question.id:
+            raise MessageError(f"{message.kind!r} came for a question that was not asked")
+        return self._question
+
+    def _paid(self, message: Message) -> Question:
+        question = self._asked(message)
+        if not self._motions:
+            raise MessageError(f"{message.kind!r} came for a question that was not paid")
+        return question
+
+
+def _small(cast: Any) -> Any:
+    array = np.asarray(cast)
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))

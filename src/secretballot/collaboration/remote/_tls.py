@@ -1,0 +1,111 @@
+"""Connections on which both sides have shown who they are."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Collection
+from typing import Any
+
+from secretballot.collaboration.remote._channel import ChannelError
+
+_OLDEST = ssl.TLSVersion.TLSv1_2
+
+
+def check_context(context: ssl.SSLContext, *, server: bool) -> None:
+    """Refuse settings with which one side would not know who the other is."""
+    if not isinstance(context, ssl.SSLContext):
+        raise TypeError(f"context={context!r} must be an ssl.SSLContext.")
+    wrong = ssl.PROTOCOL_TLS_CLIENT if server else ssl.PROTOCOL_TLS_SERVER
+    if context.protocol == wrong:
+        side = "PROTOCOL_TLS_SERVER" if server else "PROTOCOL_TLS_CLIENT"
+        raise ValueError(f"context is for the other side; make it with ssl.{side}.")
+    if context.verify_mode != ssl.CERT_REQUIRED:
+        raise ValueError(
+            f"context.verify_mode={context.verify_mode!r} lets in who shows no certificate; set it "
+            "to ssl.CERT_REQUIRED, and load the authority that the parties trust."
+        )
+    if not server and not context.check_hostname:
+        raise ValueError(
+            "context.check_hostname=False would take any party for the aggregator; set it to True."
+        )
+    lowest = context.minimum_version
+    if lowest == ssl.TLSVersion.MINIMUM_SUPPORTED or lowest < _OLDEST:
+        raise ValueError(
+            f"context.minimum_version={lowest!r} allows broken versions of TLS; set it to "
+            "ssl.TLSVersion.TLSv1_3."
+        )
+
+
+def shake_hands(
+    plain: socket.socket,
+    context: ssl.SSLContext,
+    timeout: float,
+    *,
+    server_name: str | None = None,
+) -> ssl.SSLSocket:
+    """Return a socket on which both sides are known; ChannelError if they don't become so.
+
+    Parameters
+    ----------
+    plain : socket
+        Closed if that fails.
+    context : SSLContext
+    timeout : float
+        Seconds in all.
+    server_name : str, default=None
+        What the server's certificate must say; None on the server's side.
+    """
+    plain.settimeout(timeout)
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        wrapped = context.wrap_socket(
+            plain,
+            server_side=server_name is None,
+            server_hostname=server_name,
+            do_handshake_on_connect=False,
+            suppress_ragged_eofs=False,
+        )
+    except (OSError, ValueError) as error:
+        plain.close()
+        raise ChannelError(f"no secure connection ({error})") from None
+    try:
+        wrapped.do_handshake()
+    except (OSError, ValueError) as error:
+        wrapped.close()
+        raise ChannelError(f"no secure connection ({error})") from None
+    return wrapped
+
+
+def reach(
+    address: tuple[str, int], context: ssl.SSLContext, timeout: float, server_name: str
+) -> ssl.SSLSocket:
+    """Return a socket to a server that has shown who it is; ChannelError if there is none."""
+    try:
+        plain = socket.create_connection(address, timeout)
+    except OSError as error:
+        raise ChannelError(f"nobody is at {address}: {error}") from None
+    return shake_hands(plain, context, timeout, server_name=server_name)
+
+
+def name_of(secure: ssl.SSLSocket, expected: Collection[str]) -> str:
+    """Return who is at the other end, by its certificate alone.
+
+    Raises
+    ------
+    ChannelError
+        If the certificate names none of those expected, or several of them.
+    """
+    certificate: Any = secure.getpeercert() or {}
+    names = {
+        value
+        for part in certificate.get("subject", ())
+        for key, value in part
+        if key == "commonName"
+    }
+    names |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
+    known = sorted(names & set(expected))
+    if len(known) != 1:
+        which = f"more than one party, {known}" if known else "no party that is expected"
+        raise ChannelError(f"the certificate of {sorted(names)} names {which}")
+    return str(known[0])

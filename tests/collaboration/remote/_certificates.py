@@ -1,0 +1,50 @@
+"""Certificates of an authority that only the tests know, as files for other processes."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import trustme
+
+HOST = "127.0.0.1"
+
+
+class Authority:
+    """Issues certificates, and makes contexts from them."""
+
+    def __init__(self, folder):
+        self.folder, self._ca = folder, trustme.CA()
+        self._ca.cert_pem.write_to_path(folder / "authority.pem")
+        self.issue("server", HOST)
+
+    def issue(self, file, *names, common_name=None, expired=False):
+        """Write a certificate with its key."""
+        now = datetime.now(UTC)
+        until = now - timedelta(days=1) if expired else None
+        since = now - timedelta(days=2) if expired else None
+        made = self._ca.issue_cert(
+            *names, common_name=common_name, not_before=since, not_after=until
+        )
+        made.private_key_and_cert_chain_pem.write_to_path(self.folder / f"{file}.pem")
+
+    def of_party(self, name):
+        """A context for a party of that name."""
+        if not (self.folder / f"{name}.pem").exists():
+            self.issue(name, common_name=name)
+        return context(self.folder, name)
+
+    def of_server(self):
+        return context(self.folder, "server")
+
+
+def context(folder, file, trusted=None):
+    """What a user would write; with `file` None, one who has no certificate."""
+    side = ssl.PROTOCOL_TLS_SERVER if file == "server" else ssl.PROTOCOL_TLS_CLIENT
+    made = ssl.SSLContext(side)
+    made.minimum_version = ssl.TLSVersion.TLSv1_3
+    made.verify_mode = ssl.CERT_REQUIRED
+    made.load_verify_locations((trusted or folder) / "authority.pem")
+    if file is not None:
+        made.load_cert_chain(folder / f"{file}.pem")
+    return made

@@ -1,0 +1,161 @@
+"""What an aggregator may ask of a party, and in which order: nothing else is done or paid."""
+
+import numpy as np
+import pytest
+from tests.collaboration.remote._site import ROWS, budget, trained
+
+from secretballot.collaboration import Agreement
+from secretballot.collaboration.remote._message import Message, MessageError
+from secretballot.collaboration.remote._session import Session
+from secretballot.collaboration.remote._table import put_table
+from secretballot.collaboration.remote._terms import Terms
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
+
+CONFIDENT = ConfidentGNMax(sigma=1, sigma_threshold=1, threshold=1, n_votes=4)
+VOTING = BinaryVoting(sigma=1, n_votes=3)
+
+
+def invitation(**words):
+    table, arrays = put_table(ROWS)
+    return Message("invite", {**table, "question": "q", "asker": "centre", **words}, arrays)
+
+
+def session(mechanism=CONFIDENT, **kinds):
+    party = trained("south", budget(), **kinds)
+    agreement = Agreement(mechanism=mechanism, weights={"south": 2.0})
+    names = None if party.labels is None else ("a", "b", "c")
+    return Session(party, Terms(agreement, party.classes, names, "trusted"))
+
+
+def reserve(**words):
+    vote = {"columns": [0, 1], "weight": 2.0, "total_weight": 4.0, **words}
+    return Message("reserve", {"question": "q", "motions": [vote]})
+
+
+def close(*tallies):
+    told = [{"n_rows": rows, "n_answers": answers} for rows, answers in tallies]
+    return Message("close", {"question": "q", "tallies": told})
+
+
+CAST, VOID = (Message(kind, {"question": "q"}) for kind in ("cast", "void"))
+
+
+def said(here, *messages):
+    """The kinds of the answers, the last of which may be a refusal."""
+    kinds = []
+    for message in messages:
+        try:
+            kinds.append(here.answer(message).kind)
+        except MessageError:
+            kinds.append("refused")
+    return kinds
+
+
+@pytest.mark.parametrize(
+    ("words", "mechanism"),
+    [
+        ({"weight": 1.0}, CONFIDENT),
+        ({"weight": True}, CONFIDENT),
+        ({"columns": [0]}, CONFIDENT),
+        ({"columns": [0, 1, 2]}, CONFIDENT),
+        ({"columns": [1, 0]}, CONFIDENT),
+        ({"columns": [0.0, 1.0]}, CONFIDENT),
+        ({"columns": []}, CONFIDENT),
+        ({"columns": None}, CONFIDENT),
+        ({"total_weight": 2.0}, CONFIDENT),  # nobody but this party
+        ({"total_weight": 5.0}, CONFIDENT),  # no whole number of such ballots
+        ({"total_weight": None}, CONFIDENT),
+        ({"total_weight": "4"}, CONFIDENT),
+        ({"total_weight": 4.0}, GNMax(sigma=1)),  # which has no use for it
+        ({"mechanism": "GNMax"}, CONFIDENT),
+    ],
+)
+def test_votes_that_do_not_follow_from_the_agreement(words, mechanism):
+    here = session(mechanism)
+    assert said(here, invitation(), reserve(**words)) == ["invited", "refused"]
+    assert here._party.accountant.entries() == []
+    nothing = Message("reserve", {"question": "q", "motions": []})
+    assert said(here, nothing, CAST) == ["refused"] * 2
+
+
+def test_votes_on_labels_that_it_does_not_know():
+    here = session(VOTING, labels=["a", "c"])
+    assert here.answer(invitation()).words == {"columns": [0, 2]}
+    for columns in ([1], [0, 1], [0, 0]):
+        assert said(here, reserve(columns=columns)) == ["refused"]
+    vote = {"columns": [0], "weight": 2.0, "total_weight": 4.0}
+    assert said(here, Message("reserve", {"question": "q", "motions": [vote] * 2})) == ["refused"]
+    assert here._party.accountant.entries() == []
+    assert said(here, reserve(columns=[0, 2]), CAST) == ["reserved", "cast"]
+
+
+def test_what_is_paid_for_is_the_party_s_own():
+    here = session()
+    said(here, invitation(), reserve())
+    (entry,) = here._party.accountant.entries()
+    # 4 votes in all, of which its own counts 2; the rest is its agreement.
+    assert '"n_votes":4.0' in entry.mechanism.replace(" ", "")
+    assert '"weight":2.0' in entry.mechanism.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "refused"),
+    [
+        ([], [reserve(), CAST, VOID, close((2, 2))]),
+        ([invitation()], [CAST, VOID, close((2, 2))]),
+        ([invitation(), reserve()], [reserve(), invitation()]),
+        ([invitation(), reserve(), CAST], [reserve(), invitation()]),
+        ([invitation(), reserve(), CAST, VOID], [CAST, VOID, close((2, 2))]),
+        ([invitation(), reserve(), CAST, close((2, 1))], [VOID, CAST, close((2, 2)), reserve()]),
+        (
+            [invitation(), reserve(), CAST],
+            [
+                close(),
+                close((3, 1)),
+                close((2, 3)),
+                close((0, 0)),
+                close((2.0, 1)),
+                close((2, 1), (2, 1)),
+                close((True, 1)),
+            ],
+        ),
+        ([invitation()], [Message("learn"), Message("reserve", {"question": "r"})]),
+        (
+            [],
+            [
+                invitation(asker="south"),
+                invitation(asker=["centre"]),
+                invitation(question=""),
+                invitation(question="q" * 65),
+            ],
+        ),
+    ],
+)
+def test_what_comes_out_of_order(before, refused):
+    here = session()
+    for message in before:
+        here.answer(message)
+    n_entries = len(here._party.accountant.entries())
+    assert said(here, *refused) == ["refused"] * len(refused)
+    assert len(here._party.accountant.entries()) == n_entries
+
+
+def test_rows_that_it_cannot_read():
+    here = session()
+    assert said(here, invitation(table="pickle"), reserve()) == ["cannot", "refused"]
+
+
+def test_a_vote_from_the_invitation_to_its_end():
+    here = session()
+    assert said(here, invitation(), reserve(), VOID, reserve()) == [
+        "invited",
+        "reserved",
+        "voided",
+        "reserved",
+    ]
+    cast = here.answer(CAST)
+    assert [each.tolist() for each in cast.arrays] == [[1, 0]]
+    assert cast.arrays[0].dtype == np.uint8
+    assert said(here, Message("here"), close((2, 1))) == ["here", "closed"]
+    assert here._party.accountant.entries()[-1].reservation.is_settled
+    assert said(here, invitation(question="r")) == ["invited"]
