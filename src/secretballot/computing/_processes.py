@@ -1,0 +1,121 @@
+"""Three computing parties as processes of this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import secrets
+import select
+import subprocess
+import sys
+import tempfile
+import weakref
+from typing import IO, Any
+
+from secretballot.computing._shares import N_COMPUTING
+from secretballot.computing._wire import Address, LineError
+
+
+class Processes:
+    """Three new processes, which end with this object or with this process.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds that they may take to start.
+
+    Attributes
+    ----------
+    addresses : list of (str, int)
+        Of the loopback, on ports that were free.
+    token : str
+        What callers must know: others on this machine may reach the ports too.
+    pids : list of int
+    """
+
+    def __init__(self, timeout: float) -> None:
+        if importlib.util.find_spec("mpyc") is None:
+            raise ImportError(
+                "secret sharing computes with MPyC; install it with: pip install 'secretballot"
+                "[mpc]'."
+            )
+        self.token = secrets.token_hex(32)
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._said: list[IO[bytes]] = []
+        self._end = weakref.finalize(self, _end, os.getpid(), self._running, self._said)
+        try:
+            for _ in range(N_COMPUTING):
+                self._start()
+            self.addresses: list[Address] = [
+                ("127.0.0.1", self._port(at, timeout)) for at in range(N_COMPUTING)
+            ]
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pids(self) -> list[int]:
+        """Their process numbers."""
+        return [each.pid for each in self._running]
+
+    def post_mortem(self) -> str:
+        """Say which of them have ended, and how."""
+        ends = []
+        for at, (each, said) in enumerate(zip(self._running, self._said, strict=True)):
+            if (code := each.poll()) not in (None, 0):
+                how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+                said.seek(0)
+                last = said.read().decode(errors="replace").strip().splitlines()[-1:]
+                ends.append(f"computing party {at} {how}" + "".join(f" ({line})" for line in last))
+        return "; ".join(ends)
+
+    def close(self) -> None:
+        """End them."""
+        self._end()
+
+    def _start(self) -> None:
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when they end
+        self._said.append(errors)
+        running = subprocess.Popen(
+            [sys.executable, "-m", "secretballot.computing", "--child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=_environment(),
+        )
+        self._running.append(running)
+        assert running.stdin is not None
+        running.stdin.write(json.dumps({"token": self.token}).encode() + b"\n")
+        running.stdin.flush()
+
+    def _port(self, at: int, timeout: float) -> int:
+        said = self._running[at].stdout
+        assert said is not None
+        line = said.readline() if select.select([said], [], [], timeout)[0] else b""
+        if not line.strip().isdigit():
+            self._running[at].wait(1) if not line else None
+            raise LineError(
+                f"computing party {at} did not start within {timeout:g} s. {self.post_mortem()}"
+            )
+        return int(line)
+
+
+def _environment() -> dict[str, str]:
+    """Return what a computing party needs: no settings of MPyC's, and threads don't help it."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("MPYC_")}
+    paths = [path for path in sys.path if path]
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _end(owner: int, running: list[Any], said: list[IO[bytes]]) -> None:
+    if os.getpid() != owner:
+        return  # a forked child has them not
+    for each in running:
+        each.kill()
+    for each in running:
+        each.wait()
+        each.stdin.close()
+        each.stdout.close()
+    for errors in said:
+        errors.close()

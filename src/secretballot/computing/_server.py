@@ -1,0 +1,203 @@
+"""A computing party: it collects one share of each voter, adds them up, and compares the sums."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.computing._links import all_linked, link, new_runtime, sent
+from secretballot.computing._shares import N_COMPUTING, PRIME, as_bytes, from_bytes
+from secretballot.computing._winner import winners
+from secretballot.computing._wire import LineError, packed, read_message
+
+#: Seconds in which who calls must have said who it is, and peers must have come together.
+_SOON = 30.0
+
+Words = dict[str, Any]
+
+
+class Sums:
+    """What has come for one vote: sums of shares, and whose."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.names: set[str] = set()
+        self._sums: dict[tuple[int, ...], NDArray[np.object_]] = {}
+        self._of: dict[tuple[int, ...], set[str]] = {}
+
+    def add(self, words: Words, body: bytes) -> None:
+        """Add a voter's shares; all of them or, if one is refused, none."""
+        name, at, parts = str(words["name"]), 0, {}
+        if name in self.names:
+            raise ValueError(f"{name!r} has sent shares before.")
+        for given, shape in words["parts"]:
+            columns = tuple(map(int, given))
+            size = 16 * int(np.prod(shape, dtype=object))
+            part = from_bytes(body[at : at + size], shape)
+            known = self._sums.get(columns)
+            if part.ndim != 2 or columns in parts or (known is not None and known.shape != part.shape):
+                raise ValueError(f"the shares of {name!r} have another shape than others have.")
+            parts[columns] = part
+            at += size
+        if at != len(body):
+            raise ValueError(f"the shares of {name!r} are too long.")
+        for columns, part in parts.items():
+            known = self._sums.get(columns)
+            self._sums[columns] = part if known is None else (known + part) % PRIME
+            self._of.setdefault(columns, set()).add(name)
+        self.names.add(name)
+
+    def of(self, columns: tuple[int, ...], names: set[str]) -> NDArray[np.object_]:
+        """Return the sum of exactly these voters' shares."""
+        if self._of.get(columns, set()) != names:
+            raise ValueError("the shares that have come are not of those who vote.")
+        return self._sums[columns]
+
+
+class ComputingParty:
+    """One of three.
+
+    Parameters
+    ----------
+    token : str
+        What callers must know; empty where TLS proves who they are.
+    calling : SSLContext or None
+        With what it calls the two others.
+    """
+
+    def __init__(self, token: str, calling: ssl.SSLContext | None = None) -> None:
+        self._token, self._calling = token, calling
+        self._sums = Sums("")
+        self._runtime: Any = None
+        self._joined = asyncio.Event()
+        self._over = asyncio.Event()
+        self._coordinated = False
+        # A writer that nobody holds closes its connection.
+        self._kept: list[asyncio.StreamWriter] = []
+
+    async def serve(
+        self, host: str, port: int, context: ssl.SSLContext | None, ready: Callable[[int], None]
+    ) -> None:
+        """Serve one coordinator, until it hangs up or one of the others is lost."""
+        server = await asyncio.start_server(self._answer, host, port, ssl=context)
+        ready(server.sockets[0].getsockname()[1])
+        await self._over.wait()
+        server.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        linked = False
+        try:
+            hello, _ = await asyncio.wait_for(read_message(reader, 2**12, 0), _SOON)
+            role = hello.get("role")
+            if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token.encode()):
+                writer.write(packed({"error": "who calls does not know the token."}))
+            elif role == "peer":
+                linked = True
+                await self._let_in(writer)
+            elif role == "coordinator":
+                await self._serve_coordinator(reader, writer)
+            elif role == "voter":
+                self._check_name(hello, writer)
+                writer.write(packed({}))
+                words, body = await asyncio.wait_for(read_message(reader), _SOON)
+                writer.write(packed(self._take(words, body, hello)))
+            else:
+                writer.write(packed({"error": f"role={role!r} is unknown."}))
+        except (OSError, EOFError, TimeoutError, LineError, ssl.SSLError):
+            import traceback; traceback.print_exc(file=open("/tmp/h-mpc-try/log","a"))
+            pass  # who calls has gone, or says nothing that can be answered
+        except (ValueError, KeyError, TypeError) as error:
+            writer.write(packed({"error": f"{error}"}))
+        finally:
+            if not linked:
+                writer.close()
+
+    def _check_name(self, hello: Words, writer: asyncio.StreamWriter) -> None:
+        """With TLS, nobody votes in another's name."""
+        certificate = writer.get_extra_info("peercert")
+        if certificate is None:
+            return
+        subject = dict(pair for part in certificate["subject"] for pair in part)
+        if subject.get("commonName") != hello.get("name"):
+            raise ValueError(f"the certificate is not that of {hello.get('name')!r}.")
+
+    def _take(self, words: Words, body: bytes, hello: Words) -> Words:
+        if words["session"] != self._sums.session or words["name"] != hello["name"]:
+            raise ValueError("there is no such vote.")
+        self._sums.add(words, body)
+        return {"digest": hashlib.sha256(body).hexdigest()}
+
+    async def _let_in(self, writer: asyncio.StreamWriter) -> None:
+        await asyncio.wait_for(self._joined.wait(), _SOON)
+        self._kept.append(writer)
+        link(self._runtime, writer.transport, None, self._over.set)
+        writer.transport.write(packed({}))
+
+    async def _serve_coordinator(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if self._coordinated:
+            writer.write(packed({"error": "another vote is going on; try again later."}))
+            return
+        self._coordinated = True
+        writer.write(packed({}))
+        try:
+            while not self._over.is_set():
+                words, _ = await read_message(reader)
+                writer.write(packed(*await self._command(words)))
+                await writer.drain()
+        finally:
+            self._over.set()
+
+    async def _command(self, words: Words) -> tuple[Words, bytes]:
+        match words["do"]:
+            case "join":
+                await asyncio.wait_for(self._join(words["index"], words["addresses"]), _SOON)
+                return {}, b""
+            case "begin":
+                self._sums = Sums(str(words["session"]))
+                return {}, b""
+            case "traffic":
+                return {"sent": sent(self._runtime)}, b""
+        if words["session"] != self._sums.session:
+            raise ValueError("there is no such vote.")
+        if words["do"] == "received":
+            return {"names": sorted(self._sums.names)}, b""
+        if words["do"] != "winners":
+            raise ValueError(f"do={words['do']!r} is unknown.")
+        sums = self._sums.of(tuple(words["columns"]), set(words["names"]))
+        share = await self._unless_over(
+            winners(self._runtime, sums[slice(*words["rows"])], words["how"], words["bits"])
+        )
+        return {"shape": list(share.shape)}, as_bytes(share)
+
+    async def _unless_over(self, computing: Any) -> Any:
+        over, result = asyncio.ensure_future(self._over.wait()), asyncio.ensure_future(computing)
+        await asyncio.wait({over, result}, return_when=asyncio.FIRST_COMPLETED)
+        over.cancel()
+        if not result.done():
+            result.cancel()
+            raise LineError("another computing party is gone.")
+        return result.result()
+
+    async def _join(self, index: int, addresses: list[list[Any]]) -> None:
+        """Connect with the two others: each calls those after it."""
+        self._runtime = new_runtime(index)
+        self._joined.set()
+        for peer in range(index + 1, N_COMPUTING):
+            host, port = addresses[peer]
+            reader, writer = await asyncio.open_connection(host, port, ssl=self._calling)
+            self._kept.append(writer)
+            writer.write(packed({"role": "peer", "token": self._token}))
+            words, _ = await read_message(reader)
+            if "error" in words:
+                raise ValueError(words["error"])
+            link(self._runtime, writer.transport, peer, self._over.set)
+        await all_linked(self._runtime)
