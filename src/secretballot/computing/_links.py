@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from secretballot.computing._random_bits import cheaper_bits
 from secretballot.computing._shares import MASK_BITS, N_COMPUTING
 
 
@@ -28,6 +29,7 @@ def new_runtime(index: int) -> Any:
         runtime = mpyc.runtime.setup()
     finally:
         sys.argv = given
+    cheaper_bits(runtime)
     for party in runtime.parties:
         party.protocol = asyncio.Future() if party.pid == index else None
     return runtime

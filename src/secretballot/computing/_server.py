@@ -110,11 +110,10 @@ class ComputingParty:
                 writer.write(packed(self._take(words, body, hello)))
             else:
                 writer.write(packed({"error": f"role={role!r} is unknown."}))
-        except (OSError, EOFError, TimeoutError, LineError, ssl.SSLError):
-            import traceback; traceback.print_exc(file=open("/tmp/h-mpc-try/log","a"))
-            pass  # who calls has gone, or says nothing that can be answered
-        except (ValueError, KeyError, TypeError) as error:
-            writer.write(packed({"error": f"{error}"}))
+        except (EOFError, ConnectionError):
+            pass  # who calls has gone
+        except Exception as error:
+            writer.write(packed({"error": f"{type(error).__name__}: {error}"}))
         finally:
             if not linked:
                 writer.close()
