@@ -21,6 +21,7 @@ LAYERS = {
     "_numbers": 0,
     "_public": 0,
     "_tables": 0,
+    "computing": 1,
     "divergences": 1,
     "games": 2,
     "ledger": 2,
@@ -40,7 +41,7 @@ LAYERS = {
     "inspection": 9,
     "checks": 10,
 }
-WITHOUT_SKLEARN = ("divergences", "games", "ledger", "accounting", "mechanisms")
+WITHOUT_SKLEARN = ("computing", "divergences", "games", "ledger", "accounting", "mechanisms")
 # A mechanism knows mathematics only: no budget, no file.
 MECHANISMS_KNOW = ("_errors", "_numbers", "_public", "divergences")
 # Functions of mechanisms that draw on public counts of their own making.

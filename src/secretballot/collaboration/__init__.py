@@ -8,6 +8,7 @@ from secretballot.collaboration._collaboration import Collaboration
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._voter import VoteRefusedError
 from secretballot.collaboration.remote import ChannelError, Membership, TermsError, VoteServer
+from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 
 __all__ = [
     "Aggregator",
@@ -17,6 +18,7 @@ __all__ = [
     "Collaboration",
     "Membership",
     "Party",
+    "SecretSharingAggregator",
     "TermsError",
     "TrustedAggregator",
     "VoteRefusedError",

@@ -28,6 +28,10 @@ class Aggregator(ABC):
 
     trust: ClassVar[str]
 
+    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
+        """Raise if it can't open these votes; asked before anybody pays."""
+        del motions, weights
+
     @abstractmethod
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
         """Collect ballots; `Absent` if a voter has none. Nothing is opened before all are in."""

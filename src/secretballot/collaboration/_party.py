@@ -12,6 +12,8 @@ from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.collaboration._home_model import HomeModel
 from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration._voter import Tally
+from secretballot.collaboration.secret_sharing import share_ballots
+from secretballot.computing import Recipients
 from secretballot.ensemble import ballots, label_probabilities
 
 
@@ -154,6 +156,11 @@ class Party(HomeModel):
             self._tell(failures, "could not answer some of the rows")
             found.append(cast)
         return found
+
+    def deliver(self, question: Question, recipients: Recipients) -> None:
+        """Share its ballots, with its part of the noise in them, among computing parties."""
+        motions = [motion for motion, _ in self._paid[question.id]]
+        share_ballots(self.name, motions, self.cast(question), recipients)
 
     def close(self, question: Question, tallies: Sequence[Tally]) -> None:
         """Record that the votes were opened, and take back what was not needed."""

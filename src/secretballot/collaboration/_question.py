@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -98,11 +99,17 @@ class Motion:
         return counting.total(votes, {name: np.asarray(weights[name]) for name in votes})
 
 
-def for_voters(mechanism: Mechanism, total_weight: float) -> Mechanism:
-    """Return a mechanism that knows what all ballots weigh together, if it wants to know."""
-    if getattr(mechanism, "n_votes", None) is None:
-        return mechanism
-    return replace(mechanism, n_votes=total_weight)  # type: ignore[type-var]
+def for_voters(mechanism: Mechanism, weights: Mapping[str, float]) -> Mechanism:
+    """Return a mechanism that knows who votes, if it wants to know.
+
+    That is what all ballots weigh together, and among how many the noise is divided.
+    """
+    wanted: dict[str, Any] = {}
+    if getattr(mechanism, "n_votes", None) is not None:
+        wanted["n_votes"] = sum(weights.values())
+    if hasattr(mechanism, "n_parties"):
+        wanted["n_parties"] = len(weights)
+    return replace(mechanism, **wanted) if wanted else mechanism  # type: ignore[type-var]
 
 
 def for_party(mechanism: Mechanism, weight: float) -> Mechanism:

@@ -54,7 +54,7 @@ def vote_on(agreement: Agreement, columns: Mapping[str, tuple[int, ...]], least:
     for names, at in knowing.items():
         if len(names) >= least:
             of = {name: agreement.weight(name) for name in names}
-            motions.append(Motion(at, for_voters(agreement.mechanism, sum(of.values()))))
+            motions.append(Motion(at, for_voters(agreement.mechanism, of)))
             weights.append(of)
     return Vote(tuple(motions), tuple(weights))
 
@@ -84,6 +84,7 @@ def hold_vote(
         vote = vote_on(agreement, columns, least)
         if not vote.motions:
             _refuse(question, least, absent)
+        aggregator.check(vote.motions, vote.weights)
         voting = {name: voters[name] for name in columns if name in vote.voters}
         gone: dict[str, str] = {}
         paid: dict[str, Voter] = {}

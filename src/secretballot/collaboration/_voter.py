@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from secretballot.collaboration._question import Motion, Question
+from secretballot.computing import Recipients
 
 
 class Tally(NamedTuple):
@@ -39,7 +40,8 @@ class VoteRefusedError(RuntimeError):
 class Voter(Protocol):
     """A party as a vote sees it.
 
-    The calls come in this order: `invite`, `reserve`, `cast`, and `close` or `void`. Each may raise
+    The calls come in this order: `invite`, `reserve`, `cast` or `deliver`, and `close` or
+    `void`. Each may raise
     `Absent`.
     """
 
@@ -55,6 +57,9 @@ class Voter(Protocol):
 
     def cast(self, question: Question) -> list[NDArray[Any]]:
         """Return its ballots, one array for each motion."""
+
+    def deliver(self, question: Question, recipients: Recipients) -> None:
+        """Instead of `cast`: share ballots, with its noise in them, among computing parties."""
 
     def close(self, question: Question, tallies: Sequence[Tally]) -> None:
         """Record that the votes were opened, and take back what was not needed."""

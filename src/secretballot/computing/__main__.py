@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _contexts(given: argparse.Namespace) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return what it is called with, and what it calls others with: both sides prove who they are."""
+    """Return what it is called with and what it calls with; both sides prove who they are."""
     contexts = []
     for purpose in (ssl.Purpose.CLIENT_AUTH, ssl.Purpose.SERVER_AUTH):
         context = ssl.create_default_context(purpose, cafile=given.authority)

@@ -42,7 +42,11 @@ class Sums:
             size = 16 * int(np.prod(shape, dtype=object))
             part = from_bytes(body[at : at + size], shape)
             known = self._sums.get(columns)
-            if part.ndim != 2 or columns in parts or (known is not None and known.shape != part.shape):
+            if (
+                part.ndim != 2
+                or columns in parts
+                or (known is not None and known.shape != part.shape)
+            ):
                 raise ValueError(f"the shares of {name!r} have another shape than others have.")
             parts[columns] = part
             at += size
@@ -119,12 +123,13 @@ class ComputingParty:
                 writer.close()
 
     def _check_name(self, hello: Words, writer: asyncio.StreamWriter) -> None:
-        """With TLS, nobody votes in another's name."""
+        """Let nobody vote in the name of another, where certificates tell."""
         certificate = writer.get_extra_info("peercert")
         if certificate is None:
             return
-        subject = dict(pair for part in certificate["subject"] for pair in part)
-        if subject.get("commonName") != hello.get("name"):
+        names = {value for part in certificate["subject"] for _, value in part}
+        names |= {value for _, value in certificate.get("subjectAltName", ())}
+        if hello.get("name") not in names:
             raise ValueError(f"the certificate is not that of {hello.get('name')!r}.")
 
     def _take(self, words: Words, body: bytes, hello: Words) -> Words:

@@ -1,0 +1,227 @@
+"""Three who add up shares and open winners, of whom any two honest ones are enough."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot._numbers import check_number
+from secretballot.collaboration._aggregator import Aggregator
+from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError
+from secretballot.collaboration.secret_sharing._comparison import (
+    as_outcome,
+    check_motion,
+    compared_by,
+    comparison_bits,
+)
+from secretballot.computing import Address, LineError, Panel, Processes, Recipients
+
+#: Bits that are compared at a time: what a computing party holds of them is some 100 MB.
+_BATCH = 2**17
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A vote whose shares are all there, and nothing of which is opened yet."""
+
+    session: str
+    n_rows: int
+
+
+class SecretSharingAggregator(Aggregator):
+    """Ballots and noise in shares for three computing parties, who open the winners alone.
+
+    Each voter adds its part of the noise to its ballots and splits the sum into three shares, any
+    one of which is a random number. Each computing party adds up the shares that it gets, and the
+    three compare the sums with each other in secret. Nobody sees a ballot, a count or the noise:
+    the winners are opened, to who asked, and so they are what is charged.
+
+    Parameters
+    ----------
+    addresses : sequence of (str, int), default=None
+        Host and port of three computing parties (``python -m secretballot.computing``), best on
+        machines of three who distrust each other. None: three processes of this machine, which is
+        for tests and for trying it out; who owns the machine sees everything.
+    context : SSLContext, default=None
+        Needed with `addresses`: the authority that signs everybody's certificates, and a
+        certificate and key to show.
+    timeout : float, default=120.0
+        Seconds that any step, such as a batch of rows, may take.
+
+    See Also
+    --------
+    TrustedAggregator : Takes one whom all trust, and any mechanism.
+
+    Notes
+    -----
+    *What it relies on.* Of three computing parties two are honest, and all three follow the
+    protocol (an honest majority against passive listeners; MPyC). It does not protect against
+
+    - two computing parties that put their shares together: they see every ballot, with that voter's
+      own noise on it alone;
+    - computing parties that deviate: wrong shares of a result are noticed when it is opened, other
+      deviations need not be, and the three run each other's messages as MPyC does (pickles);
+    - voters that lie, who can cast more than a ballot, or leave out their noise. As many as
+      `n_colluders` of the mechanism may tell what their noise was, and to the computing parties
+      too; more may not.
+
+    A comparison opens numbers to computing parties under random masks; what these numbers tell is
+    2^-61 per comparison in statistical distance, and so belongs to delta.
+
+    The mechanism must be charged for the winner of whole counts with noise that voters draw
+    (`SkellamMax`). A voter whose share is missing anywhere voids the vote, as its noise would be
+    missing; it is held again with the voters who are left, who make their noise for so many.
+
+    Who breaks off is seen at once. What a vote opened that broke off is unknown, and stays charged;
+    new processes are started (or the same addresses called again) for the next one.
+
+    Examples
+    --------
+    >>> from secretballot.collaboration import SecretSharingAggregator
+    >>> SecretSharingAggregator()
+    SecretSharingAggregator()
+    """
+
+    trust = "secret_sharing"
+
+    def __init__(
+        self,
+        addresses: Sequence[Address] | None = None,
+        *,
+        context: ssl.SSLContext | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        check_number("timeout", timeout, above=0)
+        if addresses is not None and len(addresses) != 3:
+            raise ValueError(f"addresses={addresses!r} must be of three computing parties.")
+        if (addresses is None) != (context is None):
+            raise ValueError(
+                "addresses and context go together: computing parties of other machines are "
+                "reached by TLS, on which both sides show certificates, and those of this one not."
+            )
+        self.addresses = addresses
+        self.timeout = float(timeout)
+        self._context = context
+        self._processes: Processes | None = None
+        self._panel: Panel | None = None
+
+    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
+        """Refuse mechanisms that are not charged for a winner with noise of the voters' own."""
+        for motion, of in zip(motions, weights, strict=True):
+            check_motion(motion, of)
+            comparison_bits(motion, of, 1)
+
+    def gather(self, question: Question, voters: Mapping[str, Voter]) -> Delivered:
+        """Let voters send their shares; none comes here."""
+        if question.seeded:
+            raise ValueError(
+                "random_state: voters draw their own noise where ballots are shared, and it can't "
+                "be made reproducible; leave random_state=None."
+            )
+        try:
+            panel = self._connected()
+            session = panel.begin()
+            recipients = self._recipients(panel, session)
+            for name, voter in voters.items():
+                try:
+                    voter.deliver(question, recipients)
+                except (LineError, OSError) as error:
+                    panel.received(session)  # are they all there? Else it is not the voter's fault
+                    raise Absent(name, "its shares did not arrive") from error
+            for there in panel.received(session):
+                for name in voters:
+                    if name not in there:
+                        raise Absent(name, "its shares are missing at a computing party")
+        except LineError as error:
+            raise VoteRefusedError(
+                f"computing parties failed before anything was opened ({self._ended(error)}); what "
+                "had been reserved was given back. Ask again."
+            ) from error
+        return Delivered(session, question.n_rows)
+
+    def open(
+        self,
+        gathered: Delivered,
+        motions: Sequence[Motion],
+        weights: Sequence[Mapping[str, float]],
+        random_state: Any,
+    ) -> list[NDArray[Any]]:
+        """Let computing parties find the winners, which are opened here alone."""
+        panel = self._panel
+        assert panel is not None
+        try:
+            return [
+                self._winners(panel, gathered, motion, of)
+                for motion, of in zip(motions, weights, strict=True)
+            ]
+        except LineError as error:
+            raise LineError(self._ended(error)) from error
+
+    def close(self) -> None:
+        """Hang up, and end the processes that were started here; a next vote begins anew."""
+        if self._panel is not None:
+            self._panel.close()
+        if self._processes is not None:
+            self._processes.close()
+        self._panel = self._processes = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        given = "" if self.addresses is None else repr(list(self.addresses))
+        return f"{type(self).__name__}({given})"
+
+    def _connected(self) -> Panel:
+        """Return computing parties that answer, new ones if need be."""
+        if self._panel is None:
+            token = ""
+            if self.addresses is None:
+                self._processes = Processes(self.timeout)
+                token = self._processes.token
+            addresses = self.addresses or self._processes.addresses
+            self._panel = Panel(addresses, token, self.timeout, self._context)
+        return self._panel
+
+    def _recipients(self, panel: Panel, session: str) -> Recipients:
+        token = "" if self._processes is None else self._processes.token
+        return Recipients(session, panel.addresses, token, self.timeout, self._context)
+
+    def _winners(
+        self, panel: Panel, vote: Delivered, motion: Motion, weights: Mapping[str, float]
+    ) -> NDArray[Any]:
+        bits = comparison_bits(motion, weights, vote.n_rows)
+        step = max(1, _BATCH // (bits * motion.n_columns))
+        parts: list[NDArray[np.int64]] = [
+            panel.winners(
+                vote.session,
+                motion.columns,
+                weights,
+                slice(at, min(at + step, vote.n_rows)),
+                compared_by(motion),
+                bits,
+            )
+            for at in range(0, vote.n_rows, step)
+        ]
+        return as_outcome(motion, np.concatenate(parts))
+
+    def _ended(self, error: LineError) -> str:
+        """End all computing parties after one has failed, and say what is known of it."""
+        known = self._processes.post_mortem() if self._processes is not None else ""
+        self.close()
+        return f"{error} {known}".strip()
