@@ -38,7 +38,7 @@ def check_mechanism(motion: Motion) -> None:
     if getattr(mechanism, "opens", None) != "winner":
         raise TypeError(
             f"{mechanism!r} is not charged for the winner of whole counts with noise that voters "
-            "draw, and nothing else is opened here; with a SecretSharingAggregator take SkellamMax, "
+            "draw, and nothing else is opened here; with a SecretSharingAggregator take SkellamMax "
             "with opens='winner'."
         )
     if motion.weight != int(motion.weight):
