@@ -130,7 +130,7 @@ class Party(HomeModel):
             for motion in motions:
                 reservation = self.accountant.reserve(
                     motion.mechanism,
-                    question.n_rows,
+                    motion.n_rows(question),
                     n_columns=motion.n_columns,
                     scope=scope,
                     note={

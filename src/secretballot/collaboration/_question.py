@@ -72,16 +72,24 @@ class Motion:
         How votes become an outcome, as it charges the party it is sent to.
     weight : float
         What that party's ballot counts.
+    apart : bool
+        Whether each label of a row is a row of its own, with votes against it and for it: so a
+        mechanism of classes votes on labels.
     """
 
     columns: tuple[int, ...]
     mechanism: Mechanism
     weight: float = 1.0
+    apart: bool = False
 
     @property
     def n_columns(self) -> int:
         """Columns of the counts."""
-        return len(self.columns)
+        return len(_EITHER) if self.apart else len(self.columns)
+
+    def n_rows(self, question: Question) -> int:
+        """Rows of the counts."""
+        return question.n_rows * (len(self.columns) if self.apart else 1)
 
     @property
     def counting(self) -> Counting:
@@ -90,11 +98,13 @@ class Motion:
 
     def target(self, question: Question) -> Target:
         """Return what is voted on."""
-        return question.target if question.classes else as_target([_EITHER] * self.n_columns)
+        return question.target if question.classes else as_target([_EITHER] * len(self.columns))
 
     def counted(self, ballots: dict[str, NDArray[Any]], weights: dict[str, float]) -> NDArray[Any]:
         """Return the counts of parties' ballots."""
         counting = self.counting
+        if self.apart:
+            ballots = {name: cast.ravel() for name, cast in ballots.items()}
         votes = {name: counting.begin(cast, 1) for name, cast in ballots.items()}
         return counting.total(votes, {name: np.asarray(weights[name]) for name in votes})
 
@@ -121,4 +131,6 @@ def for_party(mechanism: Mechanism, weight: float) -> Mechanism:
             f"mechanism={mechanism!r} knows no weights, and one party's is {weight:g}; take one "
             "that does, such as GNMax or BinaryVoting, or let all ballots count alike."
         )
-    return replace(mechanism, weight=weight)  # type: ignore[type-var]
+    # Some take whole numbers only.
+    whole = int(weight) if weight == int(weight) else weight
+    return replace(mechanism, weight=whole)  # type: ignore[type-var]

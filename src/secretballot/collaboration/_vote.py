@@ -44,8 +44,11 @@ class Vote:
         return {name for of in self.weights for name in of}
 
 
-def vote_on(agreement: Agreement, columns: Mapping[str, tuple[int, ...]], least: int) -> Vote:
+def vote_on(
+    agreement: Agreement, columns: Mapping[str, tuple[int, ...]], least: int, labels: bool
+) -> Vote:
     """Return a vote on all classes, or one on each set of labels that the same parties know."""
+    apart = labels and not agreement.mechanism.multilabel
     knowing: dict[tuple[str, ...], tuple[int, ...]] = {}
     for at in sorted({at for known in columns.values() for at in known}):
         names = tuple(name for name, known in columns.items() if at in known)
@@ -54,7 +57,7 @@ def vote_on(agreement: Agreement, columns: Mapping[str, tuple[int, ...]], least:
     for names, at in knowing.items():
         if len(names) >= least:
             of = {name: agreement.weight(name) for name in names}
-            motions.append(Motion(at, for_voters(agreement.mechanism, of)))
+            motions.append(Motion(at, for_voters(agreement.mechanism, of), apart=apart))
             weights.append(of)
     return Vote(tuple(motions), tuple(weights))
 
@@ -81,7 +84,7 @@ def hold_vote(
     absent: dict[str, str] = {}
     columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
     while True:
-        vote = vote_on(agreement, columns, least)
+        vote = vote_on(agreement, columns, least, question.labels is not None)
         if not vote.motions:
             _refuse(question, least, absent)
         aggregator.check(vote.motions, vote.weights)
@@ -202,7 +205,7 @@ def _answer(
         labels = np.full((question.n_rows, len(question.labels)), -1)
         voters = dict.fromkeys(question.labels, ())
         for motion, of, outcome in zip(vote.motions, vote.weights, outcomes, strict=True):
-            labels[:, motion.columns] = outcome
+            labels[:, motion.columns] = outcome.reshape(question.n_rows, len(motion.columns))
             voters |= {question.labels[at]: tuple(of) for at in motion.columns}
         answered = labels >= 0
     return Answer(

@@ -32,7 +32,7 @@ class Delivered:
     """A vote whose shares are all there, and nothing of which is opened yet."""
 
     session: str
-    n_rows: int
+    question: Question
 
 
 class SecretSharingAggregator(Aggregator):
@@ -144,7 +144,7 @@ class SecretSharingAggregator(Aggregator):
                 f"computing parties failed before anything was opened ({self._ended(error)}); what "
                 "had been reserved was given back. Ask again."
             ) from error
-        return Delivered(session, question.n_rows)
+        return Delivered(session, question)
 
     def open(
         self,
@@ -205,18 +205,19 @@ class SecretSharingAggregator(Aggregator):
     def _winners(
         self, panel: Panel, vote: Delivered, motion: Motion, weights: Mapping[str, float]
     ) -> NDArray[Any]:
-        bits = comparison_bits(motion, weights, vote.n_rows)
+        n_rows = motion.n_rows(vote.question)
+        bits = comparison_bits(motion, weights, n_rows)
         step = max(1, _BATCH // (bits * motion.n_columns))
         parts: list[NDArray[np.int64]] = [
             panel.winners(
                 vote.session,
                 motion.columns,
                 weights,
-                slice(at, min(at + step, vote.n_rows)),
+                slice(at, min(at + step, n_rows)),
                 compared_by(motion),
                 bits,
             )
-            for at in range(0, vote.n_rows, step)
+            for at in range(0, n_rows, step)
         ]
         return as_outcome(motion, np.concatenate(parts))
 
