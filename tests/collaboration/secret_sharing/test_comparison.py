@@ -1,0 +1,125 @@
+"""What voters share, and that no comparison wraps around."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mpmath import besseli, exp, mp, mpf
+from scipy.stats import chi2
+from tests.collaboration.secret_sharing._voters import FixedVoter, motion, question
+
+from secretballot import GNMax, SkellamMax
+from secretballot.collaboration.secret_sharing._comparison import (
+    check_motion,
+    comparison_bits,
+    skellam_reach,
+)
+from secretballot.collaboration.secret_sharing._contribution import contribution
+from secretballot.computing import Recipients, opened
+from secretballot.computing._shares import from_bytes
+
+
+@pytest.mark.parametrize("variance", [0.01, 3.0, 1_000.0])
+@pytest.mark.parametrize("tail", [2.0**-20, 2.0**-76])
+def test_noise_beyond_its_reach_is_as_rare_as_is_said(variance, tail):
+    mp.dps = 50
+    reach = skellam_reach(variance, tail)
+    weight = exp(-mpf(variance))
+    probability = mpf(0)
+    for k in range(reach, reach + 2_000):
+        more = 2 * weight * besseli(k, variance)
+        probability += more
+        if more < probability * mpf(10) ** -12:
+            break
+    assert probability <= tail
+    # And it is not much longer than it must be: no more than one bit.
+    assert 2 * weight * besseli(reach // 2, variance) > tail
+
+
+def test_bits_hold_all_ballots_and_all_noise():
+    one, of = motion(10, 3, variance=100.0, n_colluders=5), dict.fromkeys(range(10), 2.0)
+    bits = comparison_bits(one, of, n_rows=1_000)
+    # Of 3,000 comparisons of two counts, each with twice the noise that is charged for.
+    reach = skellam_reach(2 * 200.0, 2.0**-60 / 3_000)
+    assert 2 ** (bits - 2) <= 20 + reach < 2 ** (bits - 1)
+    assert comparison_bits(one, dict.fromkeys(of, 1e6), 1_000) > bits
+    with pytest.raises(ValueError, match=r"up to \d+ bits, and computing parties compare 62"):
+        comparison_bits(one, dict.fromkeys(of, 2.0**60), 1_000)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "error", "message"),
+    [
+        (GNMax(sigma=5.0), TypeError, "GNMax.*take SkellamMax"),
+        (
+            SkellamMax(variance=1.0, n_parties=2, n_colluders=1, opens="counts"),
+            TypeError,
+            "opens='counts'.*is not charged for the winner",
+        ),
+        (SkellamMax(variance=1.0, n_parties=3, n_colluders=1), ValueError, "n_parties=3, and 2"),
+    ],
+)
+def test_mechanisms_that_are_not_charged_for_this_are_named(mechanism, error, message):
+    with pytest.raises(error, match=message):
+        check_motion(replace(motion(2, 2), mechanism=mechanism), {"a": 1.0, "b": 1.0})
+
+
+def test_weights_are_whole():
+    with pytest.raises(ValueError, match="1.5.*must be a whole number"):
+        check_motion(motion(2, 2), {"a": 1.5, "b": 1.0})
+
+
+def test_what_a_voter_adds():
+    # All but no noise: ballots times weight, of two classes what the first is ahead.
+    rng = np.random.default_rng(0)
+    one = replace(motion(2, 3, variance=1e-9), weight=3.0)
+    assert contribution(one, np.array([1, 0]), rng).tolist() == [[0, 3, 0], [3, 0, 0]]
+    one = replace(motion(2, 2, variance=1e-9), weight=3.0)
+    assert contribution(one, np.array([1, 0]), rng).tolist() == [[-3], [3]]
+    # Labels are rows of their own: against one, for the other.
+    labels = replace(one, columns=(4, 7, 9), apart=True)
+    assert contribution(labels, np.array([[0, 1, 1]]), rng).ravel().tolist() == [3, -3, -3]
+    # And its own part of the noise, on both counts.
+    one = motion(5, 2, variance=8.0, n_colluders=1)
+    added = contribution(one, np.zeros(20_000, int), rng)
+    assert np.var(added) == pytest.approx(2 * 8.0 / 4, rel=0.05)
+
+
+class _Recorder:
+    """A line that writes down what goes to a computing party."""
+
+    sent: dict = {}
+
+    def __init__(self, address, hello, timeout, context):
+        self.address = address
+
+    def ask(self, words, body):
+        self.sent.setdefault(self.address, []).append((words, body))
+        return {"digest": hashlib.sha256(body).hexdigest()}, b""
+
+    def close(self):
+        pass
+
+
+@pytest.mark.unseeded
+def test_what_goes_to_a_computing_party_is_uniform_for_any_ballots(monkeypatch):
+    monkeypatch.setattr("secretballot.computing._recipients.Line", _Recorder)
+    n_rows, there = 4_096, Recipients("s", (("h", 1), ("h", 2), ("h", 3)))
+    for ballot in (0, 1):
+        monkeypatch.setattr(_Recorder, "sent", {})
+        voter = FixedVoter("a", [motion(2, 2)], np.full(n_rows, ballot))
+        voter.deliver(question(n_rows), there)
+        shares = []
+        for sent in _Recorder.sent.values():
+            ((words, body),) = sent
+            assert words["parts"] == [[[0, 1], [n_rows, 1]]]
+            shares.append(from_bytes(body, (n_rows, 1)))
+        # Together they are the ballots and the noise; each is uniform. 6 tests, 1e-7 in all.
+        assert abs(opened(shares).mean() - (1 - 2 * ballot)) < 6 * math.sqrt(2 / n_rows)
+        for share in shares:
+            found = np.bincount((share.ravel() >> 123).astype(int), minlength=16)
+            assert chi2.sf(((found - n_rows / 16) ** 2 / (n_rows / 16)).sum(), 15) > 1e-7 / 6
