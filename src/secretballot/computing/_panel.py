@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 import uuid
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -12,6 +13,10 @@ from numpy.typing import NDArray
 
 from secretballot.computing._shares import N_COMPUTING, from_bytes, opened
 from secretballot.computing._wire import Address, Line, LineError
+
+
+#: Seconds until one is called again that served another coordinator, and starts anew.
+_WAITS = (0.5, 1.0, 2.0, 4.0)
 
 
 class Panel:
@@ -40,7 +45,7 @@ class Panel:
         hello = {"role": "coordinator", "token": token}
         try:
             for address in self.addresses:
-                self._lines.append(Line(address, hello, timeout, context))
+                self._lines.append(_called(address, hello, timeout, context))
             self._ask({"do": "join", "addresses": self.addresses}, index=True)
         except BaseException:
             self.close()
@@ -118,3 +123,14 @@ class Panel:
         for at, line in enumerate(self._lines):
             line.send({**words, "index": at} if index else words)
         return [line.receive() for line in self._lines]
+
+
+def _called(
+    address: Address, hello: dict[str, Any], timeout: float, context: ssl.SSLContext | None
+) -> Line:
+    for wait in _WAITS if context is not None else ():
+        try:
+            return Line(address, hello, timeout, context)
+        except LineError:
+            time.sleep(wait)
+    return Line(address, hello, timeout, context)

@@ -39,7 +39,7 @@ def question(n_rows, classes=(0, 1), labels=None):
         X=np.zeros((n_rows, 1)),
         classes=None if labels else classes,
         labels=labels,
-        aggregator="secret_sharing",
+        aggregator="secret sharing",
     )
 
 

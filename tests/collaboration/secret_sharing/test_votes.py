@@ -43,9 +43,9 @@ def test_parties_ask_each_other(sharing):
     assert spent.pop("site 0") == 0
     (share,) = set(spent.values())
     assert share > 0
-    # The ledger says on what that relies.
-    words = [entry.note for entry in together.parties["site 1"].accountant.entries()]
-    assert any('"aggregator": "secret_sharing"' in each for each in words)
+    # The statement says what that relies on.
+    statement = " ".join(str(together.parties["site 1"].accountant.statement()).split())
+    assert "shared their ballots and their noise among three" in statement
 
 
 def test_a_heavier_ballot_wins(sharing):

@@ -89,7 +89,7 @@ class SecretSharingAggregator(Aggregator):
     SecretSharingAggregator()
     """
 
-    trust = "secret_sharing"
+    trust = "secret sharing"
 
     def __init__(
         self,
