@@ -11,10 +11,11 @@ import sys
 import numpy as np
 import pytest
 
-from secretballot.computing import LineError, Panel, Recipients, deliver
+from secretballot.computing import LineError, Panel, Part, Recipients, deliver
 
 trustme = pytest.importorskip("trustme", reason="makes certificates for the tests")
 HOST = "127.0.0.1"
+ONE = [Part((0,), np.array([[1]]), "negative", 1)]
 
 
 def context(folder, authority="authority"):
@@ -66,8 +67,8 @@ def test_votes_between_machines(addresses, folder):
     for _ in range(2):  # after a coordinator has gone, they serve the next one
         panel = Panel(addresses, "", timeout=60, context=known)
         there = Recipients(panel.begin(), panel.addresses, timeout=60, context=known)
-        deliver("a", {(0,): np.array([[-1], [1]])}, there)
-        won = panel.winners(there.session, (0,), "a", slice(0, 2), "negative", bits=3)
+        deliver("a", [Part((0,), np.array([[-1], [1]]), "negative", 1)], there)
+        won = panel.winners(there.session, (0,), "a", slice(0, 2), bits=3)
         assert won.tolist() == [[1], [0]]
         panel.close()
 
@@ -75,13 +76,13 @@ def test_votes_between_machines(addresses, folder):
 def test_who_has_no_certificate_of_the_authority_is_not_heard(addresses, folder):
     there = Recipients("any", addresses, timeout=60, context=context(folder, "other"))
     with pytest.raises(LineError):
-        deliver("a", {(0,): np.array([[1]])}, there)
+        deliver("a", ONE, there)
     without = ssl.create_default_context(cafile=folder / "authority.pem")
     with pytest.raises(LineError):
-        deliver("a", {(0,): np.array([[1]])}, Recipients("any", addresses, context=without))
+        deliver("a", ONE, Recipients("any", addresses, context=without))
     # Nor is TLS left out.
     with pytest.raises(LineError):
-        deliver("a", {(0,): np.array([[1]])}, Recipients("any", addresses))
+        deliver("a", ONE, Recipients("any", addresses))
 
 
 def test_the_program_says_what_it_needs():

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from secretballot.computing import LineError, Recipients, deliver
+from secretballot.computing import LineError, Panel, Part, Recipients, deliver
 from secretballot.computing._server import Sums
 from secretballot.computing._shares import as_bytes
 from secretballot.computing._wire import Line
@@ -21,10 +21,8 @@ def test_the_first_of_the_largest_wins(three, n_columns):
     there, columns = three.begin(), tuple(range(n_columns))
     part = np.arange(rows.size).reshape(rows.shape) % 3 - 1
     for name, numbers in {"a": part, "b": rows - part}.items():
-        deliver(name, {columns: numbers}, there)
-    won = three.panel.winners(
-        there.session, columns, "ab", slice(0, len(rows)), "plurality", bits=3
-    )
+        deliver(name, [Part(columns, numbers, "plurality", 2)], there)
+    won = three.panel.winners(there.session, columns, "ab", slice(0, len(rows)), bits=3)
     np.testing.assert_array_equal(won, rows.argmax(axis=1))
 
 
@@ -33,42 +31,73 @@ def test_signs_up_to_the_last_number_of_a_length(three, bits):
     most = 2 ** (bits - 1) - 1
     numbers = np.array([[-most - 1, -most, -1, 0, 1, most]])
     there = three.begin()
-    deliver("a", {(0,): numbers}, there)
-    won = three.panel.winners(there.session, (0,), "a", slice(0, 1), "negative", bits)
+    deliver("a", [Part((0,), numbers, "negative", 1)], there)
+    won = three.panel.winners(there.session, (0,), "a", slice(0, 1), bits)
     np.testing.assert_array_equal(won, numbers < 0)
 
 
 def test_rows_are_opened_in_parts_and_motions_apart(three):
     there = three.begin()
-    deliver("a", {(0,): np.array([[1], [-1], [2]]), (1, 4): np.array([[3, 4]] * 3)}, there)
-    deliver("b", {(0,): np.array([[-2], [2], [-3]])}, there)
+    one, two = np.array([[1], [-1], [2]]), np.array([[3, -4]] * 3)
+    deliver("a", [Part((0,), one, "negative", 2), Part((1, 4), two, "negative", 1)], there)
+    deliver("b", [Part((0,), one * -2, "negative", 2)], there)
     assert three.panel.received(there.session) == [{"a", "b"}] * 3
 
     def won(columns, names, rows):
-        return three.panel.winners(there.session, columns, names, rows, "negative", 5).tolist()
+        return three.panel.winners(there.session, columns, names, rows, bits=5).tolist()
 
     assert won((0,), "ab", slice(0, 2)) == [[1], [0]]
     assert won((0,), "ab", slice(2, 3)) == [[1]]
-    assert won((1, 4), "a", slice(0, 1)) == [[0, 0]]
+    assert won((1, 4), "a", slice(0, 1)) == [[0, 1]]
 
 
-def test_sums_of_others_than_those_who_vote_are_opened_to_nobody():
-    sums, body = Sums("one"), as_bytes(np.array([5, 6], dtype=object))
-    for name in "ab":
-        sums.add({"name": name, "parts": [[[0], [2, 1]]]}, body)
-    assert sums.of((0,), {"a", "b"}).tolist() == [[10], [12]]
+def told(name, n_voters=2, how="negative", shape=(2, 1)):
+    return {
+        "name": name,
+        "parts": [{"columns": [0], "shape": list(shape), "how": how, "n_voters": n_voters}],
+    }
+
+
+BODY = as_bytes(np.array([5, 6], dtype=object))
+
+
+def test_what_voters_did_not_share_for_is_opened_to_nobody():
+    sums = Sums("one")
+    sums.add(told("a"), BODY)
+    with pytest.raises(ValueError, match="not of those who vote"):
+        sums.begin((0,), {"a"}, 0, 2)  # noise was made for two
+    for other in (told("b", 3), told("b", how="plurality"), told("b", shape=(1, 2))):
+        with pytest.raises(ValueError, match="'b' are for another vote"):
+            sums.add(other, BODY)
+    sums.add(told("b"), BODY)
     for columns, names in (((0,), {"a"}), ((0,), {"a", "b", "c"}), ((1,), {"a", "b"})):
-        with pytest.raises(ValueError, match="are not of those who vote"):
-            sums.of(columns, names)
+        with pytest.raises(ValueError, match="not of those who vote"):
+            sums.begin(columns, names, 0, 2)
+    assert sums.begin((0,), {"a", "b"}, 0, 1).share.tolist() == [[10]]
+    # Each row once, however often it is asked for.
+    for rows in ((0, 1), (0, 2), (2, 3), (1, 1)):
+        with pytest.raises(ValueError, match="not those that come next"):
+            sums.begin((0,), {"a", "b"}, *rows)
+    assert sums.begin((0,), {"a", "b"}, 1, 2).share.tolist() == [[12]]
+
+
+def test_shares_that_are_not_what_they_say():
+    sums = Sums("one")
+    with pytest.raises(ValueError, match="32 bytes are not 3 shares"):
+        sums.add(told("a", shape=(3, 1)), BODY)
+    with pytest.raises(ValueError, match="too long"):
+        sums.add(told("a"), BODY + b"\0")
+    twice = told("a", shape=(1, 1))
+    with pytest.raises(ValueError, match="another vote"):
+        sums.add({**twice, "parts": twice["parts"] * 2}, BODY)
+    assert sums.names == set()
 
 
 def test_what_computing_parties_refuse(three):
-    there, one = three.begin(), {(0,): np.array([[1]])}
+    there, one = three.begin(), [Part((0,), np.array([[1]]), "negative", 1)]
     deliver("a", one, there)
     with pytest.raises(LineError, match="'a' has sent shares before"):
         deliver("a", one, there)
-    with pytest.raises(LineError, match="another shape"):
-        deliver("b", {(0,): np.array([[1], [2]])}, there)
     with pytest.raises(LineError, match="no such vote"):
         deliver("b", one, Recipients("another", there.addresses, there.token))
     with pytest.raises(LineError, match="does not know the token"):
@@ -78,3 +107,34 @@ def test_what_computing_parties_refuse(three):
         Line(there.addresses[0], hello, timeout=60)
     # None of that has come in.
     assert three.panel.received(there.session) == [{"a"}] * 3
+
+
+class _Replies:
+    """Lines of which one is interrupted."""
+
+    open = 3
+
+    def __init__(self, *_):
+        self.replies = iter([({}, b"")])  # to join
+
+    def send(self, *_):
+        pass
+
+    def receive(self):
+        try:
+            return next(self.replies)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    def close(self):
+        _Replies.open -= 1
+
+
+def test_after_an_interruption_nobody_reads_late_replies(monkeypatch):
+    monkeypatch.setattr("secretballot.computing._panel.Line", _Replies)
+    panel = Panel([("h", 1)] * 3, "", timeout=1)
+    assert not panel.closed
+    with pytest.raises(KeyboardInterrupt):
+        panel.begin()
+    assert panel.closed
+    assert _Replies.open == 0

@@ -7,7 +7,7 @@ nothing.
 
 from secretballot.computing._panel import Panel
 from secretballot.computing._processes import Processes
-from secretballot.computing._recipients import Recipients, deliver
+from secretballot.computing._recipients import Part, Recipients, deliver
 from secretballot.computing._shares import LEAK_BITS, PRIME, VALUE_BITS, opened, split
 from secretballot.computing._wire import Address, LineError
 
@@ -17,6 +17,7 @@ __all__ = [
     "LineError",
     "PRIME",
     "Panel",
+    "Part",
     "Processes",
     "Recipients",
     "VALUE_BITS",

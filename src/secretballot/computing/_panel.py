@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from secretballot.computing._shares import N_COMPUTING, from_bytes, opened
 from secretballot.computing._wire import Address, Line, LineError
 
-
 #: Seconds until one is called again that served another coordinator, and starts anew.
 _WAITS = (0.5, 1.0, 2.0, 4.0)
 
@@ -30,6 +29,11 @@ class Panel:
     timeout : float
         Seconds that any one step may take.
     context : SSLContext or None
+
+    Attributes
+    ----------
+    closed : bool
+        Whether it has ended.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Panel:
     ) -> None:
         self.addresses = tuple((host, int(port)) for host, port in addresses)
         assert len(self.addresses) == N_COMPUTING
+        self.closed = False
         self._lines: list[Line] = []
         hello = {"role": "coordinator", "token": token}
         try:
@@ -68,7 +73,6 @@ class Panel:
         columns: Sequence[int],
         names: Collection[str],
         rows: slice,
-        how: str,
         bits: int,
     ) -> NDArray[np.int64]:
         """Let them find winners, which nobody learns but the caller.
@@ -81,10 +85,7 @@ class Panel:
         names : collection of str
             Whose shares are added up; they refuse if anybody else's came, or somebody's did not.
         rows : slice
-            Which rows.
-        how : {"plurality", "negative"}
-            The lowest position of the largest number of each row; or, of each number, 1 where it
-            is below 0, else 0.
+            Which rows: the first ones, and then those that follow, once each.
         bits : int
             How long the numbers' differences are at most, with the sign.
 
@@ -99,7 +100,6 @@ class Panel:
                 "columns": list(columns),
                 "names": sorted(names),
                 "rows": [rows.start, rows.stop],
-                "how": how,
                 "bits": bits,
             }
         )
@@ -114,15 +114,20 @@ class Panel:
 
     def close(self) -> None:
         """Hang up, which ends them."""
+        self.closed = True
         for line in self._lines:
             line.close()
 
     def _ask(
         self, words: dict[str, Any], *, index: bool = False
     ) -> list[tuple[dict[str, Any], bytes]]:
-        for at, line in enumerate(self._lines):
-            line.send({**words, "index": at} if index else words)
-        return [line.receive() for line in self._lines]
+        try:
+            for at, line in enumerate(self._lines):
+                line.send({**words, "index": at} if index else words)
+            return [line.receive() for line in self._lines]
+        except BaseException:
+            self.close()  # a reply that nobody read would be taken for another's
+            raise
 
 
 def _called(

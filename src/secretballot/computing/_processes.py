@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -15,6 +16,9 @@ from typing import IO, Any
 
 from secretballot.computing._shares import N_COMPUTING
 from secretballot.computing._wire import Address, LineError
+
+#: Seconds in which a process ends that has lost the others.
+_SOON = 2.0
 
 
 class Processes:
@@ -60,10 +64,12 @@ class Processes:
         return [each.pid for each in self._running]
 
     def post_mortem(self) -> str:
-        """Say which of them have ended, and how."""
+        """Say which of them have ended, and how; those who have lost another are about to."""
         ends = []
         for at, (each, said) in enumerate(zip(self._running, self._said, strict=True)):
-            if (code := each.poll()) not in (None, 0):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                each.wait(_SOON)
+            if (code := each.returncode) not in (None, 0):
                 how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
                 said.seek(0)
                 last = said.read().decode(errors="replace").strip().splitlines()[-1:]
@@ -94,7 +100,6 @@ class Processes:
         assert said is not None
         line = said.readline() if select.select([said], [], [], timeout)[0] else b""
         if not line.strip().isdigit():
-            self._running[at].wait(1) if not line else None
             raise LineError(
                 f"computing party {at} did not start within {timeout:g} s. {self.post_mortem()}"
             )

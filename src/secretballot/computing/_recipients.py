@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import ssl
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,17 +43,38 @@ class Recipients:
     context: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
 
 
-def deliver(
-    name: str, values: Mapping[tuple[int, ...], NDArray[np.int64]], recipients: Recipients
-) -> None:
+@dataclass(frozen=True)
+class Part:
+    """A voter's numbers of one motion, and what it gives them for.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Positions of the classes or labels that they are about.
+    numbers : ndarray of int64 of shape (n_rows, n_columns)
+        Its ballots, with its part of the noise in them.
+    how : {"plurality", "negative"}
+        What may be opened: the lowest position of the largest number of each row; or, of each
+        number, 1 where it is below 0, else 0.
+    n_voters : int
+        Among how many the noise was divided; sums of fewer are not opened.
+    """
+
+    columns: tuple[int, ...]
+    numbers: NDArray[np.int64]
+    how: str
+    n_voters: int
+
+
+def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
     """Share a voter's numbers among the computing parties, and see that they arrive unaltered.
 
     Parameters
     ----------
     name : str
         Of the voter.
-    values : dict of tuple of int to ndarray of shape (n_rows, n_columns)
-        Its numbers, by the positions of the classes or labels that they are about.
+    parts : sequence of Part
+        One for each motion that it votes on.
     recipients : Recipients
 
     Raises
@@ -61,14 +82,22 @@ def deliver(
     LineError
         If one of them has not got its share.
     """
-    shares = {columns: split(each) for columns, each in values.items()}
+    shares = [split(part.numbers) for part in parts]
     for at, address in enumerate(recipients.addresses[:N_COMPUTING]):
-        body = b"".join(as_bytes(each[at]) for each in shares.values())
+        body = b"".join(as_bytes(each[at]) for each in shares)
         words: dict[str, Any] = {
             "do": "share",
             "session": recipients.session,
             "name": name,
-            "parts": [[list(columns), list(each.shape)] for columns, each in values.items()],
+            "parts": [
+                {
+                    "columns": list(part.columns),
+                    "shape": list(part.numbers.shape),
+                    "how": part.how,
+                    "n_voters": part.n_voters,
+                }
+                for part in parts
+            ],
         }
         hello = {"role": "voter", "name": name, "token": recipients.token}
         line = Line(address, hello, recipients.timeout, recipients.context)

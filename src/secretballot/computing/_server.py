@@ -7,13 +7,14 @@ import hashlib
 import hmac
 import ssl
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.computing._links import all_linked, link, new_runtime, sent
-from secretballot.computing._shares import N_COMPUTING, PRIME, as_bytes, from_bytes
+from secretballot.computing._shares import N_COMPUTING, PRIME, WIDTH, as_bytes, from_bytes
 from secretballot.computing._winner import winners
 from secretballot.computing._wire import LineError, packed, read_message
 
@@ -23,46 +24,61 @@ _SOON = 30.0
 Words = dict[str, Any]
 
 
+@dataclass
+class Sum:
+    """The sum of voters' shares of one motion, and what they gave them for."""
+
+    how: str
+    n_voters: int
+    share: NDArray[np.object_]
+    names: set[str] = field(default_factory=set)
+    n_opened: int = 0
+
+
 class Sums:
-    """What has come for one vote: sums of shares, and whose."""
+    """What has come for one vote."""
 
     def __init__(self, session: str) -> None:
         self.session = session
         self.names: set[str] = set()
-        self._sums: dict[tuple[int, ...], NDArray[np.object_]] = {}
-        self._of: dict[tuple[int, ...], set[str]] = {}
+        self._sums: dict[tuple[int, ...], Sum] = {}
 
     def add(self, words: Words, body: bytes) -> None:
         """Add a voter's shares; all of them or, if one is refused, none."""
         name, at, parts = str(words["name"]), 0, {}
         if name in self.names:
             raise ValueError(f"{name!r} has sent shares before.")
-        for given, shape in words["parts"]:
-            columns = tuple(map(int, given))
-            size = 16 * int(np.prod(shape, dtype=object))
-            part = from_bytes(body[at : at + size], shape)
-            known = self._sums.get(columns)
-            if (
-                part.ndim != 2
-                or columns in parts
-                or (known is not None and known.shape != part.shape)
-            ):
-                raise ValueError(f"the shares of {name!r} have another shape than others have.")
-            parts[columns] = part
-            at += size
+        for told in words["parts"]:
+            columns, shape = tuple(map(int, told["columns"])), told["shape"]
+            end = at + WIDTH * int(np.prod(shape, dtype=object))
+            part = Sum(told["how"], told["n_voters"], from_bytes(body[at:end], shape))
+            known = self._sums.get(columns, part)
+            alike = known.share.shape == part.share.shape and known.how == part.how
+            if columns in parts or not alike or known.n_voters != part.n_voters:
+                raise ValueError(f"the shares of {name!r} are for another vote than the others'.")
+            parts[columns], at = part, end
         if at != len(body):
             raise ValueError(f"the shares of {name!r} are too long.")
         for columns, part in parts.items():
-            known = self._sums.get(columns)
-            self._sums[columns] = part if known is None else (known + part) % PRIME
-            self._of.setdefault(columns, set()).add(name)
+            known = self._sums.setdefault(columns, part)
+            if known is not part:
+                known.share = (known.share + part.share) % PRIME
+            known.names.add(name)
         self.names.add(name)
 
-    def of(self, columns: tuple[int, ...], names: set[str]) -> NDArray[np.object_]:
-        """Return the sum of exactly these voters' shares."""
-        if self._of.get(columns, set()) != names:
+    def begin(self, columns: tuple[int, ...], names: set[str], start: int, stop: int) -> Sum:
+        """Return rows of the sum of exactly these voters' shares, once.
+
+        Whoever asks gets winners of the sum that voters shared for, with the noise of all in it,
+        and not, by asking for sums of fewer or again in another way, more than that.
+        """
+        known = self._sums.get(columns)
+        if known is None or known.names != names or len(names) != known.n_voters:
             raise ValueError("the shares that have come are not of those who vote.")
-        return self._sums[columns]
+        if start != known.n_opened or not start < stop <= len(known.share):
+            raise ValueError(f"rows from {start} to {stop} are not those that come next.")
+        known.n_opened = stop
+        return Sum(known.how, known.n_voters, known.share[start:stop])
 
 
 class ComputingParty:
@@ -165,9 +181,9 @@ class ComputingParty:
             return {"names": sorted(self._sums.names)}, b""
         if words["do"] != "winners":
             raise ValueError(f"do={words['do']!r} is unknown.")
-        sums = self._sums.of(tuple(words["columns"]), set(words["names"]))
+        asked = self._sums.begin(tuple(words["columns"]), set(words["names"]), *words["rows"])
         share = await self._unless_over(
-            winners(self._runtime, sums[slice(*words["rows"])], words["how"], words["bits"])
+            winners(self._runtime, asked.share, asked.how, words["bits"])
         )
         return {"shape": list(share.shape)}, as_bytes(share)
 

@@ -22,7 +22,7 @@ MASK_BITS, LEAK_BITS = 63, 61
 VALUE_BITS = 127 - MASK_BITS - 2
 
 #: Bytes of one share.
-_WIDTH = 16
+WIDTH = 16
 
 #: What a party's share counts at 0, where the secret is, if only the first two are used.
 _AT_ZERO = (2, -1)
@@ -71,17 +71,17 @@ def opened(shares: Sequence[NDArray[np.object_]]) -> NDArray[np.int64]:
 
 def as_bytes(shares: NDArray[np.object_]) -> bytes:
     """Return shares as bytes, `from_bytes` of which they are."""
-    return b"".join(int(share).to_bytes(_WIDTH, "little") for share in shares.ravel())
+    return b"".join(int(share).to_bytes(WIDTH, "little") for share in shares.ravel())
 
 
 def from_bytes(data: bytes, shape: Sequence[int]) -> NDArray[np.object_]:
     """Return shares of a shape, or raise `ValueError`."""
     count = int(np.prod([int(n) for n in shape], dtype=object))
-    if len(data) != count * _WIDTH:
-        raise ValueError(f"{len(data)} bytes are not {count} shares of {_WIDTH} bytes each.")
+    if len(data) != count * WIDTH:
+        raise ValueError(f"{len(data)} bytes are not {count} shares of {WIDTH} bytes each.")
     found = np.empty(count, dtype=object)
     for i in range(count):
-        found[i] = int.from_bytes(data[i * _WIDTH : (i + 1) * _WIDTH], "little")
+        found[i] = int.from_bytes(data[i * WIDTH : (i + 1) * WIDTH], "little")
     if np.any(found >= PRIME):
         raise ValueError("a share is no element of the field.")
     return found.reshape(tuple(shape))

@@ -22,7 +22,7 @@ async def winners(
     shares : ndarray of shape (n_rows, n_columns)
         This computing party's.
     how : {"plurality", "negative"}
-        See `Panel.winners`.
+        See `Part`.
     bits : int
         The numbers compared differ by less than 2^(bits - 1).
     """

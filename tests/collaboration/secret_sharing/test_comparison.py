@@ -116,7 +116,13 @@ def test_what_goes_to_a_computing_party_is_uniform_for_any_ballots(monkeypatch):
         shares = []
         for sent in _Recorder.sent.values():
             ((words, body),) = sent
-            assert words["parts"] == [[[0, 1], [n_rows, 1]]]
+            (part,) = words["parts"]
+            assert part == {
+                "columns": [0, 1],
+                "shape": [n_rows, 1],
+                "how": "negative",
+                "n_voters": 2,
+            }
             shares.append(from_bytes(body, (n_rows, 1)))
         # Together they are the ballots and the noise; each is uniform. 6 tests, 1e-7 in all.
         assert abs(opened(shares).mean() - (1 - 2 * ballot)) < 6 * math.sqrt(2 / n_rows)

@@ -18,7 +18,6 @@ from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError
 from secretballot.collaboration.secret_sharing._comparison import (
     as_outcome,
     check_motion,
-    compared_by,
     comparison_bits,
 )
 from secretballot.computing import Address, LineError, Panel, Processes, Recipients
@@ -189,7 +188,8 @@ class SecretSharingAggregator(Aggregator):
 
     def _connected(self) -> Panel:
         """Return computing parties that answer, new ones if need be."""
-        if self._panel is None:
+        if self._panel is None or self._panel.closed:
+            self.close()
             token = ""
             if self.addresses is None:
                 self._processes = Processes(self.timeout)
@@ -214,7 +214,6 @@ class SecretSharingAggregator(Aggregator):
                 motion.columns,
                 weights,
                 slice(at, min(at + step, n_rows)),
-                compared_by(motion),
                 bits,
             )
             for at in range(0, n_rows, step)
@@ -223,6 +222,8 @@ class SecretSharingAggregator(Aggregator):
 
     def _ended(self, error: LineError) -> str:
         """End all computing parties after one has failed, and say what is known of it."""
+        if self._panel is not None:
+            self._panel.close()
         known = self._processes.post_mortem() if self._processes is not None else ""
         self.close()
         return f"{error} {known}".strip()

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from secretballot.accounting import noise_generator
 from secretballot.collaboration._question import Motion
-from secretballot.collaboration.secret_sharing._comparison import check_mechanism, shared_numbers
-from secretballot.computing import Recipients, deliver
+from secretballot.collaboration.secret_sharing._comparison import (
+    check_mechanism,
+    compared_by,
+    shared_numbers,
+)
+from secretballot.computing import Part, Recipients, deliver
 
 
 def share_ballots(
@@ -37,11 +41,21 @@ def share_ballots(
     """
     for motion in motions:
         check_mechanism(motion)
-    numbers = {
-        motion.columns: contribution(motion, cast, noise_generator())
+    parts = [
+        Part(
+            motion.columns,
+            contribution(motion, cast, noise_generator()),
+            compared_by(motion),
+            _n_voters(motion),
+        )
         for motion, cast in zip(motions, ballots, strict=True)
-    }
-    deliver(name, numbers, recipients)
+    ]
+    deliver(name, parts, recipients)
+
+
+def _n_voters(motion: Motion) -> int:
+    mechanism: Any = motion.mechanism
+    return int(mechanism.n_parties)
 
 
 def contribution(
