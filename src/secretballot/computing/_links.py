@@ -36,14 +36,14 @@ def new_runtime(index: int) -> Any:
 
 
 def link(
-    runtime: Any, transport: asyncio.Transport, peer: int | None, lost: Callable[[], None]
+    runtime: Any, transport: asyncio.WriteTransport, peer: int | None, lost: Callable[[], None]
 ) -> None:
     """Let MPyC use a connection from now on.
 
     Parameters
     ----------
     runtime : mpyc.runtime.Runtime
-    transport : asyncio.Transport
+    transport : asyncio.WriteTransport
         On which nothing is unread.
     peer : int or None
         With whom; None if it is the other one who called.
@@ -52,7 +52,7 @@ def link(
     """
     from mpyc.asyncoro import MessageExchanger
 
-    class Link(MessageExchanger):
+    class Link(MessageExchanger):  # type: ignore[misc]
         """Counts messages, and says when the other one is gone."""
 
         def __init__(self, *args: Any) -> None:

@@ -66,7 +66,7 @@ def opened(shares: Sequence[NDArray[np.object_]]) -> NDArray[np.int64]:
     values = np.where(values > PRIME // 2, values - PRIME, values)
     if np.any(abs(values) >= 2**62):
         raise ValueError("the three shares of a result hide a number that no result is.")
-    return values.astype(np.int64)
+    return np.asarray(values, dtype=np.int64)
 
 
 def as_bytes(shares: NDArray[np.object_]) -> bytes:
