@@ -15,12 +15,13 @@ from secretballot.mechanisms import (
     GNMax,
     Mechanism,
     PowersetVoting,
+    SkellamMax,
     StableTopK,
     TauVoting,
 )
 
 #: What releases a class, or labels.
-_VOTES = (GNMax, ConfidentGNMax, BinaryVoting, TauVoting, PowersetVoting, StableTopK)
+_VOTES = (GNMax, ConfidentGNMax, SkellamMax, BinaryVoting, TauVoting, PowersetVoting, StableTopK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,11 @@ class Agreement:
         if not isinstance(self.mechanism, _VOTES):
             raise TypeError(
                 f"mechanism={self.mechanism!r} must be a voting mechanism such as GNMax(sigma=5)."
+            )
+        if getattr(self.mechanism, "opens", "winner") != "winner":
+            raise ValueError(
+                f"mechanism={self.mechanism!r} releases counts, and the answer to a question is a "
+                "class; take opens='winner', which costs less."
             )
         if Mechanism.for_plain_ballots(self.mechanism) != self.mechanism:
             raise ValueError(

@@ -17,7 +17,7 @@ from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement, least_noise
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Question
+from secretballot.collaboration._question import Question, votes_apart
 from secretballot.collaboration._vote import hold_vote
 from secretballot.collaboration._voter import Voter
 from secretballot.ensemble import check_votes_on
@@ -195,7 +195,8 @@ class Collaboration:
             seeded=random_state is not None,
             aggregator=self.aggregator.trust,
         )
-        check_votes_on(agreement.mechanism, question.target)
+        if not votes_apart(agreement.mechanism, question.labels):
+            check_votes_on(agreement.mechanism, question.target)
         if question.seeded:
             warn(
                 "Noise drawn with random_state is reproducible and protects nobody: it is for "

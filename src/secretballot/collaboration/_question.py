@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import Target, as_target
-from secretballot.mechanisms import Counting, Mechanism
+from secretballot.mechanisms import Counting, Mechanism, SkellamMax
 
 #: What a label may be.
 _EITHER = np.array([0, 1])
@@ -107,6 +107,11 @@ class Motion:
             ballots = {name: cast.ravel() for name, cast in ballots.items()}
         votes = {name: counting.begin(cast, 1) for name, cast in ballots.items()}
         return counting.total(votes, {name: np.asarray(weights[name]) for name in votes})
+
+
+def votes_apart(mechanism: Mechanism, labels: Any) -> bool:
+    """Whether there are labels, and each is a row of its own, with two counts, to it."""
+    return labels is not None and isinstance(mechanism, SkellamMax)
 
 
 def for_voters(mechanism: Mechanism, weights: Mapping[str, float]) -> Mechanism:

@@ -14,7 +14,13 @@ from secretballot.accounting import answered_rows
 from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
-from secretballot.collaboration._question import Motion, Question, for_party, for_voters
+from secretballot.collaboration._question import (
+    Motion,
+    Question,
+    for_party,
+    for_voters,
+    votes_apart,
+)
 from secretballot.collaboration._voter import Absent, Tally, Voter, VoteRefusedError
 
 #: How many are named in a message.
@@ -45,10 +51,13 @@ class Vote:
 
 
 def vote_on(
-    agreement: Agreement, columns: Mapping[str, tuple[int, ...]], least: int, labels: bool
+    agreement: Agreement,
+    columns: Mapping[str, tuple[int, ...]],
+    least: int,
+    labels: tuple[str, ...] | None,
 ) -> Vote:
     """Return a vote on all classes, or one on each set of labels that the same parties know."""
-    apart = labels and not agreement.mechanism.multilabel
+    apart = votes_apart(agreement.mechanism, labels)
     knowing: dict[tuple[str, ...], tuple[int, ...]] = {}
     for at in sorted({at for known in columns.values() for at in known}):
         names = tuple(name for name, known in columns.items() if at in known)
@@ -84,7 +93,7 @@ def hold_vote(
     absent: dict[str, str] = {}
     columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
     while True:
-        vote = vote_on(agreement, columns, least, question.labels is not None)
+        vote = vote_on(agreement, columns, least, question.labels)
         if not vote.motions:
             _refuse(question, least, absent)
         aggregator.check(vote.motions, vote.weights)

@@ -1,15 +1,13 @@
-"""Voters with fixed ballots, and parties with models."""
+"""Voters with fixed ballots, and parties with large budgets."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
+from tests.collaboration._parties import budget, several
 
-from secretballot import PrivacyAccountant, SkellamMax
-from secretballot.collaboration import Party
+from secretballot import SkellamMax
 from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration.secret_sharing import share_ballots
 
@@ -50,18 +48,9 @@ def motion(n_voters, n_classes, *, variance=1.0, n_colluders=1, weight=1.0, **se
     return Motion(tuple(range(n_classes)), mechanism, weight)
 
 
-def parties(n_parties, classes=(0, 1), **settings):
-    """Parties that all vote for class 1, each with a model and rows of its own."""
-    made = []
-    for i in range(n_parties):
-        party = Party(
-            DummyClassifier(strategy="constant", constant=1),
-            name=f"site {i}",
-            accountant=PrivacyAccountant(epsilon=500, delta=1e-5, **settings),
-            classes=classes,
-        )
-        X = np.random.default_rng(i).normal(size=(6, 2))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made.append(party.fit(X, np.arange(6) % 2))
+def rich(*said):
+    """Parties that say so on every row, and can pay for it."""
+    made = several(*said)
+    for party in made:
+        party.accountant = budget(epsilon=1e4)
     return made

@@ -9,15 +9,17 @@ import threading
 
 import numpy as np
 import pytest
-from tests.collaboration.secret_sharing._voters import FixedVoter, motion, parties, question
+from tests.collaboration.secret_sharing._voters import FixedVoter, motion, question, rich
 
 from secretballot import GNMax, SkellamMax
 from secretballot.collaboration import (
     Agreement,
     Collaboration,
     SecretSharingAggregator,
+    TrustedAggregator,
     VoteRefusedError,
 )
+from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent
 from secretballot.computing import LineError, Panel
 from secretballot.computing._wire import Line
@@ -35,46 +37,45 @@ def shares_spent(collaboration):
 
 
 def test_parties_ask_each_other(sharing):
-    together = Collaboration(parties(5), aggregator=sharing)
-    answer = together.ask("site 0", ROWS, agreed())
+    together = Collaboration(rich(1, 1, 1, 1, 1), aggregator=sharing)
+    answer = together.ask("a", ROWS, agreed())
     assert answer.labels.mean() > 0.5  # 4 votes against none, noise of a variance of 2.7
-    assert set(answer.voters) == {f"site {i}" for i in range(1, 5)}
+    assert set(answer.voters) == set("bcde")
     spent = shares_spent(together)
-    assert spent.pop("site 0") == 0
+    assert spent.pop("a") == 0
     (share,) = set(spent.values())
     assert share > 0
     # The statement says what that relies on.
-    statement = " ".join(str(together.parties["site 1"].accountant.statement()).split())
+    statement = " ".join(str(together.parties["b"].accountant.statement()).split())
     assert "shared their ballots and their noise among three" in statement
 
 
 def test_a_heavier_ballot_wins(sharing):
-    made = parties(4)
+    made = rich(1, 1, 1, 1)
     together = Collaboration(made, aggregator=sharing)
-    together.ask("site 0", ROWS, agreed(3, weights={"site 1": 2.0}))
+    together.ask("a", ROWS, agreed(3, weights={"b": 2.0}))
     spent = shares_spent(together)
-    assert spent["site 1"] > spent["site 2"] == spent["site 3"] > 0
+    assert spent["b"] > spent["c"] == spent["d"] > 0
 
 
 @pytest.mark.parametrize(
     ("mechanism", "settings", "message"),
     [
         (GNMax(sigma=1.0), {}, "take SkellamMax"),
-        (SkellamMax(variance=1.0, n_parties=4, n_colluders=1, opens="counts"), {}, "opens='winn"),
         (SkellamMax(variance=1.0, n_parties=9, n_colluders=5), {}, "n_colluders=5 of n_parties=4"),
         (agreed().mechanism, {"random_state": 1}, "voters draw their own noise"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 def test_a_vote_that_can_not_be_held_costs_nothing(sharing, mechanism, settings, message):
-    together = Collaboration(parties(5), aggregator=sharing)
+    together = Collaboration(rich(1, 1, 1, 1, 1), aggregator=sharing)
     with pytest.raises((TypeError, ValueError), match=message):
-        together.ask("site 0", ROWS, Agreement(mechanism=mechanism), **settings)
+        together.ask("a", ROWS, Agreement(mechanism=mechanism), **settings)
     assert set(shares_spent(together).values()) == {0}
 
 
 def test_the_vote_is_held_again_without_whose_share_is_missing(sharing, monkeypatch):
-    made = parties(5)
+    made = rich(1, 1, 1, 1, 1)
     asked = []
 
     def two_of_three(question, recipients):
@@ -86,33 +87,48 @@ def test_the_vote_is_held_again_without_whose_share_is_missing(sharing, monkeypa
 
     monkeypatch.setattr(made[2], "deliver", two_of_three, raising=False)
     together = Collaboration(made, aggregator=sharing)
-    answer = together.ask("site 0", ROWS, agreed())
-    assert answer.absent == {"site 2": "its shares are missing at a computing party"}
-    assert set(answer.voters) == {"site 1", "site 3", "site 4"}
-    assert shares_spent(together)["site 0"] == 0
+    answer = together.ask("a", ROWS, agreed())
+    assert answer.absent == {"c": "its shares are missing at a computing party"}
+    assert set(answer.voters) == set("bde")
+    assert shares_spent(together)["a"] == 0
     assert len(asked) == 1
 
 
-def test_labels_are_rows_of_their_own(sharing):
-    one = motion(2, 3, variance=1e-6)
-    one = type(one)((0, 1, 2), one.mechanism, apart=True)
-    asked, ballots = question(2, labels=("x", "y", "z")), np.array([[0, 1, 1], [1, 0, 1]])
-    voters = {name: FixedVoter(name, [one], ballots) for name in "ab"}
-    gathered = sharing.gather(asked, voters)
-    # Who adds up has asked for deliveries, and seen none.
+def test_who_adds_up_sees_no_ballots(sharing):
+    one = motion(2, 2)
+    voters = {name: FixedVoter(name, [one], np.zeros(2, int)) for name in "ab"}
+    gathered = sharing.gather(question(2), voters)
+    # It asked for deliveries, and was given nothing.
     assert [voter.asked for voter in voters.values()] == [["deliver", "cast"]] * 2
-    (won,) = sharing.open(gathered, [one], [dict.fromkeys("ab", 1.0)], None)
-    np.testing.assert_array_equal(won.reshape(2, 3), ballots)
+    assert {type(value) for value in vars(gathered).values()} == {str, Question}
+
+
+@pytest.mark.parametrize("kind", ["trusted", "shares"])
+def test_labels_are_rows_of_their_own(kind, request):
+    aggregator = TrustedAggregator() if kind == "trusted" else request.getfixturevalue("sharing")
+    made = rich(*[[0, 1, 1]] * 4)
+    together = Collaboration(made, aggregator=aggregator)
+    mechanism = SkellamMax(variance=0.02, n_parties=3, n_colluders=1)  # wrong once in 10^5 or so
+    answer = together.ask("a", ROWS[:2], Agreement(mechanism=mechanism))
+    np.testing.assert_array_equal(answer.labels, [[0, 1, 1]] * 2)
+    # Each of two rows' three labels was paid for.
+    (drawn,) = (each for each in made[1].accountant.entries() if each.n_rows)
+    assert drawn.n_rows == 6
+
+
+def test_counts_are_no_answer():
+    with pytest.raises(ValueError, match="releases counts"):
+        Agreement(mechanism=SkellamMax(variance=1.0, opens="counts"))
 
 
 def test_computing_parties_that_are_killed(monkeypatch):
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
     with SecretSharingAggregator(timeout=60) as aggregator:
-        together = Collaboration(parties(5), aggregator=aggregator)
+        together = Collaboration(rich(1, 1, 1, 1, 1), aggregator=aggregator)
         aggregator._connected()
         os.kill(aggregator._processes.pids[1], signal.SIGKILL)
         with pytest.raises(VoteRefusedError, match="before anything was opened.*given back"):
-            together.ask("site 0", ROWS, agreed())
+            together.ask("a", ROWS, agreed())
         assert set(shares_spent(together).values()) == {0}
 
         # While they compute: one stands still when the others begin, and then is killed.
@@ -126,15 +142,15 @@ def test_computing_parties_that_are_killed(monkeypatch):
 
         monkeypatch.setattr(Panel, "winners", killed_at_work)
         with pytest.raises(VoteRefusedError, match=r"stays charged.*ask again") as refused:
-            together.ask("site 0", ROWS, agreed())
+            together.ask("a", ROWS, agreed())
         assert "computing party 2 was killed by signal 9" in str(refused.value)
         spent = shares_spent(together)
-        assert min(spent[f"site {i}"] for i in range(1, 5)) > 0
+        assert min(spent[name] for name in "bcde") > 0
         monkeypatch.undo()
 
         # The run goes on, with new processes; what was charged stays so.
-        assert together.ask("site 0", ROWS, agreed()).answered.all()
-        assert shares_spent(together)["site 1"] > spent["site 1"]
+        assert together.ask("a", ROWS, agreed()).answered.all()
+        assert shares_spent(together)["b"] > spent["b"]
         pids = aggregator._processes.pids
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -167,9 +183,9 @@ def test_a_computing_party_that_says_nothing_is_given_up():
 
 def test_mpyc_is_an_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    together = Collaboration(parties(5), aggregator=SecretSharingAggregator())
+    together = Collaboration(rich(1, 1, 1, 1, 1), aggregator=SecretSharingAggregator())
     with pytest.raises(ImportError, match=r"pip install 'secretballot\[mpc\]'"):
-        together.ask("site 0", ROWS, agreed())
+        together.ask("a", ROWS, agreed())
     assert set(shares_spent(together).values()) == {0}
 
 
