@@ -17,6 +17,8 @@ from typing import IO, Any
 from secretballot.computing._shares import N_COMPUTING
 from secretballot.computing._wire import Address, LineError
 
+_PROGRAM = ("-m", "secretballot.computing")
+
 #: Seconds in which a process ends that has lost the others.
 _SOON = 2.0
 
@@ -84,7 +86,7 @@ class Processes:
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when they end
         self._said.append(errors)
         running = subprocess.Popen(
-            [sys.executable, "-m", "secretballot.computing", "--child"],
+            [sys.executable, *_PROGRAM, "--child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -22,7 +22,7 @@ from secretballot.collaboration.secret_sharing._comparison import (
 )
 from secretballot.computing import Address, LineError, Panel, Processes, Recipients
 
-#: Bits that are compared at a time: what a computing party holds of them is some 100 MB.
+#: Bits that are compared at a time: with them a computing party has some 100 MB.
 _BATCH = 2**17
 
 

@@ -1,0 +1,52 @@
+"""What computing parties see while they compare is as random as their shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, chi2
+
+from secretballot.computing import Panel, Part, Processes, Recipients, deliver
+
+# The keys are those of other processes: false alarms at most 1e-7 in all.
+ALARM = 1e-7 / 10
+N_ROWS, BITS = 2_048, 4
+
+
+@pytest.fixture(scope="module")
+def tell():
+    """Ask three telling parties about rows of one number."""
+    pytest.importorskip("mpyc", reason="the mpc extra is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        program = str(Path(__file__).with_name("_telling_party.py"))
+        patch.setattr("secretballot.computing._processes._PROGRAM", (program,))
+        processes = Processes(timeout=60)
+    panel = Panel(processes.addresses, processes.token, timeout=60)
+
+    def ask(number, how):
+        there = Recipients(panel.begin(), panel.addresses, processes.token)
+        deliver("a", [Part((0,), np.full((N_ROWS, 1), number), how, 1)], there)
+        return panel.winners(there.session, (0,), "a", slice(0, N_ROWS), BITS)
+
+    yield ask
+    panel.close()
+    processes.close()
+
+
+@pytest.mark.unseeded
+def test_random_bits_are_fair_and_new(tell):
+    first, second = (tell(0, "plurality").ravel() for _ in range(2))
+    assert set(first) == {0, 1}
+    for bits in (first, second, first ^ second, first[1:] ^ first[:-1]):
+        assert binomtest(int(bits.sum()), len(bits)).pvalue > ALARM
+
+
+@pytest.mark.unseeded
+@pytest.mark.parametrize("number", [-8, 3])
+def test_masked_numbers_are_uniform_whatever_is_compared(tell, number):
+    for digits in tell(number, "negative").T:
+        found = np.bincount(digits, minlength=16)
+        statistic = ((found - N_ROWS / 16) ** 2 / (N_ROWS / 16)).sum()
+        assert chi2.sf(statistic, 15) > ALARM
