@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
-from secretballot.computing import PRIME, VALUE_BITS, _server
+from secretballot.computing import PRIME, VALUE_BITS, _random_bits, _server
 from secretballot.computing.__main__ import main
+
+
+class Os:
+    """Of the operating system what random bits take."""
+
+    urandom = staticmethod(os.urandom)
+
+
+_random_bits.os = Os()
 
 
 async def told(runtime, shares, how, bits):
     kind = runtime.SecInt(VALUE_BITS, p=PRIME)
     if how == "plurality":
+        if runtime.pid == bits - 2:
+            _random_bits.os.urandom = bytes  # its signs are known
         made = await runtime.np_random_bits(kind.field, shares.size)
+        _random_bits.os.urandom = os.urandom
         return made.value.reshape(shares.shape)
     opened, output = [], runtime.output
 

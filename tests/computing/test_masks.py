@@ -25,10 +25,10 @@ def tell():
         processes = Processes(timeout=60)
     panel = Panel(processes.addresses, processes.token, timeout=60)
 
-    def ask(number, how):
+    def ask(number, how, bits=BITS):
         there = Recipients(panel.begin(), panel.addresses, processes.token)
         deliver("a", [Part((0,), np.full((N_ROWS, 1), number), how, 1)], there)
-        return panel.winners(there.session, (0,), "a", slice(0, N_ROWS), BITS)
+        return panel.winners(there.session, (0,), "a", slice(0, N_ROWS), bits)
 
     yield ask
     panel.close()
@@ -36,10 +36,11 @@ def tell():
 
 
 @pytest.mark.unseeded
-def test_random_bits_are_fair_and_new(tell):
-    first, second = (tell(0, "plurality").ravel() for _ in range(2))
-    assert set(first) == {0, 1}
-    for bits in (first, second, first ^ second, first[1:] ^ first[:-1]):
+def test_random_bits_are_fair_and_new_to_each_of_those_who_make_them(tell):
+    # Nobody's, the first one's and the second one's part is known.
+    made = [tell(0, "plurality", bits).ravel() for bits in (9, 2, 3)]
+    assert set(made[0]) == {0, 1}
+    for bits in (*made, made[0] ^ made[1], made[0][1:] ^ made[0][:-1]):
         assert binomtest(int(bits.sum()), len(bits)).pvalue > ALARM
 
 

@@ -41,10 +41,10 @@ def test_noise_beyond_its_reach_is_as_rare_as_is_said(variance, tail):
 
 
 def test_bits_hold_all_ballots_and_all_noise():
-    one, of = motion(10, 3, variance=100.0, n_colluders=5), dict.fromkeys(range(10), 2.0)
+    one, of = motion(10, 3, variance=100.0, n_colluders=8), dict.fromkeys(range(10), 2.0)
     bits = comparison_bits(one, of, n_rows=1_000)
-    # Of 3,000 comparisons of two counts, each with twice the noise that is charged for.
-    reach = skellam_reach(2 * 200.0, 2.0**-60 / 3_000)
+    # Of 3,000 comparisons of two counts, each with five times the noise that is charged for.
+    reach = skellam_reach(2 * 500.0, 2.0**-60 / 3_000)
     assert 2 ** (bits - 2) <= 20 + reach < 2 ** (bits - 1)
     assert comparison_bits(one, dict.fromkeys(of, 1e6), 1_000) > bits
     with pytest.raises(ValueError, match=r"up to \d+ bits, and computing parties compare 62"):
