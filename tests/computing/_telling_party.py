@@ -16,9 +16,6 @@ class Os:
     urandom = staticmethod(os.urandom)
 
 
-_random_bits.os = Os()
-
-
 async def told(runtime, shares, how, bits):
     kind = runtime.SecInt(VALUE_BITS, p=PRIME)
     if how == "plurality":
@@ -44,5 +41,6 @@ async def told(runtime, shares, how, bits):
     return np.stack(digits, axis=1)
 
 
-_server.winners = told
-main()
+if __name__ == "__main__":
+    _random_bits.os, _server.winners = Os(), told
+    main()
