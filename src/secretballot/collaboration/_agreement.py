@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from secretballot._numbers import check_number
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import for_party
+from secretballot.collaboration._question import for_party, votes_apart
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
@@ -85,12 +86,15 @@ def least_noise(
     """Return the mechanism with the least noise that all parties can pay for."""
     # Many parties have the same budget, with the same left of it.
     alike: dict[tuple[Any, ...], Mechanism] = {}
+    apart = not isinstance(make, type) and votes_apart(make(1.0), parties[0].labels)
     needed = {}
     for party in parties:
-        budget, columns = party.accountant, n_columns(party)
-        key = budget.levels, budget.unit, repr(budget.remaining()), columns
+        budget, rows, columns = party.accountant, n_rows, n_columns(party)
+        if apart:
+            rows, columns = rows * columns, 2
+        key = budget.levels, budget.unit, repr(budget.remaining()), rows, columns
         if key not in alike:
-            alike[key] = budget.calibrate(make, n_rows, n_columns=columns, share=share)
+            alike[key] = budget.calibrate(make, rows, n_columns=columns, share=share)
         needed[party.name] = alike[key]
     noise = {name: _noise_of(mechanism) for name, mechanism in needed.items()}
     if not weighted:
@@ -103,6 +107,8 @@ def least_noise(
 
 
 def _noise_of(mechanism: Any) -> float:
+    if isinstance(mechanism, SkellamMax):
+        return math.sqrt(mechanism.variance)
     if not hasattr(mechanism, "sigma"):
         raise ValueError(f"mechanism={mechanism!r} has no sigma to compare parties' noise by.")
     return float(mechanism.sigma)

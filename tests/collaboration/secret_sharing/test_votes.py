@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from tests.collaboration._parties import several
 from tests.collaboration.secret_sharing._voters import FixedVoter, motion, question, rich
 
 from secretballot import GNMax, SkellamMax
@@ -114,6 +115,18 @@ def test_labels_are_rows_of_their_own(kind, request):
     # Each of two rows' three labels was paid for.
     (drawn,) = (each for each in made[1].accountant.entries() if each.n_rows)
     assert drawn.n_rows == 6
+
+
+def made(noise):
+    return SkellamMax(variance=noise**2, n_parties=4, n_colluders=1)
+
+
+@pytest.mark.parametrize("said", [1, [0, 1, 1]])
+def test_what_is_agreed_on_uses_the_budget_up(said):
+    together = Collaboration(several(*[said] * 5))
+    answer = together.ask("a", ROWS[:4], together.agree(made, n_rows=4))
+    assert set(answer.absent) == set()
+    assert 0.9 < shares_spent(together)["b"] <= 1
 
 
 def test_counts_are_no_answer():

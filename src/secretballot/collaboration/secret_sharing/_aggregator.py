@@ -67,6 +67,8 @@ class SecretSharingAggregator(Aggregator):
       own noise on it alone;
     - computing parties that deviate: wrong shares of a result are noticed when it is opened, other
       deviations need not be, and the three run each other's messages as MPyC does (pickles);
+    - whoever holds the vote and tells voters of other computing parties than there are (a voter
+      elsewhere must know their addresses itself), or these of shorter numbers than there are;
     - voters that lie, who can cast more than a ballot, or leave out their noise. As many as
       `n_colluders` of the mechanism may tell what their noise was, and to the computing parties
       too; more may not.
