@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -114,16 +113,16 @@ def votes_apart(mechanism: Mechanism, labels: Any) -> bool:
     return labels is not None and isinstance(mechanism, SkellamMax)
 
 
-def for_voters(mechanism: Mechanism, weights: Mapping[str, float]) -> Mechanism:
+def for_voters(mechanism: Mechanism, total_weight: float, n_voters: int | None = None) -> Mechanism:
     """Return a mechanism that knows who votes, if it wants to know.
 
     That is what all ballots weigh together, and among how many the noise is divided.
     """
     wanted: dict[str, Any] = {}
     if getattr(mechanism, "n_votes", None) is not None:
-        wanted["n_votes"] = sum(weights.values())
-    if hasattr(mechanism, "n_parties"):
-        wanted["n_parties"] = len(weights)
+        wanted["n_votes"] = total_weight
+    if n_voters is not None and hasattr(mechanism, "n_parties"):
+        wanted["n_parties"] = n_voters
     return replace(mechanism, **wanted) if wanted else mechanism  # type: ignore[type-var]
 
 
@@ -136,6 +135,5 @@ def for_party(mechanism: Mechanism, weight: float) -> Mechanism:
             f"mechanism={mechanism!r} knows no weights, and one party's is {weight:g}; take one "
             "that does, such as GNMax or BinaryVoting, or let all ballots count alike."
         )
-    # Some take whole numbers only.
-    whole = int(weight) if weight == int(weight) else weight
-    return replace(mechanism, weight=whole)  # type: ignore[type-var]
+    whole = isinstance(mechanism, SkellamMax) and weight == int(weight)
+    return replace(mechanism, weight=int(weight) if whole else weight)  # type: ignore[type-var]

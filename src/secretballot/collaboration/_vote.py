@@ -66,7 +66,8 @@ def vote_on(
     for names, at in knowing.items():
         if len(names) >= least:
             of = {name: agreement.weight(name) for name in names}
-            motions.append(Motion(at, for_voters(agreement.mechanism, of), apart=apart))
+            mechanism = for_voters(agreement.mechanism, sum(of.values()), len(of))
+            motions.append(Motion(at, mechanism, apart=apart))
             weights.append(of)
     return Vote(tuple(motions), tuple(weights))
 

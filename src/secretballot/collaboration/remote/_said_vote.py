@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from secretballot.collaboration._question import Motion, for_party, for_voters
+from secretballot.collaboration._question import Motion, for_party, for_voters, votes_apart
 from secretballot.collaboration._voter import Tally
 from secretballot.collaboration.remote._message import MessageError
 from secretballot.collaboration.remote._terms import Terms
@@ -54,19 +55,19 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
             mechanism = for_party(mechanism, own)
         except ValueError as error:
             raise MessageError(f"a vote of weight {total!r} in all: {error}") from None
-        motions.append(Motion(columns, mechanism, own))
+        apart = votes_apart(mechanism, terms.labels)
+        motions.append(Motion(columns, mechanism, own, apart=apart))
         used |= set(columns)
     if not motions:
         raise MessageError("a vote on nothing")
     return motions
 
 
-def tallies_of(said: Any, n_rows: int, n_votes: int) -> list[Tally]:
-    """Return what is told of outcomes, if it can be of so many votes on so many rows."""
-    tallies = [_tally(each, n_rows) for each in _list(said)]
-    if len(tallies) != n_votes:
+def tallies_of(said: Any, n_rows: Sequence[int]) -> list[Tally]:
+    """Return what is told of outcomes, if it can be of votes on so many rows each."""
+    if len(_list(said)) != len(n_rows):
         raise MessageError("there are not as many tallies as votes")
-    return tallies
+    return [_tally(each, rows) for each, rows in zip(said, n_rows, strict=True)]
 
 
 def _tally(said: Any, n_rows: int) -> Tally:

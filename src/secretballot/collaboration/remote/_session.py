@@ -123,7 +123,9 @@ class Session:
 
     def _close(self, message: Message) -> Message:
         question = self._paid(message)
-        tallies = tallies_of(message.words.get("tallies"), question.n_rows, len(self._motions))
+        tallies = tallies_of(
+            message.words.get("tallies"), [each.n_rows(question) for each in self._motions]
+        )
         self._party.close(question, tallies)
         self._forget_payment()
         self._question = None
