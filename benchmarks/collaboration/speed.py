@@ -28,8 +28,15 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.collaboration import Agreement, Collaboration, Membership, Party, VoteServer
-from secretballot.mechanisms import BinaryVoting, GNMax
+from secretballot.collaboration import (
+    Agreement,
+    Collaboration,
+    Membership,
+    Party,
+    SecretSharingAggregator,
+    VoteServer,
+)
+from secretballot.mechanisms import BinaryVoting, GNMax, SkellamMax
 
 N_FEATURES = 20
 HOST = "127.0.0.1"
@@ -121,10 +128,27 @@ def over_tls(task: Task, n_parties: int, folder: str) -> Iterator[Asking]:
         process.join()
 
 
+@contextmanager
+def by_shares(task: Task, n_parties: int, folder: str) -> Iterator[Asking]:
+    """All parties in this process, and three computing parties; bytes are what these send."""
+    parties = [party(task, index, folder) for index in range(n_parties)]
+    mechanism = SkellamMax(variance=1_600.0, n_parties=n_parties - 1, n_colluders=1)
+    agreement = Agreement(mechanism=mechanism)
+    with SecretSharingAggregator(timeout=300) as aggregator:
+        together = Collaboration(parties, aggregator=aggregator)
+
+        def sent() -> Cost:
+            each = [] if aggregator._panel is None else aggregator._panel.traffic()
+            return Cost(sum(one["messages"] for one in each), sum(one["bytes"] for one in each))
+
+        yield lambda X: together.ask("party 0", X, agreement), sent
+
+
 #: What is compared; each yields how to ask, and what was sent so far.
 AGGREGATORS = {
     "trusted, one process": in_process,
     "trusted, over TLS": over_tls,
+    "secret sharing, three processes": by_shares,
 }
 
 
