@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Sequence
 from typing import Any, Self
@@ -158,7 +159,10 @@ class HomeModel:
     def _tell(self, failures: Any, what: str) -> None:
         """Say at home why a public rule votes; the others see a ballot like any."""
         _, said = failures.first
-        if said:
+        if not said:
+            return
+        # Where warnings are errors, too: a party that fell silent would tell of its rows.
+        with contextlib.suppress(UserWarning):
             warn(
                 f"the model of party {self.name!r} {what}: a public rule votes for it there. NOT "
                 f"FOR PUBLICATION, as it depends on private rows: {said}"
