@@ -3,6 +3,7 @@
 from secretballot import accounting as accounting
 from secretballot import audit as audit
 from secretballot import checks as checks
+from secretballot import collaboration as collaboration
 from secretballot import datasets as datasets
 from secretballot import ensemble as ensemble
 from secretballot import inspection as inspection
@@ -21,6 +22,8 @@ from secretballot.accounting import PrivacySpent as PrivacySpent
 from secretballot.accounting import PrivacyStatement as PrivacyStatement
 from secretballot.accounting import RenyiCost as RenyiCost
 from secretballot.accounting import calibrate as calibrate
+from secretballot.collaboration import Collaboration as Collaboration
+from secretballot.collaboration import Party as Party
 from secretballot.datasets import load_adult as load_adult
 from secretballot.ensemble import NoisyVoteLogisticRegression as NoisyVoteLogisticRegression
 from secretballot.ensemble import PrivateChoice as PrivateChoice
