@@ -1,7 +1,7 @@
 """What parties gain from asking each other: before and after, as in multi-label CaPC.
 
     python benchmarks/collaboration/run.py [--sets adult celeba] [--parties 50 10]
-        [--epsilons 2 8 20] [--rows 40] [--seeds 3] [--out FILE] [--quick]
+        [--epsilons 2 8 20] [--rows 40] [--balanced] [--seeds 3] [--out FILE] [--quick]
 
 Each party has `--rows` rows of its own. Three of them ask, the first three or (``weakest``) those
 whose models are the worst, and all others vote: 49 ballots a row at most. Each party's people have
@@ -210,6 +210,7 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[2.0, 8.0, 20.0])
     parser.add_argument("--rows", type=int, default=40)
     parser.add_argument("--noise", type=float, default=20.0)
+    parser.add_argument("--balanced", action="store_true", help="parties weigh rare classes more")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--quick", action="store_true", help="Adult, 10 parties, a seed")
@@ -221,7 +222,7 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     runs = []
     for name in given.sets:
-        table = available()[name]()
+        table = available()[name]("balanced" if given.balanced else None)
         for seed in range(given.seeds):
             for n_parties in given.parties:
                 for epsilon in given.epsilons:

@@ -31,21 +31,23 @@ class Table(NamedTuple):
     estimator: object
 
 
-def adult() -> Table:
+def adult(weight: str | None) -> Table:
     """Adult, categories as indicators; a party scales its own rows."""
     X, y = load_adult(complete_only=True, one_hot=True, return_X_y=True)
-    estimator = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
+    estimator = make_pipeline(
+        StandardScaler(), LogisticRegression(C=0.1, class_weight=weight, max_iter=500)
+    )
     return Table(np.asarray(X, dtype=float), np.asarray(y), None, estimator)
 
 
-def celeba() -> Table:
+def celeba(weight: str | None) -> Table:
     """Eight attributes of faces (one to five in a hundred rare), told from the other 32."""
     with np.load(SHARED / "celeba_attributes.npz") as file:
         attributes = np.unpackbits(file["packed"], axis=1)[:, :40]
         names = [str(name) for name in file["names"]]
     at = [names.index(name) for name in LABELS]
     others = [i for i in range(40) if i not in at]
-    estimator = MultiOutputClassifier(LogisticRegression(C=0.3, max_iter=500))
+    estimator = MultiOutputClassifier(LogisticRegression(C=0.3, class_weight=weight, max_iter=500))
     y = attributes[:, at].astype(np.int64)
     return Table(attributes[:, others].astype(float), y, LABELS, estimator)
 
