@@ -48,7 +48,7 @@ ROWS, OWNERS, LEVELS = (
 def any_belief(monkeypatch):
     """Coefficients between none and huge, instead of what would be believed."""
 
-    def believe(releases, public, groups, before, n_people):
+    def believe(releases, public, groups, before, n_people, *, final):
         loud = 10.0 ** (3 * len(releases) - 3)
         found = np.random.default_rng(len(releases)).normal(scale=loud, size=before.variances.shape)
         return replace(before, coefficients=found)

@@ -81,11 +81,11 @@ def test_all_rounds_are_paid_before_the_first(order):
 def test_a_fit_that_dies_between_rounds_keeps_its_charge(monkeypatch):
     budget, seen = PrivacyAccountant(1.0, 1e-5), []
 
-    def believe(releases, *rest):
+    def believe(releases, *rest, **options):
         seen.append(len(releases))
         if len(releases) == 2:
             raise KeyboardInterrupt
-        return believed(releases, *rest)
+        return believed(releases, *rest, **options)
 
     believed = _rounds.believe
     monkeypatch.setattr(_rounds, "believe", believe)

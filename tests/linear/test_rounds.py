@@ -46,7 +46,7 @@ def test_what_turned_out_worse_is_not_gone_on_with(monkeypatch, believed, asked,
         return Belief(values, values, values, np.ones(1))
 
     monkeypatch.setattr(_rounds.Belief, "nothing", lambda *_: belief(64.0))
-    monkeypatch.setattr(_rounds, "believe", lambda *_: belief(next(coming)))
+    monkeypatch.setattr(_rounds, "believe", lambda *_, **__: belief(next(coming)))
     found = _rounds.learn(
         rows, FEATURES, PUBLIC, lambda sums: sums, sigma=1.0, n_rounds=4, n_people=10.0
     )

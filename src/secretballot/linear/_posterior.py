@@ -81,6 +81,8 @@ def believe(
     groups: Sequence[tuple[slice, NDArray[np.float64]]],
     before: Belief,
     n_people: float,
+    *,
+    final: bool = True,
 ) -> Belief:
     """Return the coefficients that explain all releases best.
 
@@ -107,6 +109,8 @@ def believe(
         To begin with.
     n_people : float
         How many private rows, or owners, were summed over.
+    final : bool, default=True
+        Whether no round follows, for which half the steps do.
     """
     n_columns = before.coefficients.shape[1]
     curvature = 1.0 if n_columns == 1 else n_columns / (n_columns - 1)
@@ -118,7 +122,7 @@ def believe(
         released = released - released.mean(axis=1, keepdims=True)
     roots: list[Floats] = []
     covariances = [np.empty(0)] * n_columns
-    for step in range(_MOST_STEPS):
+    for step in range(_MOST_STEPS if final else _MOST_STEPS // 2):
         p = probabilities(public.decision(values[1:], values[:1]))
         spread = p * (1 - p)
         means, slopes = _expected(releases, public, p, curvature * spread)

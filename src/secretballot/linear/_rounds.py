@@ -156,7 +156,7 @@ def learn(
     belief = Belief.nothing(features.n_features, ballots.n_columns, len(features.groups))
     found = list(releases)
     if found:
-        belief = believe(found, public, features.groups, belief, n_people)
+        belief = believe(found, public, features.groups, belief, n_people, final=not n_rounds)
     best, least = belief, math.inf
     for remaining in reversed(range(n_rounds)):
         noisy = ask(ballots.sums(belief, features.norm))
@@ -166,7 +166,7 @@ def learn(
         left = float((noisy**2).sum())
         if left <= least:
             best, least = belief, left
-        belief = believe(found, public, features.groups, belief, n_people)
+        belief = believe(found, public, features.groups, belief, n_people, final=not remaining)
         if left > _WORSE * least:
             # Public rows, or those made up, mislead it here: it keeps to what was better before.
             belief = belief.between(best) if remaining else best
