@@ -5,6 +5,7 @@ or one on each of three. It needs numpy and MPyC; of scikit-learn, of models and
 nothing.
 """
 
+from secretballot.computing._certificate import certificate_names
 from secretballot.computing._panel import Panel
 from secretballot.computing._processes import Processes
 from secretballot.computing._recipients import Part, Recipients, deliver
@@ -21,6 +22,7 @@ __all__ = [
     "Processes",
     "Recipients",
     "VALUE_BITS",
+    "certificate_names",
     "deliver",
     "opened",
     "split",

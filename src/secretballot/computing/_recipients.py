@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ class Recipients:
     """The computing parties of one vote.
 
     A voter on another machine must know their addresses itself: whoever may name all three to it
-    may name three of his own.
+    may name three of his own. A computing party takes shares for these three in this order only.
 
     Attributes
     ----------
@@ -56,14 +56,18 @@ class Part:
     how : {"plurality", "negative"}
         What may be opened: the lowest position of the largest number of each row; or, of each
         number, 1 where it is below 0, else 0.
-    n_voters : int
-        Among how many the noise was divided; sums of fewer are not opened.
+    voters : collection of str
+        Among whom the noise was divided; sums of others are not opened.
+    bits : int
+        How long the differences that are compared are at most, with their sign: they are hidden as
+        numbers of that length.
     """
 
     columns: tuple[int, ...]
     numbers: NDArray[np.int64]
     how: str
-    n_voters: int
+    voters: Collection[str]
+    bits: int
 
 
 def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
@@ -89,12 +93,15 @@ def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
             "do": "share",
             "session": recipients.session,
             "name": name,
+            "at": at,
+            "panel": [list(each) for each in recipients.addresses],
             "parts": [
                 {
                     "columns": list(part.columns),
                     "shape": list(part.numbers.shape),
                     "how": part.how,
-                    "n_voters": part.n_voters,
+                    "voters": sorted(part.voters),
+                    "bits": part.bits,
                 }
                 for part in parts
             ],

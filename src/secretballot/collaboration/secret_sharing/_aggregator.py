@@ -117,7 +117,7 @@ class SecretSharingAggregator(Aggregator):
         """Refuse mechanisms that are not charged for a winner with noise of the voters' own."""
         for motion, of in zip(motions, weights, strict=True):
             check_motion(motion, of)
-            comparison_bits(motion, of, 1)
+            comparison_bits(motion, 1)
 
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Delivered:
         """Let voters send their shares; none comes here."""
@@ -208,7 +208,7 @@ class SecretSharingAggregator(Aggregator):
         self, panel: Panel, vote: Delivered, motion: Motion, weights: Mapping[str, float]
     ) -> NDArray[Any]:
         n_rows = motion.n_rows(vote.question)
-        bits = comparison_bits(motion, weights, n_rows)
+        bits = comparison_bits(motion, n_rows)
         step = max(1, _BATCH // (bits * motion.n_columns))
         parts: list[NDArray[np.int64]] = [
             panel.winners(
@@ -216,7 +216,6 @@ class SecretSharingAggregator(Aggregator):
                 motion.columns,
                 weights,
                 slice(at, min(at + step, n_rows)),
-                bits,
             )
             for at in range(0, n_rows, step)
         ]
