@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -11,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.computing._machines import HOST, machines
 
 from secretballot.computing import LineError, Panel, Part, Recipients, deliver
 from secretballot.computing._wire import Line
 
 trustme = pytest.importorskip("trustme", reason="makes certificates for the tests")
-HOST = "127.0.0.1"
 ONE = [Part((0,), np.array([[1]]), "negative", "a", 2)]
 
 
@@ -40,30 +39,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def addresses(folder):
-    pytest.importorskip("mpyc", reason="the mpc extra is not installed")
-    taken = [socket.create_server((HOST, 0)) for _ in range(3)]
-    found = [each.getsockname() for each in taken]
-    for each in taken:
-        each.close()
-    signed, authority = str(folder / f"authority-{HOST}.pem"), str(folder / "authority.pem")
-    files = ["--certificate", signed, "--key", signed, "--authority", authority]
-    files += ["--coordinator", "votes"]
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "secretballot.computing", "--listen", f"{HOST}:{port}", *files],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        for _, port in found
-    ]
-    try:
-        assert [int(each.stdout.readline()) for each in running] == [port for _, port in found]
+    with machines(folder / "authority.pem", folder / f"authority-{HOST}.pem") as found:
         yield found
-    finally:
-        for each in running:
-            each.kill()
-            each.wait()
-            each.stdout.close()
 
 
 def test_votes_between_machines(addresses, folder):

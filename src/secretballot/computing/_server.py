@@ -222,9 +222,7 @@ class ComputingParty:
         if words["do"] != "winners":
             raise ValueError(f"do={words['do']!r} is unknown.")
         asked = self._sums.begin(tuple(words["columns"]), set(words["names"]), *words["rows"])
-        share = await self._unless_over(
-            winners(self._runtime, asked.share, asked.how, asked.bits)
-        )
+        share = await self._unless_over(winners(self._runtime, asked.share, asked.how, asked.bits))
         return {"shape": list(share.shape)}, as_bytes(share)
 
     async def _unless_over(self, computing: Any) -> Any:
