@@ -6,21 +6,30 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
 HOST = "127.0.0.1"
 
 
+def _free_ports():
+    """Three of this worker's own: they stay free while a program starts anew.
+
+    No connection is given one of them, as those are above 32,767.
+    """
+    found, block = [], 20_000 + os.getpid() % 1_000 * 12
+    for port in range(block, block + 12):
+        with suppress(OSError), socket.create_server((HOST, port)):
+            found.append(port)
+    return found[:3]
+
+
 @contextmanager
 def machines(authority, certificate):
     """Three that let "votes" hold votes; the certificate, of their host, is that of all."""
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
-    taken = [socket.create_server((HOST, 0)) for _ in range(3)]
-    found = [each.getsockname() for each in taken]
-    for each in taken:
-        each.close()
+    found = [(HOST, port) for port in _free_ports()]
     given = {"certificate": certificate, "key": certificate, "authority": authority}
     files = [text for name, file in given.items() for text in (f"--{name}", str(file))]
     program = [sys.executable, "-m", "secretballot.computing", "--coordinator", "votes", *files]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from secretballot.computing import LineError, Panel, Part, Recipients, deliver
+from secretballot.computing import LineError, Panel, Part, Recipients, deliver, withdraw
 from secretballot.computing._server import Sums
 from secretballot.computing._shares import as_bytes
 from secretballot.computing._wire import Line
@@ -48,6 +48,7 @@ def test_rows_are_opened_in_parts_and_motions_apart(three):
         return three.panel.winners(there.session, columns, names, rows).tolist()
 
     assert won((0,), "ab", slice(0, 2)) == [[1], [0]]
+    assert not withdraw("a", there)  # whoever says that it is void
     assert won((0,), "ab", slice(2, 3)) == [[1]]
     assert won((1, 4), "a", slice(0, 1)) == [[0, 1]]
 
@@ -86,6 +87,17 @@ def test_what_voters_did_not_share_for_is_opened_to_nobody():
         with pytest.raises(ValueError, match="not those that come next"):
             sums.begin((0,), {"a", "b"}, *rows)
     assert sums.begin((0,), {"a", "b"}, 1, 2).share.tolist() == [[12]]
+    with pytest.raises(ValueError, match="have been opened"):
+        sums.withdraw()
+
+
+def test_what_a_voter_has_withdrawn_is_opened_to_nobody():
+    sums = Sums("one")
+    sums.add(told("a", "a"), BODY)
+    for _ in "ab":  # each voter asks
+        sums.withdraw()
+    with pytest.raises(ValueError, match="the vote is void"):
+        sums.begin((0,), {"a"}, 0, 1)
 
 
 def test_shares_that_are_not_what_they_say():
@@ -118,6 +130,8 @@ def test_what_computing_parties_refuse(three):
         Line(there.addresses[0], hello, timeout=60)
     # None of that has come in.
     assert three.panel.received(there.session) == [{"a"}] * 3
+    assert withdraw("a", there)
+    assert not withdraw("a", Recipients("another", there.addresses, there.token))
 
 
 class _Replies:

@@ -8,7 +8,7 @@ nothing.
 from secretballot.computing._certificate import certificate_names
 from secretballot.computing._panel import Panel
 from secretballot.computing._processes import Processes
-from secretballot.computing._recipients import Part, Recipients, deliver
+from secretballot.computing._recipients import Part, Recipients, deliver, withdraw
 from secretballot.computing._shares import LEAK_BITS, PRIME, VALUE_BITS, opened, split
 from secretballot.computing._wire import Address, LineError
 
@@ -26,4 +26,5 @@ __all__ = [
     "deliver",
     "opened",
     "split",
+    "withdraw",
 ]

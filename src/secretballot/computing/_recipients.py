@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ssl
 from collections.abc import Collection, Sequence
@@ -87,7 +88,7 @@ def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
         If one of them has not got its share.
     """
     shares = [split(part.numbers) for part in parts]
-    for at, address in enumerate(recipients.addresses[:N_COMPUTING]):
+    for at in range(N_COMPUTING):
         body = b"".join(as_bytes(each[at]) for each in shares)
         words: dict[str, Any] = {
             "do": "share",
@@ -106,11 +107,39 @@ def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
                 for part in parts
             ],
         }
-        hello = {"role": "voter", "name": name, "token": recipients.token}
-        line = Line(address, hello, recipients.timeout, recipients.context)
-        try:
-            reply, _ = line.ask(words, body)
-        finally:
-            line.close()
+        reply = _told(name, recipients, at, words, body)
         if reply.get("digest") != hashlib.sha256(body).hexdigest():
-            raise LineError(f"{line}: the share of {name!r} was altered on the way.")
+            where = recipients.addresses[at]
+            raise LineError(f"{where}: the share of {name!r} was altered on the way.")
+
+
+def withdraw(name: str, recipients: Recipients) -> bool:
+    """Return whether nothing of a vote was opened, and nothing ever will be.
+
+    So says a computing party itself, and one of them is enough: all three are needed to open.
+    Whoever holds the vote need not be believed.
+
+    Parameters
+    ----------
+    name : str
+        Of a voter.
+    recipients : Recipients
+    """
+    words = {"do": "withdraw", "session": recipients.session, "name": name}
+    for at in range(N_COMPUTING):
+        with contextlib.suppress(LineError):
+            _told(name, recipients, at, words)
+            return True
+    return False
+
+
+def _told(
+    name: str, recipients: Recipients, at: int, words: dict[str, Any], body: bytes = b""
+) -> dict[str, Any]:
+    """Return a computing party's reply to a voter."""
+    hello = {"role": "voter", "name": name, "token": recipients.token}
+    line = Line(recipients.addresses[at], hello, recipients.timeout, recipients.context)
+    try:
+        return line.ask(words, body)[0]
+    finally:
+        line.close()

@@ -48,6 +48,7 @@ class Sums:
     def __init__(self, session: str) -> None:
         self.session = session
         self.names: set[str] = set()
+        self.is_void = False
         self._sums: dict[tuple[int, ...], Sum] = {}
 
     def add(self, words: Words, body: bytes) -> None:
@@ -84,12 +85,20 @@ class Sums:
         and not, by asking for sums of fewer or again in another way, more than that.
         """
         known = self._sums.get(columns)
+        if self.is_void:
+            raise ValueError("a voter was told that the vote is void.")
         if known is None or known.names != names or names != known.voters:
             raise ValueError("the shares that have come are not of those who vote.")
         if start != known.n_opened or not start < stop <= len(known.share):
             raise ValueError(f"rows from {start} to {stop} are not those that come next.")
         known.n_opened = stop
         return Sum(known.how, known.voters, known.bits, known.share[start:stop])
+
+    def withdraw(self) -> None:
+        """Open nothing any more; refused if something was opened already."""
+        if any(each.n_opened for each in self._sums.values()):
+            raise ValueError("winners have been opened.")
+        self.is_void = True
 
 
 class ComputingParty:
@@ -176,6 +185,9 @@ class ComputingParty:
     def _take(self, words: Words, body: bytes, hello: Words) -> Words:
         if words["session"] != self._sums.session or words["name"] != hello["name"]:
             raise ValueError("there is no such vote.")
+        if words["do"] == "withdraw":
+            self._sums.withdraw()
+            return {}
         if words["at"] != self._index or words["panel"] != self._addresses:
             raise ValueError(
                 f"shares of {words['name']!r} are for the computing parties {words['panel']}, and "

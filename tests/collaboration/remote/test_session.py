@@ -31,6 +31,10 @@ class Sending(Party):
         if recipients == "nobody":
             raise LineError("nobody is there")
 
+    def withdraw(self, question, recipients):
+        self.sent.append(f"not {recipients}")
+        self.void(question)
+
 
 def session(mechanism=CONFIDENT, recipients=None, **kinds):
     party = trained("south", budget(), kind=Sending, **kinds)
@@ -177,7 +181,7 @@ def test_ballots_in_shares():
     assert said(here, deliver("s"), VOID, reserve()) == ["refused", "voided", "reserved"]
     assert said(here, deliver("s"), deliver("t")) == ["delivered", "refused"]
     assert said(here, close((1, 1)), close((2, 1))) == ["refused", "closed"]
-    assert here._party.sent == ["nobody", "s"]
+    assert here._party.sent == ["nobody", "not nobody", "s"]
     # Nor are they sent where ballots were agreed on.
     assert said(session(), invitation(), reserve(), deliver("s"))[-1] == "refused"
 

@@ -15,6 +15,8 @@ from secretballot.collaboration import (
     VoteRefusedError,
     VoteServer,
 )
+from secretballot.collaboration._question import Motion, Question
+from secretballot.computing import Recipients
 from secretballot.mechanisms import GNMax
 
 #: Noise of other processes is not seeded.
@@ -78,6 +80,15 @@ def test_labels(authority, sites, computing):
     assert answer.voters == {"a": VOTERS, "b": VOTERS, "c": ("south", "west")}
     for name in VOTERS:
         assert sites.spent(name) == pytest.approx(price(4 if name == "east" else 6), rel=1e-9)
+
+
+def test_a_vote_that_is_said_to_be_void_stays_charged_if_it_may_have_been_opened():
+    party = trained("south", budget())
+    asked = Question(id="q", asker="centre", X=ROWS, classes=(0, 1), labels=None)
+    party.reserve(asked, [Motion((0, 1), SHARED.mechanism)])
+    # Nobody is there who could say that it was not.
+    party.withdraw(asked, Recipients("s", tuple(NOWHERE)))
+    assert party.accountant.spent().share == pytest.approx(price(2), rel=1e-9)
 
 
 class Lying(TrustedAggregator):

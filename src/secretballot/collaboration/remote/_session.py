@@ -48,7 +48,7 @@ class Session:
         self.idle = threading.Event()
         self.idle.set()
         self._party, self._terms, self._recipients = party, terms, recipients
-        self._delivered = False
+        self._delivered: Recipients | None = None
         self._question: Question | None = None
         self._columns: tuple[int, ...] = ()
         self._motions: list[Motion] = []
@@ -144,12 +144,12 @@ class Session:
             raise MessageError("shares were asked for, and it was agreed on ballots")
         if not (isinstance(session, str) and 0 < len(session) <= 64):
             raise MessageError("a vote has no name")
-        if self._delivered:
+        if self._delivered is not None:
             # Of new shares, with new noise, another winner could be opened, which nobody paid for.
             raise MessageError("shares were asked for twice")
-        self._delivered = True
+        self._delivered = self._recipients(session)
         try:
-            self._party.deliver(question, self._recipients(session))
+            self._party.deliver(question, self._delivered)
         except (LineError, OSError):
             return Message("cannot", {"why": NO_DELIVERY})
         return Message("delivered")
@@ -167,12 +167,15 @@ class Session:
 
     def _void(self, message: Message) -> Message:
         question = self._paid(message)
-        self._party.void(question)
+        if self._delivered is None:
+            self._party.void(question)
+        else:  # shares are elsewhere, and so is who knows whether they were opened
+            self._party.withdraw(question, self._delivered)
         self._forget_payment()
         return Message("voided")
 
     def _forget_payment(self) -> None:
-        self._motions, self._delivered = [], False
+        self._motions, self._delivered = [], None
         self.idle.set()
 
     def _asked(self, message: Message) -> Question:
