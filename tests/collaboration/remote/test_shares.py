@@ -17,7 +17,7 @@ from secretballot.collaboration import (
 )
 from secretballot.collaboration._question import Motion, Question
 from secretballot.computing import Recipients
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import GNMax, SkellamMax
 
 #: Noise of other processes is not seeded.
 pytestmark = pytest.mark.unseeded
@@ -123,6 +123,15 @@ def test_another_aggregator_than_was_agreed_on(server_shares, authority):
         member = here.member("south", aggregator=of_party)
         with pytest.raises(TermsError, match="aggregator is not what party 'south' agreed to"):
             member.connect()
+
+
+def test_fewer_voters_than_may_collude(authority):
+    mechanism = SkellamMax(variance=1.0, n_parties=4, n_colluders=2)
+    with room(authority, agreement=Agreement(mechanism=mechanism)) as here:
+        members = [here.voter(name) for name in ("east", "west")]
+        with pytest.raises(VoteRefusedError, match="n_colluders=2 of n_parties=2.*nothing spent"):
+            here.member("centre").ask(ROWS)
+        assert [member.party.accountant.entries() for member in members] == [[], []]
 
 
 def test_settings_with_which_ballots_would_be_seen(authority):

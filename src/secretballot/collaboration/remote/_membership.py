@@ -65,7 +65,8 @@ class Membership:
     -----
     A lost connection is not taken up again by itself: `serve` raises `ChannelError`, and may be
     called again. What was reserved for a vote that was not closed by then stays charged, as it may
-    have been opened.
+    have been opened. So does, once shares have left, what the server calls void, unless one of the
+    computing parties confirms that it opened nothing, and will not.
 
     Examples
     --------

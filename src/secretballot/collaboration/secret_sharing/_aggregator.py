@@ -168,7 +168,8 @@ class SecretSharingAggregator(Aggregator):
         except LineError as error:
             raise VoteRefusedError(
                 f"computing parties failed before anything was opened ({self._ended(error)}); what "
-                "had been reserved was given back. Ask again."
+                "had been reserved was given back (parties elsewhere that had sent their shares "
+                "can't know it, and stay charged). Ask again."
             ) from error
         return Delivered(session, question)
 
