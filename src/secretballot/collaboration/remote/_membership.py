@@ -152,8 +152,8 @@ class Membership:
         except BaseException:
             channel.close()
             raise
-        shared = isinstance(self.aggregator, SecretSharingAggregator)
-        recipients = self.aggregator.recipients if shared else None
+        by = self.aggregator
+        recipients = by.recipients if isinstance(by, SecretSharingAggregator) else None
         self._session = Session(self.party, terms, recipients)
         self._channel, self._left = channel, False
         return self
