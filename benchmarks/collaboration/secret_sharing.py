@@ -46,7 +46,8 @@ def cpu_seconds(pids: list[int]) -> float:
 def measure(aggregator, n_rows: int, n_voters: int, n_columns: int, labels: bool) -> dict:
     """One vote."""
     mechanism = SkellamMax(variance=25.0, n_parties=n_voters, n_colluders=n_voters // 3)
-    motion = Motion(tuple(range(n_columns)), mechanism, apart=labels)
+    weights = {f"site {i}": 1.0 for i in range(n_voters)}
+    motion = Motion(tuple(range(n_columns)), mechanism, apart=labels, voters=weights)
     names = tuple(map(str, range(n_columns)))
     question = Question(
         id="speed",
@@ -58,10 +59,9 @@ def measure(aggregator, n_rows: int, n_voters: int, n_columns: int, labels: bool
     rng = np.random.default_rng(0)
     shape = (n_rows, n_columns) if labels else (n_rows,)
     voters = {
-        f"site {i}": Voter(f"site {i}", motion, rng.integers(0, 2 if labels else n_columns, shape))
-        for i in range(n_voters)
+        name: Voter(name, motion, rng.integers(0, 2 if labels else n_columns, shape))
+        for name in weights
     }
-    weights = dict.fromkeys(voters, 1.0)
     begun = time.perf_counter()
     gathered = aggregator.gather(question, voters)
     shared = time.perf_counter()
@@ -76,7 +76,7 @@ def measure(aggregator, n_rows: int, n_voters: int, n_columns: int, labels: bool
     ]
     cells = motion.n_rows(question) * (1 if motion.n_columns == 2 else motion.n_columns)
     return {
-        "bits": comparison_bits(motion, weights, motion.n_rows(question)),
+        "bits": comparison_bits(motion, motion.n_rows(question)),
         "share s": shared - begun,
         "open s": opened - shared,
         "cpu s": used,

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-import socket
 import ssl
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.computing._machines import HOST, machines
 
 from secretballot.computing import LineError, Panel, Part, Recipients, deliver
+from secretballot.computing._wire import Line
 
 trustme = pytest.importorskip("trustme", reason="makes certificates for the tests")
-HOST = "127.0.0.1"
-ONE = [Part((0,), np.array([[1]]), "negative", 1)]
+ONE = [Part((0,), np.array([[1]]), "negative", "a", 2)]
 
 
-def context(folder, authority="authority"):
+def context(folder, who, authority="authority"):
     made = ssl.create_default_context(cafile=folder / "authority.pem")
-    made.load_cert_chain(folder / f"{authority}-signed.pem")
+    made.load_cert_chain(folder / f"{authority}-{who}.pem")
     return made
 
 
@@ -30,51 +31,38 @@ def folder(tmp_path_factory):
     for name in ("authority", "other"):
         authority = trustme.CA()
         authority.cert_pem.write_to_path(made / f"{name}.pem")
-        signed = authority.issue_cert(HOST).private_key_and_cert_chain_pem
-        signed.write_to_path(made / f"{name}-signed.pem")
+        for who in (HOST, "votes", "a"):
+            signed = authority.issue_cert(who).private_key_and_cert_chain_pem
+            signed.write_to_path(made / f"{name}-{who}.pem")
     return made
 
 
 @pytest.fixture(scope="module")
 def addresses(folder):
-    pytest.importorskip("mpyc", reason="the mpc extra is not installed")
-    taken = [socket.create_server((HOST, 0)) for _ in range(3)]
-    found = [each.getsockname() for each in taken]
-    for each in taken:
-        each.close()
-    signed, authority = str(folder / "authority-signed.pem"), str(folder / "authority.pem")
-    files = ["--certificate", signed, "--key", signed, "--authority", authority]
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "secretballot.computing", "--listen", f"{HOST}:{port}", *files],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        for _, port in found
-    ]
-    try:
-        assert [int(each.stdout.readline()) for each in running] == [port for _, port in found]
+    with machines(folder / "authority.pem", folder / f"authority-{HOST}.pem") as found:
         yield found
-    finally:
-        for each in running:
-            each.kill()
-            each.wait()
-            each.stdout.close()
 
 
 def test_votes_between_machines(addresses, folder):
-    known = context(folder)
+    coordinating, voting = context(folder, "votes"), context(folder, "a")
     for _ in range(2):  # after a coordinator has gone, they serve the next one
-        panel = Panel(addresses, "", timeout=60, context=known)
-        there = Recipients(panel.begin(), panel.addresses, timeout=60, context=known)
-        deliver("a", [Part((0,), np.array([[-1], [1]]), "negative", 1)], there)
-        won = panel.winners(there.session, (0,), "a", slice(0, 2), bits=3)
+        panel = Panel(addresses, "", timeout=60, context=coordinating)
+        there = Recipients(panel.begin(), panel.addresses, timeout=60, context=voting)
+        # Nobody sends under another's name, joins them, or holds votes.
+        for name, part in (("a", coordinating), ("b", voting)):
+            with pytest.raises(LineError, match=f"and not of \\['{name}'\\]"):
+                deliver(name, ONE, replace(there, context=part))
+        for role, name in (("peer", HOST), ("coordinator", "votes")):
+            with pytest.raises(LineError, match=rf"that of \['a'\], and not of \['{name}'\]"):
+                Line(addresses[2], {"role": role}, timeout=60, context=voting)
+        deliver("a", [Part((0,), np.array([[-1], [1]]), "negative", "a", 3)], there)
+        won = panel.winners(there.session, (0,), "a", slice(0, 2))
         assert won.tolist() == [[1], [0]]
         panel.close()
 
 
 def test_who_has_no_certificate_of_the_authority_is_not_heard(addresses, folder):
-    there = Recipients("any", addresses, timeout=60, context=context(folder, "other"))
+    there = Recipients("any", addresses, timeout=60, context=context(folder, "a", "other"))
     with pytest.raises(LineError):
         deliver("a", ONE, there)
     without = ssl.create_default_context(cafile=folder / "authority.pem")

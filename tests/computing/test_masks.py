@@ -27,8 +27,8 @@ def tell():
 
     def ask(number, how, bits=BITS):
         there = Recipients(panel.begin(), panel.addresses, processes.token)
-        deliver("a", [Part((0,), np.full((N_ROWS, 1), number), how, 1)], there)
-        return panel.winners(there.session, (0,), "a", slice(0, N_ROWS), bits)
+        deliver("a", [Part((0,), np.full((N_ROWS, 1), number), how, "a", bits)], there)
+        return panel.winners(there.session, (0,), "a", slice(0, N_ROWS))
 
     yield ask
     panel.close()

@@ -13,7 +13,7 @@ from secretballot.collaboration._home_model import HomeModel
 from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration._voter import Tally
 from secretballot.collaboration.secret_sharing import share_ballots
-from secretballot.computing import Recipients
+from secretballot.computing import Recipients, withdraw
 from secretballot.ensemble import ballots, label_probabilities
 
 
@@ -178,6 +178,13 @@ class Party(HomeModel):
         """Take everything back: nothing was opened, and nothing will be."""
         for _, reservation in self._paid.pop(question.id, []):
             self.accountant.settle(reservation)
+
+    def withdraw(self, question: Question, recipients: Recipients) -> None:
+        """Take everything back if a computing party says the same; else it stays charged."""
+        if withdraw(self.name, recipients):
+            self.void(question)
+        else:
+            del self._paid[question.id]
 
     def __repr__(self) -> str:
         spent = self.accountant.spent()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -74,12 +75,15 @@ class Motion:
     apart : bool
         Whether each label of a row is a row of its own, with votes against it and for it: so a
         mechanism of classes votes on labels.
+    voters : dict of str to float
+        All who vote on it, and what a ballot of each counts.
     """
 
     columns: tuple[int, ...]
     mechanism: Mechanism
     weight: float = 1.0
     apart: bool = False
+    voters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n_columns(self) -> int:

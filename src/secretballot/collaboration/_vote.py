@@ -67,7 +67,7 @@ def vote_on(
         if len(names) >= least:
             of = {name: agreement.weight(name) for name in names}
             mechanism = for_voters(agreement.mechanism, sum(of.values()), len(of))
-            motions.append(Motion(at, mechanism, apart=apart))
+            motions.append(Motion(at, mechanism, apart=apart, voters=of))
             weights.append(of)
     return Vote(tuple(motions), tuple(weights))
 

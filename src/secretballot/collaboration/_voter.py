@@ -40,9 +40,8 @@ class VoteRefusedError(RuntimeError):
 class Voter(Protocol):
     """A party as a vote sees it.
 
-    The calls come in this order: `invite`, `reserve`, `cast` or `deliver`, and `close` or
-    `void`. Each may raise
-    `Absent`.
+    The calls come in this order: `invite`, `reserve`, `cast` or `deliver`, and `close` or `void`.
+    Each may raise `Absent`.
     """
 
     @property

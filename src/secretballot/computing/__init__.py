@@ -5,9 +5,10 @@ or one on each of three. It needs numpy and MPyC; of scikit-learn, of models and
 nothing.
 """
 
+from secretballot.computing._certificate import certificate_names
 from secretballot.computing._panel import Panel
 from secretballot.computing._processes import Processes
-from secretballot.computing._recipients import Part, Recipients, deliver
+from secretballot.computing._recipients import Part, Recipients, deliver, withdraw
 from secretballot.computing._shares import LEAK_BITS, PRIME, VALUE_BITS, opened, split
 from secretballot.computing._wire import Address, LineError
 
@@ -21,7 +22,9 @@ __all__ = [
     "Processes",
     "Recipients",
     "VALUE_BITS",
+    "certificate_names",
     "deliver",
     "opened",
     "split",
+    "withdraw",
 ]

@@ -23,6 +23,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--certificate", metavar="FILE", help="its certificate, and chain")
     parser.add_argument("--key", metavar="FILE", help="the key of its certificate")
     parser.add_argument("--authority", metavar="FILE", help="who signs all certificates")
+    parser.add_argument(
+        "--coordinator", metavar="NAME", help="who may hold votes, as its certificate says"
+    )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -64,7 +67,7 @@ def main() -> None:
     if given.child:
         _child()
         return
-    for name in ("listen", "certificate", "key", "authority"):
+    for name in ("listen", "certificate", "key", "authority", "coordinator"):
         if getattr(given, name) is None:
             parser.error(f"--{name} is missing.")
     host, _, port = given.listen.rpartition(":")
@@ -73,7 +76,7 @@ def main() -> None:
     called, calling = _contexts(given)
 
     async def serve() -> None:
-        party = ComputingParty("", calling)
+        party = ComputingParty("", calling, given.coordinator)
         await party.serve(host, int(port), called, lambda port: print(port, flush=True))
 
     asyncio.run(serve())

@@ -73,7 +73,6 @@ class Panel:
         columns: Sequence[int],
         names: Collection[str],
         rows: slice,
-        bits: int,
     ) -> NDArray[np.int64]:
         """Let them find winners, which nobody learns but the caller.
 
@@ -86,8 +85,6 @@ class Panel:
             Whose shares are added up; they refuse if anybody else's came, or somebody's did not.
         rows : slice
             Which rows: the first ones, and then those that follow, once each.
-        bits : int
-            How long the numbers' differences are at most, with the sign.
 
         Returns
         -------
@@ -100,7 +97,6 @@ class Panel:
                 "columns": list(columns),
                 "names": sorted(names),
                 "rows": [rows.start, rows.stop],
-                "bits": bits,
             }
         )
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ class Recipients:
     """The computing parties of one vote.
 
     A voter on another machine must know their addresses itself: whoever may name all three to it
-    may name three of his own.
+    may name three of his own. A computing party takes shares for these three in this order only.
 
     Attributes
     ----------
@@ -56,14 +57,18 @@ class Part:
     how : {"plurality", "negative"}
         What may be opened: the lowest position of the largest number of each row; or, of each
         number, 1 where it is below 0, else 0.
-    n_voters : int
-        Among how many the noise was divided; sums of fewer are not opened.
+    voters : collection of str
+        Among whom the noise was divided; sums of others are not opened.
+    bits : int
+        How long the differences that are compared are at most, with their sign: they are hidden as
+        numbers of that length.
     """
 
     columns: tuple[int, ...]
     numbers: NDArray[np.int64]
     how: str
-    n_voters: int
+    voters: Collection[str]
+    bits: int
 
 
 def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
@@ -83,27 +88,58 @@ def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
         If one of them has not got its share.
     """
     shares = [split(part.numbers) for part in parts]
-    for at, address in enumerate(recipients.addresses[:N_COMPUTING]):
+    for at in range(N_COMPUTING):
         body = b"".join(as_bytes(each[at]) for each in shares)
         words: dict[str, Any] = {
             "do": "share",
             "session": recipients.session,
             "name": name,
+            "at": at,
+            "panel": [list(each) for each in recipients.addresses],
             "parts": [
                 {
                     "columns": list(part.columns),
                     "shape": list(part.numbers.shape),
                     "how": part.how,
-                    "n_voters": part.n_voters,
+                    "voters": sorted(part.voters),
+                    "bits": part.bits,
                 }
                 for part in parts
             ],
         }
-        hello = {"role": "voter", "name": name, "token": recipients.token}
-        line = Line(address, hello, recipients.timeout, recipients.context)
-        try:
-            reply, _ = line.ask(words, body)
-        finally:
-            line.close()
+        reply = _told(name, recipients, at, words, body)
         if reply.get("digest") != hashlib.sha256(body).hexdigest():
-            raise LineError(f"{line}: the share of {name!r} was altered on the way.")
+            where = recipients.addresses[at]
+            raise LineError(f"{where}: the share of {name!r} was altered on the way.")
+
+
+def withdraw(name: str, recipients: Recipients) -> bool:
+    """Return whether nothing of a vote was opened, and nothing ever will be.
+
+    So says a computing party itself, and one of them is enough: all three are needed to open.
+    Whoever holds the vote need not be believed.
+
+    Parameters
+    ----------
+    name : str
+        Of a voter.
+    recipients : Recipients
+    """
+    words = {"do": "withdraw", "session": recipients.session, "name": name}
+    for at in range(N_COMPUTING):
+        with contextlib.suppress(LineError):
+            _told(name, recipients, at, words)
+            return True
+    return False
+
+
+def _told(
+    name: str, recipients: Recipients, at: int, words: dict[str, Any], body: bytes = b""
+) -> dict[str, Any]:
+    """Return a computing party's reply to a voter."""
+    hello = {"role": "voter", "name": name, "token": recipients.token}
+    line = Line(recipients.addresses[at], hello, recipients.timeout, recipients.context)
+    try:
+        return line.ask(words, body)[0]
+    finally:
+        line.close()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot.computing._certificate import certificate_names
 from secretballot.computing._links import all_linked, link, new_runtime, sent
 from secretballot.computing._shares import N_COMPUTING, PRIME, WIDTH, as_bytes, from_bytes
 from secretballot.computing._winner import winners
@@ -29,10 +30,16 @@ class Sum:
     """The sum of voters' shares of one motion, and what they gave them for."""
 
     how: str
-    n_voters: int
+    voters: frozenset[str]
+    bits: int
     share: NDArray[np.object_]
     names: set[str] = field(default_factory=set)
     n_opened: int = 0
+
+    @property
+    def use(self) -> tuple[Any, ...]:
+        """What the numbers may be used for, which all who share them say alike."""
+        return self.how, self.voters, self.bits, self.share.shape
 
 
 class Sums:
@@ -41,6 +48,7 @@ class Sums:
     def __init__(self, session: str) -> None:
         self.session = session
         self.names: set[str] = set()
+        self.is_void = False
         self._sums: dict[tuple[int, ...], Sum] = {}
 
     def add(self, words: Words, body: bytes) -> None:
@@ -51,10 +59,14 @@ class Sums:
         for told in words["parts"]:
             columns, shape = tuple(map(int, told["columns"])), told["shape"]
             end = at + WIDTH * int(np.prod(shape, dtype=object))
-            part = Sum(told["how"], told["n_voters"], from_bytes(body[at:end], shape))
+            part = Sum(
+                told["how"],
+                frozenset(map(str, told["voters"])),
+                told["bits"],
+                from_bytes(body[at:end], shape),
+            )
             known = self._sums.get(columns, part)
-            alike = known.share.shape == part.share.shape and known.how == part.how
-            if columns in parts or not alike or known.n_voters != part.n_voters:
+            if columns in parts or known.use != part.use or name not in part.voters:
                 raise ValueError(f"the shares of {name!r} are for another vote than the others'.")
             parts[columns], at = part, end
         if at != len(body):
@@ -73,12 +85,20 @@ class Sums:
         and not, by asking for sums of fewer or again in another way, more than that.
         """
         known = self._sums.get(columns)
-        if known is None or known.names != names or len(names) != known.n_voters:
+        if self.is_void:
+            raise ValueError("a voter was told that the vote is void.")
+        if known is None or known.names != names or names != known.voters:
             raise ValueError("the shares that have come are not of those who vote.")
         if start != known.n_opened or not start < stop <= len(known.share):
             raise ValueError(f"rows from {start} to {stop} are not those that come next.")
         known.n_opened = stop
-        return Sum(known.how, known.n_voters, known.share[start:stop])
+        return Sum(known.how, known.voters, known.bits, known.share[start:stop])
+
+    def withdraw(self) -> None:
+        """Open nothing any more; refused if something was opened already."""
+        if any(each.n_opened for each in self._sums.values()):
+            raise ValueError("winners have been opened.")
+        self.is_void = True
 
 
 class ComputingParty:
@@ -89,11 +109,17 @@ class ComputingParty:
     token : str
         What callers must know; empty where TLS proves who they are.
     calling : SSLContext or None
-        With what it calls the two others.
+        With what it calls the two others. Then everybody is who its certificate says: a voter sends
+        under its own name, a computing party calls from the host where it was said to be.
+    coordinator : str, default=""
+        Who may hold votes, with `calling`.
     """
 
-    def __init__(self, token: str, calling: ssl.SSLContext | None = None) -> None:
-        self._token, self._calling = token, calling
+    def __init__(
+        self, token: str, calling: ssl.SSLContext | None = None, coordinator: str = ""
+    ) -> None:
+        self._token, self._calling, self._coordinator = token, calling, coordinator
+        self._index, self._addresses = -1, list[list[Any]]()
         self._sums = Sums("")
         self._runtime: Any = None
         self._joined = asyncio.Event()
@@ -118,6 +144,9 @@ class ComputingParty:
             role = hello.get("role")
             if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token.encode()):
                 writer.write(packed({"error": "who calls does not know the token."}))
+            elif (wanted := await self._expected(hello)).isdisjoint(shown := self._shown(writer)):
+                why = f"the certificate is that of {sorted(shown)}, and not of {sorted(wanted)}."
+                writer.write(packed({"error": why}))
             elif role == "peer":
                 linked = True
                 await self._let_in(writer)
@@ -137,14 +166,37 @@ class ComputingParty:
             if not linked:
                 writer.close()
 
+    def _shown(self, writer: asyncio.StreamWriter) -> set[str]:
+        """Return who calls; anybody with the token, where there are no certificates."""
+        if self._calling is None:
+            return {""}
+        return certificate_names(writer.get_extra_info("peercert"))
+
+    async def _expected(self, hello: Words) -> set[str]:
+        """Return who may call in a role."""
+        if hello.get("role") == "peer":
+            await asyncio.wait_for(self._joined.wait(), _SOON)
+        if self._calling is None:
+            return {""}
+        if hello.get("role") == "peer":
+            return {host for host, _ in self._addresses[: self._index]}
+        return {self._coordinator if hello.get("role") == "coordinator" else str(hello.get("name"))}
+
     def _take(self, words: Words, body: bytes, hello: Words) -> Words:
         if words["session"] != self._sums.session or words["name"] != hello["name"]:
             raise ValueError("there is no such vote.")
+        if words["do"] == "withdraw":
+            self._sums.withdraw()
+            return {}
+        if words["at"] != self._index or words["panel"] != self._addresses:
+            raise ValueError(
+                f"shares of {words['name']!r} are for the computing parties {words['panel']}, and "
+                f"these are {self._addresses}; all must be given the same ones, in one order."
+            )
         self._sums.add(words, body)
         return {"digest": hashlib.sha256(body).hexdigest()}
 
     async def _let_in(self, writer: asyncio.StreamWriter) -> None:
-        await asyncio.wait_for(self._joined.wait(), _SOON)
         self._kept.append(writer)
         link(self._runtime, writer.transport, None, self._over.set)
         writer.transport.write(packed({}))
@@ -182,9 +234,7 @@ class ComputingParty:
         if words["do"] != "winners":
             raise ValueError(f"do={words['do']!r} is unknown.")
         asked = self._sums.begin(tuple(words["columns"]), set(words["names"]), *words["rows"])
-        share = await self._unless_over(
-            winners(self._runtime, asked.share, asked.how, words["bits"])
-        )
+        share = await self._unless_over(winners(self._runtime, asked.share, asked.how, asked.bits))
         return {"shape": list(share.shape)}, as_bytes(share)
 
     async def _unless_over(self, computing: Any) -> Any:
@@ -198,6 +248,7 @@ class ComputingParty:
 
     async def _join(self, index: int, addresses: list[list[Any]]) -> None:
         """Connect with the two others: each calls those after it."""
+        self._index, self._addresses = index, addresses
         self._runtime = new_runtime(index)
         self._joined.set()
         for peer in range(index + 1, N_COMPUTING):

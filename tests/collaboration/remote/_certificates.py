@@ -28,11 +28,15 @@ class Authority:
         )
         made.private_key_and_cert_chain_pem.write_to_path(self.folder / f"{file}.pem")
 
-    def of_party(self, name):
-        """A context for a party of that name."""
+    def made(self, name):
+        """The name, which has a certificate."""
         if not (self.folder / f"{name}.pem").exists():
             self.issue(name, common_name=name)
-        return context(self.folder, name)
+        return name
+
+    def of_party(self, name):
+        """A context for a party of that name."""
+        return context(self.folder, self.made(name))
 
     def of_server(self):
         return context(self.folder, "server")

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from tests.collaboration.remote._site import ROWS, budget, trained
 
-from secretballot.collaboration import Agreement
+from secretballot.collaboration import Agreement, Party
 from secretballot.collaboration.remote._message import Message, MessageError
 from secretballot.collaboration.remote._session import Session
 from secretballot.collaboration.remote._table import put_table
 from secretballot.collaboration.remote._terms import Terms
-from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
+from secretballot.computing import LineError
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax
 
 CONFIDENT = ConfidentGNMax(sigma=1, sigma_threshold=1, threshold=1, n_votes=4)
+#: Their ballots weigh 4 together, of which one weighs 2.
+VOTERS = ["east", "south", "west"]
 VOTING = BinaryVoting(sigma=1, n_votes=3)
 
 
@@ -20,15 +23,28 @@ def invitation(**words):
     return Message("invite", {**table, "question": "q", "asker": "centre", **words}, arrays)
 
 
-def session(mechanism=CONFIDENT, **kinds):
-    party = trained("south", budget(), **kinds)
+class Sending(Party):
+    """Writes down where its shares go; the first one can't be reached."""
+
+    def deliver(self, question, recipients):
+        self.sent = [*getattr(self, "sent", []), recipients]
+        if recipients == "nobody":
+            raise LineError("nobody is there")
+
+    def withdraw(self, question, recipients):
+        self.sent.append(f"not {recipients}")
+        self.void(question)
+
+
+def session(mechanism=CONFIDENT, recipients=None, **kinds):
+    party = trained("south", budget(), kind=Sending, **kinds)
     agreement = Agreement(mechanism=mechanism, weights={"south": 2.0})
     names = None if party.labels is None else ("a", "b", "c")
-    return Session(party, Terms(agreement, party.classes, names, "trusted"))
+    return Session(party, Terms(agreement, party.classes, names, "trusted"), recipients)
 
 
 def reserve(**words):
-    vote = {"columns": [0, 1], "weight": 2.0, "total_weight": 4.0, **words}
+    vote = {"columns": [0, 1], "weight": 2.0, "voters": VOTERS, **words}
     return Message("reserve", {"question": "q", "motions": [vote]})
 
 
@@ -52,26 +68,28 @@ def said(here, *messages):
 
 
 @pytest.mark.parametrize(
-    ("words", "mechanism"),
+    "words",
     [
-        ({"weight": 1.0}, CONFIDENT),
-        ({"weight": True}, CONFIDENT),
-        ({"columns": [0]}, CONFIDENT),
-        ({"columns": [0, 1, 2]}, CONFIDENT),
-        ({"columns": [1, 0]}, CONFIDENT),
-        ({"columns": [0.0, 1.0]}, CONFIDENT),
-        ({"columns": []}, CONFIDENT),
-        ({"columns": None}, CONFIDENT),
-        ({"total_weight": 2.0}, CONFIDENT),  # nobody but this party
-        ({"total_weight": 5.0}, CONFIDENT),  # no whole number of such ballots
-        ({"total_weight": None}, CONFIDENT),
-        ({"total_weight": "4"}, CONFIDENT),
-        ({"total_weight": 4.0}, GNMax(sigma=1)),  # which has no use for it
-        ({"mechanism": "GNMax"}, CONFIDENT),
+        {"weight": 1.0},
+        {"weight": True},
+        {"columns": [0]},
+        {"columns": [0, 1, 2]},
+        {"columns": [1, 0]},
+        {"columns": [0.0, 1.0]},
+        {"columns": []},
+        {"columns": None},
+        {"voters": ["south"]},  # nobody but this party
+        {"voters": ["south", "west"]},  # no whole number of such ballots
+        {"voters": ["east", "west"]},
+        {"voters": ["south", "west", "west"]},
+        {"voters": ["south", 1]},
+        {"voters": None},
+        {"total_weight": 4.0},
+        {"mechanism": "GNMax"},
     ],
 )
-def test_votes_that_do_not_follow_from_the_agreement(words, mechanism):
-    here = session(mechanism)
+def test_votes_that_do_not_follow_from_the_agreement(words):
+    here = session()
     assert said(here, invitation(), reserve(**words)) == ["invited", "refused"]
     assert here._party.accountant.entries() == []
     nothing = Message("reserve", {"question": "q", "motions": []})
@@ -83,7 +101,7 @@ def test_votes_on_labels_that_it_does_not_know():
     assert here.answer(invitation()).words == {"columns": [0, 2]}
     for columns in ([1], [0, 1], [0, 0]):
         assert said(here, reserve(columns=columns)) == ["refused"]
-    vote = {"columns": [0], "weight": 2.0, "total_weight": 4.0}
+    vote = {"columns": [0], "weight": 2.0, "voters": VOTERS}
     assert said(here, Message("reserve", {"question": "q", "motions": [vote] * 2})) == ["refused"]
     assert here._party.accountant.entries() == []
     assert said(here, reserve(columns=[0, 2]), CAST) == ["reserved", "cast"]
@@ -143,6 +161,29 @@ def test_what_comes_out_of_order(before, refused):
 def test_rows_that_it_cannot_read():
     here = session()
     assert said(here, invitation(table="pickle"), reserve()) == ["cannot", "refused"]
+
+
+def deliver(name):
+    return Message("deliver", {"question": "q", "session": name})
+
+
+def test_ballots_in_shares():
+    here = session(recipients=str)
+    assert said(here, invitation(), deliver("s"), reserve(), CAST) == [
+        "invited",
+        "refused",
+        "reserved",
+        "refused",
+    ]
+    wrong = [deliver(name) for name in (None, "", "s" * 65)]
+    assert said(here, *wrong, deliver("nobody")) == ["refused"] * 3 + ["cannot"]
+    # Shares of the same ballots again, which would be opened with other noise, are paid again.
+    assert said(here, deliver("s"), VOID, reserve()) == ["refused", "voided", "reserved"]
+    assert said(here, deliver("s"), deliver("t")) == ["delivered", "refused"]
+    assert said(here, close((1, 1)), close((2, 1))) == ["refused", "closed"]
+    assert here._party.sent == ["nobody", "not nobody", "s"]
+    # Nor are they sent where ballots were agreed on.
+    assert said(session(), invitation(), reserve(), deliver("s"))[-1] == "refused"
 
 
 def test_a_vote_from_the_invitation_to_its_end():

@@ -45,7 +45,8 @@ def motion(n_voters, n_classes, *, variance=1.0, n_colluders=1, weight=1.0, **se
     mechanism = SkellamMax(
         variance=variance, n_parties=n_voters, n_colluders=n_colluders, **settings
     )
-    return Motion(tuple(range(n_classes)), mechanism, weight)
+    voters = dict.fromkeys("abcdefghijklmnop"[:n_voters], 1.0)
+    return Motion(tuple(range(n_classes)), mechanism, weight, voters=voters)
 
 
 def rich(*said):

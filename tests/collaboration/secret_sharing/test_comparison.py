@@ -41,14 +41,18 @@ def test_noise_beyond_its_reach_is_as_rare_as_is_said(variance, tail):
 
 
 def test_bits_hold_all_ballots_and_all_noise():
-    one, of = motion(10, 3, variance=100.0, n_colluders=8), dict.fromkeys(range(10), 2.0)
-    bits = comparison_bits(one, of, n_rows=1_000)
+    one = motion(10, 3, variance=100.0, n_colluders=8)
+
+    def of(weight, n_rows=1_000):
+        return comparison_bits(replace(one, voters=dict.fromkeys(one.voters, weight)), n_rows)
+
+    bits = of(2.0)
     # Of 3,000 comparisons of two counts, each with five times the noise that is charged for.
     reach = skellam_reach(2 * 500.0, 2.0**-60 / 3_000)
     assert 2 ** (bits - 2) <= 20 + reach < 2 ** (bits - 1)
-    assert comparison_bits(one, dict.fromkeys(of, 1e6), 1_000) > bits
+    assert of(1e6) > bits
     with pytest.raises(ValueError, match=r"up to \d+ bits, and computing parties compare 62"):
-        comparison_bits(one, dict.fromkeys(of, 2.0**60), 1_000)
+        of(2.0**60)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +125,8 @@ def test_what_goes_to_a_computing_party_is_uniform_for_any_ballots(monkeypatch):
                 "columns": [0, 1],
                 "shape": [n_rows, 1],
                 "how": "negative",
-                "n_voters": 2,
+                "voters": ["a", "b"],
+                "bits": comparison_bits(motion(2, 2), n_rows),
             }
             shares.append(from_bytes(body, (n_rows, 1)))
         # Together they are the ballots and the noise; each is uniform. 6 tests, 1e-7 in all.

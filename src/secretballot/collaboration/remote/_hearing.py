@@ -21,6 +21,7 @@ from secretballot.collaboration.remote._remote_voter import ForwardedQuestion
 from secretballot.collaboration.remote._table import take_table
 from secretballot.collaboration.remote._terms import Terms
 from secretballot.collaboration.remote._told_answer import told
+from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 
 
 class Hearing:
@@ -84,6 +85,9 @@ class Hearing:
             answer = hold_vote(question, self._terms.agreement, voters, aggregator, self._least)
         except VoteRefusedError as error:
             return Message("refused", {"why": str(error)})
+        except (TypeError, ValueError) as error:
+            # Those who are there can't vote so: fewer than may collude, for example.
+            return Message("refused", {"why": f"{error} Nothing was opened, and nothing spent."})
         return told(answer, self._terms)
 
 
@@ -97,9 +101,13 @@ class _Attended(Aggregator):
     def __init__(self, aggregator: Aggregator, asker: Channel) -> None:
         self._aggregator, self._asker = aggregator, asker
 
+    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
+        self._aggregator.check(motions, weights)
+
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
-        for voter in voters.values():
-            voter.begin(question, "cast")  # type: ignore[attr-defined]
+        if not isinstance(self._aggregator, SecretSharingAggregator):
+            for voter in voters.values():
+                voter.begin(question, "cast")  # type: ignore[attr-defined]
         gathered = self._aggregator.gather(question, voters)
         if not self._asker.is_silent():
             # Before anything is opened: the voters take back what they paid.

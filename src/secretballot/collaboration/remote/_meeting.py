@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from secretballot._numbers import check_number
-from secretballot.collaboration._aggregator import TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._party import Party
 from secretballot.collaboration.remote._channel import Channel, ChannelError
@@ -24,7 +23,7 @@ class Met(NamedTuple):
     silence: float
 
 
-def meet(channel: Channel, party: Party, agreement: Agreement) -> Met:
+def meet(channel: Channel, party: Party, agreement: Agreement, trust: str) -> Met:
     """Return what an aggregator says, if that is what the party agreed to.
 
     Raises
@@ -41,8 +40,7 @@ def meet(channel: Channel, party: Party, agreement: Agreement) -> Met:
                 f"the certificate is that of {said.get('name')!r}, and the party is {party.name!r}"
             )
         check_number("the aggregator's timeout", said.get("timeout"), above=0)
-        # Parties elsewhere send their ballots as they are, to one whom they trust.
-        terms = accepted(said, agreement, party, TrustedAggregator.trust)
+        terms = accepted(said, agreement, party, trust)
     except BaseException:
         channel.close()
         raise

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import _num_samples
+from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._party import Party
@@ -16,8 +17,9 @@ from secretballot.collaboration.remote._channel import Channel, ChannelError
 from secretballot.collaboration.remote._meeting import Met, expect, meet
 from secretballot.collaboration.remote._message import Message, MessageError
 from secretballot.collaboration.remote._session import Session
-from secretballot.collaboration.remote._terms import LEDGER
+from secretballot.collaboration.remote._terms import LEDGER, as_aggregator
 from secretballot.collaboration.remote._tls import check_context, reach
+from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 
 
 class Membership:
@@ -38,6 +40,11 @@ class Membership:
         With the party's certificate, and the authority that the aggregator's certificate is from.
     agreement : Agreement
         What the party agreed to.
+    aggregator : Aggregator, default=None
+        What the party agreed to rely on. None: a `TrustedAggregator`, which sees its ballots. With
+        a `SecretSharingAggregator` ballots go in shares to the three at its addresses, and to
+        nobody else: addresses never come from the server. Its context holds the party's
+        certificate, under whose name it sends.
     server_name : str, default=None
         What the aggregator's certificate must say; None: the host in `address`.
     timeout : float, default=60.0
@@ -58,7 +65,8 @@ class Membership:
     -----
     A lost connection is not taken up again by itself: `serve` raises `ChannelError`, and may be
     called again. What was reserved for a vote that was not closed by then stays charged, as it may
-    have been opened.
+    have been opened. So does, once shares have left, what the server calls void, unless one of the
+    computing parties confirms that it opened nothing, and will not.
 
     Examples
     --------
@@ -73,7 +81,17 @@ class Membership:
             answer = place.ask(X)
             party.learn(X, answer)
 
-    or ``place.serve()`` to vote only.
+    or ``place.serve()`` to vote only. Where nobody is trusted with ballots, each party says so, and
+    where the three computing parties are::
+
+        computing = [("a.example.org", 7501), ("b.example.org", 7502), ("c.example.org", 7503)]
+        place = Membership(
+            party,
+            ("votes.example.org", 7443),
+            context=context,
+            agreement=agreement,
+            aggregator=SecretSharingAggregator(computing, context=context),
+        )
     """
 
     def __init__(
@@ -83,6 +101,7 @@ class Membership:
         *,
         context: ssl.SSLContext,
         agreement: Agreement,
+        aggregator: Aggregator | None = None,
         server_name: str | None = None,
         timeout: float = 60.0,
         max_bytes: int = 2**30,
@@ -98,6 +117,7 @@ class Membership:
         self.party = party
         self.address = address
         self.agreement = agreement
+        self.aggregator = as_aggregator(aggregator)
         self.server_name = address[0] if server_name is None else server_name
         self.timeout = float(timeout)
         self.max_bytes = max_bytes
@@ -132,7 +152,10 @@ class Membership:
         except BaseException:
             channel.close()
             raise
-        self._channel, self._session, self._left = channel, Session(self.party, terms), False
+        by = self.aggregator
+        recipients = by.recipients if isinstance(by, SecretSharingAggregator) else None
+        self._session = Session(self.party, terms, recipients)
+        self._channel, self._left = channel, False
         return self
 
     def serve(self) -> None:
@@ -239,4 +262,5 @@ class Membership:
 
     def _meet(self) -> Met:
         secure = reach(self.address, self._context, self.timeout, self.server_name)
-        return meet(Channel(secure, self.timeout, self.max_bytes), self.party, self.agreement)
+        channel = Channel(secure, self.timeout, self.max_bytes)
+        return meet(channel, self.party, self.agreement, self.aggregator.trust)

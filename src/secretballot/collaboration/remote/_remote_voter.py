@@ -18,6 +18,7 @@ from secretballot.collaboration._voter import Absent, Tally
 from secretballot.collaboration.remote._channel import Channel, ChannelError
 from secretballot.collaboration.remote._message import Message
 from secretballot.collaboration.remote._session import NO_BUDGET
+from secretballot.computing import LineError, Recipients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ class RemoteVoter:
             {
                 "columns": list(motion.columns),
                 "weight": motion.weight,
-                "total_weight": getattr(motion.mechanism, "n_votes", None),
+                "voters": list(motion.voters),
             }
             for motion in motions
         ]
@@ -112,6 +113,15 @@ class RemoteVoter:
             self._ballots(each, motion, question)
             for each, motion in zip(found, self._motions, strict=True)
         ]
+
+    def deliver(self, question: Question, recipients: Recipients) -> None:
+        """Let it send shares of its ballots to computing parties, whose addresses it has.
+
+        It is told under which name they collect shares, and nothing else of them.
+        """
+        answer = self._ask(question, "deliver", session=recipients.session)
+        if answer.kind == "cannot":
+            raise LineError(f"{self.name!r} did not reach all computing parties.")
 
     def close(self, question: Question, tallies: Sequence[Tally]) -> None:
         """Let it record that the votes were opened."""
@@ -169,6 +179,7 @@ _ANSWERS = {
     "invite": "invited",
     "reserve": "reserved",
     "cast": "cast",
+    "deliver": "delivered",
     "close": "closed",
     "void": "voided",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
     Parameters
     ----------
     said : list of dict
-        Of each vote its columns, what the party's ballot weighs, and what all ballots do.
+        Of each vote its columns, what the party's ballot weighs, and who votes.
     terms : Terms
         The party's own.
     name : str
@@ -33,7 +32,7 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
     agreement, motions, used = terms.agreement, list[Motion](), set[int]()
     own = agreement.weight(name)
     for each in _list(said):
-        columns, weight, total = _fields(each, "columns", "weight", "total_weight")
+        columns, weight, voters = _fields(each, "columns", "weight", "voters")
         columns = tuple(_list(columns))
         # With classes there is one vote, on all of them.
         whole = terms.classes is None or columns == known
@@ -44,19 +43,19 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
             raise MessageError(f"two votes on the columns {sorted(used & set(columns))}")
         if weight != own:
             raise MessageError(f"a ballot of weight {weight!r} instead of {own:g}")
-        if total is not None and not (_is_number(total) and total > own):
-            raise MessageError(f"a vote of weight {total!r} in all, and {own:g} is one's own")
-        mechanism = agreement.mechanism
-        if (total is None) != (getattr(mechanism, "n_votes", None) is None):
-            raise MessageError("what all ballots weigh is said where nobody asks, or not said")
+        if not all(isinstance(each, str) for each in _list(voters)):
+            raise MessageError("voters are no names")
+        if name not in voters or not 2 <= len(voters) == len(set(voters)):
+            raise MessageError(f"a vote of {voters}, for {name!r}")
+        # What they weigh, and among how many noise is divided, is for the agreement to say.
+        of = {each: agreement.weight(each) for each in voters}
         try:
-            if total is not None:
-                mechanism = for_voters(mechanism, float(total))
+            mechanism = for_voters(agreement.mechanism, sum(of.values()), len(of))
             mechanism = for_party(mechanism, own)
         except ValueError as error:
-            raise MessageError(f"a vote of weight {total!r} in all: {error}") from None
+            raise MessageError(f"a vote of {voters}: {error}") from None
         apart = votes_apart(mechanism, terms.labels)
-        motions.append(Motion(columns, mechanism, own, apart=apart))
+        motions.append(Motion(columns, mechanism, own, apart=apart, voters=of))
         used |= set(columns)
     if not motions:
         raise MessageError("a vote on nothing")
@@ -89,7 +88,3 @@ def _list(said: Any) -> list[Any]:
     if not isinstance(said, list):
         raise MessageError(f"a list was expected, and {said!r} came")
     return said
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Motion, Question, for_party
+from secretballot.collaboration._question import Motion, Question, for_party, votes_apart
 from secretballot.collaboration.remote._message import Message, MessageError
 from secretballot.collaboration.remote._said_vote import motions_of, tallies_of
 from secretballot.collaboration.remote._table import take_table
 from secretballot.collaboration.remote._terms import Terms
+from secretballot.computing import LineError, Recipients
 
 #: What a party can't do, in a word for the others: never why, which only it may know.
-NO_BUDGET, NO_COLUMNS = "budget", "columns"
+NO_BUDGET, NO_COLUMNS, NO_DELIVERY = "budget", "columns", "delivery"
 
 
 class Session:
@@ -32,12 +34,21 @@ class Session:
     party : Party
     terms : Terms
         The party's own.
+    recipients : callable, default=None
+        Returns, for the name of a vote, the computing parties to which ballots go in shares, and
+        then they go nowhere else; None: ballots are cast.
     """
 
-    def __init__(self, party: Party, terms: Terms) -> None:
+    def __init__(
+        self,
+        party: Party,
+        terms: Terms,
+        recipients: Callable[[str], Recipients] | None = None,
+    ) -> None:
         self.idle = threading.Event()
         self.idle.set()
-        self._party, self._terms = party, terms
+        self._party, self._terms, self._recipients = party, terms, recipients
+        self._delivered: Recipients | None = None
         self._question: Question | None = None
         self._columns: tuple[int, ...] = ()
         self._motions: list[Motion] = []
@@ -56,6 +67,7 @@ class Session:
             "invite": self._invite,
             "reserve": self._reserve,
             "cast": self._cast,
+            "deliver": self._deliver,
             "close": self._close,
             "void": self._void,
         }.get(message.kind)
@@ -94,9 +106,12 @@ class Session:
         mechanism = self._terms.agreement.mechanism
         if self._columns and getattr(mechanism, "n_votes", None) is None:
             mechanism = for_party(mechanism, self._terms.agreement.weight(self._party.name))
+            motion = Motion(
+                self._columns, mechanism, apart=votes_apart(mechanism, self._terms.labels)
+            )
             with contextlib.suppress(BudgetExceededError):  # which is told when it has to pay
                 self._party.accountant.price(
-                    mechanism, question.n_rows, n_columns=len(self._columns)
+                    mechanism, motion.n_rows(question), n_columns=motion.n_columns
                 )
 
     def _reserve(self, message: Message) -> Message:
@@ -118,14 +133,33 @@ class Session:
 
     def _cast(self, message: Message) -> Message:
         question = self._paid(message)
+        if self._recipients is not None:
+            raise MessageError("ballots were asked for, and it was agreed that none is seen")
         cast = self._party.cast(question)
         return Message("cast", {}, [_small(each) for each in cast])
 
+    def _deliver(self, message: Message) -> Message:
+        question, session = self._paid(message), message.words.get("session")
+        if self._recipients is None:
+            raise MessageError("shares were asked for, and it was agreed on ballots")
+        if not (isinstance(session, str) and 0 < len(session) <= 64):
+            raise MessageError("a vote has no name")
+        if self._delivered is not None:
+            # Of new shares, with new noise, another winner could be opened, which nobody paid for.
+            raise MessageError("shares were asked for twice")
+        self._delivered = self._recipients(session)
+        try:
+            self._party.deliver(question, self._delivered)
+        except (LineError, OSError):
+            return Message("cannot", {"why": NO_DELIVERY})
+        return Message("delivered")
+
     def _close(self, message: Message) -> Message:
         question = self._paid(message)
-        tallies = tallies_of(
-            message.words.get("tallies"), [each.n_rows(question) for each in self._motions]
-        )
+        n_rows = [each.n_rows(question) for each in self._motions]
+        tallies = tallies_of(message.words.get("tallies"), n_rows)
+        if self._recipients is not None and [each.n_rows for each in tallies] != n_rows:
+            raise MessageError("fewer rows were begun than shares were delivered for")
         self._party.close(question, tallies)
         self._forget_payment()
         self._question = None
@@ -133,12 +167,15 @@ class Session:
 
     def _void(self, message: Message) -> Message:
         question = self._paid(message)
-        self._party.void(question)
+        if self._delivered is None:
+            self._party.void(question)
+        else:  # shares are elsewhere, and so is who knows whether they were opened
+            self._party.withdraw(question, self._delivered)
         self._forget_payment()
         return Message("voided")
 
     def _forget_payment(self) -> None:
-        self._motions = []
+        self._motions, self._delivered = [], None
         self.idle.set()
 
     def _asked(self, message: Message) -> Question:

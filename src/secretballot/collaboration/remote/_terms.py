@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._party import Party
+from secretballot.collaboration.remote._tls import check_context
+from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.ensemble import Target, as_target
 from secretballot.ledger import to_json
 
@@ -56,6 +59,23 @@ class Terms:
             "labels": None if self.labels is None else list(self.labels),
             "aggregator": self.aggregator,
         }
+
+
+def as_aggregator(aggregator: Aggregator | None) -> Aggregator:
+    """Return an aggregator that parties elsewhere may use; None is one whom they trust."""
+    if aggregator is None:
+        return TrustedAggregator()
+    if not isinstance(aggregator, Aggregator):
+        raise TypeError(f"aggregator={aggregator!r} must be an Aggregator.")
+    if isinstance(aggregator, SecretSharingAggregator):
+        if aggregator.addresses is None:
+            raise ValueError(
+                f"aggregator={aggregator!r} computes on one machine, which sees everything; give "
+                "the addresses of three computing parties."
+            )
+        context: Any = aggregator.recipients("").context
+        check_context(context, server=False)
+    return aggregator
 
 
 def accepted(said: Mapping[str, Any], agreement: Agreement, party: Party, aggregator: str) -> Terms:

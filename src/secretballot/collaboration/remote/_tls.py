@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Collection
-from typing import Any
 
 from secretballot.collaboration.remote._channel import ChannelError
+from secretballot.computing import certificate_names
 
 _OLDEST = ssl.TLSVersion.TLSv1_2
 
@@ -96,14 +96,7 @@ def name_of(secure: ssl.SSLSocket, expected: Collection[str]) -> str:
     ChannelError
         If the certificate names none of those expected, or several of them.
     """
-    certificate: Any = secure.getpeercert() or {}
-    names = {
-        value
-        for part in certificate.get("subject", ())
-        for key, value in part
-        if key == "commonName"
-    }
-    names |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
+    names = certificate_names(secure.getpeercert())
     known = sorted(names & set(expected))
     if len(known) != 1:
         which = f"more than one party, {known}" if known else "no party that is expected"

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from secretballot._numbers import check_integer, check_number
-from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
+from secretballot.collaboration._question import votes_apart
+from secretballot.collaboration._vote import vote_on
 from secretballot.collaboration.remote._attendance import Attendance
 from secretballot.collaboration.remote._hearing import Hearing
 from secretballot.collaboration.remote._listener import Listener
 from secretballot.collaboration.remote._message import Message
 from secretballot.collaboration.remote._reception import Reception
-from secretballot.collaboration.remote._terms import Terms
+from secretballot.collaboration.remote._terms import Terms, as_aggregator
 from secretballot.collaboration.remote._tls import check_context
 from secretballot.collaboration.remote._traffic import Traffic
 from secretballot.ensemble import check_votes_on, declared_classes
@@ -29,9 +31,11 @@ _GOODBYE = 1.0
 class VoteServer:
     """Lets parties in processes of their own ask each other, over mutual TLS.
 
-    It runs where the aggregator does, whom all parties trust: it sees the rows that are asked about
-    and the ballots, draws the noise, and sends the answer to the party that asked. It keeps
-    nothing. Each party runs a `Membership`.
+    It runs where the aggregator does. With a `TrustedAggregator` all parties trust it: it sees the
+    rows that are asked about and the ballots, draws the noise, and sends the answer to the party
+    that asked. With a `SecretSharingAggregator` parties send shares of their ballots to three
+    computing parties, and it sees the rows and the answer alone. It keeps nothing. Each party runs
+    a `Membership`.
 
     Parameters
     ----------
@@ -48,7 +52,8 @@ class VoteServer:
         With the aggregator's certificate, and the authority that parties' certificates are from.
         It must ask for certificates: ``verify_mode=ssl.CERT_REQUIRED``.
     aggregator : Aggregator, default=None
-        Who adds up ballots and draws the noise; None: a `TrustedAggregator`.
+        Who adds up ballots and draws the noise; None: a `TrustedAggregator`. Parties must have
+        agreed to the same kind. A `SecretSharingAggregator` needs addresses.
     address : tuple of str and int, default=("127.0.0.1", 0)
         Where to listen; port 0 takes a free one.
     min_voters : int, default=2
@@ -93,6 +98,14 @@ class VoteServer:
             context=context,
             address=("0.0.0.0", 7443),
         ).serve_forever()
+
+    With three computing parties, whom it calls with a certificate that they let hold votes::
+
+        calling = ssl.create_default_context(cafile="authority.pem")
+        calling.load_cert_chain("votes.pem")
+        computing = [("a.example.org", 7501), ("b.example.org", 7502), ("c.example.org", 7503)]
+        with SecretSharingAggregator(computing, context=calling) as aggregator:
+            VoteServer(agreement, ..., context=context, aggregator=aggregator).serve_forever()
     """
 
     def __init__(
@@ -124,7 +137,7 @@ class VoteServer:
                 "all who may take part, as their certificates do."
             )
         self.agreement = agreement
-        self.aggregator = TrustedAggregator() if aggregator is None else aggregator
+        self.aggregator = as_aggregator(aggregator)
         self.min_voters = min_voters
         self.timeout = float(timeout)
         self.max_bytes = max_bytes
@@ -136,7 +149,11 @@ class VoteServer:
             None if labels is None else tuple(labels),
             self.aggregator.trust,
         )
-        check_votes_on(agreement.mechanism, self._terms.target)
+        if not votes_apart(agreement.mechanism, self._terms.labels):
+            check_votes_on(agreement.mechanism, self._terms.target)
+        columns = tuple(range(self._terms.target.n_columns))
+        vote = vote_on(agreement, dict.fromkeys(self.parties, columns), 2, self._terms.labels)
+        self.aggregator.check(vote.motions, vote.weights)
         Message("welcome", self._terms.said()).parts(0)  # what can't be told is refused here
         self._there = Attendance()
         self._hearing = Hearing(self._there, self._terms, self.aggregator, min_voters)

@@ -67,8 +67,6 @@ class SecretSharingAggregator(Aggregator):
       own noise on it alone;
     - computing parties that deviate: wrong shares of a result are noticed when it is opened, other
       deviations need not be, and the three run each other's messages as MPyC does (pickles);
-    - whoever holds the vote and tells voters of other computing parties than there are (a voter
-      elsewhere must know their addresses itself), or these of shorter numbers than there are;
     - voters that lie, who can cast more than a ballot, or leave out their noise. As many as
       `n_colluders` of the mechanism may tell what their noise was, and to the computing parties
       too; more may not.
@@ -83,8 +81,22 @@ class SecretSharingAggregator(Aggregator):
     Who breaks off is seen at once. What a vote opened that broke off is unknown, and stays charged;
     new processes are started (or the same addresses called again) for the next one.
 
+    *Who knows what of whom.* On several machines everybody is who its certificate says: voters send
+    under their own name, and one name may hold votes. Voters must know the addresses themselves, as
+    all others do, and in the same order; who votes, and how long numbers are, goes with their
+    shares. A vote is opened if all of that is the same for all.
+
     Examples
     --------
+    At each of three computing parties, whose certificate names the host that others know it by::
+
+        python -m secretballot.computing --listen 0.0.0.0:7501 --coordinator votes \\
+            --certificate a.pem --key a.key --authority authority.pem
+
+    and ``SecretSharingAggregator(computing, context=context)`` with their addresses where votes are
+    held (`VoteServer`; the certificate is that of ``votes``) and at each party (`Membership`; it is
+    that of the party). On one machine:
+
     >>> from secretballot.collaboration import SecretSharingAggregator
     >>> SecretSharingAggregator()
     SecretSharingAggregator()
@@ -117,7 +129,20 @@ class SecretSharingAggregator(Aggregator):
         """Refuse mechanisms that are not charged for a winner with noise of the voters' own."""
         for motion, of in zip(motions, weights, strict=True):
             check_motion(motion, of)
-            comparison_bits(motion, of, 1)
+            comparison_bits(motion, 1)
+
+    def recipients(self, session: str) -> Recipients:
+        """Return where shares for a vote go: to the addresses given here, with this certificate.
+
+        Parameters
+        ----------
+        session : str
+            The name under which computing parties collect them.
+        """
+        token = "" if self._processes is None else self._processes.token
+        given: Any = self.addresses or (self._processes and self._processes.addresses)
+        addresses = tuple((host, int(port)) for host, port in given)
+        return Recipients(session, addresses, token, self.timeout, self._context)
 
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Delivered:
         """Let voters send their shares; none comes here."""
@@ -129,7 +154,7 @@ class SecretSharingAggregator(Aggregator):
         try:
             panel = self._connected()
             session = panel.begin()
-            recipients = self._recipients(panel, session)
+            recipients = self.recipients(session)
             for name, voter in voters.items():
                 try:
                     voter.deliver(question, recipients)
@@ -143,7 +168,8 @@ class SecretSharingAggregator(Aggregator):
         except LineError as error:
             raise VoteRefusedError(
                 f"computing parties failed before anything was opened ({self._ended(error)}); what "
-                "had been reserved was given back. Ask again."
+                "had been reserved was given back (parties elsewhere that had sent their shares "
+                "can't know it, and stay charged). Ask again."
             ) from error
         return Delivered(session, question)
 
@@ -200,15 +226,11 @@ class SecretSharingAggregator(Aggregator):
             self._panel = Panel(addresses, token, self.timeout, self._context)
         return self._panel
 
-    def _recipients(self, panel: Panel, session: str) -> Recipients:
-        token = "" if self._processes is None else self._processes.token
-        return Recipients(session, panel.addresses, token, self.timeout, self._context)
-
     def _winners(
         self, panel: Panel, vote: Delivered, motion: Motion, weights: Mapping[str, float]
     ) -> NDArray[Any]:
         n_rows = motion.n_rows(vote.question)
-        bits = comparison_bits(motion, weights, n_rows)
+        bits = comparison_bits(motion, n_rows)
         step = max(1, _BATCH // (bits * motion.n_columns))
         parts: list[NDArray[np.int64]] = [
             panel.winners(
@@ -216,7 +238,6 @@ class SecretSharingAggregator(Aggregator):
                 motion.columns,
                 weights,
                 slice(at, min(at + step, n_rows)),
-                bits,
             )
             for at in range(0, n_rows, step)
         ]

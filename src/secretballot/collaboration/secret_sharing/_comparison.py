@@ -49,25 +49,31 @@ def check_motion(motion: Motion, weights: Mapping[str, float]) -> None:
     """Refuse a mechanism that can't be opened here, or whose noise is for others than those."""
     for weight in weights.values():
         check_mechanism(replace(motion, weight=weight))
+    check_voters(replace(motion, voters=weights))
+
+
+def check_voters(motion: Motion) -> None:
+    """Refuse noise that is not divided among those who vote."""
     mechanism: Any = motion.mechanism
-    if mechanism.n_parties != len(weights):
+    if mechanism.n_parties != len(motion.voters):
         raise ValueError(
             f"{mechanism!r} divides its noise among n_parties={mechanism.n_parties}, and "
-            f"{len(weights)} vote."
+            f"{len(motion.voters)} vote."
         )
 
 
-def comparison_bits(motion: Motion, weights: Mapping[str, float], n_rows: int) -> int:
+def comparison_bits(motion: Motion, n_rows: int) -> int:
     """Return how long differences of noisy counts are, with their sign.
 
-    They are at most the weight of all ballots, and noise; of all comparisons in a motion none has
+    Every voter says so to computing parties, by the public numbers of the vote. Differences are at
+    most the weight of all ballots, and noise; of all comparisons in a motion none has
     noise beyond that but with a probability of 2^-60.
     """
     mechanism: Any = motion.mechanism
     # A difference of two counts, each with the noise of all voters.
     variance = 2 * mechanism.total_variance
     n_comparisons = n_rows * max(1, motion.n_columns - 1) * motion.n_columns / 2
-    most = int(sum(weights.values())) + skellam_reach(variance, _WRAPS / n_comparisons)
+    most = int(sum(motion.voters.values())) + skellam_reach(variance, _WRAPS / n_comparisons)
     bits = most.bit_length() + 1
     if bits > VALUE_BITS:
         raise ValueError(

@@ -12,7 +12,9 @@ from secretballot.accounting import noise_generator
 from secretballot.collaboration._question import Motion
 from secretballot.collaboration.secret_sharing._comparison import (
     check_mechanism,
+    check_voters,
     compared_by,
+    comparison_bits,
     shared_numbers,
 )
 from secretballot.computing import Part, Recipients, deliver
@@ -34,28 +36,25 @@ def share_ballots(
 
     Raises
     ------
-    TypeError
-        If a mechanism's noise can't be drawn in parts; nothing was sent.
+    TypeError, ValueError
+        If a mechanism's noise can't be drawn in parts, or is for others; nothing was sent.
     LineError
         If a computing party has not got its share.
     """
     for motion in motions:
         check_mechanism(motion)
+        check_voters(motion)
     parts = [
-        Part(
-            motion.columns,
-            contribution(motion, cast, noise_generator()),
-            compared_by(motion),
-            _n_voters(motion),
-        )
+        _part(motion, contribution(motion, cast, noise_generator()))
         for motion, cast in zip(motions, ballots, strict=True)
     ]
     deliver(name, parts, recipients)
 
 
-def _n_voters(motion: Motion) -> int:
-    mechanism: Any = motion.mechanism
-    return int(mechanism.n_parties)
+def _part(motion: Motion, numbers: NDArray[np.int64]) -> Part:
+    """Return numbers, and what they may be used for: that is for voters to say."""
+    bits = comparison_bits(motion, len(numbers))
+    return Part(motion.columns, numbers, compared_by(motion), tuple(motion.voters), bits)
 
 
 def contribution(
