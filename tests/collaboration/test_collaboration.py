@@ -199,7 +199,7 @@ def test_bad_questions_cost_nothing():
         ("nobody", ROWS, PLAIN, ValueError, "none of the parties"),
         ("a", ROWS[:0], PLAIN, ValueError, "0 rows"),
         ("a", ROWS, GNMax(sigma=3), TypeError, "agree"),
-        ("a", np.zeros((5, 3)), PLAIN, ValueError, "X, for party 'b', has 3 features"),
+        ("a", np.zeros((5, 3)), PLAIN, ValueError, "X, for party 'a', has 3 features"),
     ]:
         with pytest.raises(error, match=message):
             together.ask(asker, X, agreement)

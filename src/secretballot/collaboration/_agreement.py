@@ -9,7 +9,7 @@ from typing import Any
 
 from secretballot._numbers import check_number
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import for_party, votes_apart
+from secretballot.collaboration._question import for_party, for_voters, known_together, votes_apart
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
@@ -67,7 +67,7 @@ class Agreement:
             )
         for name, weight in self.weights.items():
             check_number(f"weights[{name!r}]", weight, above=0)
-            for_party(self.mechanism, float(weight))
+            for_party(for_voters(self.mechanism, max(1.0, weight)), float(weight))
 
     def weight(self, name: str) -> float:
         """Return what a party's ballot counts."""
@@ -76,26 +76,38 @@ class Agreement:
 
 def least_noise(
     parties: Sequence[Party],
-    make: Callable[..., Mechanism],
+    make: type[Mechanism] | Callable[[float], Mechanism],
     n_rows: int,
-    n_columns: Callable[[Party], int],
+    columns: Mapping[str, tuple[int, ...]],
+    least: int,
     *,
     share: float,
     weighted: bool,
 ) -> Agreement:
     """Return the mechanism with the least noise that all parties can pay for."""
+    together = [(names, len(at)) for names, at in known_together(columns).items()]
     # Many parties have the same budget, with the same left of it.
     alike: dict[tuple[Any, ...], Mechanism] = {}
-    apart = not isinstance(make, type) and votes_apart(make(1.0), parties[0].labels)
+    apart = parties[0].labels is not None and (
+        make is SkellamMax if isinstance(make, type) else votes_apart(make(1.0), parties[0].labels)
+    )
     needed = {}
     for party in parties:
-        budget, rows, columns = party.accountant, n_rows, n_columns(party)
-        if apart:
-            rows, columns = rows * columns, 2
-        key = budget.levels, budget.unit, repr(budget.remaining()), rows, columns
-        if key not in alike:
-            alike[key] = budget.calibrate(make, rows, n_columns=columns, share=share)
-        needed[party.name] = alike[key]
+        budget = party.accountant
+        # Labels that others know are voted on apart from those that more know, and paid for so.
+        votes = [n for names, n in together if party.name in names and len(names) >= least]
+        each = list[Mechanism]()
+        for n_columns in votes:
+            rows, wide = (n_rows * n_columns, 2) if apart else (n_rows, n_columns)
+            part = share * n_columns / sum(votes)
+            key = budget.levels, budget.unit, repr(budget.remaining()), rows, wide, part
+            if key not in alike:
+                alike[key] = budget.calibrate(make, rows, n_columns=wide, share=part)
+            each.append(alike[key])
+        if each:
+            needed[party.name] = max(each, key=_noise_of) if len(each) > 1 else each[0]
+    if not needed:
+        raise ValueError(f"no label is known to min_voters={least} parties.")
     noise = {name: _noise_of(mechanism) for name, mechanism in needed.items()}
     if not weighted:
         return Agreement(mechanism=needed[max(noise, key=lambda name: noise[name])])

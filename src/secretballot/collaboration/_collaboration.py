@@ -142,7 +142,8 @@ class Collaboration:
             list(self.parties.values()),
             make,
             n_rows,
-            lambda party: len(party.classes or party.labels or ()),
+            {name: party.columns(self.labels) for name, party in self.parties.items()},
+            self.min_voters,
             share=share,
             weighted=weighted,
         )
@@ -180,12 +181,7 @@ class Collaboration:
         ValueError
             If rows don't have the columns of a party's own. Nothing was spent.
         """
-        if asker is not None and asker not in self.parties:
-            raise ValueError(f"asker={asker!r} is none of the parties {list(self.parties)!r}.")
-        if not isinstance(agreement, Agreement):
-            raise TypeError(f"agreement={agreement!r} must come from agree(), or be an Agreement.")
-        if _num_samples(X) == 0:
-            raise ValueError("X has 0 rows; ask about at least one.")
+        self._check_asked(asker, X, agreement)
         question = Question(
             id=uuid.uuid4().hex,
             asker=asker,
@@ -231,6 +227,13 @@ class Collaboration:
             The answers of each party, round by round.
         """
         check_integer("rounds", rounds)
+        for name, X in pools.items():  # before the first of them spends anything
+            self._check_asked(name, X, agreement)
+            if _num_samples(X) < rounds:
+                raise ValueError(
+                    f"pools[{name!r}] has {_num_samples(X)} rows for rounds={rounds}; one a round "
+                    "is the least."
+                )
         answers: dict[str, list[Answer]] = {name: [] for name in pools}
         for turn in range(rounds):
             parts = {
@@ -246,6 +249,21 @@ class Collaboration:
     def spent(self) -> dict[str, PrivacySpent | dict[str, PrivacySpent]]:
         """Return what each party's people have spent."""
         return {name: party.accountant.spent() for name, party in self.parties.items()}
+
+    def _check_asked(self, asker: str | None, X: Any, agreement: Agreement) -> None:
+        if asker is not None and asker not in self.parties:
+            raise ValueError(f"asker={asker!r} is none of the parties {list(self.parties)!r}.")
+        if not isinstance(agreement, Agreement):
+            raise TypeError(f"agreement={agreement!r} must come from agree(), or be an Agreement.")
+        strangers = [name for name in agreement.weights if name not in self.parties]
+        if strangers:
+            raise ValueError(
+                f"agreement: weights name {strangers!r}, and parties are {list(self.parties)!r}."
+            )
+        if _num_samples(X) == 0:
+            raise ValueError("X has 0 rows; ask about at least one.")
+        if asker is not None:
+            self.parties[asker]._matching(X, f"X, for party {asker!r},")
 
     def __repr__(self) -> str:
         n, what = len(self.classes or self.labels or ()), "classes" if self.classes else "labels"

@@ -75,7 +75,9 @@ class HomeModel:
                     "classes that rows may have, as all parties do. (Those found in private rows "
                     "are a release.)"
                 )
-            encode(y, np.array(self.classes), "y")
+            # In the classes' own type: that of the labels seen may be too short for an answer.
+            classes = np.array(self.classes)
+            y = classes[encode(y, classes, "y")]
         else:
             y = y if isinstance(y, np.ndarray) else y.toarray().astype(np.int64)
             self.labels = self.labels or tuple(map(str, range(y.shape[1])))
@@ -135,6 +137,12 @@ class HomeModel:
     def predict_proba(self, X: Any) -> Any:
         """Return the model's probabilities: at home, and as private as its rows."""
         return self._model.predict_proba(self._matching(X))
+
+    def columns(self, labels: Sequence[str] | None) -> tuple[int, ...]:
+        """Return the positions of its classes, or of the labels that it knows among those."""
+        if self.classes is not None:
+            return tuple(range(len(self.classes)))
+        return tuple(at for at, label in enumerate(labels or ()) if label in (self.labels or ()))
 
     @property
     def n_features_in_(self) -> int:

@@ -93,6 +93,12 @@ class Party(HomeModel):
                 f"accountant of party {name!r} charges what the votes were (accounting="
                 "'data_dependent'), and no party knows the votes of all; use the default."
             )
+        if accountant.relation != "replace":
+            raise ValueError(
+                f"accountant of party {name!r} has relation={accountant.relation!r}: whoever joins "
+                "or leaves turns the party's ballots into any others, which moves counts twice as "
+                "far as a ballot more. Use PrivacyAccountant(..., relation='replace')."
+            )
         super().__init__(estimator, classes, labels, random_state)
         accountant.scope(epsilon)  # what is no epsilon is refused here
         self.name = name
@@ -117,11 +123,7 @@ class Party(HomeModel):
                 "random_state makes the noise reproducible, which protects nobody, and is refused "
                 f"on the named ledger {self.accountant.ledger!r} of party {self.name!r}."
             )
-        if self.classes is not None:
-            return tuple(range(len(self.classes)))
-        assert self.labels is not None
-        assert question.labels is not None
-        return tuple(at for at, label in enumerate(question.labels) if label in self.labels)
+        return self.columns(question.labels)
 
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
         """Pay for what the votes may cost, on its own ledger."""

@@ -117,6 +117,41 @@ def votes_apart(mechanism: Mechanism, labels: Any) -> bool:
     return labels is not None and isinstance(mechanism, SkellamMax)
 
 
+def known_together(
+    columns: Mapping[str, tuple[int, ...]],
+) -> dict[tuple[str, ...], tuple[int, ...]]:
+    """Return the columns that the same parties know, by who these are."""
+    knowing: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for at in sorted({at for known in columns.values() for at in known}):
+        names = tuple(name for name, known in columns.items() if at in known)
+        knowing[names] = (*knowing.get(names, ()), at)
+    return knowing
+
+
+def for_columns(mechanism: Mechanism, columns: tuple[int, ...], n_columns: int) -> Mechanism:
+    """Return a mechanism as it votes on some of the labels that it was made for.
+
+    Raises
+    ------
+    ValueError
+        If it says what all labels have to do with each other.
+    """
+    if len(columns) == n_columns:
+        return mechanism
+    for name in ("hierarchy", "n_labels", "regularizer"):
+        if getattr(mechanism, name, None) is not None:
+            raise ValueError(
+                f"mechanism={mechanism!r} has {name}, for a vote on all {n_columns} labels "
+                f"together, and those who can vote on {len(columns)} of them can't on the others. "
+                "Nothing was opened or spent; use one without, or ask parties that know all labels."
+            )
+    cuts = getattr(mechanism, "ballot_threshold", None)
+    if not isinstance(cuts, tuple):
+        return mechanism
+    some = tuple(cuts[at] for at in columns)
+    return replace(mechanism, ballot_threshold=some)  # type: ignore[type-var]
+
+
 def for_voters(mechanism: Mechanism, total_weight: float, n_voters: int | None = None) -> Mechanism:
     """Return a mechanism that knows who votes, if it wants to know.
 
@@ -125,7 +160,8 @@ def for_voters(mechanism: Mechanism, total_weight: float, n_voters: int | None =
     wanted: dict[str, Any] = {}
     if getattr(mechanism, "n_votes", None) is not None:
         wanted["n_votes"] = total_weight
-    if n_voters is not None and hasattr(mechanism, "n_parties"):
+    # Of one party the noise is the aggregator's, however many vote.
+    if n_voters is not None and getattr(mechanism, "n_parties", 1) > 1:
         wanted["n_parties"] = n_voters
     return replace(mechanism, **wanted) if wanted else mechanism  # type: ignore[type-var]
 

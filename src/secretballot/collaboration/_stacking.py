@@ -16,10 +16,23 @@ def stacked(tables: list[Any]) -> Any:
         return first
     if any(map(issparse, tables)):
         return vstack(tables, format="csr")
-    for package, settings in (("pandas", {"ignore_index": True}), ("polars", {})):
+    for package, settings in (
+        ("pandas", {"ignore_index": True}),
+        ("polars", {"how": "vertical_relaxed"}),
+    ):
         frames = sys.modules.get(package)
         if frames is not None and isinstance(first, frames.DataFrame):
-            return frames.concat(tables, **settings)
-    if isinstance(first, list):
+            # The asked rows may have come as an array: columns in the same order, without names.
+            named = [
+                each if isinstance(each, frames.DataFrame) else _framed(each, first, frames)
+                for each in tables
+            ]
+            return frames.concat(named, **settings)
+    if all(isinstance(table, list) for table in tables):
         return [row for table in tables for row in table]
     return np.concatenate([np.asarray(table) for table in tables])
+
+
+def _framed(table: Any, like: Any, frames: Any) -> Any:
+    names = list(like.columns)
+    return frames.DataFrame(dict(zip(names, np.asarray(table).T, strict=True)))

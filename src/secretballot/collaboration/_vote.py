@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -17,8 +18,10 @@ from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._question import (
     Motion,
     Question,
+    for_columns,
     for_party,
     for_voters,
+    known_together,
     votes_apart,
 )
 from secretballot.collaboration._voter import Absent, Tally, Voter, VoteRefusedError
@@ -58,15 +61,13 @@ def vote_on(
 ) -> Vote:
     """Return a vote on all classes, or one on each set of labels that the same parties know."""
     apart = votes_apart(agreement.mechanism, labels)
-    knowing: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for at in sorted({at for known in columns.values() for at in known}):
-        names = tuple(name for name, known in columns.items() if at in known)
-        knowing[names] = (*knowing.get(names, ()), at)
     motions, weights = [], []
-    for names, at in knowing.items():
+    for names, at in known_together(columns).items():
         if len(names) >= least:
             of = {name: agreement.weight(name) for name in names}
             mechanism = for_voters(agreement.mechanism, sum(of.values()), len(of))
+            if labels is not None:
+                mechanism = for_columns(mechanism, at, len(labels))
             motions.append(Motion(at, mechanism, apart=apart, voters=of))
             weights.append(of)
     return Vote(tuple(motions), tuple(weights))
@@ -94,7 +95,13 @@ def hold_vote(
     absent: dict[str, str] = {}
     columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
     while True:
-        vote = vote_on(agreement, columns, least, question.labels)
+        try:
+            vote = vote_on(agreement, columns, least, question.labels)
+        except ValueError as error:
+            if not absent:
+                raise
+            # Such as more colluders than there are parties left.
+            _refuse(question, least, absent, f"without who is gone, {error} That ends the")
         if not vote.motions:
             _refuse(question, least, absent)
         aggregator.check(vote.motions, vote.weights)
@@ -128,7 +135,7 @@ def hold_vote(
         voter.close(question, [each for each, there in zip(tallies, mine, strict=True) if there])
 
     # Who is gone by now has paid, and can't take anything back.
-    _ask(voting, {}, close)
+    _close(voting, close)
     return _answer(question, agreement, vote, outcomes, absent)
 
 
@@ -143,6 +150,13 @@ def _ask(
         except Absent as gone:
             absent[name] = gone.reason
     return found
+
+
+def _close(voting: Mapping[str, Voter], close: Callable[[str, Voter], None]) -> None:
+    """Let all record that the votes were opened: one that can't must not keep others from it."""
+    with contextlib.ExitStack() as all_of_them:
+        for name, voter in reversed(voting.items()):
+            all_of_them.callback(_ask, {name: voter}, {}, close)
 
 
 def _reserved(
@@ -171,7 +185,7 @@ def _void(question: Question, paid: Mapping[str, Voter]) -> None:
     _ask(paid, {}, lambda name, voter: voter.void(question))
 
 
-def _refuse(question: Question, least: int, absent: Mapping[str, str]) -> NoReturn:
+def _refuse(question: Question, least: int, absent: Mapping[str, str], fault: str = "") -> NoReturn:
     reasons: dict[str, list[str]] = {}
     for name, reason in absent.items():
         reasons.setdefault(reason, []).append(repr(name))
@@ -182,8 +196,10 @@ def _refuse(question: Question, least: int, absent: Mapping[str, str]) -> NoRetu
         for reason, names in reasons.items()
     )
     raise VoteRefusedError(
-        f"fewer than min_voters={least} parties can vote on this question of {question.n_rows} "
-        "rows" + (f" ({told})" if told else "") + ". Nothing was opened, and what had been "
+        (fault or f"fewer than min_voters={least} parties can vote on this")
+        + f" question of {question.n_rows} rows"
+        + (f" ({told})" if told else "")
+        + ". Nothing was opened, and what had been "
         "reserved for it was given back. Ask about fewer rows, use more noise, or find more "
         "parties."
     )

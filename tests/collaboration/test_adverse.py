@@ -1,0 +1,134 @@
+"""What an attacker tried: labels mixed up, charges too low, budgets spent for nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.collaboration._parties import PLAIN, Says, budget, saying, several
+
+from secretballot import BinaryVoting, GNMax, PrivacyAccountant, SkellamMax
+from secretballot.collaboration import Agreement, Collaboration, Party, VoteRefusedError
+from secretballot.mechanisms import PowersetVoting
+
+ROWS = np.zeros((5, 2))
+
+
+def knowing(*labels, said=1):
+    """Return parties a, b, ... that call present, or absent, the labels that they know."""
+    return [
+        saying([said] * len(known), chr(97 + i), budget(1e6), labels=list(known))
+        for i, known in enumerate(labels)
+    ]
+
+
+def test_a_budget_of_those_who_join_or_leave_is_refused():
+    # A ballot is replaced then, which noise made for one ballot more doesn't hide.
+    joining = PrivacyAccountant(1.0, 1e-5, relation="add_remove")
+    with pytest.raises(ValueError, match="relation='add_remove'"):
+        Party(Says(), name="a", accountant=joining, classes=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("classes", "seen"),
+    [(["benign", "malignant"], ["benign"] * 4), ([0, 1, 2], [False, True, False, True])],
+)
+def test_answers_that_a_party_has_never_seen_are_learned_as_they_are(classes, seen):
+    last = classes[-1]
+    parties = [
+        Party(Says(last), name=name, accountant=budget(1e6), classes=classes).fit(
+            np.arange(8.0).reshape(4, 2), y
+        )
+        for name, y in zip("abcd", [seen, *[[classes[0], last] * 2] * 3], strict=True)
+    ]
+    answer = Collaboration(parties).ask("a", ROWS, Agreement(mechanism=GNMax(sigma=0.05)))
+    parties[0].learn(ROWS, answer)
+    assert parties[0]._model.classes_[-1] == last
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        BinaryVoting(sigma=0.05, n_votes=1, hierarchy={1: 0}),
+        PowersetVoting(sigma=0.05, n_labels=3),
+    ],
+)
+def test_what_holds_for_all_labels_is_not_applied_to_some(mechanism):
+    # Of those who know y and z, y would be taken for x, on which z depends no less than on y.
+    parties = knowing("xyz", "yz", "yz", "yz")
+    with pytest.raises(ValueError, match="all 3 labels"):
+        Collaboration(parties).ask("a", ROWS, Agreement(mechanism=mechanism))
+    assert all(party.accountant.entries() == [] for party in parties)
+
+
+def test_one_aggregators_noise_is_one_partys_however_many_vote():
+    for labels in (False, True):
+        parties = knowing("xy", "xy", "xy", "xy") if labels else several(0, 1, 1, 1)
+        together = Collaboration(parties)
+        answer = together.ask("a", ROWS, together.agree(SkellamMax, n_rows=5))
+        assert answer.answered.all()
+
+
+def test_too_few_parties_for_so_many_colluders_are_refused_where_some_are_gone():
+    mechanism = SkellamMax(variance=9.0, n_parties=4, n_colluders=2)
+    parties = [*several(0, 1, 1), saying(1, "d", budget(0.01))]
+    with pytest.raises(VoteRefusedError, match=r"n_colluders=2 of n_parties=2.*'d': its budget"):
+        Collaboration(parties).ask("a", ROWS, Agreement(mechanism=mechanism))
+    assert parties[1].accountant.spent().share == 0
+
+
+def test_who_votes_on_several_sets_of_labels_can_pay_for_what_was_agreed():
+    parties = knowing("xyz", "xyz", "xyz", "xz", "xz", "yz", "yz")
+    for party in parties:
+        party.accountant = budget(8.0)
+    together = Collaboration(parties)
+    agreement = together.agree(lambda sigma: BinaryVoting(sigma=sigma, n_votes=3), n_rows=5)
+    assert together.ask(None, ROWS, agreement).absent == {}
+    assert parties[0].accountant.spent().share > 0.9
+
+
+def test_weights_are_of_parties_and_may_exceed_a_number_of_votes_that_is_filled_in():
+    heavy = Agreement(mechanism=BinaryVoting(sigma=1.0, n_votes=1), weights={"a": 3.0, "b": 0.5})
+    assert heavy.weight("a") == 3.0
+    with pytest.raises(ValueError, match=r"weights name \['zz'\]"):
+        Collaboration(several(0, 1, 1)).ask(
+            "a", ROWS, Agreement(mechanism=GNMax(sigma=3), weights={"zz": 2.0})
+        )
+
+
+def test_pools_that_cannot_be_asked_about_are_refused_before_anybody_pays():
+    parties = several(0, 1, 1, 1)
+    together = Collaboration(parties)
+    for pools, rounds, message in [
+        ({"a": ROWS}, 6, "5 rows for rounds=6"),
+        ({"a": ROWS, "zz": ROWS}, 1, "none of the parties"),
+        ({"a": ROWS, "b": np.zeros((5, 3))}, 1, "for party 'b'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            together.learn(pools, PLAIN, rounds=rounds)
+    assert all(party.accountant.entries() == [] for party in parties)
+
+
+def test_a_data_frame_is_added_to_by_rows_that_came_without_names():
+    party, *others = several(0, 1, 1, 1)
+    party.fit(pd.DataFrame({"p": [0.0, 1.0], "q": [1.0, 0.0]}), [0, 1])
+    with pytest.warns(UserWarning, match="feature names"):
+        answer = Collaboration([party, *others]).ask("a", ROWS, PLAIN)
+    with pytest.warns(UserWarning, match="feature names"):
+        party.learn(ROWS, answer)
+    assert len(party._parts) == 2
+
+
+@pytest.mark.parametrize("fault", [OSError("disk"), KeyboardInterrupt()])
+def test_one_ledger_that_cannot_record_keeps_no_other_from_it(fault, monkeypatch):
+    parties = several(0, 1, 1, 1)
+
+    def full(*args):
+        raise fault
+
+    monkeypatch.setattr(parties[1], "close", full)
+    with pytest.raises(type(fault)):
+        Collaboration(parties).ask("a", ROWS, PLAIN)
+    events = [[e.reservation.event for e in p.accountant.entries()] for p in parties]
+    assert events == [[], ["reserve"], *[["reserve", "draw", "settle"]] * 2]
+    assert parties[1].accountant.spent().share > 0
