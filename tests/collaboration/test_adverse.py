@@ -132,3 +132,14 @@ def test_one_ledger_that_cannot_record_keeps_no_other_from_it(fault, monkeypatch
     events = [[e.reservation.event for e in p.accountant.entries()] for p in parties]
     assert events == [[], ["reserve"], *[["reserve", "draw", "settle"]] * 2]
     assert parties[1].accountant.spent().share > 0
+
+
+@pytest.mark.parametrize("said", [1, [1, 0]])
+def test_ballots_too_heavy_for_the_noise_are_refused_whatever_they_say(said):
+    # Else an error, of rows where they agree alone, would tell how many do.
+    heavy = dict.fromkeys("bcd", 1e16)
+    mechanism = BinaryVoting(sigma=1e-3, n_votes=1) if np.ndim(said) else GNMax(sigma=1e-3)
+    parties = several(said, said, said, said)
+    with pytest.raises(ValueError, match="too coarse|above 2"):
+        Collaboration(parties).ask("a", ROWS, Agreement(mechanism=mechanism, weights=heavy))
+    assert all(party.accountant.entries() == [] for party in parties)

@@ -73,6 +73,14 @@ class TrustedAggregator(Aggregator):
 
     trust = "trusted"
 
+    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
+        """Refuse counts that the noise is too small beside, as they are where all agree."""
+        for motion, of in zip(motions, weights, strict=True):
+            labels = motion.apart or getattr(motion.mechanism, "multilabel", False)
+            ballot = np.eye(1, len(motion.columns), dtype=np.intp)
+            alike = ballot if labels else np.zeros(1, dtype=np.intp)
+            motion.mechanism.check_counts(motion.counted(dict.fromkeys(of, alike), dict(of)))
+
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
         """Collect ballots as they are."""
         return {name: voter.cast(question) for name, voter in voters.items()}
