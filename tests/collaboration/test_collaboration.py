@@ -15,7 +15,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from tests.collaboration._parties import PLAIN, Says, budget, real, saying, several
 
 from secretballot import BinaryVoting, GNMax, NoisyCounts, PrivacyAccountant, PrivacyLeakWarning
-from secretballot.collaboration import Agreement, Collaboration, Party
+from secretballot.collaboration import Agreement, Collaboration, Party, VoteRefusedError
 from secretballot.collaboration._question import for_party
 from secretballot.mechanisms import NoisyMargin
 
@@ -35,6 +35,18 @@ def test_a_weak_party_learns_from_the_others():
     spent = together.spent()
     assert spent["site 0"].share == 0
     assert all(0 < spent[name].share <= 1 for name in spent if name != "site 0")
+
+
+def test_what_was_answered_before_a_vote_failed_is_learned_from():
+    parties, X, y = real(4, 10)
+    weak = parties[0].fit(X[:4], 1 - y[:4])
+    sharp = Agreement(mechanism=GNMax(sigma=0.5))
+    for party in parties[1:]:
+        party.accountant = budget(epsilon=150.0)
+    before = weak.predict(X)
+    with pytest.raises(VoteRefusedError, match="budget"):
+        Collaboration(parties).learn({"site 0": X, "site 1": np.repeat(X, 50, axis=0)}, sharp)
+    assert (weak.predict(X) != before).any()
 
 
 def test_all_can_pay_for_what_they_agree_on_and_the_poorest_decides():

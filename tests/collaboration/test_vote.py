@@ -126,8 +126,8 @@ def test_who_fails_after_the_outcome_was_opened_has_paid():
 
 
 def test_what_fails_when_it_is_opened_stays_charged_and_is_not_answered():
-    together, _ = watched([0, 1, 1, 1], opening=OSError("no noise"))
-    with pytest.raises(VoteRefusedError, match="stays charged"):
+    together, _ = watched([0, 1, 1, 1], opening=ValueError("a count of 3"))
+    with pytest.raises(VoteRefusedError, match=r"opened \(ValueError\).*stays charged"):
         together.ask("a", ROWS, PLAIN)
     once = saying(0, "x").accountant.price(PLAIN.mechanism, 5, n_columns=2)
     for name in "bcd":

@@ -240,10 +240,14 @@ class Collaboration:
                 name: _safe_indexing(X, np.array_split(np.arange(_num_samples(X)), rounds)[turn])
                 for name, X in pools.items()
             }
-            for name, part in parts.items():
-                answers[name].append(self.ask(name, part, agreement))
-            for name, part in parts.items():
-                self.parties[name].learn(part, answers[name][-1])
+            try:
+                for name, part in parts.items():
+                    answers[name].append(self.ask(name, part, agreement))
+            finally:
+                # Should a vote fail, what was paid for before it is learned from all the same.
+                for name, part in parts.items():
+                    if len(answers[name]) > turn:
+                        self.parties[name].learn(part, answers[name][turn])
         return answers
 
     def spent(self) -> dict[str, PrivacySpent | dict[str, PrivacySpent]]:

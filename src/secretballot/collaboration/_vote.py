@@ -25,6 +25,7 @@ from secretballot.collaboration._question import (
     votes_apart,
 )
 from secretballot.collaboration._voter import Absent, Tally, Voter, VoteRefusedError
+from secretballot.computing import LineError
 
 #: How many are named in a message.
 _NAMED = 3
@@ -124,8 +125,10 @@ def hold_vote(
     try:
         outcomes = aggregator.open(gathered, vote.motions, vote.weights, random_state)
     except Exception as error:
+        # What another error says may quote a count.
+        told = error if isinstance(error, LineError | VoteRefusedError) else type(error).__name__
         raise VoteRefusedError(
-            f"the vote failed when it was opened ({error}). What was opened is not known, so what "
+            f"the vote failed when it was opened ({told}). What was opened is not known, so what "
             f"{len(voting)} voters had reserved stays charged; ask again."
         ) from error
     tallies = [_tally(motion, out) for motion, out in zip(vote.motions, outcomes, strict=True)]

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from secretballot.collaboration._question import Motion, for_party, for_voters, votes_apart
+from secretballot.collaboration._question import (
+    Motion,
+    for_columns,
+    for_party,
+    for_voters,
+    votes_apart,
+)
 from secretballot.collaboration._voter import Tally
 from secretballot.collaboration.remote._message import MessageError
 from secretballot.collaboration.remote._terms import Terms
@@ -51,6 +57,8 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
         of = {each: agreement.weight(each) for each in voters}
         try:
             mechanism = for_voters(agreement.mechanism, sum(of.values()), len(of))
+            if terms.labels is not None:
+                mechanism = for_columns(mechanism, columns, len(terms.labels))
             mechanism = for_party(mechanism, own)
         except ValueError as error:
             raise MessageError(f"a vote of {voters}: {error}") from None
