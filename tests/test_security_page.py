@@ -25,8 +25,9 @@ def test_commands_are_commands(command):
     assert callable(given.run)
 
 
-def test_every_claim_on_the_ledger_names_its_test():
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) > 10
+def test_every_claim_names_its_test():
+    heads = ("| claim | how | tested in |", "| --- | --- | --- |")
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and line not in heads]
+    assert len(rows) > 30
     assert all(re.search(r"`tests/[\w/]+\.py` \|$", row) for row in rows)
     assert len(COMMANDS) == 6
