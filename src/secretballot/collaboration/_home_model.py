@@ -144,12 +144,6 @@ class HomeModel:
             return tuple(range(len(self.classes)))
         return tuple(at for at, label in enumerate(labels or ()) if label in (self.labels or ()))
 
-    @property
-    def n_features_in_(self) -> int:
-        """Columns of its rows."""
-        self._check_fitted()
-        return int(self._schema.n_features_in_)
-
     def shares_data_with(self, other: HomeModel) -> bool:
         """Whether it has another's rows, or a model that was fitted elsewhere and is the same."""
         if self._parts[0][0] is other._parts[0][0]:

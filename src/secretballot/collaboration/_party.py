@@ -43,11 +43,6 @@ class Party(HomeModel):
     random_state : int, RandomState or None, default=None
         Seeds the training of the model (no noise comes from here).
 
-    Attributes
-    ----------
-    n_features_in_ : int
-        Columns of its rows.
-
     See Also
     --------
     Collaboration : Lets parties ask each other.
