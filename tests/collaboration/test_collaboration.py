@@ -14,7 +14,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from tests.collaboration._parties import PLAIN, Says, budget, real, saying, several
 
-from secretballot import BinaryVoting, GNMax, NoisyCounts, PrivacyAccountant, PrivacyLeakWarning
+from secretballot import (
+    BinaryVoting,
+    GNMax,
+    NoisyCounts,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    SkellamMax,
+)
 from secretballot.collaboration import Agreement, Collaboration, Party, VoteRefusedError
 from secretballot.collaboration._question import for_party
 from secretballot.mechanisms import NoisyMargin
@@ -23,14 +30,14 @@ ROWS = np.zeros((5, 2))
 
 
 def test_a_weak_party_learns_from_the_others():
-    parties, X, y = real(9, 40, epsilon=30.0)
+    parties, X, y = real(9, 40, epsilon=1e5)
+    sharp = Agreement(mechanism=GNMax(sigma=0.3))  # which turns hardly any vote but ties
     weak = parties[0].fit(X[:4], 1 - y[:4])  # it has everything the wrong way round
     before = (weak.predict(X) == y).mean()
     together = Collaboration(parties)
-    answers = together.learn({"site 0": X}, PLAIN, rounds=2)["site 0"]
+    answers = together.learn({"site 0": X}, sharp, rounds=2)["site 0"]
     assert [len(answer.labels) for answer in answers] == [20, 20]
     assert before < 0.5
-    # Votes of eight are right in nine of ten rows but for noise of three on each count.
     assert (weak.predict(X) == y).mean() > 0.7
     spent = together.spent()
     assert spent["site 0"].share == 0
@@ -71,6 +78,12 @@ def test_weights_use_all_budgets_up_together():
     together.ask("site 0", X, agreement)
     for name in ("site 1", "site 2", "site 3"):
         assert 0.99 < together.spent()[name].share <= 1
+
+
+def test_weights_that_are_no_whole_numbers_are_not_for_whole_counts():
+    parties, _, _ = real(4, 10)
+    with pytest.raises(ValueError, match="no whole numbers, and SkellamMax counts whole"):
+        Collaboration(parties).agree(SkellamMax, n_rows=10, weighted=True)
 
 
 def test_several_labels_data_frames_and_rounds():

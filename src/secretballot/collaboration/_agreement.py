@@ -111,6 +111,11 @@ def least_noise(
     noise = {name: _noise_of(mechanism) for name, mechanism in needed.items()}
     if not weighted:
         return Agreement(mechanism=needed[max(noise, key=lambda name: noise[name])])
+    if any(isinstance(mechanism, SkellamMax) for mechanism in needed.values()):
+        raise ValueError(
+            "weighted=True makes weights that are no whole numbers, and SkellamMax counts whole "
+            "ones; take GNMax, or give whole weights to Agreement(mechanism=..., weights=...)."
+        )
     # A ballot of weight w beside noise s costs what one of weight 1 does beside s / w.
     sigma = len(noise) / sum(1 / each for each in noise.values())
     weights = {name: sigma / each for name, each in noise.items()}
