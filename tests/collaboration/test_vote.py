@@ -174,7 +174,7 @@ def test_a_question_may_cost_a_party_no_more_than_it_says():
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi"])
 def test_rows_that_fail_a_threshold_give_their_vote_back(order):
-    mechanism = ConfidentGNMax(sigma=3.0, sigma_threshold=0.1, threshold=2.5)
+    mechanism = ConfidentGNMax(sigma=3.0, sigma_threshold=0.07, threshold=2.5)
     parties = several(0, 1, 1, 0)  # two against one: never three
     for party in parties:
         party.accountant = budget(epsilon=1000.0, order=order)
