@@ -78,6 +78,10 @@ def test_weights_use_all_budgets_up_together():
     together.ask("site 0", X, agreement)
     for name in ("site 1", "site 2", "site 3"):
         assert 0.99 < together.spent()[name].share <= 1
+    asker, *_, poorest = together.report().splitlines()[2:]
+    assert asker.split() == ["site", "0", "20", "0.0%", "0"]
+    assert poorest.split()[:3] == ["site", "3", "2"]
+    assert poorest.endswith("10")
 
 
 def test_weights_that_are_no_whole_numbers_are_not_for_whole_counts():

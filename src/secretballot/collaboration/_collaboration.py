@@ -12,6 +12,7 @@ import numpy as np
 from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot._numbers import check_integer
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._tables import percent, text_table
 from secretballot.accounting import PrivacySpent
 from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement, least_noise
@@ -253,6 +254,19 @@ class Collaboration:
     def spent(self) -> dict[str, PrivacySpent | dict[str, PrivacySpent]]:
         """Return what each party's people have spent."""
         return {name: party.accountant.spent() for name, party in self.parties.items()}
+
+    def report(self) -> str:
+        """Return who spent what, as a table."""
+        cells = []
+        for name, spent in self.spent().items():
+            accountant = self.parties[name].accountant
+            levels = {"": spent} if isinstance(spent, PrivacySpent) else spent
+            for level, each in levels.items():
+                whole = accountant.epsilon
+                allowed = whole[level] if isinstance(whole, dict) else whole
+                of = f"{name}, {level}" if level else name
+                cells.append([of, f"{allowed:g}", percent(each.share), f"{each.n_rows:,}"])
+        return text_table(["party", "epsilon", "share spent", "votes cast on rows"], cells)
 
     def _check_asked(self, asker: str | None, X: Any, agreement: Agreement) -> None:
         if asker is not None and asker not in self.parties:
