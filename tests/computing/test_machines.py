@@ -58,6 +58,9 @@ def test_votes_between_machines(addresses, folder):
         deliver("a", [Part((0,), np.array([[-1], [1]]), "negative", "a", 3)], there)
         won = panel.winners(there.session, (0,), "a", slice(0, 2))
         assert won.tolist() == [[1], [0]]
+        # Shares that have come are computed with by these three, and not by others.
+        with pytest.raises(LineError, match="have come together already"):
+            panel._ask({"do": "join", "addresses": addresses[::-1]}, index=True)
         panel.close()
 
 

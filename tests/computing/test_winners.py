@@ -51,6 +51,9 @@ def test_rows_are_opened_in_parts_and_motions_apart(three):
     assert not withdraw("a", there)  # whoever says that it is void
     assert won((0,), "ab", slice(2, 3)) == [[1]]
     assert won((1, 4), "a", slice(0, 1)) == [[0, 1]]
+    # Who holds votes may begin one of the same name.
+    three.panel._ask({"do": "begin", "session": there.session})
+    assert not withdraw("a", there)
 
 
 def told(name, voters="ab", how="negative", shape=(2, 1), bits=5):
@@ -88,14 +91,16 @@ def test_what_voters_did_not_share_for_is_opened_to_nobody():
             sums.begin((0,), {"a", "b"}, *rows)
     assert sums.begin((0,), {"a", "b"}, 1, 2).share.tolist() == [[12]]
     with pytest.raises(ValueError, match="have been opened"):
-        sums.withdraw()
+        sums.withdraw("a")
 
 
 def test_what_a_voter_has_withdrawn_is_opened_to_nobody():
     sums = Sums("one")
     sums.add(told("a", "a"), BODY)
-    for _ in "ab":  # each voter asks
-        sums.withdraw()
+    with pytest.raises(ValueError, match="no shares of 'b'"):
+        sums.withdraw("b")
+    for _ in "ab":  # more than once
+        sums.withdraw("a")
     with pytest.raises(ValueError, match="the vote is void"):
         sums.begin((0,), {"a"}, 0, 1)
 

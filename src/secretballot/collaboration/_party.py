@@ -120,9 +120,20 @@ class Party(HomeModel):
             )
         return self.columns(question.labels)
 
+    def has_paid(self, question: Question) -> bool:
+        """Whether it has paid for a question that was neither closed nor voided.
+
+        If its connection was lost, it may have been opened, and stays charged: whoever puts it
+        again, to void it then, gets nothing back.
+        """
+        return question.id in self._paid
+
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
         """Pay for what the votes may cost, on its own ledger."""
-        scope, paid = self.accountant.scope(self.epsilon), self._paid.setdefault(question.id, [])
+        if self.has_paid(question):
+            raise ValueError(f"party {self.name!r} has paid for question {question.id!r} before.")
+        scope, paid = self.accountant.scope(self.epsilon), list[tuple[Motion, Reservation]]()
+        self._paid[question.id] = paid
         try:
             for motion in motions:
                 reservation = self.accountant.reserve(

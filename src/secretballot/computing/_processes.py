@@ -17,7 +17,8 @@ from typing import IO, Any
 from secretballot.computing._shares import N_COMPUTING
 from secretballot.computing._wire import Address, LineError
 
-_PROGRAM = ("-m", "secretballot.computing")
+#: Python would look for every module in the current folder first, without -P.
+_PROGRAM = ("-P", "-m", "secretballot.computing")
 
 #: Seconds in which a process ends that has lost the others.
 _SOON = 2.0

@@ -94,8 +94,14 @@ class Sums:
         known.n_opened = stop
         return Sum(known.how, known.voters, known.bits, known.share[start:stop])
 
-    def withdraw(self) -> None:
-        """Open nothing any more; refused if something was opened already."""
+    def withdraw(self, name: str) -> None:
+        """Open nothing any more; refused if something was opened already.
+
+        Or if the voter's shares are not here: whoever holds votes may have opened them, and begun
+        anew under the same name since.
+        """
+        if name not in self.names:
+            raise ValueError(f"no shares of {name!r} are here.")
         if any(each.n_opened for each in self._sums.values()):
             raise ValueError("winners have been opened.")
         self.is_void = True
@@ -186,7 +192,7 @@ class ComputingParty:
         if words["session"] != self._sums.session or words["name"] != hello["name"]:
             raise ValueError("there is no such vote.")
         if words["do"] == "withdraw":
-            self._sums.withdraw()
+            self._sums.withdraw(hello["name"])
             return {}
         if words["at"] != self._index or words["panel"] != self._addresses:
             raise ValueError(
@@ -247,7 +253,12 @@ class ComputingParty:
         return result.result()
 
     async def _join(self, index: int, addresses: list[list[Any]]) -> None:
-        """Connect with the two others: each calls those after it."""
+        """Connect with the two others: each calls those after it.
+
+        Once: shares are given for these three, and are not for others to compute with.
+        """
+        if self._runtime is not None:
+            raise ValueError("the computing parties of this vote have come together already.")
         self._index, self._addresses = index, addresses
         self._runtime = new_runtime(index)
         self._joined.set()

@@ -163,6 +163,15 @@ def test_rows_that_it_cannot_read():
     assert said(here, invitation(table="pickle"), reserve()) == ["cannot", "refused"]
 
 
+def test_a_question_of_a_connection_that_was_lost_is_not_paid_back():
+    here = session(recipients=str)
+    assert said(here, invitation(), reserve(), deliver("s")) == ["invited", "reserved", "delivered"]
+    again = Session(here._party, here._terms, str)
+    assert said(again, invitation(), reserve(), VOID) == ["invited", "refused", "refused"]
+    (entry,) = here._party.accountant.entries()
+    assert not entry.reservation.is_settled
+
+
 def deliver(name):
     return Message("deliver", {"question": "q", "session": name})
 

@@ -198,6 +198,7 @@ def test_a_text_that_would_fill_the_memory():
         ([["<f8", [1]]], bytes(32)),
         ([["<f8", [True]]], bytes(16)),
         ([["<f8", 1]], bytes(16)),
+        ([["<f8", [10**15] * 600_000]], bytes(16)),  # a product that would take half an hour
         ([["<M8", [1]]], bytes(16)),
         ([["|b1", [1]]], b"\x02" + bytes(15)),
         ([["|S0", [1]]], bytes(16)),

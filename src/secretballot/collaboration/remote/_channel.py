@@ -17,6 +17,8 @@ from secretballot.collaboration.remote._traffic import Traffic
 
 #: What is handed to the socket at once.
 _PIECE = 2**20
+#: Of what the other side wrote, so much is told on to third ones.
+_QUOTED = 40
 
 
 class ChannelError(ConnectionError):
@@ -71,7 +73,7 @@ class Channel:
             self._asked += 1
             number, answer = self._receive(self.timeout if timeout is None else timeout)
             if number != self._asked or answer.kind not in kinds:
-                self._fail(f"{answer.kind!r} is no answer to {message.kind!r}")
+                self._fail(f"{answer.kind[:_QUOTED]!r} is no answer to {message.kind!r}")
             return answer
 
     def hear(self, timeout: float) -> Message:
@@ -79,7 +81,7 @@ class Channel:
         with self.held:
             number, message = self._receive(timeout)
             if number != self._heard + 1:
-                self._fail(f"message {number} came after {self._heard}")
+                self._fail(f"a message came out of turn, after {self._heard}")
             self._heard = number
             return message
 

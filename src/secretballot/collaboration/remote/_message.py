@@ -25,6 +25,7 @@ START = _START.size
 _DTYPE = re.compile(r"<[iu][248]|<f[248]|\|[iub]1|\|S[1-9]\d{0,8}")
 #: Arrays begin at multiples of this, as whoever reads them wants it.
 _ALIGNED = 16
+_MOST_DIMENSIONS = 8
 
 
 class MessageError(ValueError):
@@ -114,11 +115,13 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
 def _array(form: Any, body: NDArray[np.uint8]) -> NDArray[Any]:
     try:
         name, shape = form
+        if len(shape) > _MOST_DIMENSIONS:  # before they are multiplied, which may take hours
+            raise MessageError("an array of a message has too many dimensions")
         if not (_DTYPE.fullmatch(name) and all(type(n) is int and n >= 0 for n in shape)):
             raise MessageError("an array of a message has no form that is known")
         dtype = np.dtype(name)
         size = math.prod(shape) * dtype.itemsize
-        if size > len(body) or len(shape) > 8:
+        if size > len(body):
             raise MessageError("a message is shorter than its arrays")
         if dtype.kind == "b" and (body[:size] > 1).any():
             raise MessageError("an array of booleans holds others")

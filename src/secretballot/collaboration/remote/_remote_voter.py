@@ -84,7 +84,7 @@ class RemoteVoter:
             or not all(type(at) is int and 0 <= at < n_columns for at in columns)
             or columns != sorted(set(columns))
         ):
-            self._nonsense(f"columns {columns!r}")
+            self._nonsense("columns")
         return tuple(columns)
 
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:

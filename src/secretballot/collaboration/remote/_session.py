@@ -116,7 +116,7 @@ class Session:
 
     def _reserve(self, message: Message) -> Message:
         question = self._asked(message)
-        if self._motions:
+        if self._motions or self._party.has_paid(question):
             raise MessageError("a question came to be paid twice")
         motions = motions_of(
             message.words.get("motions"), self._terms, self._party.name, self._columns
