@@ -32,7 +32,9 @@ def machines(authority, certificate):
     found = [(HOST, port) for port in _free_ports()]
     given = {"certificate": certificate, "key": certificate, "authority": authority}
     files = [text for name, file in given.items() for text in (f"--{name}", str(file))]
-    program = [sys.executable, "-m", "secretballot.computing", "--coordinator", "votes", *files]
+    panel = ["--computing", *(f"{host}:{port}" for host, port in found)]
+    options = ["--coordinator", "votes", *files, *panel]
+    program = [sys.executable, "-m", "secretballot.computing", *options]
     running = [
         subprocess.Popen(
             [*program, "--listen", f"{HOST}:{port}"],

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.computing._machines import HOST, machines
 
-from secretballot.computing import LineError, Panel, Part, Recipients, deliver
+from secretballot.computing import LineError, Panel, Part, Processes, Recipients, deliver
 from secretballot.computing._wire import Line
 
 trustme = pytest.importorskip("trustme", reason="makes certificates for the tests")
@@ -64,6 +64,13 @@ def test_votes_between_machines(addresses, folder):
         panel.close()
 
 
+def test_who_holds_votes_names_no_computing_parties(addresses, folder):
+    # They run each other's messages, and one that it names could be its own.
+    with pytest.raises(LineError, match="ValueError: the computing parties are"):
+        Panel(addresses[::-1], "", timeout=60, context=context(folder, "votes"))
+    Panel(addresses, "", timeout=60, context=context(folder, "votes")).close()
+
+
 def test_who_has_no_certificate_of_the_authority_is_not_heard(addresses, folder):
     there = Recipients("any", addresses, timeout=60, context=context(folder, "a", "other"))
     with pytest.raises(LineError):
@@ -74,6 +81,13 @@ def test_who_has_no_certificate_of_the_authority_is_not_heard(addresses, folder)
     # Nor is TLS left out.
     with pytest.raises(LineError):
         deliver("a", ONE, Recipients("any", addresses))
+
+
+def test_what_lies_in_the_current_folder_is_not_run(tmp_path, monkeypatch):
+    pytest.importorskip("mpyc", reason="the mpc extra is not installed")
+    (tmp_path / "json.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    Processes(timeout=60).close()
 
 
 def test_the_program_says_what_it_needs():

@@ -11,6 +11,8 @@ import sys
 import threading
 
 from secretballot.computing._server import ComputingParty
+from secretballot.computing._shares import N_COMPUTING
+from secretballot.computing._wire import Address
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -26,8 +28,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--coordinator", metavar="NAME", help="who may hold votes, as its certificate says"
     )
+    parser.add_argument(
+        "--computing",
+        metavar="HOST:PORT",
+        nargs=N_COMPUTING,
+        help="where all three are, in the order that voters know them by",
+    )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser
+
+
+def _address(parser: argparse.ArgumentParser, name: str, given: str) -> Address:
+    host, _, port = given.rpartition(":")
+    if not host or not port.isdigit():
+        parser.error(f"--{name}={given} must be HOST:PORT.")
+    return host, int(port)
 
 
 def _contexts(given: argparse.Namespace) -> tuple[ssl.SSLContext, ssl.SSLContext]:
@@ -67,21 +82,20 @@ def main() -> None:
     if given.child:
         _child()
         return
-    for name in ("listen", "certificate", "key", "authority", "coordinator"):
+    for name in ("listen", "certificate", "key", "authority", "coordinator", "computing"):
         if getattr(given, name) is None:
             parser.error(f"--{name} is missing.")
-    host, _, port = given.listen.rpartition(":")
-    if not host or not port.isdigit():
-        parser.error(f"--listen={given.listen} must be HOST:PORT.")
+    host, port = _address(parser, "listen", given.listen)
+    panel = [_address(parser, "computing", each) for each in given.computing]
     called, calling = _contexts(given)
 
     async def serve() -> None:
-        party = ComputingParty("", calling, given.coordinator)
-        await party.serve(host, int(port), called, lambda port: print(port, flush=True))
+        party = ComputingParty("", calling, given.coordinator, panel)
+        await party.serve(host, port, called, lambda port: print(port, flush=True))
 
     asyncio.run(serve())
     # One vote's state never gets into another's: each coordinator is served by a new process.
-    os.execv(sys.executable, [sys.executable, "-m", "secretballot.computing", *sys.argv[1:]])
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 if __name__ == "__main__":

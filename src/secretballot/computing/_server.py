@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from secretballot.computing._certificate import certificate_names
 from secretballot.computing._links import all_linked, link, new_runtime, sent
 from secretballot.computing._shares import N_COMPUTING, PRIME, WIDTH, as_bytes, from_bytes
 from secretballot.computing._winner import winners
-from secretballot.computing._wire import LineError, packed, read_message
+from secretballot.computing._wire import Address, LineError, packed, read_message
 
 #: Seconds in which who calls must have said who it is, and peers must have come together.
 _SOON = 30.0
@@ -119,12 +119,20 @@ class ComputingParty:
         under its own name, a computing party calls from the host where it was said to be.
     coordinator : str, default=""
         Who may hold votes, with `calling`.
+    panel : sequence of (str, int), default=()
+        Where the three are, with `calling`. Who holds votes doesn't say it: the three run each
+        other's messages, and it would name itself.
     """
 
     def __init__(
-        self, token: str, calling: ssl.SSLContext | None = None, coordinator: str = ""
+        self,
+        token: str,
+        calling: ssl.SSLContext | None = None,
+        coordinator: str = "",
+        panel: Sequence[Address] = (),
     ) -> None:
         self._token, self._calling, self._coordinator = token, calling, coordinator
+        self._panel = [list(each) for each in panel]
         self._index, self._addresses = -1, list[list[Any]]()
         self._sums = Sums("")
         self._runtime: Any = None
@@ -259,6 +267,8 @@ class ComputingParty:
         """
         if self._runtime is not None:
             raise ValueError("the computing parties of this vote have come together already.")
+        if self._calling is not None and addresses != self._panel:
+            raise ValueError(f"the computing parties are {self._panel}, and not {addresses}.")
         self._index, self._addresses = index, addresses
         self._runtime = new_runtime(index)
         self._joined.set()

@@ -82,16 +82,17 @@ class SecretSharingAggregator(Aggregator):
     new processes are started (or the same addresses called again) for the next one.
 
     *Who knows what of whom.* On several machines everybody is who its certificate says: voters send
-    under their own name, and one name may hold votes. Voters must know the addresses themselves, as
-    all others do, and in the same order; who votes, and how long numbers are, goes with their
-    shares. A vote is opened if all of that is the same for all.
+    under their own name, and one name may hold votes. Voters and computing parties must know the
+    addresses themselves, as all others do, and in the same order; who votes, and how long
+    numbers are, goes with their shares. A vote is opened if all of that is the same for all.
 
     Examples
     --------
     At each of three computing parties, whose certificate names the host that others know it by::
 
         python -m secretballot.computing --listen 0.0.0.0:7501 --coordinator votes \\
-            --certificate a.pem --key a.key --authority authority.pem
+            --certificate a.pem --key a.key --authority authority.pem \\
+            --computing a.example.org:7501 b.example.org:7502 c.example.org:7503
 
     and ``SecretSharingAggregator(computing, context=context)`` with their addresses where votes are
     held (`VoteServer`; the certificate is that of ``votes``) and at each party (`Membership`; it is
