@@ -5,7 +5,7 @@ or one on each of three. It needs numpy and MPyC; of scikit-learn, of models and
 nothing.
 """
 
-from secretballot.computing._certificate import certificate_names
+from secretballot.computing._certificate import certificate_names, check_context
 from secretballot.computing._panel import Panel
 from secretballot.computing._processes import Processes
 from secretballot.computing._recipients import Part, Recipients, deliver, withdraw
@@ -23,6 +23,7 @@ __all__ = [
     "Recipients",
     "VALUE_BITS",
     "certificate_names",
+    "check_context",
     "deliver",
     "opened",
     "split",

@@ -10,7 +10,7 @@ from secretballot.collaboration.remote._session import Session
 from secretballot.collaboration.remote._table import put_table
 from secretballot.collaboration.remote._terms import Terms
 from secretballot.computing import LineError
-from secretballot.mechanisms import BinaryVoting, ConfidentGNMax
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
 
 CONFIDENT = ConfidentGNMax(sigma=1, sigma_threshold=1, threshold=1, n_votes=4)
 #: Their ballots weigh 4 together, of which one weighs 2.
@@ -161,6 +161,13 @@ def test_what_comes_out_of_order(before, refused):
 def test_rows_that_it_cannot_read():
     here = session()
     assert said(here, invitation(table="pickle"), reserve()) == ["cannot", "refused"]
+
+
+def test_ballots_are_as_long_whatever_they_are():
+    here = session(GNMax(sigma=1.0), classes=list(range(300)))
+    assert said(here, invitation(), reserve(columns=list(range(300)))) == ["invited", "reserved"]
+    (cast,) = here.answer(CAST).arrays
+    assert (cast.tolist(), cast.dtype) == ([1, 0], np.uint16)
 
 
 def test_a_question_of_a_connection_that_was_lost_is_not_paid_back():

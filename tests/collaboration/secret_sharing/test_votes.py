@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import ssl
 import threading
 
 import numpy as np
@@ -208,6 +209,8 @@ def test_mpyc_is_an_extra(monkeypatch):
         ({"addresses": [("a", 1)]}, "three computing parties"),
         ({"addresses": [("a", 1)] * 3}, "go together"),
         ({"timeout": 0}, "timeout"),
+        # Whoever takes a computing party's place would not be noticed.
+        ({"addresses": [("a", 1)] * 3, "context": ssl._create_unverified_context()}, "CERT_REQUI"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -18,8 +18,9 @@ from secretballot.collaboration.remote._meeting import Met, expect, meet
 from secretballot.collaboration.remote._message import Message, MessageError
 from secretballot.collaboration.remote._session import Session
 from secretballot.collaboration.remote._terms import LEDGER, as_aggregator
-from secretballot.collaboration.remote._tls import check_context, reach
+from secretballot.collaboration.remote._tls import reach
 from secretballot.collaboration.secret_sharing import SecretSharingAggregator
+from secretballot.computing import check_context
 
 
 class Membership:

@@ -136,7 +136,8 @@ class Session:
         if self._recipients is not None:
             raise MessageError("ballots were asked for, and it was agreed that none is seen")
         cast = self._party.cast(question)
-        return Message("cast", {}, [_small(each) for each in cast])
+        told = zip(cast, self._motions, strict=True)
+        return Message("cast", {}, [_small(each, motion) for each, motion in told])
 
     def _deliver(self, message: Message) -> Message:
         question, session = self._paid(message), message.words.get("session")
@@ -190,6 +191,6 @@ class Session:
         return question
 
 
-def _small(cast: Any) -> Any:
-    array = np.asarray(cast)
-    return array.astype(np.min_scalar_type(int(array.max(initial=0))))
+def _small(cast: Any, motion: Motion) -> Any:
+    # As long as any ballots: how long a message is shows through TLS.
+    return np.asarray(cast).astype(np.min_scalar_type(max(1, motion.n_columns - 1)))

@@ -18,8 +18,8 @@ from secretballot.collaboration.remote._listener import Listener
 from secretballot.collaboration.remote._message import Message
 from secretballot.collaboration.remote._reception import Reception
 from secretballot.collaboration.remote._terms import Terms, as_aggregator
-from secretballot.collaboration.remote._tls import check_context
 from secretballot.collaboration.remote._traffic import Traffic
+from secretballot.computing import check_context
 from secretballot.ensemble import check_votes_on, declared_classes
 
 #: Strangers that may be knocking at once, beside the parties.

@@ -20,7 +20,7 @@ from secretballot.collaboration.secret_sharing._comparison import (
     check_motion,
     comparison_bits,
 )
-from secretballot.computing import Address, LineError, Panel, Processes, Recipients
+from secretballot.computing import Address, LineError, Panel, Processes, Recipients, check_context
 
 #: Bits that are compared at a time: with them a computing party has some 100 MB.
 _BATCH = 2**17
@@ -120,6 +120,8 @@ class SecretSharingAggregator(Aggregator):
                 "addresses and context go together: computing parties of other machines are "
                 "reached by TLS, on which both sides show certificates, and those of this one not."
             )
+        if context is not None:
+            check_context(context, server=False)
         self.addresses = addresses
         self.timeout = float(timeout)
         self._context = context
