@@ -45,7 +45,7 @@ class SecretSharingAggregator(Aggregator):
     Parameters
     ----------
     addresses : sequence of (str, int), default=None
-        Host and port of three computing parties (``python -m secretballot.computing``), best on
+        Host and port of three computing parties (``python -P -m secretballot.computing``), best on
         machines of three who distrust each other. None: three processes of this machine, which is
         for tests and for trying it out; who owns the machine sees everything.
     context : SSLContext, default=None
