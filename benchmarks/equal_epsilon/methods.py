@@ -87,6 +87,8 @@ NEEDS = {"DP-EBM": "interpret", "DP-SGD": "dp_accounting"}
 def _register() -> None:
     METHODS["PrivateLogisticRegression"] = ours.logistic
     METHODS["PrivateLogisticRegression, no public rows"] = ours.unseen
+    METHODS["ours, linear columns"] = partial(ours.logistic, features="linear")
+    METHODS["ours, three bins"] = partial(ours.logistic, n_bins=3)
     for setting in EBM:
         METHODS[f"DP-EBM: {setting}"] = partial(ebm.dp_ebm, setting)
     for model, setting in DIFFPRIVLIB:
