@@ -47,7 +47,7 @@ def measure(aggregator, n_rows: int, n_voters: int, n_columns: int, labels: bool
     """One vote."""
     mechanism = SkellamMax(variance=25.0, n_parties=n_voters, n_colluders=n_voters // 3)
     weights = {f"site {i}": 1.0 for i in range(n_voters)}
-    motion = Motion(tuple(range(n_columns)), mechanism, apart=labels, voters=weights)
+    motion = Motion(tuple(range(n_columns)), mechanism, weights, apart=labels)
     names = tuple(map(str, range(n_columns)))
     question = Question(
         id="speed",
@@ -67,7 +67,7 @@ def measure(aggregator, n_rows: int, n_voters: int, n_columns: int, labels: bool
     shared = time.perf_counter()
     before, pids = aggregator._panel.traffic(), aggregator._processes.pids
     used = cpu_seconds(pids)
-    aggregator.open(gathered, [motion], [weights], None)
+    aggregator.open(gathered, [motion], None)
     opened = time.perf_counter()
     used = cpu_seconds(pids) - used
     sent = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
@@ -15,9 +17,9 @@ LEVEL = 1e-8
 
 
 class HalfTheNoise(TrustedAggregator):
-    def open(self, gathered, motions, weights, random_state):
-        motions = [type(each)(each.columns, GNMax(sigma=SIGMA / 2)) for each in motions]
-        return super().open(gathered, motions, weights, random_state)
+    def open(self, gathered, motions, random_state):
+        motions = [replace(each, mechanism=GNMax(sigma=SIGMA / 2)) for each in motions]
+        return super().open(gathered, motions, random_state)
 
 
 @pytest.mark.unseeded  # a false alarm in a hundred million runs

@@ -28,9 +28,9 @@ class Aggregator(ABC):
 
     trust: ClassVar[str]
 
-    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
+    def check(self, motions: Sequence[Motion]) -> None:
         """Raise if it can't open these votes; asked before anybody pays."""
-        del motions, weights
+        del motions
 
     @abstractmethod
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
@@ -38,11 +38,7 @@ class Aggregator(ABC):
 
     @abstractmethod
     def open(
-        self,
-        gathered: Gathered,
-        motions: Sequence[Motion],
-        weights: Sequence[Mapping[str, float]],
-        random_state: Any,
+        self, gathered: Gathered, motions: Sequence[Motion], random_state: Any
     ) -> list[NDArray[Any]]:
         """Return the outcome of each motion.
 
@@ -51,8 +47,6 @@ class Aggregator(ABC):
         gathered : object
             From `gather`.
         motions : sequence of Motion
-        weights : sequence of dict of str to float
-            Of each motion, who votes on it, and what a ballot counts.
         random_state : int, SeedSequence, Generator or None
             None: cryptographic noise.
         """
@@ -62,7 +56,7 @@ class TrustedAggregator(Aggregator):
     """One whom all parties trust: it sees their ballots, draws the noise, and opens the outcome.
 
     It keeps nothing. With the parties in one process that is this process; with parties elsewhere
-    (`serve_votes`) it is the process that they connect to.
+    (`VoteServer`) it is the process that they connect to.
 
     Examples
     --------
@@ -73,30 +67,26 @@ class TrustedAggregator(Aggregator):
 
     trust = "trusted"
 
-    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
+    def check(self, motions: Sequence[Motion]) -> None:
         """Refuse counts that the noise is too small beside, as they are where all agree."""
-        for motion, of in zip(motions, weights, strict=True):
+        for motion in motions:
             labels = motion.apart or getattr(motion.mechanism, "multilabel", False)
             ballot = np.eye(1, len(motion.columns), dtype=np.intp)
             alike = ballot if labels else np.zeros(1, dtype=np.intp)
-            motion.mechanism.check_counts(motion.counted(dict.fromkeys(of, alike), dict(of)))
+            motion.mechanism.check_counts(motion.counted(dict.fromkeys(motion.voters, alike)))
 
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
         """Collect ballots as they are."""
         return {name: voter.cast(question) for name, voter in voters.items()}
 
     def open(
-        self,
-        gathered: Gathered,
-        motions: Sequence[Motion],
-        weights: Sequence[Mapping[str, float]],
-        random_state: Any,
+        self, gathered: Gathered, motions: Sequence[Motion], random_state: Any
     ) -> list[NDArray[Any]]:
         """Count the ballots of each motion, and draw its outcome."""
         cast = {name: iter(each) for name, each in gathered.items()}
         rng, outcomes = noise_generator(random_state), []
-        for motion, of in zip(motions, weights, strict=True):
-            counts = motion.counted({name: next(cast[name]) for name in of}, of)
+        for motion in motions:
+            counts = motion.counted({name: next(cast[name]) for name in motion.voters})
             # The other place, beside the accountant, that draws: every voter has paid by now.
             outcome = motion.mechanism.sample(motion.mechanism.check_counts(counts), rng)
             outcomes.append(np.asarray(outcome))

@@ -69,21 +69,21 @@ class Motion:
     columns : tuple of int
         Positions of the classes or labels that are voted on.
     mechanism : Mechanism
-        How votes become an outcome, as it charges the party it is sent to.
+        How votes become an outcome; sent to a party, as it charges that one.
+    voters : dict of str to float
+        All who vote on it, and what a ballot of each counts.
     weight : float
-        What that party's ballot counts.
+        What the ballot of the party that it was sent to counts.
     apart : bool
         Whether each label of a row is a row of its own, with votes against it and for it: so a
         mechanism of classes votes on labels.
-    voters : dict of str to float
-        All who vote on it, and what a ballot of each counts.
     """
 
     columns: tuple[int, ...]
     mechanism: Mechanism
+    voters: Mapping[str, float]
     weight: float = 1.0
     apart: bool = False
-    voters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n_columns(self) -> int:
@@ -103,13 +103,18 @@ class Motion:
         """Return what is voted on."""
         return question.target if question.classes else as_target([_EITHER] * len(self.columns))
 
-    def counted(self, ballots: dict[str, NDArray[Any]], weights: dict[str, float]) -> NDArray[Any]:
-        """Return the counts of parties' ballots."""
+    def sent_to(self, name: str) -> Motion:
+        """Return the vote as it charges one of the voters."""
+        weight = self.voters[name]
+        return replace(self, mechanism=for_party(self.mechanism, weight), weight=weight)
+
+    def counted(self, ballots: dict[str, NDArray[Any]]) -> NDArray[Any]:
+        """Return the counts of voters' ballots."""
         counting = self.counting
         if self.apart:
             ballots = {name: cast.ravel() for name, cast in ballots.items()}
         votes = {name: counting.begin(cast, 1) for name, cast in ballots.items()}
-        return counting.total(votes, {name: np.asarray(weights[name]) for name in votes})
+        return counting.total(votes, {name: np.asarray(self.voters[name]) for name in votes})
 
 
 def votes_apart(mechanism: Mechanism, labels: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,7 +18,6 @@ from secretballot.collaboration._question import (
     Motion,
     Question,
     for_columns,
-    for_party,
     for_voters,
     known_together,
     votes_apart,
@@ -33,45 +31,22 @@ _NAMED = 3
 _SPENT = "its budget does not allow it"
 
 
-@dataclass(frozen=True)
-class Vote:
-    """Motions of a question, and who votes on each."""
-
-    motions: tuple[Motion, ...]
-    weights: tuple[Mapping[str, float], ...]
-
-    def of(self, name: str) -> list[Motion]:
-        """Return the motions that a party votes on, as they charge it."""
-        return [
-            replace(motion, mechanism=for_party(motion.mechanism, of[name]), weight=of[name])
-            for motion, of in zip(self.motions, self.weights, strict=True)
-            if name in of
-        ]
-
-    @property
-    def voters(self) -> set[str]:
-        """Who votes on anything."""
-        return {name for of in self.weights for name in of}
-
-
-def vote_on(
+def votes_on(
     agreement: Agreement,
     columns: Mapping[str, tuple[int, ...]],
     least: int,
     labels: tuple[str, ...] | None,
-) -> Vote:
+) -> list[Motion]:
     """Return a vote on all classes, or one on each set of labels that the same parties know."""
-    apart = votes_apart(agreement.mechanism, labels)
-    motions, weights = [], []
+    apart, motions = votes_apart(agreement.mechanism, labels), []
     for names, at in known_together(columns).items():
         if len(names) >= least:
-            of = {name: agreement.weight(name) for name in names}
-            mechanism = for_voters(agreement.mechanism, sum(of.values()), len(of))
+            voters = {name: agreement.weight(name) for name in names}
+            mechanism = for_voters(agreement.mechanism, sum(voters.values()), len(voters))
             if labels is not None:
                 mechanism = for_columns(mechanism, at, len(labels))
-            motions.append(Motion(at, mechanism, apart=apart, voters=of))
-            weights.append(of)
-    return Vote(tuple(motions), tuple(weights))
+            motions.append(Motion(at, mechanism, voters, apart=apart))
+    return motions
 
 
 def hold_vote(
@@ -97,21 +72,21 @@ def hold_vote(
     columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
     while True:
         try:
-            vote = vote_on(agreement, columns, least, question.labels)
+            motions = votes_on(agreement, columns, least, question.labels)
         except ValueError as error:
             if not absent:
                 raise
             # Such as more colluders than there are parties left.
             _refuse(question, least, absent, f"without who is gone, {error} That ends the")
-        if not vote.motions:
+        if not motions:
             _refuse(question, least, absent)
-        aggregator.check(vote.motions, vote.weights)
-        voting = {name: voters[name] for name in columns if name in vote.voters}
+        aggregator.check(motions)
+        voting = {name: voters[name] for name in columns if _of(motions, name)}
         gone: dict[str, str] = {}
         paid: dict[str, Voter] = {}
         try:
             for name, voter in voting.items():
-                if _reserved(question, vote, name, voter, gone):
+                if _reserved(question, motions, name, voter, gone):
                     paid[name] = voter
             gathered = None if gone else _gathered(aggregator, question, paid, gone)
         except BaseException:
@@ -123,7 +98,7 @@ def hold_vote(
         absent |= gone
         columns = {name: at for name, at in columns.items() if name not in gone}
     try:
-        outcomes = aggregator.open(gathered, vote.motions, vote.weights, random_state)
+        outcomes = aggregator.open(gathered, motions, random_state)
     except Exception as error:
         # What another error says may quote a count.
         told = error if isinstance(error, LineError | VoteRefusedError) else type(error).__name__
@@ -131,15 +106,20 @@ def hold_vote(
             f"the vote failed when it was opened ({told}). What was opened is not known, so what "
             f"{len(voting)} voters had reserved stays charged; ask again."
         ) from error
-    tallies = [_tally(motion, out) for motion, out in zip(vote.motions, outcomes, strict=True)]
+    tallies = [_tally(motion, out) for motion, out in zip(motions, outcomes, strict=True)]
 
     def close(name: str, voter: Voter) -> None:
-        mine = [name in of for of in vote.weights]
-        voter.close(question, [each for each, there in zip(tallies, mine, strict=True) if there])
+        both = zip(tallies, motions, strict=True)
+        voter.close(question, [tally for tally, motion in both if name in motion.voters])
 
     # Who is gone by now has paid, and can't take anything back.
     _close(voting, close)
-    return _answer(question, agreement, vote, outcomes, absent)
+    return _answer(question, agreement, motions, outcomes, absent)
+
+
+def _of(motions: Sequence[Motion], name: str) -> list[Motion]:
+    """Return the votes of one party."""
+    return [motion for motion in motions if name in motion.voters]
 
 
 def _ask(
@@ -163,10 +143,14 @@ def _close(voting: Mapping[str, Voter], close: Callable[[str, Voter], None]) -> 
 
 
 def _reserved(
-    question: Question, vote: Vote, name: str, voter: Voter, gone: dict[str, str]
+    question: Question,
+    motions: Sequence[Motion],
+    name: str,
+    voter: Voter,
+    gone: dict[str, str],
 ) -> bool:
     try:
-        voter.reserve(question, vote.of(name))
+        voter.reserve(question, [motion.sent_to(name) for motion in _of(motions, name)])
     except BudgetExceededError:
         gone[name] = _SPENT
     except Absent as absent:
@@ -221,21 +205,21 @@ def _tally(motion: Motion, outcome: NDArray[Any]) -> Tally:
 def _answer(
     question: Question,
     agreement: Agreement,
-    vote: Vote,
+    motions: Sequence[Motion],
     outcomes: Sequence[NDArray[Any]],
     absent: Mapping[str, str],
 ) -> Answer:
     voters: Any
     if question.classes is not None:
         labels, answered = question.target.released(outcomes[0], question.n_rows)
-        voters = tuple(vote.weights[0])
+        voters = tuple(motions[0].voters)
     else:
         assert question.labels is not None
         labels = np.full((question.n_rows, len(question.labels)), -1)
         voters = dict.fromkeys(question.labels, ())
-        for motion, of, outcome in zip(vote.motions, vote.weights, outcomes, strict=True):
+        for motion, outcome in zip(motions, outcomes, strict=True):
             labels[:, motion.columns] = outcome.reshape(question.n_rows, len(motion.columns))
-            voters |= {question.labels[at]: tuple(of) for at in motion.columns}
+            voters |= {question.labels[at]: tuple(motion.voters) for at in motion.columns}
         answered = labels >= 0
     return Answer(
         labels=labels,

@@ -85,7 +85,7 @@ def test_labels(authority, sites, computing):
 def test_a_vote_that_is_said_to_be_void_stays_charged_if_it_may_have_been_opened():
     party = trained("south", budget())
     asked = Question(id="q", asker="centre", X=ROWS, classes=(0, 1), labels=None)
-    party.reserve(asked, [Motion((0, 1), SHARED.mechanism)])
+    party.reserve(asked, [Motion((0, 1), SHARED.mechanism, {})])
     # Nobody is there who could say that it was not.
     party.withdraw(asked, Recipients("s", tuple(NOWHERE)))
     assert party.accountant.spent().share == pytest.approx(price(2), rel=1e-9)

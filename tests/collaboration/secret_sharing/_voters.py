@@ -46,7 +46,7 @@ def motion(n_voters, n_classes, *, variance=1.0, n_colluders=1, weight=1.0, **se
         variance=variance, n_parties=n_voters, n_colluders=n_colluders, **settings
     )
     voters = dict.fromkeys("abcdefghijklmnop"[:n_voters], 1.0)
-    return Motion(tuple(range(n_classes)), mechanism, weight, voters=voters)
+    return Motion(tuple(range(n_classes)), mechanism, voters, weight)
 
 
 def rich(*said):

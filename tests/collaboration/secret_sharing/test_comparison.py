@@ -69,12 +69,12 @@ def test_bits_hold_all_ballots_and_all_noise():
 )
 def test_mechanisms_that_are_not_charged_for_this_are_named(mechanism, error, message):
     with pytest.raises(error, match=message):
-        check_motion(replace(motion(2, 2), mechanism=mechanism), {"a": 1.0, "b": 1.0})
+        check_motion(replace(motion(2, 2), mechanism=mechanism))
 
 
 def test_weights_are_whole():
     with pytest.raises(ValueError, match="1.5.*must be a whole number"):
-        check_motion(motion(2, 2), {"a": 1.5, "b": 1.0})
+        check_motion(replace(motion(2, 2), voters={"a": 1.5, "b": 1.0}))
 
 
 def test_what_a_voter_adds():

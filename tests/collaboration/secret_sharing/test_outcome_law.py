@@ -42,9 +42,9 @@ def winners(aggregator, votes, n_classes, voter=FixedVoter):
         name: voter(name, [one], np.full(N_ROWS, vote))
         for name, vote in zip(of, votes, strict=True)
     }
-    aggregator.check([one], [of])
+    aggregator.check([one])
     gathered = aggregator.gather(asked, voters)
-    (won,) = aggregator.open(gathered, [one], [of], None)
+    (won,) = aggregator.open(gathered, [one], None)
     return won
 
 

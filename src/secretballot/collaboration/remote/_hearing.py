@@ -101,8 +101,8 @@ class _Attended(Aggregator):
     def __init__(self, aggregator: Aggregator, asker: Channel) -> None:
         self._aggregator, self._asker = aggregator, asker
 
-    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
-        self._aggregator.check(motions, weights)
+    def check(self, motions: Sequence[Motion]) -> None:
+        self._aggregator.check(motions)
 
     def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
         if not isinstance(self._aggregator, SecretSharingAggregator):
@@ -115,10 +115,6 @@ class _Attended(Aggregator):
         return gathered
 
     def open(
-        self,
-        gathered: Gathered,
-        motions: Sequence[Motion],
-        weights: Sequence[Mapping[str, float]],
-        random_state: Any,
+        self, gathered: Gathered, motions: Sequence[Motion], random_state: Any
     ) -> list[NDArray[Any]]:
-        return self._aggregator.open(gathered, motions, weights, random_state)
+        return self._aggregator.open(gathered, motions, random_state)

@@ -63,7 +63,7 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
         except ValueError as error:
             raise MessageError(f"a vote of {voters}: {error}") from None
         apart = votes_apart(mechanism, terms.labels)
-        motions.append(Motion(columns, mechanism, own, apart=apart, voters=of))
+        motions.append(Motion(columns, mechanism, of, own, apart))
         used |= set(columns)
     if not motions:
         raise MessageError("a vote on nothing")

@@ -107,7 +107,7 @@ class Session:
         if self._columns and getattr(mechanism, "n_votes", None) is None:
             mechanism = for_party(mechanism, self._terms.agreement.weight(self._party.name))
             motion = Motion(
-                self._columns, mechanism, apart=votes_apart(mechanism, self._terms.labels)
+                self._columns, mechanism, {}, apart=votes_apart(mechanism, self._terms.labels)
             )
             with contextlib.suppress(BudgetExceededError):  # which is told when it has to pay
                 self._party.accountant.price(

@@ -11,7 +11,7 @@ from secretballot._numbers import check_integer, check_number
 from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._question import votes_apart
-from secretballot.collaboration._vote import vote_on
+from secretballot.collaboration._vote import votes_on
 from secretballot.collaboration.remote._attendance import Attendance
 from secretballot.collaboration.remote._hearing import Hearing
 from secretballot.collaboration.remote._listener import Listener
@@ -152,8 +152,8 @@ class VoteServer:
         if not votes_apart(agreement.mechanism, self._terms.labels):
             check_votes_on(agreement.mechanism, self._terms.target)
         columns = tuple(range(self._terms.target.n_columns))
-        vote = vote_on(agreement, dict.fromkeys(self.parties, columns), 2, self._terms.labels)
-        self.aggregator.check(vote.motions, vote.weights)
+        everyone = dict.fromkeys(self.parties, columns)
+        self.aggregator.check(votes_on(agreement, everyone, 2, self._terms.labels))
         Message("welcome", self._terms.said()).parts(0)  # what can't be told is refused here
         self._there = Attendance()
         self._hearing = Hearing(self._there, self._terms, self.aggregator, min_voters)

@@ -128,10 +128,10 @@ class SecretSharingAggregator(Aggregator):
         self._processes: Processes | None = None
         self._panel: Panel | None = None
 
-    def check(self, motions: Sequence[Motion], weights: Sequence[Mapping[str, float]]) -> None:
+    def check(self, motions: Sequence[Motion]) -> None:
         """Refuse mechanisms that are not charged for a winner with noise of the voters' own."""
-        for motion, of in zip(motions, weights, strict=True):
-            check_motion(motion, of)
+        for motion in motions:
+            check_motion(motion)
             comparison_bits(motion, 1)
 
     def recipients(self, session: str) -> Recipients:
@@ -177,20 +177,13 @@ class SecretSharingAggregator(Aggregator):
         return Delivered(session, question)
 
     def open(
-        self,
-        gathered: Delivered,
-        motions: Sequence[Motion],
-        weights: Sequence[Mapping[str, float]],
-        random_state: Any,
+        self, gathered: Delivered, motions: Sequence[Motion], random_state: Any
     ) -> list[NDArray[Any]]:
         """Let computing parties find the winners, which are opened here alone."""
         panel = self._panel
         assert panel is not None
         try:
-            return [
-                self._winners(panel, gathered, motion, of)
-                for motion, of in zip(motions, weights, strict=True)
-            ]
+            return [self._winners(panel, gathered, motion) for motion in motions]
         except LineError as error:
             raise LineError(self._ended(error)) from error
 
@@ -229,9 +222,7 @@ class SecretSharingAggregator(Aggregator):
             self._panel = Panel(addresses, token, self.timeout, self._context)
         return self._panel
 
-    def _winners(
-        self, panel: Panel, vote: Delivered, motion: Motion, weights: Mapping[str, float]
-    ) -> NDArray[Any]:
+    def _winners(self, panel: Panel, vote: Delivered, motion: Motion) -> NDArray[Any]:
         n_rows = motion.n_rows(vote.question)
         bits = comparison_bits(motion, n_rows)
         step = max(1, _BATCH // (bits * motion.n_columns))
@@ -239,7 +230,7 @@ class SecretSharingAggregator(Aggregator):
             panel.winners(
                 vote.session,
                 motion.columns,
-                weights,
+                motion.voters,
                 slice(at, min(at + step, n_rows)),
             )
             for at in range(0, n_rows, step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,11 +44,11 @@ def check_mechanism(motion: Motion) -> None:
         raise ValueError(f"weight={motion.weight!r}: what is shared must be a whole number.")
 
 
-def check_motion(motion: Motion, weights: Mapping[str, float]) -> None:
+def check_motion(motion: Motion) -> None:
     """Refuse a mechanism that can't be opened here, or whose noise is for others than those."""
-    for weight in weights.values():
+    for weight in motion.voters.values():
         check_mechanism(replace(motion, weight=weight))
-    check_voters(replace(motion, voters=weights))
+    check_voters(motion)
 
 
 def check_voters(motion: Motion) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,5 +63,5 @@ def contribution(
 ) -> NDArray[np.int64]:
     """Return what one voter adds to the sum."""
     mechanism: Any = motion.mechanism
-    counts = motion.counted({"": ballots}, {"": motion.weight}).astype(np.int64)
+    counts = replace(motion, voters={"": motion.weight}).counted({"": ballots}).astype(np.int64)
     return shared_numbers(motion, counts + mechanism.share(counts.shape, rng))
