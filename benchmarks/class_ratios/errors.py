@@ -63,14 +63,14 @@ class Table:
         self.errors.setdefault((row, column), []).append(float(np.mean(errors)))
 
     def mean(self, row: str, column: str) -> float:
-        return float(np.mean(self.errors[row, column]))
+        return float(np.mean(self.errors.get((row, column), [np.nan])))
 
     def show(self, title: str) -> None:
         rows, columns = (list(dict.fromkeys(key[i] for key in self.errors)) for i in (0, 1))
-        print(f"\n{title}\n" + " " * 34 + "".join(f"{c:>11}" for c in columns))
+        print(f"\n{title}\n" + " " * 34 + "".join(f"{c:>15}" for c in columns))
         for row in rows:
             cells = [self.mean(row, column) for column in columns]
-            print(f"{row:<34}" + "".join(f"{cell:>11.3f}" for cell in cells), flush=True)
+            print(f"{row:<34}" + "".join(f"{cell:>15.3f}" for cell in cells), flush=True)
 
 
 def run_digits(seeds, quick: bool) -> None:

@@ -7,7 +7,7 @@ from secretballot.quantification._make_bags import make_bags
 from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
 from secretballot.quantification._per_bag import PerBag
 from secretballot.quantification._quapy_adapter import QuapyQuantifier
-from secretballot.quantification._ratio_diagnostics import RatioDiagnostics
+from secretballot.quantification._ratio_diagnostics import MisfitWarning, RatioDiagnostics
 from secretballot.quantification._ratio_interval import RatioInterval
 from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
 from secretballot.quantification.publishing import (
@@ -20,6 +20,7 @@ from secretballot.quantification.publishing import (
 __all__ = [
     "Bags",
     "MMDClassRatioEstimator",
+    "MisfitWarning",
     "PerBag",
     "PublishedProportions",
     "PublisherAdvice",

@@ -49,6 +49,18 @@ class KnownProportions(NamedTuple):
         values = np.concatenate([self.values, new.values])
         return KnownProportions(values, self.classes, covariance)
 
+    def only(self, bags: NDArray[np.intp]) -> KnownProportions:
+        """Return those of some bags."""
+        covariance = None if self.covariance is None else self.covariance[bags]
+        return KnownProportions(self.values[bags], self.classes, covariance)
+
+    def noise_roots(self) -> NDArray[np.float64] | None:
+        """Return roots of the covariances, factors last; None without noise."""
+        if self.covariance is None:
+            return None
+        values, vectors = np.linalg.eigh(self.covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
+
     def _noise(self) -> NDArray[np.float64]:
         if self.covariance is not None:
             return self.covariance

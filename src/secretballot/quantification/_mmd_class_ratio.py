@@ -13,9 +13,11 @@ from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_input import check_bags, feature_names, raw_bags, stack
+from secretballot.quantification._group_effects import fit_group_effects
 from secretballot.quantification._known_proportions import check_proportions
 from secretballot.quantification._ratio_diagnostics import diagnose
 from secretballot.quantification._ratio_interval import RatioInterval, bootstrap
+from secretballot.quantification._ratio_misfit import find_misfit, thin
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels import (
     FeatureEmbedding,
@@ -23,9 +25,9 @@ from secretballot.quantification.kernels import (
     SubBags,
     candidate_gammas,
     choose_kernel,
+    class_means,
     cut,
     explicit_features,
-    unmix,
 )
 
 #: Bandwidths tried, as multiples of the median heuristic; doubling makes each kernel the square of
@@ -76,6 +78,11 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         matrix of bags. It makes bags look more different than they are, so that leaving it out is
         the largest gain; with badly conditioned proportions some has to stay. "held_out" chooses
         it as it does `gamma`.
+    group_effects : "auto" or bool, default="auto"
+        Whether class means are taken to differ from bag to bag, at random. Then directions in which
+        bags differ for other reasons than their classes count less, and intervals are those of
+        another such bag; how much less is chosen by predicting bags that were left out. "auto": if
+        the test of `diagnostics_` finds that they do differ.
     block_size : int, default=512
         Rows and columns of one block of distances. Results don't depend on it.
     n_jobs : int, default=None
@@ -131,6 +138,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         "kernel": [StrOptions({"rbf", "linear"})],
         "solver": [StrOptions({"class_mean", "bag_mixture"})],
         "diagonal": [StrOptions({"held_out"}), Interval(Real, 0, 1, closed="both")],
+        "group_effects": [StrOptions({"auto"}), "boolean"],
         "block_size": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
     }
@@ -144,6 +152,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         solver: str = "class_mean",
         diagonal: str | float = "held_out",
         *,
+        group_effects: str | bool = "auto",
         block_size: int = 512,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -154,6 +163,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         self.n_components = n_components
         self.solver = solver
         self.diagonal = diagonal
+        self.group_effects = group_effects
         self.block_size = block_size
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -271,31 +281,50 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             number, self.diagonal_, self.validation_error_ = choice
         self._number = number
         self.gamma_ = None if self.kernel == "linear" else float(self._gammas[number])
-        gram = every[number].gram()
-        self._mixture = unmix(known.values, gram, known.covariance, self.solver)
-        self._gram = self._mixture.T @ gram.kept(self.diagonal_) @ self._mixture
-        self.diagnostics_ = diagnose(known, self._mixture, every[number])
+        sums, gram = every[number], every[number].gram()
+        rng = np.random.default_rng([self._entropy, 6])
+        tested = thin(known, sums, rng)
+        misfit, self._effects = find_misfit(*tested), None
+        self._differ = misfit is not None and misfit.found
+        self._means = class_means(known.values, gram, known.covariance, self.solver)[0]
+        if self._differ if self.group_effects == "auto" else self.group_effects:
+            self._effects = fit_group_effects(known, gram, self.solver, self.diagonal_, rng)
+        if self._effects is not None:
+            self._means = self._effects.means
+        self._gram = self._means.gram(gram, self.diagonal_)
+        self.diagnostics_ = diagnose(
+            known, self._means, sums, tested, misfit, self.group_effects, self._effects
+        )
         self.diagnostics_.warn()
 
     def _cross(self, X: Any, n_parts: int = 1) -> tuple[NDArray[np.float64], SubBags]:
         parts, bags = cut(self._check_like_fit(X), n_parts, self._entropy)
         return self._embedding.cross(self._number, bags, parts), parts
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(
+        self, X: Any, *, confidence: float | None = None, of: str = "group"
+    ) -> NDArray[np.float64] | RatioInterval:
         """Estimate the class ratios of bags.
 
         Parameters
         ----------
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
+        confidence : float, default=None
+            Return what `predict_interval` does, which a pipeline doesn't have: it passes these on,
+            as in ``pipeline.predict(bags, confidence=0.9)``.
+        of : {"group", "population"}, default="group"
+            As in `predict_interval`.
 
         Returns
         -------
-        ndarray of shape (n_bags, n_classes)
+        ndarray of shape (n_bags, n_classes), or RatioInterval
             Rows sum to 1.
         """
+        if confidence is not None:
+            return self.predict_interval(X, confidence, of=of)
         cross, parts = self._cross(X)
         means = self._embedding.parts.weights() @ cross @ parts.weights().T
-        return fit_on_simplex(self._gram, self._mixture.T @ means)
+        return fit_on_simplex(self._gram, self._means.pull.T @ means)
 
     def predict_interval(
         self, X: Any, confidence: float = 0.95, *, of: str = "group", n_resamples: int = 400
@@ -328,11 +357,15 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         if (parts.n_parts < 2).any():
             alone = int(np.argmin(parts.n_parts))
             raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
+        if self._differ and self._effects is None and self.group_effects == "auto":
+            ratios = self.predict(X)
+            return RatioInterval(ratios, np.zeros_like(ratios), np.ones_like(ratios))
         return bootstrap(
             sums=self._embedding.sums()[self._number],
             known=self._known,
-            solver=self.solver,
+            means=self._means,
             diagonal=self.diagonal_,
+            effects=self._effects,
             cross=cross,
             test_parts=parts,
             confidence=confidence,

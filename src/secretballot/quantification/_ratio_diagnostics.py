@@ -7,14 +7,19 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from secretballot.quantification._group_effects import GroupEffects
 from secretballot.quantification._known_proportions import KnownProportions
+from secretballot.quantification._ratio_misfit import Misfit, separation_p_value
 from secretballot.quantification._simplex_fit import sum_zero
-from secretballot.quantification.kernels import PartSums
+from secretballot.quantification.kernels import ClassMeans, PartSums, proportion_noise
 
-#: Standard errors; the direction was picked as the hardest, which makes it look harder.
-_SIGNIFICANT = 2.0
+#: The direction was picked as the hardest, which makes it look harder.
+_LEVEL = 0.05
+
+
+class MisfitWarning(UserWarning):
+    """Bags are not mixtures of the same classes: ratios are worse than they look."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +36,15 @@ class RatioDiagnostics:
     separation : float
         Least distance between the means of two disjoint mixtures of classes, as a length: the
         least norm of M' d over d that sum to zero, with norm(d) = 1.
-    significance : float
-        Square of the separation over its standard error (jackknife over parts of the bags).
+    separation_p_value : float
+        Chance of a separation as large if the classes were alike in that direction.
+    misfit : Misfit or None
+        Test of the assumption that features of a class are alike in every bag; None where there are
+        no more bags than classes, so that nothing can be told.
+    group_effects : "auto" or bool
+        The estimator's parameter.
+    left_out_error : float or None
+        Where the test failed: mean L1 error of the ratios of training bags that were left out.
     hardest : tuple
         The two classes that weigh most in that direction, of opposite sign.
     class_mean_error : float
@@ -44,15 +56,18 @@ class RatioDiagnostics:
     rank: int
     condition: float
     separation: float
-    significance: float
+    separation_p_value: float
     hardest: tuple[object, object]
     class_mean_error: float
+    misfit: Misfit | None
+    group_effects: str | bool
+    left_out_error: float | None
     feature_length: float = field(default=1.0)
 
     @property
     def separable(self) -> bool:
         """Whether the least separation stands out of the noise (assumption A0 of the paper)."""
-        return self.significance > _SIGNIFICANT
+        return self.separation_p_value < _LEVEL
 
     def error_bound(self, size: int) -> float:
         """Bound on the expected L2 error for a group, where the classes' means don't shift.
@@ -74,14 +89,36 @@ class RatioDiagnostics:
         error = self.class_mean_error + self.feature_length / math.sqrt(size)
         return 2 * error / self.separation
 
+    def _misfit_warning(self, misfit: Misfit) -> str:
+        if self.left_out_error is not None:
+            then = (
+                f"Bags that were left out were off by {self.left_out_error:.2g} (L1): intervals "
+                "are as wide as that makes them for another bag of this kind."
+            )
+        elif self.group_effects:
+            then = (
+                "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]."
+            )
+        else:
+            then = "With group_effects=False intervals know nothing of it and are too narrow."
+        return (
+            "the bags are not mixtures of the same classes: their means are off by "
+            f"{misfit.ratio:.3g} times what chance explains (p = {misfit.p_value:.1g}). Either the "
+            "features of a class differ from bag to bag, or the proportions have noise that isn't "
+            f"known here (give PublishedProportions, or covariance=). {then} Bags that were formed "
+            "by something that doesn't show in the features would be better."
+        )
+
     def warn(self) -> None:
-        """Warn if classes can't be told apart."""
+        """Warn if classes can't be told apart, or differ from bag to bag."""
+        if self.misfit is not None and self.misfit.found:
+            warnings.warn(self._misfit_warning(self.misfit), MisfitWarning, stacklevel=6)
         if not self.separable:
             warnings.warn(
                 f"the classes {self.hardest[0]!r} and {self.hardest[1]!r} can't be told apart by "
                 f"their means: these differ by {self.separation:.2g} in the hardest direction, "
-                f"and the square of that is {self.significance:.1f} standard errors. Their ratios "
-                "are a guess; larger bags, bags that differ more (condition "
+                f"and as much would be found by chance (p = {self.separation_p_value:.2g}). Their "
+                "ratios are a guess; larger bags, bags that differ more (condition "
                 f"{self.condition:.3g}), or other features would help.",
                 UserWarning,
                 stacklevel=6,
@@ -90,47 +127,44 @@ class RatioDiagnostics:
 
 def diagnose(
     known: KnownProportions,
-    mixture: NDArray[np.float64],
+    means: ClassMeans,
     sums: PartSums,
+    tested: tuple[KnownProportions, PartSums],
+    misfit: Misfit | None,
+    group_effects: str | bool,
+    effects: GroupEffects | None,
 ) -> RatioDiagnostics:
     """Return the diagnostics of a fit.
 
     Parameters
     ----------
     known : KnownProportions
-    mixture : ndarray of shape (n_bags, n_classes)
-        From `unmix`.
+    means : ClassMeans
     sums : PartSums
+    tested : tuple
+        From `thin`.
+    misfit : Misfit or None
+    group_effects : "auto" or bool
+    effects : GroupEffects or None
     """
     singular = np.linalg.svd(known.values, compute_uv=False)
     basis = sum_zero(known.values.shape[1])
     gram = sums.gram()
-    means = mixture.T @ gram.kept(0.0) @ mixture
-    values, vectors = np.linalg.eigh(basis.T @ means @ basis)
+    mixture = means.mixture
+    apart = mixture.T @ gram.kept(0.0) @ mixture
+    values, vectors = np.linalg.eigh(basis.T @ apart @ basis)
     direction = basis @ vectors[:, 0]
-    variance = gram.spread.copy()
-    if known.covariance is not None:
-        variance += np.maximum(np.einsum("ijk,kj->i", known.covariance, means), 0.0)
+    variance = gram.spread + proportion_noise(known.covariance, apart)
     ends = (int(np.argmax(direction)), int(np.argmin(direction)))
-    error = _jackknife(mixture @ direction, sums)
     return RatioDiagnostics(
         rank=int(np.linalg.matrix_rank(known.values)),
         condition=float(singular[0] / singular[-1]) if singular[-1] > 0 else math.inf,
         separation=math.sqrt(max(float(values[0]), 0.0)),
-        significance=float(values[0]) / error if error > 0 else math.inf * np.sign(values[0]),
+        separation_p_value=separation_p_value(*tested, direction),
         hardest=(known.classes.tolist()[ends[0]], known.classes.tolist()[ends[1]]),
         class_mean_error=math.sqrt(float(((mixture**2).sum(axis=1) * variance).sum())),
+        misfit=misfit,
+        group_effects=group_effects,
+        left_out_error=None if effects is None else float(effects.errors.mean()),
         feature_length=math.sqrt(float(sums.lengths.sum() / sums.parts.sizes.sum())),
     )
-
-
-def _jackknife(bags: NDArray[np.float64], sums: PartSums) -> float:
-    """Return the standard error of a signed mixture's squared length, leaving out parts."""
-    parts = sums.parts
-    first = np.r_[0, np.cumsum(parts.n_parts)[:-1]]
-    found = []
-    for number in range(int(parts.n_parts.max())):
-        times = np.ones(len(parts.bag))
-        times[first + number % parts.n_parts] = 0.0
-        found.append(bags @ sums.gram(times).kept(0.0) @ bags)
-    return float(np.sqrt((len(found) - 1) * np.var(found)))

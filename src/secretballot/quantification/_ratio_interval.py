@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from secretballot.quantification._group_effects import GroupEffects
 from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._simplex_fit import fit_on_simplex, sum_zero
-from secretballot.quantification.kernels import PartSums, SubBags, unmix
+from secretballot.quantification._simplex_fit import fit_on_simplex, fit_signed, signed_inverse
+from secretballot.quantification.kernels import ClassMeans, PartSums, SubBags
 
 
 class RatioInterval(NamedTuple):
@@ -26,8 +27,9 @@ def bootstrap(
     *,
     sums: PartSums,
     known: KnownProportions,
-    solver: str,
+    means: ClassMeans,
     diagonal: float,
+    effects: GroupEffects | None,
     cross: NDArray[np.float64],
     test_parts: SubBags,
     confidence: float,
@@ -41,8 +43,10 @@ def bootstrap(
     ----------
     sums : PartSums
         Over the training bags' parts.
-    known, solver, diagonal
+    known, means, diagonal
         As in the fit.
+    effects : GroupEffects or None
+        Where bags are not mixtures of the same classes; then a group is taken for another such bag.
     cross, test_parts
         Kernel sums of training parts with the parts of the bags to be estimated.
     confidence : float
@@ -66,20 +70,20 @@ def bootstrap(
     out by a linear map.
     """
     bags, parts = sums.gram(), sums.parts
-    A = unmix(known.values, bags, known.covariance, solver)
+    A = means.mixture
     weights, test_weights = parts.weights(), test_parts.weights()
-    u = weights @ cross @ test_weights.T
-    ratios = fit_on_simplex(A.T @ bags.kept(diagonal) @ A, A.T @ u)
-    means = A.T @ bags.kept(0.0) @ A  # what is kept would pull the centre to even ratios
-    inverse = _inverse(means, A, bags.spread)
-    even = np.full(A.shape[1], 1 / A.shape[1])
-    signed = even + (inverse @ (A.T @ u - (means @ even)[:, None])).T
+    pulled = means.pull.T @ weights
+    u = pulled @ cross @ test_weights.T
+    ratios = fit_on_simplex(means.gram(bags, diagonal), u)
+    apart = means.gram(bags, 0.0)  # what is kept would pull the centre to even ratios
+    noise_in = (A * bags.spread[:, None]).T @ A
+    inverse, signed = signed_inverse(apart, noise_in), fit_signed(apart, u, noise_in)
     # By how much a part of a training bag, and of a group, pulls at the ratios.
-    drawn = _moves(sums.products(inverse @ A.T @ weights, None), parts, n_resamples, rng)
-    moves = _moves(inverse @ A.T @ weights @ cross, test_parts, n_resamples, rng)
+    drawn = _moves(sums.products(inverse @ pulled, None), parts, n_resamples, rng)
+    moves = _moves(inverse @ pulled @ cross, test_parts, n_resamples, rng)
     moves -= np.einsum("rik,ij,tj->rtk", drawn, A, ratios)
     noise_moves = np.zeros_like(moves)
-    roots = _roots(known)
+    roots = known.noise_roots()
     if roots is not None:
         noise = rng.standard_normal((n_resamples, *known.values.shape))
         # What noise moves in least squares: A' noise M.
@@ -94,24 +98,15 @@ def bootstrap(
     # The variance was estimated from the parts of the bags that matter to a class, at least one.
     free = max(int(parts.n_parts.min()) - 1, int((parts.n_parts - 1).sum()) // (2 * A.shape[1]))
     moves *= student.ppf(1 - tail, free) / norm.ppf(1 - tail)
+    if effects is not None:
+        # What groups differ by is known from bags alone.
+        far = student.ppf(1 - tail, effects.n_free) / norm.ppf(1 - tail)
+        values, vectors = np.linalg.eigh(effects.covariance)
+        root = far * vectors * np.sqrt(np.maximum(values, 0.0))
+        moves += rng.standard_normal(moves.shape) @ root.T
     lower, upper = np.quantile(moves, [tail, 1 - tail], axis=0) + signed
     lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
     return RatioInterval(ratios, np.minimum(lower, ratios), np.maximum(upper, ratios))
-
-
-def _inverse(
-    means: NDArray[np.float64], mixture: NDArray[np.float64], spread: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the inverse over directions of sum zero, of no less than the noise in each.
-
-    A direction in which classes can't be told apart gets an interval as wide as it may be.
-    """
-    basis = sum_zero(len(means))
-    values, vectors = np.linalg.eigh(basis.T @ means @ basis)
-    directions = basis @ vectors
-    noise = spread @ (mixture @ directions) ** 2
-    floor = np.maximum(noise, max(float(values[-1]), 1e-300) * 1e-12)
-    return (directions / np.maximum(values, floor)) @ directions.T
 
 
 def _moves(
@@ -130,13 +125,6 @@ def _moves(
         weights = times / (times @ parts.sizes[own])[:, None]
         moves[:, number] = (weights - 1 / parts.sizes[own].sum()) @ pull[:, own].T
     return moves
-
-
-def _roots(known: KnownProportions) -> NDArray[np.float64] | None:
-    if known.covariance is None:
-        return None
-    values, vectors = np.linalg.eigh(known.covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
 
 
 def _label_covariance(ratios: NDArray[np.float64], parts: SubBags) -> NDArray[np.float64]:

@@ -50,6 +50,50 @@ def fit_on_simplex(gram: NDArray[np.float64], cross: NDArray[np.float64]) -> NDA
     return found
 
 
+def fit_signed(
+    gram: NDArray[np.float64],
+    cross: NDArray[np.float64],
+    noise: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Minimise the same over r that sum to 1 but may be negative.
+
+    Parameters
+    ----------
+    gram, cross
+        As for `fit_on_simplex`.
+    noise : ndarray of shape (n_classes, n_classes), default=None
+        As for `signed_inverse`.
+
+    Returns
+    -------
+    ndarray of shape (n_bags, n_classes)
+    """
+    even = np.full(len(gram), 1 / len(gram))
+    moved = signed_inverse(gram, noise) @ (cross - (gram @ even)[:, None])
+    return np.asarray(even + moved.T)
+
+
+def signed_inverse(
+    gram: NDArray[np.float64], noise: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the inverse of the Gram matrix of class means over directions of sum zero.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_classes, n_classes)
+    noise : ndarray of shape (n_classes, n_classes), default=None
+        Of which no direction is taken to be less: one in which classes can't be told apart then
+        gets an interval as wide as it may be.
+    """
+    basis = sum_zero(len(gram))
+    values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
+    directions = basis @ vectors
+    floor = np.full(len(values), max(float(values[-1]), 1e-300) * 1e-12)
+    if noise is not None:
+        floor = np.maximum(floor, np.einsum("ij,ik,kj->j", directions, noise, directions))
+    return np.asarray((directions / np.maximum(values, np.maximum(floor, 1e-300))) @ directions.T)
+
+
 def sum_zero(n_classes: int) -> NDArray[np.float64]:
     """Return an orthonormal basis of the vectors that sum to zero, as columns."""
     return np.linalg.qr(np.c_[np.ones(n_classes), np.eye(n_classes)[:, 1:]])[0][:, 1:]

@@ -1,7 +1,20 @@
 """Kernel means of bags, and the features that stand in for kernels."""
 
-from secretballot.quantification.kernels._bag_gram import PartSums, unmix
+from secretballot.quantification.kernels._bag_errors import BagErrors, bag_errors
+from secretballot.quantification.kernels._bag_gram import (
+    BagGram,
+    PartSums,
+    jackknife,
+    noise_floor,
+    proportion_noise,
+    unmix,
+)
 from secretballot.quantification.kernels._choose_kernel import choose_kernel
+from secretballot.quantification.kernels._class_means import (
+    ClassMeans,
+    class_means,
+    effect_variance,
+)
 from secretballot.quantification.kernels._embedding import (
     FeatureEmbedding,
     KernelEmbedding,
@@ -11,13 +24,22 @@ from secretballot.quantification.kernels._kernel_sums import candidate_gammas
 from secretballot.quantification.kernels._sub_bags import SubBags, cut
 
 __all__ = [
+    "BagErrors",
+    "BagGram",
+    "ClassMeans",
     "FeatureEmbedding",
     "KernelEmbedding",
     "PartSums",
     "SubBags",
+    "bag_errors",
     "candidate_gammas",
     "choose_kernel",
+    "class_means",
     "cut",
+    "effect_variance",
     "explicit_features",
+    "jackknife",
+    "noise_floor",
+    "proportion_noise",
     "unmix",
 ]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import null_space
 
 from secretballot.quantification.kernels._sub_bags import SubBags
@@ -29,6 +30,10 @@ class BagGram(NamedTuple):
     def kept(self, diagonal: float) -> NDArray[np.float64]:
         """Return the products with this share of the self-similarity left on the diagonal."""
         return self.products - np.diag((1 - diagonal) * self.spread)
+
+    def only(self, bags: NDArray[np.intp]) -> BagGram:
+        """Return the products of some bags."""
+        return BagGram(self.products[np.ix_(bags, bags)], self.spread[bags])
 
 
 #: Takes weights of parts, as rows of two matrices (None for the second: every part by itself), and
@@ -67,17 +72,58 @@ class PartSums(NamedTuple):
         spread = (weights @ self.lengths - np.diag(gram)) / np.maximum(count - 1, 1)
         return BagGram(gram, np.maximum(spread, 0.0))
 
+    def only(self, bags: NDArray[np.intp]) -> PartSums:
+        """Return the sums over the parts of some bags, in increasing order."""
+        kept = np.flatnonzero(np.isin(self.parts.bag, bags))
+        number = np.searchsorted(bags, self.parts.bag[kept])
+        parts = SubBags(self.parts.sizes[kept], number)
+        return self._through(sparse.eye_array(len(self.parts.bag), format="csr")[kept], parts)
+
+    def merged(self, most: int) -> PartSums:
+        """Return the sums over at most so many parts of each bag."""
+        parts = self.parts
+        if parts.n_parts.max() <= most:
+            return self
+        first = np.cumsum(parts.n_parts) - parts.n_parts
+        number = parts.bag * most + (np.arange(len(parts.bag)) - first[parts.bag]) % most
+        _, number = np.unique(number, return_inverse=True)
+        into = sparse.csr_array(
+            (np.ones(len(number)), (number, np.arange(len(number)))),
+            shape=(int(number.max()) + 1, len(number)),
+        )
+        bag = np.repeat(np.arange(parts.n_bags), np.minimum(parts.n_parts, most))
+        return self._through(into, SubBags((into @ parts.sizes).astype(np.int64), bag))
+
+    def _through(self, into: Any, parts: SubBags) -> PartSums:
+        """Return sums of sums: of parts that consist of these, by a matrix of 0 and 1."""
+
+        def products(left: Any, right: Any) -> NDArray[np.float64]:
+            return self.products(left @ into, into if right is None else right @ into)
+
+        return PartSums(products, into @ self.lengths, parts)
+
 
 def unmix(
     proportions: NDArray[np.float64],
     gram: BagGram,
     covariance: NDArray[np.float64] | None = None,
     solver: str = "class_mean",
+    effect: float = 0.0,
 ) -> NDArray[np.float64]:
     """Return the signed mixtures of bags that are the classes, shape (n_bags, n_classes).
 
     Columns of the result A are mixtures of bags: ``P' A = I``, so that bag means B have class
     means ``A' B`` if ``B = P M``.
+
+    Parameters
+    ----------
+    proportions : ndarray of shape (n_bags, n_classes)
+    gram : BagGram
+    covariance : ndarray of shape (n_bags, n_classes, n_classes), default=None
+        Of the noise of the proportions.
+    solver : {"class_mean", "bag_mixture"}
+    effect : float, default=0
+        Variance that every bag's mean has besides, whatever its size.
 
     Notes
     -----
@@ -89,7 +135,7 @@ def unmix(
     residuals' own products as covariance.
     """
     P = proportions
-    first = _weighted(P, gram.spread)
+    first = _weighted(P, gram.spread + effect)
     if solver == "bag_mixture":
         idle = null_space(P.T)
         if not idle.shape[1]:
@@ -99,12 +145,56 @@ def unmix(
     if covariance is None:
         return first
     means = first.T @ gram.products @ first
-    noise = np.einsum("ijk,kj->i", covariance, means)
-    return _weighted(P, gram.spread + np.maximum(noise, 0.0))
+    return _weighted(P, gram.spread + effect + proportion_noise(covariance, means))
+
+
+def proportion_noise(
+    covariance: NDArray[np.float64] | None, means: NDArray[np.float64]
+) -> NDArray[np.float64] | float:
+    """Return the variance that noise of the proportions adds to each bag's residual.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_bags, n_classes, n_classes) or None
+    means : ndarray of shape (n_classes, n_classes)
+        Inner products of the class means.
+    """
+    if covariance is None:
+        return 0.0
+    return np.maximum(np.einsum("ijk,kj->i", covariance, means), 0.0)
+
+
+def noise_floor(variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the variances, none of them zero: of bags of equal instances all are alike."""
+    return np.maximum(variance, max(float(variance.max()) * 1e-9, 1e-300))
 
 
 def _weighted(P: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    # No variance at all, as of bags of equal instances: alike weights.
-    floor = max(float(variance.max()) * 1e-9, 1e-300)
-    root = 1 / np.sqrt(np.maximum(variance, floor))
+    root = 1 / np.sqrt(noise_floor(variance))
     return (np.linalg.pinv(root[:, None] * P) * root).T
+
+
+def jackknife(
+    mixture: NDArray[np.float64], weights: NDArray[np.float64], sums: PartSums
+) -> tuple[float, float]:
+    """Return a sum over inner products of class means, and its standard error by leaving out parts.
+
+    Parameters
+    ----------
+    mixture : ndarray of shape (n_bags, n_classes)
+    weights : ndarray of shape (n_classes, n_classes)
+        Of the inner products.
+    sums : PartSums
+    """
+    parts = sums.parts
+    first = np.r_[0, np.cumsum(parts.n_parts)[:-1]]
+
+    def value(times: NDArray[np.float64] | None) -> float:
+        return float(np.sum(weights * (mixture.T @ sums.gram(times).kept(0.0) @ mixture)))
+
+    found = []
+    for number in range(int(parts.n_parts.max())):
+        times = np.ones(len(parts.bag))
+        times[first + number % parts.n_parts] = 0.0
+        found.append(value(times))
+    return value(None), float(np.sqrt((len(found) - 1) * np.var(found)))

@@ -1,0 +1,106 @@
+"""Random effects of groups: the metric, what is left out, and intervals for groups that differ."""
+
+import warnings
+
+import numpy as np
+import pytest
+from tests.quantification.test_ratio_misfit import moved_world
+
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
+from secretballot.quantification._group_effects import fit_group_effects
+from secretballot.quantification._known_proportions import KnownProportions
+from secretballot.quantification.kernels import BagGram, class_means, effect_variance
+
+
+def test_the_metric_is_the_inverse_of_the_effects_covariance():
+    rng = np.random.default_rng(0)
+    P, B, group = rng.dirichlet(np.ones(3), size=9), rng.normal(size=(9, 20)), rng.normal(size=20)
+    gram = BagGram(B @ B.T, np.zeros(9))
+    means = class_means(P, gram, dampings=(0.1,))[0]
+    M = np.linalg.pinv(P) @ B
+    residual = (B - P @ M) / np.sqrt(9 - 3)
+    damping = 0.1 * np.sum(residual**2)
+    metric = damping * np.linalg.inv(damping * np.eye(20) + residual.T @ residual)
+    np.testing.assert_allclose(means.gram(gram, 1.0), M @ metric @ M.T, atol=1e-9)
+    np.testing.assert_allclose(means.pull.T @ (B @ group), M @ metric @ group, atol=1e-9)
+
+
+def test_the_variance_of_effects_is_found():
+    found = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        P, M = rng.dirichlet(np.ones(2), size=15), np.eye(2, 8)
+        noise = rng.uniform(0.1, 1, size=15)
+        errors = np.sqrt(noise / 8 + 0.4 / 8)[:, None] * rng.normal(size=(15, 8))
+        B = P @ M + errors
+        found.append(effect_variance(P, BagGram(B @ B.T, noise), noise))
+    np.testing.assert_allclose(np.mean(found), 0.4, rtol=0.1)
+    assert effect_variance(np.eye(2), BagGram(np.eye(2), np.zeros(2)), np.zeros(2)) == 0
+
+
+def test_left_out_bags_are_predicted_by_the_others():
+    bags, P, _, _ = moved_world(0, 0.5, n_bags=8)
+    options = {"kernel": "linear", "solver": "bag_mixture", "diagonal": 0.0}
+    with pytest.warns(MisfitWarning):
+        model = MMDClassRatioEstimator(**options).fit(bags, P)
+    errors = []
+    for out in range(8):
+        kept = [i for i in range(8) if i != out]
+        one = MMDClassRatioEstimator(**options, group_effects=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            one.fit([bags[i] for i in kept], P[kept])
+        errors.append(np.abs(one.predict([bags[out]])[0] - P[out]).sum())
+    np.testing.assert_allclose(model.diagnostics_.left_out_error, np.mean(errors), rtol=1e-6)
+
+
+def test_directions_in_which_groups_differ_count_little():
+    """Classes differ in two features; groups, by far, in the first of them."""
+    gain = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        P = rng.uniform(0.1, 0.9, size=40)
+        y = [rng.random(200) < share for share in P]
+        bags = [
+            np.c_[3.0 * one + 2 * rng.normal(), 1.0 * one, np.zeros(200)]
+            + rng.normal(size=(200, 3))
+            for one in y
+        ]
+        shares = np.array([[1 - one.mean(), one.mean()] for one in y])
+        error = {}
+        for effects in (False, "auto"):
+            with pytest.warns(MisfitWarning):
+                model = MMDClassRatioEstimator(
+                    kernel="linear", diagonal=0.0, group_effects=effects, random_state=0
+                ).fit(bags[:20], shares[:20])
+            error[effects] = np.abs(model.predict(bags[20:]) - shares[20:]).sum(axis=1).mean()
+        gain.append(error["auto"] / error[False])
+    assert max(gain) < 0.6
+
+
+def test_intervals_are_those_of_another_such_bag():
+    covered = {False: [], "auto": []}
+    for seed in range(8):
+        bags, P, groups, ratios = moved_world(seed, 0.4)
+        for effects, found in covered.items():
+            with pytest.warns(MisfitWarning, match="too narrow" if not effects else "left out"):
+                model = MMDClassRatioEstimator(
+                    kernel="linear", diagonal=0.0, group_effects=effects, random_state=0
+                ).fit(bags, P)
+            _, lower, upper = model.predict(groups, confidence=0.9)
+            found.append(((lower <= ratios) & (ratios <= upper)).mean())
+    assert np.mean(covered[False]) < 0.65
+    assert np.mean(covered["auto"]) > 0.8
+
+
+def test_without_a_bag_to_spare_intervals_are_everything():
+    P = np.array([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]])
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(300, 2)) + where for where in ([0, 0], [2, 3], [-3, 2])]
+    known = KnownProportions(P, np.arange(2), None)
+    gram = BagGram(np.eye(3), np.ones(3))
+    assert fit_group_effects(known, gram, "class_mean", 0.0, rng) is not None
+    with pytest.warns(MisfitWarning):
+        model = MMDClassRatioEstimator(kernel="linear", random_state=0).fit(bags, P)
+    _, lower, upper = model.predict_interval(bags[:1], 0.9)
+    assert (upper - lower > 0.9).all()

@@ -1,0 +1,102 @@
+"""Bags that are not mixtures of the same classes are found, and others aren't."""
+
+import warnings
+
+import numpy as np
+import pytest
+from tests.quantification._worlds import CENTRES, world
+
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
+from secretballot.quantification.kernels import BagErrors
+
+
+def moved_world(seed, shift, n_bags=12, size=150, noise=0.0):
+    """Bags and groups of three classes, all of one bag moved alike; proportions with noise."""
+    rng = np.random.default_rng(seed)
+    bags, P = [], []
+    for law in rng.dirichlet(np.ones(3), size=2 * n_bags):
+        y = rng.choice(3, size=size, p=law)
+        bags.append(CENTRES[y] + shift * rng.normal(size=3) + rng.normal(size=(size, 3)))
+        P.append(np.bincount(y, minlength=3) / size)
+    P = np.array(P)
+    told = P[:n_bags] + noise * rng.normal(size=(n_bags, 3)) @ (np.eye(3) - 1 / 3)
+    return bags[:n_bags], told, bags[n_bags:], P[n_bags:]
+
+
+def fit(bags, P, covariance=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MisfitWarning)
+        model = MMDClassRatioEstimator(random_state=0, gamma=0.1, diagonal=0.0, **options)
+        return model.fit(bags, P, covariance=covariance)
+
+
+@pytest.mark.parametrize(
+    ("options", "noise"), [({"kernel": "linear"}, 0.02), ({"features": "rff"}, 0.0)], ids=str
+)
+def test_nothing_is_found_where_there_is_nothing(options, noise):
+    """40 worlds: a p-value below .01 in a few at most, and ratios about 1."""
+    known = noise**2 * np.tile(np.eye(3) - 1 / 3, (12, 1, 1))
+    found = []
+    for seed in range(40):
+        bags, P, _, _ = moved_world(seed, 0.0, noise=noise)
+        told = np.clip(P, 0, None)
+        told /= told.sum(axis=1, keepdims=True)
+        covariance = known if noise else None
+        found.append(fit(bags, told, covariance, **options).diagnostics_.misfit)
+    p_values = np.array([one.p_value for one in found])
+    assert found[0].n_free == 9
+    assert (p_values < 0.01).sum() <= 2
+    assert 0.25 < (p_values < 0.5).mean() < 0.75  # neither too bold nor too timid
+    assert 0.85 < np.mean([one.ratio for one in found]) < 1.15
+
+
+def test_bags_that_differ_are_found_and_told():
+    for seed in range(3):
+        bags, P, _, _ = moved_world(seed, 0.5)
+        with pytest.warns(MisfitWarning, match="not mixtures of the same classes") as caught:
+            model = MMDClassRatioEstimator(kernel="linear", random_state=0).fit(bags, P)
+        assert caught[0].filename == __file__
+        misfit = model.diagnostics_.misfit
+        assert misfit.found
+        assert misfit.p_value < 1e-6
+        assert misfit.ratio > 3
+
+
+def test_noise_of_proportions_that_nobody_spoke_of_is_found():
+    bags, P, _, _ = moved_world(0, 0.0, size=2000, noise=0.05)
+    told = np.clip(P, 0, None)
+    told /= told.sum(axis=1, keepdims=True)
+    known = 0.05**2 * np.tile(np.eye(3) - 1 / 3, (12, 1, 1))
+    assert fit(bags, told, kernel="linear").diagnostics_.misfit.found
+    assert not fit(bags, told, known, kernel="linear").diagnostics_.misfit.found
+
+
+def test_what_can_be_tested_is():
+    bags, P, _, _, _ = world()
+    # As many bags as classes: whatever they are like, there are classes that make them.
+    assert fit(bags[:3], P[:3]).diagnostics_.misfit is None
+    many, shares, _, _ = moved_world(1, 0.0, n_bags=450, size=20)
+    told = fit(many, shares, kernel="linear").diagnostics_.misfit
+    assert told.n_free == 397  # of 400 bags, at random, by two parts of each
+    assert not told.found
+    alike = [np.ones((9, 2)) * k for k in range(3)]
+    misfit = fit(
+        alike, np.c_[[0.1, 0.5, 0.9], [0.9, 0.5, 0.1]], kernel="linear"
+    ).diagnostics_.misfit
+    assert (misfit.ratio, misfit.p_value) == (1.0, 1.0)
+
+
+def test_the_tail_is_that_of_the_quadratic_form():
+    rng = np.random.default_rng(0)
+    terms = rng.normal(size=(12, 3))
+    owner = np.repeat([0, 1, 2], 4)
+    N = np.array([[2.0, -1.0, 0.3], [-1.0, 1.0, 0.2], [0.3, 0.2, 1.5]])
+    errors = BagErrors(terms @ terms.T, owner)
+    factors = rng.normal(size=(200_000, 12))
+    means = np.stack([factors[:, owner == k] @ terms[owner == k] for k in range(3)], axis=1)
+    forms = np.einsum("sid,ij,sjd->s", means, N, means)
+    mean, _ = errors.tail(N, 0.0)
+    np.testing.assert_allclose(mean, forms.mean(), rtol=0.02)
+    for share in (0.5, 0.1, 0.01):
+        tail = errors.tail(N, np.quantile(forms, 1 - share))[1]
+        np.testing.assert_allclose(tail, share, rtol=0.15)
