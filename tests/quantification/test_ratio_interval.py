@@ -7,6 +7,8 @@ import pytest
 
 from secretballot.mechanisms import GaussianProportions
 from secretballot.quantification import MMDClassRatioEstimator
+from secretballot.quantification._simplex_fit import directions, fit_signed, inverse_over
+from secretballot.quantification.kernels import BagGram, unmix
 
 CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, 0.0]])
 TRAINING = np.array(
@@ -111,3 +113,30 @@ def test_bad_requests(options, message):
     fitted = MMDClassRatioEstimator(gamma=0.2, random_state=0).fit(bags, TRAINING)
     with pytest.raises(ValueError, match=message):
         fitted.predict_interval(bags, **options)
+
+
+def test_noise_of_the_proportions_moves_ratios_as_much_as_intervals_say():
+    """Instances without any spread: what is left is the noise, drawn again 1,000 times."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[3.0, 0, 0], [0, 2, 0], [0, 1, 1]])
+    P = np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6], [0.4, 0.4, 0.2]])
+    wanted = np.array([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1]])
+    bags = [np.repeat(centres, np.rint(30_000 * p).astype(int), axis=0) for p in P]
+    groups = [np.repeat(centres, np.rint(30_000 * p).astype(int), axis=0) for p in wanted]
+    covariance = np.array([s * (np.eye(3) - 1 / 3) for s in (2e-4, 1e-4, 1e-5, 4e-4)])
+    model = MMDClassRatioEstimator(kernel="linear", diagonal=0.0, random_state=0)
+    model.fit(bags, P, covariance=covariance)
+    _, lower, upper = model.predict_interval(groups, 0.9, n_resamples=4000)
+    variance = np.zeros(4)
+    found = []
+    for _ in range(1000):
+        noise = [rng.multivariate_normal(np.zeros(3), S) for S in covariance]
+        gram = BagGram(P @ centres @ centres.T @ P.T, variance)
+        A = unmix(P + noise, gram, covariance)
+        M = A.T @ P @ centres
+        inverse = inverse_over(*directions(M @ M.T), np.zeros(2))
+        found.append(fit_signed(M @ M.T, M @ (wanted @ centres).T, inverse))
+    low, high = np.quantile(found, [0.05, 0.95], axis=0)
+    inside = (lower > 0) & (upper < 1)
+    assert inside.sum() >= 4
+    np.testing.assert_allclose((upper - lower)[inside], (high - low)[inside], rtol=0.12)

@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._simplex_fit import fit_on_simplex, fit_signed
+from secretballot.quantification._simplex_fit import (
+    directions,
+    fit_on_simplex,
+    fit_signed,
+    inverse_over,
+)
 from secretballot.quantification.kernels import (
     BagGram,
     ClassMeans,
@@ -94,10 +99,9 @@ def fit_group_effects(
         cross = gram.products[np.ix_(kept, out)]
         for row, means in enumerate(tried):
             bags, pulled = gram.only(kept), means.pull.T @ cross
-            noise = (means.mixture * bags.spread[:, None]).T @ means.mixture
             found = fit_on_simplex(means.gram(bags, diagonal), pulled)
             errors[row, out] = np.abs(found - P[out]).sum(axis=1)
-            signed[row, out] = fit_signed(means.gram(bags, 0.0), pulled, noise) - P[out]
+            signed[row, out] = signed_ratios(means, bags, pulled) - P[out]
     left = np.isfinite(errors[0])
     if not left.any():
         return None
@@ -107,3 +111,21 @@ def fit_group_effects(
     return GroupEffects(
         means, dampings[best], off.T @ off / len(off), n_bags - n_classes, errors[best, left]
     )
+
+
+def signed_ratios(
+    means: ClassMeans, gram: BagGram, pulled: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return ratios that may be negative, of groups that differ as bags do.
+
+    Parameters
+    ----------
+    means : ClassMeans
+    gram : BagGram
+    pulled : ndarray of shape (n_classes, n_groups)
+        Inner products of class means with the groups' means.
+    """
+    apart = means.gram(gram, 0.0)
+    values, vectors = directions(apart)
+    noise = gram.spread @ (means.mixture @ vectors) ** 2
+    return fit_signed(apart, pulled, inverse_over(values, vectors, noise))

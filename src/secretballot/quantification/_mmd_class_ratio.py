@@ -283,8 +283,8 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         self.gamma_ = None if self.kernel == "linear" else float(self._gammas[number])
         sums, gram = every[number], every[number].gram()
         rng = np.random.default_rng([self._entropy, 6])
-        tested = thin(known, sums, rng)
-        misfit, self._effects = find_misfit(*tested), None
+        self._tested = thin(known, sums, rng)
+        misfit, self._effects = find_misfit(*self._tested), None
         self._differ = misfit is not None and misfit.found
         self._means = class_means(known.values, gram, known.covariance, self.solver)[0]
         if self._differ if self.group_effects == "auto" else self.group_effects:
@@ -293,7 +293,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             self._means = self._effects.means
         self._gram = self._means.gram(gram, self.diagonal_)
         self.diagnostics_ = diagnose(
-            known, self._means, sums, tested, misfit, self.group_effects, self._effects
+            known, self._means, sums, self._tested, misfit, self.group_effects, self._effects
         )
         self.diagnostics_.warn()
 
@@ -365,6 +365,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             known=self._known,
             means=self._means,
             diagonal=self.diagonal_,
+            tested=self._tested,
             effects=self._effects,
             cross=cross,
             test_parts=parts,

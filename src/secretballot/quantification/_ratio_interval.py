@@ -11,8 +11,17 @@ from scipy.stats import t as student
 
 from secretballot.quantification._group_effects import GroupEffects
 from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._simplex_fit import fit_on_simplex, fit_signed, signed_inverse
+from secretballot.quantification._ratio_misfit import chance_lengths
+from secretballot.quantification._simplex_fit import (
+    directions,
+    fit_on_simplex,
+    fit_signed,
+    inverse_over,
+)
 from secretballot.quantification.kernels import ClassMeans, PartSums, SubBags
+
+#: Chance alone makes classes look so far apart, as a share of the distance that was found.
+_UNKNOWN = 0.95
 
 
 class RatioInterval(NamedTuple):
@@ -29,6 +38,7 @@ def bootstrap(
     known: KnownProportions,
     means: ClassMeans,
     diagonal: float,
+    tested: tuple[KnownProportions, PartSums],
     effects: GroupEffects | None,
     cross: NDArray[np.float64],
     test_parts: SubBags,
@@ -45,6 +55,8 @@ def bootstrap(
         Over the training bags' parts.
     known, means, diagonal
         As in the fit.
+    tested : tuple
+        From `thin`.
     effects : GroupEffects or None
         Where bags are not mixtures of the same classes; then a group is taken for another such bag.
     cross, test_parts
@@ -76,8 +88,13 @@ def bootstrap(
     u = pulled @ cross @ test_weights.T
     ratios = fit_on_simplex(means.gram(bags, diagonal), u)
     apart = means.gram(bags, 0.0)  # what is kept would pull the centre to even ratios
-    noise_in = (A * bags.spread[:, None]).T @ A
-    inverse, signed = signed_inverse(apart, noise_in), fit_signed(apart, u, noise_in)
+    values, vectors = directions(apart)
+    if effects is None:
+        lengths = chance_lengths(*tested, vectors)
+    else:
+        lengths = bags.spread @ (A @ vectors) ** 2  # as for the bags that were left out
+    inverse = inverse_over(values, vectors, lengths)
+    signed = fit_signed(apart, u, inverse)
     # By how much a part of a training bag, and of a group, pulls at the ratios.
     drawn = _moves(sums.products(inverse @ pulled, None), parts, n_resamples, rng)
     moves = _moves(inverse @ pulled @ cross, test_parts, n_resamples, rng)
@@ -86,19 +103,22 @@ def bootstrap(
     roots = known.noise_roots()
     if roots is not None:
         noise = rng.standard_normal((n_resamples, *known.values.shape))
-        # What noise moves in least squares: A' noise M.
-        noise_moves = np.einsum("tj,ik,ijl,ril->rtk", ratios, A, roots, noise, optimize=True)
+        # Class means err by A' noise M, and ratios by what that is in coordinates of the classes.
+        noise_moves = np.einsum("tk,ik,ijl,ril->rtj", ratios, A, roots, noise, optimize=True)
     for number, r in enumerate(ratios):
         labels = np.einsum("i,ijk->jk", (A @ r) ** 2, _label_covariance(known.values, parts))
         if of == "group":
             labels += _label_covariance(ratios, test_parts)[number]
         moves[:, number] = _without(moves[:, number], labels)
-    moves += noise_moves
     tail = (1 - confidence) / 2
     # The variance was estimated from the parts of the bags that matter to a class, at least one.
     free = max(int(parts.n_parts.min()) - 1, int((parts.n_parts - 1).sum()) // (2 * A.shape[1]))
     moves *= student.ppf(1 - tail, free) / norm.ppf(1 - tail)
-    if effects is not None:
+    moves += noise_moves
+    if effects is None:
+        unsure = norm.ppf(1 - tail) * lengths / np.maximum(values, 1e-300)
+        moves = _along_unsure(moves, unsure, vectors, rng)
+    else:
         # What groups differ by is known from bags alone.
         far = student.ppf(1 - tail, effects.n_free) / norm.ppf(1 - tail)
         values, vectors = np.linalg.eigh(effects.covariance)
@@ -107,6 +127,26 @@ def bootstrap(
     lower, upper = np.quantile(moves, [tail, 1 - tail], axis=0) + signed
     lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
     return RatioInterval(ratios, np.minimum(lower, ratios), np.maximum(upper, ratios))
+
+
+def _along_unsure(
+    moves: NDArray[np.float64],
+    unsure: NDArray[np.float64],
+    vectors: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return moves that are larger along directions in which classes are hardly told apart.
+
+    Ratios there are moves divided by a squared distance of classes that is itself unsure, by a
+    share of it; Fieller's interval for a quotient is longer by one over sqrt(1 - share^2). Where
+    the share is about 1 nothing is known: everything from 0 to 1 is possible then.
+    """
+    along = moves @ vectors
+    factor = 1 / np.sqrt(1 - np.minimum(unsure, _UNKNOWN) ** 2)
+    wider = along * factor + np.where(unsure < _UNKNOWN, 0.0, 1.0) * rng.standard_normal(
+        along.shape
+    )
+    return np.asarray(moves + (wider - along) @ vectors.T)
 
 
 def _moves(

@@ -111,6 +111,25 @@ def separation_p_value(
     return bag_errors(sums, gram.spread).tail(np.outer(bags, bags), bags @ gram.products @ bags)[1]
 
 
+def chance_lengths(
+    known: KnownProportions, sums: PartSums, vectors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the standard deviation of classes' squared distances, if they were alike.
+
+    Parameters
+    ----------
+    known, sums
+        As for `find_misfit`.
+    vectors : ndarray of shape (n_classes, n_directions)
+        Differences of mixtures of classes.
+    """
+    gram = sums.gram()
+    bags = unmix(known.values, gram, known.covariance) @ vectors
+    errors = bag_errors(sums, gram.spread)
+    weights = bags[errors.owner] ** 2
+    return np.asarray(np.sqrt(2 * np.sum(weights * (errors.products**2 @ weights), axis=0)))
+
+
 def thin(
     known: KnownProportions, sums: PartSums, rng: np.random.Generator
 ) -> tuple[KnownProportions, PartSums]:

@@ -51,9 +51,7 @@ def fit_on_simplex(gram: NDArray[np.float64], cross: NDArray[np.float64]) -> NDA
 
 
 def fit_signed(
-    gram: NDArray[np.float64],
-    cross: NDArray[np.float64],
-    noise: NDArray[np.float64] | None = None,
+    gram: NDArray[np.float64], cross: NDArray[np.float64], inverse: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Minimise the same over r that sum to 1 but may be negative.
 
@@ -61,37 +59,49 @@ def fit_signed(
     ----------
     gram, cross
         As for `fit_on_simplex`.
-    noise : ndarray of shape (n_classes, n_classes), default=None
-        As for `signed_inverse`.
+    inverse : ndarray of shape (n_classes, n_classes)
+        Of `gram` over directions of sum zero.
 
     Returns
     -------
     ndarray of shape (n_bags, n_classes)
     """
     even = np.full(len(gram), 1 / len(gram))
-    moved = signed_inverse(gram, noise) @ (cross - (gram @ even)[:, None])
-    return np.asarray(even + moved.T)
+    return np.asarray(even + (inverse @ (cross - (gram @ even)[:, None])).T)
 
 
-def signed_inverse(
-    gram: NDArray[np.float64], noise: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """Return the inverse of the Gram matrix of class means over directions of sum zero.
+def directions(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the eigenvalues of class means' products over directions of sum zero, and these.
 
     Parameters
     ----------
     gram : ndarray of shape (n_classes, n_classes)
-    noise : ndarray of shape (n_classes, n_classes), default=None
-        Of which no direction is taken to be less: one in which classes can't be told apart then
-        gets an interval as wide as it may be.
+
+    Returns
+    -------
+    values : ndarray of shape (n_classes - 1,)
+        Squared distances of classes, ascending.
+    vectors : ndarray of shape (n_classes, n_classes - 1)
+        Orthonormal.
     """
     basis = sum_zero(len(gram))
     values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
-    directions = basis @ vectors
-    floor = np.full(len(values), max(float(values[-1]), 1e-300) * 1e-12)
-    if noise is not None:
-        floor = np.maximum(floor, np.einsum("ij,ik,kj->j", directions, noise, directions))
-    return np.asarray((directions / np.maximum(values, np.maximum(floor, 1e-300))) @ directions.T)
+    return values, basis @ vectors
+
+
+def inverse_over(
+    values: NDArray[np.float64], vectors: NDArray[np.float64], floor: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the inverse, with no eigenvalue below a floor, nor of next to nothing.
+
+    Parameters
+    ----------
+    values, vectors
+        From `directions`.
+    floor : ndarray of shape (n_classes - 1,)
+    """
+    least = np.maximum(floor, max(float(values[-1]) * 1e-12, 1e-300))
+    return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)
 
 
 def sum_zero(n_classes: int) -> NDArray[np.float64]:
