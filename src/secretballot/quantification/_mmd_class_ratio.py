@@ -14,6 +14,7 @@ from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_input import check_bags, feature_names, raw_bags, stack
 from secretballot.quantification._group_effects import fit_group_effects
+from secretballot.quantification._group_misfit import warn_of_strangers
 from secretballot.quantification._known_proportions import check_proportions
 from secretballot.quantification._ratio_diagnostics import diagnose
 from secretballot.quantification._ratio_interval import RatioInterval, bootstrap
@@ -22,7 +23,6 @@ from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels import (
     FeatureEmbedding,
     KernelEmbedding,
-    SubBags,
     candidate_gammas,
     choose_kernel,
     class_means,
@@ -284,7 +284,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         sums, gram = every[number], every[number].gram()
         rng = np.random.default_rng([self._entropy, 6])
         self._tested = thin(known, sums, rng)
-        misfit, self._effects = find_misfit(*self._tested), None
+        misfit, self._effects = find_misfit(self._tested), None
         self._differ = misfit is not None and misfit.found
         self._means = class_means(known.values, gram, known.covariance, self.solver)[0]
         if self._differ if self.group_effects == "auto" else self.group_effects:
@@ -296,10 +296,6 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             known, self._means, sums, self._tested, misfit, self.group_effects, self._effects
         )
         self.diagnostics_.warn()
-
-    def _cross(self, X: Any, n_parts: int = 1) -> tuple[NDArray[np.float64], SubBags]:
-        parts, bags = cut(self._check_like_fit(X), n_parts, self._entropy)
-        return self._embedding.cross(self._number, bags, parts), parts
 
     def predict(
         self, X: Any, *, confidence: float | None = None, of: str = "group"
@@ -322,7 +318,8 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         """
         if confidence is not None:
             return self.predict_interval(X, confidence, of=of)
-        cross, parts = self._cross(X)
+        parts, bags = cut(self._check_like_fit(X), 1, self._entropy)
+        cross = self._embedding.cross(self._number, bags, parts)
         means = self._embedding.parts.weights() @ cross @ parts.weights().T
         return fit_on_simplex(self._gram, self._means.pull.T @ means)
 
@@ -353,14 +350,15 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         check_integer("n_resamples", n_resamples, least=20)
         if of not in ("group", "population"):
             raise ValueError(f"of={of!r} must be 'group' or 'population'.")
-        cross, parts = self._cross(X, _TEST_PARTS)
+        parts, bags = cut(self._check_like_fit(X), _TEST_PARTS, self._entropy)
         if (parts.n_parts < 2).any():
             alone = int(np.argmin(parts.n_parts))
             raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
         if self._differ and self._effects is None and self.group_effects == "auto":
             ratios = self.predict(X)
             return RatioInterval(ratios, np.zeros_like(ratios), np.ones_like(ratios))
-        return bootstrap(
+        cross = self._embedding.cross(self._number, bags, parts)
+        found = bootstrap(
             sums=self._embedding.sums()[self._number],
             known=self._known,
             means=self._means,
@@ -374,3 +372,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             n_resamples=n_resamples,
             rng=np.random.default_rng([self._entropy, 5]),
         )
+        if not self._differ:
+            groups = self._embedding.within(self._number, bags, parts)
+            warn_of_strangers(self._tested, groups, cross, found.ratios)
+        return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from secretballot.quantification._group_effects import GroupEffects
 from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._ratio_misfit import Misfit, separation_p_value
+from secretballot.quantification._ratio_misfit import Misfit, Tested, separation_p_value
 from secretballot.quantification._simplex_fit import sum_zero
 from secretballot.quantification.kernels import ClassMeans, PartSums, proportion_noise
 
@@ -129,7 +129,7 @@ def diagnose(
     known: KnownProportions,
     means: ClassMeans,
     sums: PartSums,
-    tested: tuple[KnownProportions, PartSums],
+    tested: Tested,
     misfit: Misfit | None,
     group_effects: str | bool,
     effects: GroupEffects | None,
@@ -141,7 +141,7 @@ def diagnose(
     known : KnownProportions
     means : ClassMeans
     sums : PartSums
-    tested : tuple
+    tested : Tested
         From `thin`.
     misfit : Misfit or None
     group_effects : "auto" or bool
@@ -160,7 +160,7 @@ def diagnose(
         rank=int(np.linalg.matrix_rank(known.values)),
         condition=float(singular[0] / singular[-1]) if singular[-1] > 0 else math.inf,
         separation=math.sqrt(max(float(values[0]), 0.0)),
-        separation_p_value=separation_p_value(*tested, direction),
+        separation_p_value=separation_p_value(tested, direction),
         hardest=(known.classes.tolist()[ends[0]], known.classes.tolist()[ends[1]]),
         class_mean_error=math.sqrt(float(((mixture**2).sum(axis=1) * variance).sum())),
         misfit=misfit,

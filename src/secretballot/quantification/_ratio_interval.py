@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from secretballot.quantification._group_effects import GroupEffects
 from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._ratio_misfit import chance_lengths
+from secretballot.quantification._ratio_misfit import Tested, chance_lengths
 from secretballot.quantification._simplex_fit import (
     directions,
     fit_on_simplex,
@@ -38,7 +38,7 @@ def bootstrap(
     known: KnownProportions,
     means: ClassMeans,
     diagonal: float,
-    tested: tuple[KnownProportions, PartSums],
+    tested: Tested,
     effects: GroupEffects | None,
     cross: NDArray[np.float64],
     test_parts: SubBags,
@@ -55,7 +55,7 @@ def bootstrap(
         Over the training bags' parts.
     known, means, diagonal
         As in the fit.
-    tested : tuple
+    tested : Tested
         From `thin`.
     effects : GroupEffects or None
         Where bags are not mixtures of the same classes; then a group is taken for another such bag.
@@ -90,7 +90,7 @@ def bootstrap(
     apart = means.gram(bags, 0.0)  # what is kept would pull the centre to even ratios
     values, vectors = directions(apart)
     if effects is None:
-        lengths = chance_lengths(*tested, vectors)
+        lengths = chance_lengths(tested, vectors)
     else:
         lengths = bags.spread @ (A @ vectors) ** 2  # as for the bags that were left out
     inverse = inverse_over(values, vectors, lengths)

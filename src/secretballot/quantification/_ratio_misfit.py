@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,14 +50,13 @@ class Misfit(NamedTuple):
         return self.p_value < LEVEL
 
 
-def find_misfit(known: KnownProportions, sums: PartSums) -> Misfit | None:
+def find_misfit(tested: Tested) -> Misfit | None:
     """Test whether the bags' means are the mixtures of class means that the proportions say.
 
     Parameters
     ----------
-    known : KnownProportions
-    sums : PartSums
-        Over the training bags' parts; from `thin`.
+    tested : Tested
+        From `thin`.
 
     Returns
     -------
@@ -73,6 +72,7 @@ def find_misfit(known: KnownProportions, sums: PartSums) -> Misfit | None:
     proportions vary within classes only, so that they are scaled down by the share of its variance
     that is between classes (by a lower bound on it). Noise of the proportions adds further terms.
     """
+    known, sums, _ = tested
     n_bags, n_classes = known.values.shape
     if n_bags <= n_classes:
         return None
@@ -82,47 +82,39 @@ def find_misfit(known: KnownProportions, sums: PartSums) -> Misfit | None:
     weight = 1 / noise_floor(gram.spread + proportion_noise(known.covariance, means))
     residual = np.eye(n_bags) - P @ mixture.T
     N = residual.T @ (weight[:, None] * residual)
-    between = P @ np.diag(means) - np.einsum("ij,jk,ik->i", P, means, P)
-    between *= _sure_share(P, mixture, sums)
-    between /= np.maximum(sums.parts.bag_sizes * gram.spread, 1e-300)
-    within = gram.spread * (1 - np.clip(between, 0.0, _MOST_LABELS))
-    errors = bag_errors(sums, within, known.noise_roots(), mixture)
+    within = within_share(P, gram.spread, sums.parts.bag_sizes, mixture, sums)
+    errors = bag_errors(sums, gram.spread * within, known.noise_roots(), mixture)
     found = float(np.sum(N * gram.products))
     mean, tail = errors.tail(N, found)
     return Misfit(found / mean if mean > 0 else 1.0, tail, n_bags - n_classes)
 
 
-def separation_p_value(
-    known: KnownProportions, sums: PartSums, direction: NDArray[np.float64]
-) -> float:
+def separation_p_value(tested: Tested, direction: NDArray[np.float64]) -> float:
     """Return the chance of two mixtures of classes as far apart as these if they were alike.
 
     Parameters
     ----------
-    known, sums
-        As for `find_misfit`.
+    tested : Tested
     direction : ndarray of shape (n_classes,)
         The difference of the mixtures.
     """
+    known, sums, _ = tested
     gram = sums.gram()
-    mixture = unmix(known.values, gram, known.covariance)
-    bags = mixture @ direction
+    bags = unmix(known.values, gram, known.covariance) @ direction
     # Classes that are alike have no noise of the proportions, and nothing between them.
     return bag_errors(sums, gram.spread).tail(np.outer(bags, bags), bags @ gram.products @ bags)[1]
 
 
-def chance_lengths(
-    known: KnownProportions, sums: PartSums, vectors: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def chance_lengths(tested: Tested, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard deviation of classes' squared distances, if they were alike.
 
     Parameters
     ----------
-    known, sums
-        As for `find_misfit`.
+    tested : Tested
     vectors : ndarray of shape (n_classes, n_directions)
         Differences of mixtures of classes.
     """
+    known, sums, _ = tested
     gram = sums.gram()
     bags = unmix(known.values, gram, known.covariance) @ vectors
     errors = bag_errors(sums, gram.spread)
@@ -130,20 +122,56 @@ def chance_lengths(
     return np.asarray(np.sqrt(2 * np.sum(weights * (errors.products**2 @ weights), axis=0)))
 
 
-def thin(
-    known: KnownProportions, sums: PartSums, rng: np.random.Generator
-) -> tuple[KnownProportions, PartSums]:
+class Tested(NamedTuple):
+    """What tests look at.
+
+    Attributes
+    ----------
+    known : KnownProportions
+    sums : PartSums
+    into : CSR of shape (n_parts, n_training_parts)
+        Which training parts are in which part.
+    """
+
+    known: KnownProportions
+    sums: PartSums
+    into: Any
+
+
+def thin(known: KnownProportions, sums: PartSums, rng: np.random.Generator) -> Tested:
     """Return what is tested: all, or where bags are many fewer parts of them, or fewer bags."""
     more = 0 if known.covariance is None else known.values.shape[1]
     most = max(_MOST_TERMS // (2 + more), 2 * known.values.shape[1])
-    if len(known.values) > most:
-        some = np.sort(rng.permutation(len(known.values))[:most])
-        known, sums = known.only(some), sums.only(some)
-    return known, sums.merged(max(2, _MOST_TERMS // len(known.values) - more))
+    some = np.arange(len(known.values))
+    if len(some) > most:
+        some = np.sort(rng.permutation(len(some))[:most])
+    picked, parts = sums.parts.only(some)
+    merged, parts = parts.merged(max(2, _MOST_TERMS // len(some) - more))
+    into = merged @ picked
+    return Tested(known.only(some), sums.through(into, parts), into)
 
 
-def _sure_share(P: NDArray[np.float64], mixture: NDArray[np.float64], sums: PartSums) -> float:
-    """Return by how much to shrink the variance between classes to have a lower bound on it."""
-    labels = np.diag(P.mean(axis=0)) - P.T @ P / len(P)
+def within_share(
+    ratios: NDArray[np.float64],
+    spread: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    mixture: NDArray[np.float64],
+    sums: PartSums,
+) -> NDArray[np.float64]:
+    """Return an upper bound on the share of bags' variance that is within their classes.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (n_bags, n_classes)
+    spread, sizes : ndarray of shape (n_bags,)
+        Variance of the bags' means, and numbers of instances.
+    mixture, sums
+        The class means.
+    """
+    means = mixture.T @ sums.gram().kept(0.0) @ mixture
+    between = ratios @ np.diag(means) - np.einsum("ij,jk,ik->i", ratios, means, ratios)
+    labels = np.diag(ratios.mean(axis=0)) - ratios.T @ ratios / len(ratios)
     value, error = jackknife(mixture, labels, sums)
-    return max(0.0, 1 - 2 * error / value) if value > 0 else 0.0
+    sure = max(0.0, 1 - 2 * error / value) if value > 0 else 0.0
+    share = sure * between / np.maximum(sizes * spread, 1e-300)
+    return np.asarray(1 - np.clip(share, 0.0, _MOST_LABELS))

@@ -1,6 +1,6 @@
 """Kernel means of bags, and the features that stand in for kernels."""
 
-from secretballot.quantification.kernels._bag_errors import BagErrors, bag_errors
+from secretballot.quantification.kernels._bag_errors import BagErrors, bag_errors, error_terms
 from secretballot.quantification.kernels._bag_gram import (
     BagGram,
     PartSums,
@@ -37,6 +37,7 @@ __all__ = [
     "class_means",
     "cut",
     "effect_variance",
+    "error_terms",
     "explicit_features",
     "jackknife",
     "noise_floor",

@@ -52,13 +52,13 @@ class BagErrors(NamedTuple):
         return float(mean), float(tail)
 
 
-def bag_errors(
+def error_terms(
     sums: PartSums,
     variance: NDArray[np.float64],
     roots: NDArray[np.float64] | None = None,
     mixture: NDArray[np.float64] | None = None,
-) -> BagErrors:
-    """Return the errors of bags' means as terms, one for each part.
+) -> tuple[sparse.csr_array, NDArray[np.int64]]:
+    """Return the errors of bags' means as weights of parts, a row for each term, and their bags.
 
     Parameters
     ----------
@@ -83,5 +83,21 @@ def bag_errors(
         noise = np.einsum("ijf,nj->ifn", roots, mixture).reshape(-1, len(mixture))
         terms = sparse.vstack([terms, sparse.csr_array(noise @ weights)])
         owner = np.r_[owner, np.repeat(np.arange(len(mixture)), roots.shape[2])]
-    terms = sparse.csr_array(terms)
+    return sparse.csr_array(terms), owner
+
+
+def bag_errors(
+    sums: PartSums,
+    variance: NDArray[np.float64],
+    roots: NDArray[np.float64] | None = None,
+    mixture: NDArray[np.float64] | None = None,
+) -> BagErrors:
+    """Return the errors of bags' means.
+
+    Parameters
+    ----------
+    sums, variance, roots, mixture
+        As for `error_terms`.
+    """
+    terms, owner = error_terms(sums, variance, roots, mixture)
     return BagErrors(sums.products(terms, terms), owner)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import null_space
 
 from secretballot.quantification.kernels._sub_bags import SubBags
@@ -72,30 +71,15 @@ class PartSums(NamedTuple):
         spread = (weights @ self.lengths - np.diag(gram)) / np.maximum(count - 1, 1)
         return BagGram(gram, np.maximum(spread, 0.0))
 
-    def only(self, bags: NDArray[np.intp]) -> PartSums:
-        """Return the sums over the parts of some bags, in increasing order."""
-        kept = np.flatnonzero(np.isin(self.parts.bag, bags))
-        number = np.searchsorted(bags, self.parts.bag[kept])
-        parts = SubBags(self.parts.sizes[kept], number)
-        return self._through(sparse.eye_array(len(self.parts.bag), format="csr")[kept], parts)
+    def through(self, into: Any, parts: SubBags) -> PartSums:
+        """Return the sums over parts that consist of these.
 
-    def merged(self, most: int) -> PartSums:
-        """Return the sums over at most so many parts of each bag."""
-        parts = self.parts
-        if parts.n_parts.max() <= most:
-            return self
-        first = np.cumsum(parts.n_parts) - parts.n_parts
-        number = parts.bag * most + (np.arange(len(parts.bag)) - first[parts.bag]) % most
-        _, number = np.unique(number, return_inverse=True)
-        into = sparse.csr_array(
-            (np.ones(len(number)), (number, np.arange(len(number)))),
-            shape=(int(number.max()) + 1, len(number)),
-        )
-        bag = np.repeat(np.arange(parts.n_bags), np.minimum(parts.n_parts, most))
-        return self._through(into, SubBags((into @ parts.sizes).astype(np.int64), bag))
-
-    def _through(self, into: Any, parts: SubBags) -> PartSums:
-        """Return sums of sums: of parts that consist of these, by a matrix of 0 and 1."""
+        Parameters
+        ----------
+        into : CSR of shape (n_new_parts, n_parts)
+            Of 0 and 1, as from `SubBags.only` and `SubBags.merged`.
+        parts : SubBags
+        """
 
         def products(left: Any, right: Any) -> NDArray[np.float64]:
             return self.products(left @ into, into if right is None else right @ into)

@@ -62,6 +62,14 @@ class KernelEmbedding:
         )
         return sums[0]
 
+    def within(self, number: int, bags: list[Any], parts: SubBags) -> list[PartSums]:
+        """Return the sums over the parts of other bags, each bag by itself."""
+        gamma, found = self.gammas[number : number + 1], []
+        for bag, sizes in zip(bags, _by_bag(parts), strict=True):
+            own = kernel_sums(bag, sizes, gamma, block=self.block, n_jobs=self.n_jobs)[0]
+            found.append(_alone(own, sizes.astype(float), sizes))
+        return found
+
 
 class FeatureEmbedding:
     """Sums of explicit features: forgets the instances, and takes time linear in them.
@@ -110,6 +118,32 @@ class FeatureEmbedding:
             self.features, stack(bags), parts.sizes, which=[number], n_jobs=self.n_jobs
         )
         return _inner(self._sums[number], sums[0])
+
+    def within(self, number: int, bags: list[Any], parts: SubBags) -> list[PartSums]:
+        """Return the sums over the parts of other bags, each bag by itself."""
+        sums, lengths = feature_sums(
+            self.features, stack(bags), parts.sizes, which=[number], n_jobs=self.n_jobs
+        )
+        ends = np.cumsum(parts.n_parts)
+        return [
+            _alone(_inner(rows, rows), lengths[0, end - len(sizes) : end], sizes)
+            for sizes, end in zip(_by_bag(parts), ends, strict=True)
+            for rows in (sums[0][end - len(sizes) : end],)
+        ]
+
+
+def _by_bag(parts: SubBags) -> list[NDArray[np.int64]]:
+    return np.split(parts.sizes, np.cumsum(parts.n_parts)[:-1])
+
+
+def _alone(own: Any, lengths: NDArray[np.float64], sizes: NDArray[np.int64]) -> PartSums:
+    """Return the sums of one bag, known by their inner products."""
+
+    def products(left: Any, right: Any) -> NDArray[np.float64]:
+        inner = left @ own
+        return inner if right is None else inner @ right.T
+
+    return PartSums(products, lengths, SubBags(sizes, np.zeros(len(sizes), dtype=np.int64)))
 
 
 def explicit_features(

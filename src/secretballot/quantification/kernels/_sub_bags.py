@@ -64,6 +64,23 @@ class SubBags:
             np.concatenate([self.bag, other.bag + self.n_bags]),
         )
 
+    def only(self, bags: NDArray[np.intp]) -> tuple[sparse.csr_array, SubBags]:
+        """Return the matrix that picks the parts of some bags, in increasing order, and these."""
+        kept = np.flatnonzero(np.isin(self.bag, bags))
+        number = np.searchsorted(bags, self.bag[kept])
+        picked = sparse.csr_array(sparse.eye_array(len(self.bag), format="csr")[kept])
+        return picked, SubBags(self.sizes[kept], number)
+
+    def merged(self, most: int) -> tuple[sparse.csr_array, SubBags]:
+        """Return the matrix that merges parts to at most so many of each bag, and these."""
+        first = np.cumsum(self.n_parts) - self.n_parts
+        number = self.bag * most + (np.arange(len(self.bag)) - first[self.bag]) % most
+        _, number = np.unique(number, return_inverse=True)
+        shape = (int(number.max()) + 1, len(number))
+        into = sparse.csr_array((np.ones(len(number)), (number, np.arange(len(number)))), shape)
+        bag = np.repeat(np.arange(self.n_bags), np.minimum(self.n_parts, most))
+        return into, SubBags((into @ self.sizes).astype(np.int64), bag)
+
 
 def cut(
     bags: Sequence[Any], n_parts: int, entropy: int, first: int = 0

@@ -1,0 +1,98 @@
+"""Whether a new group is a mixture of the classes that were learned: a test for each."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from secretballot.quantification._ratio_diagnostics import MisfitWarning
+from secretballot.quantification._ratio_misfit import Tested, within_share
+from secretballot.quantification._simplex_fit import sum_zero
+from secretballot.quantification.kernels import BagErrors, PartSums, error_terms, unmix
+
+#: For all groups of a call together. It is asked at every prediction, and real strangers are far.
+_LEVEL = 0.001
+
+
+def group_p_values(
+    tested: Tested,
+    groups: list[PartSums],
+    cross: NDArray[np.float64],
+    ratios: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return, for each group, the chance of being as far from all mixtures of the classes.
+
+    Parameters
+    ----------
+    tested : Tested
+        What was learned from.
+    groups : list of PartSums
+        Each group by itself.
+    cross : ndarray of shape (n_training_parts, n_parts of all groups)
+        Inner products.
+    ratios : ndarray of shape (n_groups, n_classes)
+        As estimated.
+
+    Notes
+    -----
+    What is left of a group's mean u after projecting it on the affine hull of the class means is
+    the same of its error and of theirs, e - dM' r. Its squared length is a quadratic form in the
+    terms of these errors, as in `find_misfit`, with inner products in the complement of the hull.
+    """
+    known, sums, into = tested
+    P, weights, gram = known.values, sums.parts.weights(), sums.gram()
+    mixture = unmix(P, gram, known.covariance)
+    within = within_share(P, gram.spread, sums.parts.bag_sizes, mixture, sums)
+    terms, owner = error_terms(sums, gram.spread * within, known.noise_roots(), mixture)
+    hull = sparse.csr_array((mixture @ sum_zero(P.shape[1])).T @ weights)
+    centre = sparse.csr_array(mixture.mean(axis=1)[None] @ weights)
+    inverse = np.linalg.pinv(sums.products(hull, hull), hermitian=True)
+    among, on_hull = sums.products(terms, terms), sums.products(hull, terms)
+    from_centre, length = sums.products(hull, centre), float(sums.products(centre, centre)[0, 0])
+    ends = np.cumsum([len(group.parts.bag) for group in groups])[:-1]
+    found = []
+    for group, own_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
+        own, between = group.gram(), into @ own_cross
+        share = within_share(r[None], own.spread, group.parts.bag_sizes, mixture, sums)
+        mine, _ = error_terms(group, own.spread * share)
+        aside = np.c_[on_hull, hull @ between @ mine.T]
+        across = terms @ between @ mine.T
+        inner = np.block([[among, across], [across.T, group.products(mine, mine)]])
+        inner -= aside.T @ inverse @ aside
+        moved = np.r_[(mixture @ r)[owner], -np.ones(mine.shape[0])]
+        errors = BagErrors(inner * np.outer(moved, moved), np.zeros(len(moved), dtype=np.int64))
+        mean = between @ group.parts.weights().T
+        off = (from_centre - hull @ mean)[:, 0]
+        far = length - 2 * float((centre @ mean)[0, 0]) + float(own.products[0, 0])
+        found.append(errors.tail(np.ones((1, 1)), far - off @ inverse @ off)[1])
+    return np.array(found)
+
+
+def warn_of_strangers(
+    tested: Tested,
+    groups: list[PartSums],
+    cross: NDArray[np.float64],
+    ratios: NDArray[np.float64],
+) -> None:
+    """Warn of groups that are no mixtures of the classes that were learned.
+
+    Parameters
+    ----------
+    tested, groups, cross, ratios
+        As for `group_p_values`.
+    """
+    p_values = group_p_values(tested, groups, cross, ratios)
+    strange = np.flatnonzero(p_values * len(p_values) < _LEVEL)
+    if strange.size:
+        some = ", ".join(map(str, strange[:5])) + (" and others" if strange.size > 5 else "")
+        warnings.warn(
+            f"{strange.size} of {len(groups)} groups (number {some}) are not mixtures of the "
+            "classes that were learned: features of a class are others there (p = "
+            f"{p_values.min():.1g}), and ratios and intervals may be far off. Learn from bags that "
+            "are like these groups.",
+            MisfitWarning,
+            stacklevel=3,
+        )
