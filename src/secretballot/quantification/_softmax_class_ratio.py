@@ -56,7 +56,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         that class means aren't too good to be true.
     max_iter : int, default=200
         Steps of L-BFGS.
-    random_state : int, RandomState or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
 
     Attributes
     ----------
@@ -68,6 +68,8 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
     gamma_ : float or None
         The bandwidth in use.
     n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if bags are data frames with strings for names.
 
     See Also
     --------
@@ -136,6 +138,11 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If there are fewer bags than classes, bags are alike, or input is not as said.
         """
         self._fit(X, y, covariance)
         return self
@@ -173,6 +180,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         raw = raw_bags(X)
         bags = check_bags(raw, at_least=2)
         known = check_proportions(y, len(bags), covariance)
+        known.check_separable()
         rng = np.random.default_rng(self._draw_entropy())
         self.n_features_in_, self._names = bags[0].shape[1], feature_names(raw)
         self.classes_ = known.classes
