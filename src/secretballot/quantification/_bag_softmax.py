@@ -22,7 +22,7 @@ class SoftmaxWeights(NamedTuple):
 
     def logits(self, F: Any) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
-        return np.asarray(F @ self.coef) + self.intercept
+        return np.asarray(F @ self.coef.astype(F.dtype)) + self.intercept
 
 
 def lift(

@@ -7,6 +7,7 @@ from secretballot.quantification.kernels._embedding import (
     KernelEmbedding,
     explicit_features,
 )
+from secretballot.quantification.kernels._feature_maps import feature_table
 from secretballot.quantification.kernels._kernel_sums import candidate_gammas
 from secretballot.quantification.kernels._sub_bags import SubBags, cut
 
@@ -19,5 +20,6 @@ __all__ = [
     "choose_kernel",
     "cut",
     "explicit_features",
+    "feature_table",
     "unmix",
 ]

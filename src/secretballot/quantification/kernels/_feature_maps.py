@@ -150,6 +150,31 @@ def _inverse_root(kernel: NDArray[Any]) -> NDArray[np.float64]:
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
+def feature_table(features: Any, X: Any, number: int) -> Any:
+    """Return the features of instances at one bandwidth, in single precision; their own as are.
+
+    Parameters
+    ----------
+    features : callable
+        The map.
+    X : ndarray or CSR of shape (n_instances, n_features)
+    number : int
+        Of the bandwidth.
+
+    Returns
+    -------
+    ndarray or CSR of shape (n_instances, n_components)
+    """
+    if isinstance(features, LinearFeatures):
+        return X
+    first = features(X[:_ROWS], [number])[0]
+    table = np.empty((X.shape[0], first.shape[1]), dtype="f4")
+    table[:_ROWS] = first
+    for start in range(_ROWS, X.shape[0], _ROWS):  # nothing else is as long
+        table[start : start + _ROWS] = features(X[start : start + _ROWS], [number])[0]
+    return table
+
+
 def feature_sums(
     features: Any,
     X: Any,
