@@ -14,7 +14,7 @@ from secretballot.quantification.kernels._kernel_sums import powers, product, sq
 
 _ROWS = 1024
 #: Rows of a part and block that are enough to say how long features are.
-_LENGTHS = 64
+_LENGTHS = 128
 #: Squared lengths times gamma up to which single precision has distances right to 1e-5 or so.
 _SINGLE = 100.0
 
