@@ -1,10 +1,14 @@
 """What is taken for bags and proportions, and what is refused, by every estimator."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot.quantification import (
     MMDClassRatioEstimator,
@@ -82,12 +86,15 @@ def test_proportions_are_never_normalised():
     np.testing.assert_array_equal(known.values, rounded)
 
 
-def test_fewer_bags_than_classes_and_bags_that_are_alike():
-    estimator = MMDClassRatioEstimator(random_state=0)
-    with pytest.raises(ValueError, match="2 bags can't tell 3 classes apart"):
-        estimator.fit(two_bags(), [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]])
-    with pytest.raises(ValueError, match="linearly dependent"):
-        estimator.fit(two_bags(), [[0.2, 0.8], [0.2, 0.8]])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["exact", "rff", "softmax"])
+def test_fewer_bags_than_classes_and_bags_that_are_alike(estimator):
+    for bags, proportions, message in (
+        (two_bags(), [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], "2 bags can't tell 3 classes apart"),
+        (two_bags()[:1], [[0.2, 0.8]], "1 bags can't tell 2 classes apart"),
+        (two_bags(), [[0.2, 0.8], [0.2, 0.8]], "linearly dependent"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(estimator).fit(bags, proportions)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +136,46 @@ def test_columns_in_another_order_are_refused_wherever_bags_are_given():
         take(bags)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        *ESTIMATORS,
+        # A transformer that checks no names itself, and one that does.
+        make_pipeline(PerBag(FunctionTransformer()), ESTIMATORS[1]),
+        make_pipeline(PerBag(StandardScaler()), ESTIMATORS[2], ESTIMATORS[1]),
+        make_pipeline(ESTIMATORS[2], MMDClassRatioEstimator(kernel="linear", random_state=0)),
+    ],
+    ids=["exact", "rff", "softmax", "lifted", "scaled", "matched"],
+)
+def test_names_of_columns_are_those_of_fit(model):
+    bags = two_bags()
+    frames = [frame(bag) for bag in bags]
+    named, bare = clone(model).fit(frames, P), clone(model).fit(bags, P)
+    known = named.predict(frames)
+    assert named.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert not hasattr(bare, "feature_names_in_")
+    for other, message in (
+        ([bag[["c", "b", "a"]] for bag in frames], r"give them in that order: bag\[\['a', 'b'"),
+        ([frame(bag, "abd") for bag in bags], r"of these \['c'\] are missing, and \['d'\] are new"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            named.predict(other)
+    # As for tables in scikit-learn: nothing says what the order is, and that is said, once.
+    unnamed = [pd.DataFrame(bag) for bag in bags]
+    for fitted, given, message in (
+        (named, bags, "have no names, but those of fit had some"),
+        (named, unnamed, "have no names, but those of fit had some"),
+        (bare, frames, "have names, but those of fit had none"),
+    ):
+        with pytest.warns(UserWarning, match=message) as said:
+            np.testing.assert_array_equal(fitted.predict(given), known)
+        # What only passes frames on leaves it to the next one to say it too.
+        assert len(said) == (2 if "functiontransformer" in str(model).lower() else 1)
+    np.testing.assert_array_equal(bare.predict(unnamed), known)
+    named.fit(bags, P)
+    assert not hasattr(named, "feature_names_in_")
+
+
 def test_bags_may_come_one_by_one():
     for estimator in (ESTIMATORS[0], ESTIMATORS[2]):
         fitted = clone(estimator).fit((bag for bag in two_bags()), P)
@@ -164,11 +211,42 @@ def test_split_bags():
             assert sparse.issparse(bag) == (kind is sparse.csr_array)
     for bad, message in (
         (ids[:3], "give each one id"),
-        (["s", None] * 3, "ids has values that can't be put in order"),
+        (np.array([1, "s"] * 3, dtype=object), "ids has values that can't be put in order"),
         (np.ma.array(range(6)), "ids is a masked array"),
     ):
         with pytest.raises(ValueError, match=message):
             split_bags(X, bad)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1.0, np.nan, 2.0, 1.0, np.nan, 2.0],
+        ["s", np.nan, "n", "s", np.nan, "n"],  # numpy would call them "nan"
+        ["s", None, "n", "s", None, "n"],
+        pd.Series(["s", pd.NA, "n", "s", pd.NA, "n"]),
+        pd.Series([1, pd.NA, 2, 1, pd.NA, 2], dtype="Int64"),
+        pd.Series(["s", None, "n", "s", None, "n"], dtype="category"),
+        pd.to_datetime(["2026-01-01", None, "2026-02-01"] * 2)[[0, 1, 2, 3, 4, 5]],
+        np.array(["2026-01", "NaT", "2026-02"] * 2, dtype="datetime64[M]"),
+    ],
+    ids=["floats", "strings", "None", "NA", "Int64", "category", "dates", "datetime64"],
+)
+def test_instances_of_no_group_are_named(ids, monkeypatch):
+    X = np.arange(12.0).reshape(6, 2)
+
+    def refused():
+        for give, name in (
+            (lambda: split_bags(X, ids), "ids"),
+            (lambda: group_bags(X, range(6), ids), "groups"),
+        ):
+            with pytest.raises(ValueError, match=f"{name} is missing .* 2 of 6 .*rows 1, 4. Who"):
+                give()
+
+    refused()
+    if not isinstance(ids, pd.Series | pd.Index):
+        monkeypatch.delitem(sys.modules, "pandas")  # of which we don't need it
+        refused()
 
 
 def test_bags_of_a_grouping_are_taken_as_they_are():
@@ -185,8 +263,6 @@ def test_classes_are_named_by_columns():
 
 
 def test_per_bag_is_fitted_on_all_instances_together():
-    from sklearn.preprocessing import StandardScaler
-
     bags = two_bags()
     expected = StandardScaler().fit(np.concatenate(bags))
     for kind in (list, np.array):
@@ -203,13 +279,11 @@ def test_per_bag_is_fitted_on_all_instances_together():
     ("bags", "message"),
     [
         ([np.ones((2, 3)), np.ones((0, 3))], "bag 1 is empty"),
-        ([frame(np.ones((2, 3))), frame(np.ones((2, 3)), "abd")], "bag 1 has other columns"),
+        ([frame(np.ones((2, 3))), frame(np.ones((2, 3)), "abd")], "bag 1 has the columns"),
         ([np.ones((2, 3)), np.ones((2, 2))], "different widths"),
     ],
 )
 def test_per_bag_refuses(bags, message):
-    from sklearn.preprocessing import StandardScaler
-
     with pytest.raises(ValueError, match=message):
         PerBag(StandardScaler()).fit(bags)
 

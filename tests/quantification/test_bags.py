@@ -57,7 +57,7 @@ def test_bags_by_hand_say_what_they_are():
         (None, [0, 1], [1], r"groups has shape \(1,\)"),
         (np.zeros((3, 2)), [0, 1], [1, 1], "X has 3 instances and y 2 labels"),
         (None, [[0], [1]], [1, 1], "one label for each instance"),
-        (None, [0, 1], ["a", None], "groups has values that can't be put in order"),
+        (None, [0, 1], ["a", None], "groups is missing .* for 1 of 2 instances, in the rows 1"),
         (None, np.ma.array([0, 1], mask=[0, 1]), [1, 1], "y is a masked array"),
         (None, [0, 1], np.ma.array([0, 1], mask=[0, 1]), "groups is a masked array"),
     ],

@@ -7,7 +7,11 @@ from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from secretballot.quantification import MMDClassRatioEstimator, SoftmaxClassRatioEstimator
+from secretballot.quantification import (
+    MMDClassRatioEstimator,
+    SoftmaxClassRatioEstimator,
+    _softmax_class_ratio,
+)
 from secretballot.quantification import _bag_softmax as module
 from secretballot.quantification._bag_softmax import fit_softmax, lift
 
@@ -80,8 +84,8 @@ def test_matching_what_was_learned_beats_counting(features):
     for seed in range(3):
         bags, P, _, groups, ratios = world(seed)
         softmax = SoftmaxClassRatioEstimator(features, n_components=100, random_state=0)
-        matched = make_pipeline(softmax, MMDClassRatioEstimator(kernel="linear", random_state=0))
-        found = error(matched.fit(bags, P).predict(groups), ratios)
+        model = make_pipeline(softmax, MMDClassRatioEstimator(kernel="linear", random_state=0))
+        found = error(model.fit(bags, P).predict(groups), ratios)
         assert found < 0.14
         gains.append(error(softmax.predict(groups), ratios) - found)
         assert softmax.score(groups, ratios) == -error(softmax.predict(groups), ratios)
@@ -137,3 +141,65 @@ def test_sparse_and_dense_agree():
     dense = softmax.fit(bags, P).predict(groups)
     thin = softmax.fit([sparse.csr_array(b) for b in bags], P)
     np.testing.assert_allclose(thin.predict([sparse.csr_array(g) for g in groups]), dense)
+
+
+def test_instances_of_no_weight_are_as_if_they_were_not_there(monkeypatch):
+    rng = np.random.default_rng(0)
+    F, bag = rng.normal(size=(300, 4)), np.repeat(np.arange(4), 75)
+    F[:, 0] += bag
+    lifts, kept = lift(TRAINING, np.full(4, 75), None), rng.random(300) < 0.7
+    some = fit_softmax(F[kept], bag[kept], lifts, 0.01)
+    weighed = fit_softmax(F, bag, lifts, 0.01, weight=kept)
+    monkeypatch.setattr(module, "_ROWS", 7)  # blocks are no more than a matter of speed
+    blocked = fit_softmax(F, bag, lifts, 0.01, weight=kept)
+    single = fit_softmax(F.astype("f4"), bag, lifts, 0.01, weight=kept)
+    everyone = fit_softmax(F, bag, lifts, 0.01)
+    for found in (weighed, blocked, single):
+        np.testing.assert_allclose(found.coef, some.coef, atol=5e-3)
+    assert np.abs(everyone.coef - some.coef).max() > 5e-2
+
+
+def matched(seed):
+    softmax = SoftmaxClassRatioEstimator(n_components=100, random_state=seed)
+    return make_pipeline(softmax, MMDClassRatioEstimator(kernel="linear", random_state=0))
+
+
+def test_few_instances_give_about_the_same_whatever_the_draw(monkeypatch):
+    """240 in all; looking at fewer of them, as of many, makes answers move about."""
+    bags, P, *_ = world(0, size=60)
+
+    def spread():
+        means = []
+        for seed in range(5):
+            softmax = SoftmaxClassRatioEstimator(n_components=60, random_state=seed)
+            means.append([bag.mean(axis=0) for bag in softmax.fit_transform(bags, P)])
+        return np.std(means, axis=0).mean()
+
+    steady = spread()
+    monkeypatch.setattr(_softmax_class_ratio, "_ENOUGH", 1)
+    assert spread() > 1.5 * steady
+
+
+def test_many_instances_are_not_all_looked_at_to_choose(monkeypatch):
+    bags, P, _, groups, ratios = world()
+    seen, whole = [], _softmax_class_ratio.fit_softmax
+
+    def spy(F, *args, **kwargs):
+        seen.append(len(F))
+        return whole(F, *args, **kwargs)
+
+    monkeypatch.setattr(_softmax_class_ratio, "fit_softmax", spy)
+    monkeypatch.setattr(_softmax_class_ratio, "_MOST_CHOOSING", 500)
+    model = matched(0).fit(bags, P)
+    assert set(seen) == {500, 1200}
+    assert seen.count(1200) == 1 + 5 * 2  # the whole, and each fold of two draws
+    assert error(model.predict(groups), ratios) < 0.14
+
+
+def test_features_learned_once_take_in_further_bags():
+    bags, P, _, groups, ratios = world(size=150)
+    softmax, means = matched(0)
+    means.partial_fit(softmax.fit_transform(bags, P), P)
+    others, more, *_ = world(1, size=150)
+    means.partial_fit(softmax.transform(others), more)
+    assert error(means.predict(softmax.transform(groups)), ratios) < 0.2

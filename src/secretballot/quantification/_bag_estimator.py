@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,25 +15,43 @@ from secretballot.quantification._bag_input import check_bags
 from secretballot.quantification._known_proportions import check_proportions
 
 
-class BagEstimatorMixin:
+class ColumnNamesMixin:
+    """What the columns of bags were called in `fit`, which sets ``_names``."""
+
+    _names: list[Any] | None
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns; there if they are strings, as for other estimators."""
+        names = vars(self).get("_names")
+        if not names or not all(isinstance(name, str) for name in names):
+            raise AttributeError(
+                f"this {type(self).__name__} was not fitted on data frames whose columns are "
+                "called by strings, and has no feature_names_in_."
+            )
+        return np.array(names, dtype=object)
+
+
+class BagEstimatorMixin(ColumnNamesMixin):
     """An estimator whose samples are bags, and whose targets are their proportions.
 
-    `fit` sets ``n_features_in_`` and ``_names``, what the columns of its bags were called.
+    `fit` sets ``n_features_in_`` and ``_names``.
     """
 
     random_state: Any
     n_features_in_: int
-    _names: list[Any] | None
 
     _parameter_constraints: dict[str, list[Any]] = {
         "gamma": [StrOptions({"held_out", "median"}), Interval(Real, 0, None, closed="neither")],
         "features": [StrOptions({"nystroem", "rff"}), None],
         "n_components": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     def _draw_entropy(self) -> int:
         """Draw once, whatever random_state is: every part of the work derives its own stream."""
+        if isinstance(self.random_state, np.random.Generator):
+            return int(self.random_state.integers(2**31 - 1))
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _check_like_fit(self, X: Any, *, at_least: int = 1) -> list[Any]:
@@ -40,19 +59,34 @@ class BagEstimatorMixin:
         check_is_fitted(self)
         return check_bags(X, n_features=self.n_features_in_, names=self._names, at_least=at_least)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the mean L1 distance between predicted and given proportions.
 
         Parameters
         ----------
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
         y : PublishedProportions, or array-like of shape (n_bags, n_classes)
+        sample_weight : array-like of shape (n_bags,), default=None
+            How much each bag counts, such as its size; alike if None.
         """
         found = self.predict(X)  # type: ignore[attr-defined]
         known = check_proportions(y, len(found)).values
         if known.shape[1] != found.shape[1]:
             raise ValueError(f"y has {known.shape[1]} classes, but fit had {found.shape[1]}.")
-        return -float(np.abs(found - known).sum(axis=1).mean())
+        errors = np.abs(found - known).sum(axis=1)
+        if sample_weight is None:
+            return -float(errors.mean())
+        weights = np.asarray(sample_weight, dtype=float)
+        if (
+            weights.shape != errors.shape
+            or not (weights >= 0).all()
+            or not 0 < weights.sum() < np.inf
+        ):
+            raise ValueError(
+                f"sample_weight of shape {weights.shape} must have a finite weight of at least 0 "
+                f"for each of {len(errors)} bags, and not 0 for all."
+            )
+        return -float(errors @ weights / weights.sum())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

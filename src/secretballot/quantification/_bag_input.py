@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ def split_bags(X: Any, ids: ArrayLike) -> tuple[list[Any], NDArray[Any]]:
     ----------
     X : array-like of shape (n_instances, n_features), sparse matrix or data frame
     ids : array-like of shape (n_instances,)
-        Which bag each instance is in; bags need not be contiguous.
+        Which bag each instance is in; bags need not be contiguous. None may be missing.
 
     Returns
     -------
@@ -30,6 +31,11 @@ def split_bags(X: Any, ids: ArrayLike) -> tuple[list[Any], NDArray[Any]]:
         Of the same kind as `X`, in the order of the sorted ids.
     names : ndarray of shape (n_bags,)
         The id of each bag.
+
+    Raises
+    ------
+    ValueError
+        If an id is missing (NaN, None, NA or NaT), or there isn't one for each instance.
 
     Examples
     --------
@@ -39,14 +45,12 @@ def split_bags(X: Any, ids: ArrayLike) -> tuple[list[Any], NDArray[Any]]:
     >>> names.tolist(), [len(bag) for bag in bags]
     (['a', 'b'], [1, 3])
     """
-    check_unmasked("ids", ids)
-    values = np.asarray(ids)
-    if values.shape != (_num_samples(X),):
+    if np.shape(ids) != (_num_samples(X),):
         raise ValueError(
-            f"ids has shape {values.shape}, but X has {_num_samples(X)} instances; give each one "
+            f"ids has shape {np.shape(ids)}, but X has {_num_samples(X)} instances; give each one "
             "id."
         )
-    names, codes = distinct("ids", values)
+    names, codes = distinct("ids", ids)
     order = np.argsort(codes, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     return [_safe_indexing(X, bag) for bag in rows], names
@@ -76,8 +80,58 @@ def raw_bags(X: Any) -> list[Any]:
 
 
 def feature_names(bags: list[Any]) -> list[Any] | None:
-    """Return the names of the columns of bags that are data frames, else None."""
-    return list(bags[0].columns) if hasattr(bags[0], "columns") else None
+    """Return the names of the columns of bags that are data frames, else None.
+
+    Columns called 0, 1, 2 and so on have no names: so would an array's be called.
+    """
+    names = list(getattr(bags[0], "columns", ()))
+    return None if names == list(range(len(names))) else names
+
+
+def check_alike(bags: list[Any]) -> list[Any] | None:
+    """Return the names of the columns, having refused bags in which they differ."""
+    columns = feature_names(bags)
+    for number, bag in enumerate(bags):
+        named = feature_names([bag])
+        if named != columns:
+            raise ValueError(
+                f"bag {number} has the columns {_shown(named)}, but bag 0 has {_shown(columns)}; "
+                "give all bags the same columns in the same order."
+            )
+    return columns
+
+
+def check_names(found: list[Any] | None, names: list[Any] | None) -> None:
+    """Refuse columns that are not those of `fit`; warn where one side has no names.
+
+    As scikit-learn does for tables.
+    """
+    if found == names:
+        return
+    if found is None or names is None:
+        what, whose = ("no names", "had some") if found is None else ("names", "had none")
+        warnings.warn(
+            f"the columns of these bags have {what}, but those of fit {whose}, so that nothing "
+            "says whether they are in the same order; give data frames in both, or arrays.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return
+    if sorted(map(str, found)) == sorted(map(str, names)):
+        remedy = f"give them in that order: bag[{_shown(names)}]."
+    else:
+        lacking, new = ([n for n in a if n not in b] for a, b in ((names, found), (found, names)))
+        remedy = f"of these {_shown(lacking)} are missing, and {_shown(new)} are new."
+    raise ValueError(
+        f"bags have the columns {_shown(found)}, but those of fit had {_shown(names)}; {remedy}"
+    )
+
+
+def _shown(names: list[Any] | None) -> str:
+    """Return names to be read: texts have thousands of columns."""
+    if names is None or len(names) <= 20:
+        return repr(names)
+    return f"{names[:20]!r} (and {len(names) - 20} more)"
 
 
 def check_bags(
@@ -100,24 +154,15 @@ def check_bags(
         Least number of instances in a bag.
     """
     raw = raw_bags(X)
-    columns, bags = feature_names(raw), []
-    if names is not None and columns is not None and columns != names:
-        raise ValueError(
-            f"bags have the columns {columns!r}, but those of fit had {names!r}; give the same "
-            "columns in the same order."
-        )
+    columns, bags = check_alike(raw), []
+    if columns is not None and names is not None:
+        check_names(columns, names)
     for number, bag in enumerate(raw):
         shape = getattr(bag, "shape", None)
         if (shape is not None and len(shape) == 2 and shape[0] == 0) or (
             shape is None and hasattr(bag, "__len__") and len(bag) == 0
         ):
             raise ValueError(f"bag {number} is empty; leave it out.")
-        named = feature_names([bag])
-        if named != columns:
-            raise ValueError(
-                f"bag {number} has the columns {named!r}, but bag 0 has {columns!r}; give all bags "
-                "the same columns in the same order."
-            )
         try:
             checked = check_array(
                 bag, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=1
@@ -143,6 +188,8 @@ def check_bags(
         bags.append(checked)
     if len({sparse.issparse(bag) for bag in bags}) > 1:
         raise ValueError("some bags are sparse and some are not; make them all of one kind.")
+    if n_features is not None:
+        check_names(columns, names)  # last: a warning, where bags are fine but for that
     return bags
 
 

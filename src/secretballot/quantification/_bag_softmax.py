@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
+
+#: Instances in a block: some hundred features of each fit a core's cache.
+_ROWS = 2048
 
 
 class SoftmaxWeights(NamedTuple):
@@ -19,7 +22,7 @@ class SoftmaxWeights(NamedTuple):
 
     def logits(self, F: Any) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
-        return np.asarray(F @ self.coef) + self.intercept
+        return np.asarray(F @ self.coef.astype(F.dtype)) + self.intercept
 
 
 def lift(
@@ -47,6 +50,7 @@ def fit_softmax(
     alpha: float,
     start: SoftmaxWeights | None = None,
     max_iter: int = 200,
+    weight: NDArray[Any] | None = None,
 ) -> SoftmaxWeights:
     """Maximise the likelihood of the instances' bags.
 
@@ -61,6 +65,8 @@ def fit_softmax(
     start : SoftmaxWeights, default=None
         Where to begin.
     max_iter : int
+    weight : ndarray of shape (n_instances,), default=None
+        How much each instance counts; 0 leaves it out without a copy of the others. Alike if None.
 
     Notes
     -----
@@ -70,20 +76,33 @@ def fit_softmax(
     """
     n, d = F.shape
     c = lifts.shape[1]
-    log_lift = np.log(lifts)[bag]
-    transposed = sparse.csr_array(F.T) if sparse.issparse(F) else F.T
+    counted = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    counted = counted / counted.sum()
+    # Dense blocks stay in the cache for both products. Classes are rows, which are summed fast.
+    step = n if sparse.issparse(F) else _ROWS
+    cuts = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
+    blocks = [(F[rows], bag[rows], counted[rows]) for rows in cuts]
+    by_class = np.ascontiguousarray(lifts.T)
 
     def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         W = flat.reshape(d + 1, c)
-        log_p = log_softmax(F @ W[:-1] + W[-1], axis=1)
-        joint = log_p + log_lift
-        top = joint.max(axis=1, keepdims=True)
-        share = np.exp(joint - top)
-        total = share.sum(axis=1, keepdims=True)
-        share /= total
-        residual = (np.exp(log_p) - share) / n
-        value = -float((np.log(total) + top).mean()) + 0.5 * alpha * float((W[:-1] ** 2).sum())
-        slope = np.vstack([transposed @ residual + alpha * W[:-1], residual.sum(axis=0)])
+        coef, intercept = W[:-1].astype(F.dtype), W[-1][:, None]
+        value, slope = 0.5 * alpha * float((W[:-1] ** 2).sum()), np.empty((d + 1, c))
+        slope[:-1] = alpha * W[:-1]
+        slope[-1] = 0
+        for block, owner, counts in blocks:
+            p = _by_class(block, coef) + intercept
+            p -= p.max(axis=0)
+            np.exp(p, out=p)
+            p /= p.sum(axis=0)
+            share = p * by_class[:, owner]
+            total = share.sum(axis=0)
+            share /= total
+            value -= float(np.log(total) @ counts)
+            p -= share
+            p *= counts
+            slope[:-1] += (p.astype(F.dtype) @ block).T
+            slope[-1] += p.sum(axis=1)
         return value, slope.ravel()
 
     begin = np.zeros((d + 1) * c) if start is None else np.vstack(start).ravel()
@@ -92,6 +111,13 @@ def fit_softmax(
     )
     W = found.x.reshape(d + 1, c)
     return SoftmaxWeights(W[:-1], W[-1])
+
+
+def _by_class(block: Any, coef: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the product, classes by instances: contiguous, in double precision."""
+    if sparse.issparse(block):
+        return np.ascontiguousarray((block @ coef).T, dtype=np.float64)
+    return (coef.T @ block.T).astype(np.float64, copy=False)
 
 
 def bag_likelihood(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from secretballot._sklearn_compat import _num_samples, _safe_indexing
 class Bags:
     """Disjoint bags of instances.
 
-    Make them with `group_bags` or, to simulate, with `make_bags`.
+    Make them with `group_bags` or, to simulate, with `make_bags`. Indexed like an array of bags,
+    they can be split by scikit-learn.
 
     Attributes
     ----------
@@ -105,8 +107,22 @@ class Bags:
         """How many instances each bag has; public."""
         return np.array([len(bag) for bag in self.y])
 
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of bags, as of an array of them."""
+        return (len(self.y),)
+
     def __len__(self) -> int:
         return len(self.y)
+
+    def __getitem__(self, bags: Any) -> Bags:
+        """Return some of the bags: an integer, a slice, an array of integers or a mask."""
+        rows = numbers_of(len(self), bags)
+        X, y, names = (
+            values if values is None else tuple(values[row] for row in rows)
+            for values in (self.X, self.y, self.names)
+        )
+        return replace(self, X=X, y=y, names=names)
 
     def __repr__(self) -> str:
         # Not the labels: they are private.
@@ -143,27 +159,58 @@ def group_bags(X: Any, y: ArrayLike, groups: ArrayLike) -> Bags:
     >>> bags.names
     ('north', 'south')
     """
-    check_unmasked("groups", groups)
-    labels, values = _labels(X, y), np.asarray(groups)
-    if values.shape != labels.shape:
+    labels, shape = _labels(X, y), np.shape(groups)
+    if shape != labels.shape:
         raise ValueError(
-            f"groups has shape {values.shape} and y {labels.shape}; give each instance one group."
+            f"groups has shape {shape} and y {labels.shape}; give each instance one group."
         )
-    names, codes = distinct("groups", values)
+    names, codes = distinct("groups", groups)
     rows = [np.flatnonzero(codes == number) for number in range(len(names))]
     return Bags.from_indices(X, labels, rows, names=names.tolist())
 
 
-def distinct(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the sorted values of a grouping, and which of them each instance has."""
+def numbers_of(n_bags: int, key: Any) -> NDArray[np.intp]:
+    """Return which bags an index means: an integer, a slice, an array of integers or a mask."""
     try:
-        names, codes = np.unique(values, return_inverse=True)
+        return np.atleast_1d(np.arange(n_bags)[key])
+    except IndexError as error:
+        raise IndexError(
+            f"[{key!r}] must be integers below {n_bags}, a slice, or a mask of {n_bags} bags: "
+            f"{error}."
+        ) from error
+
+
+def distinct(name: str, values: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the sorted values of a grouping, and which of them each instance has."""
+    check_unmasked(name, values)
+    rows = np.flatnonzero(_missing(values))
+    if rows.size:
+        shown = ", ".join(map(str, rows[:5])) + (", ..." if rows.size > 5 else "")
+        raise ValueError(
+            f"{name} is missing (NaN, None, NA or NaT) for {rows.size} of {np.size(values)} "
+            f"instances, in the rows {shown}. Who is in no group would be made a bag of its own; "
+            "leave these instances out, or give them a group."
+        )
+    try:
+        names, codes = np.unique(np.asarray(values), return_inverse=True)
     except TypeError as error:
         raise ValueError(
             f"{name} has values that can't be put in order ({error}), such as None among strings; "
             "give all instances values of one kind."
         ) from error
     return names, codes
+
+
+def _missing(values: Any) -> NDArray[np.bool_]:
+    """Return where no value is given."""
+    # In a list of strings, numpy would make the word "nan" of NaN.
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    pandas = sys.modules.get("pandas")  # where it was never imported nothing is its NA
+    if pandas is not None:
+        return np.asarray(pandas.isna(array))
+    if array.dtype.kind == "O":
+        return np.asarray((array == None) | (array != array))  # noqa: E711
+    return np.isnat(array) if array.dtype.kind in "mM" else array != array
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:

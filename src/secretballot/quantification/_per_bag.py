@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,16 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import HasMethods, _fit_context, _num_samples, _safe_indexing
-from secretballot.quantification._bag_input import raw_bags
+from secretballot.quantification._bag_estimator import ColumnNamesMixin
+from secretballot.quantification._bag_input import (
+    check_alike,
+    check_names,
+    feature_names,
+    raw_bags,
+)
 
 
-class PerBag(TransformerMixin, BaseEstimator):
+class PerBag(ColumnNamesMixin, TransformerMixin, BaseEstimator):
     """Lift a transformer of instances to bags.
 
     It is fitted once, on the instances of all bags together, and transforms them together. Bags
@@ -29,6 +36,9 @@ class PerBag(TransformerMixin, BaseEstimator):
     ----------
     transformer_ : transformer
         The fitted clone.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns of bags that are data frames, if they are strings. Other bags must
+        have the same in the same order, whatever the transformer thinks of that.
 
     Examples
     --------
@@ -57,7 +67,9 @@ class PerBag(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self.transformer_ = clone(self.transformer).fit(_together(raw_bags(X)))
+        bags = raw_bags(X)
+        self.transformer_ = clone(self.transformer).fit(_together(bags))
+        self._names = feature_names(bags)
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -75,6 +87,7 @@ class PerBag(TransformerMixin, BaseEstimator):
         """
         bags = raw_bags(X)
         self.transformer_ = clone(self.transformer)
+        self._names = feature_names(bags)
         if hasattr(self.transformer_, "fit_transform"):
             return _apart(self.transformer_.fit_transform(_together(bags)), bags)
         return _apart(self.transformer_.fit(_together(bags)).transform(_together(bags)), bags)
@@ -92,7 +105,13 @@ class PerBag(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         bags = raw_bags(X)
-        return _apart(self.transformer_.transform(_together(bags)), bags)
+        together = _together(bags)
+        check_names(feature_names(bags), self._names)
+        with warnings.catch_warnings():
+            # What has just been said of the bags.
+            for words in ("has feature names", "does not have valid feature names"):
+                warnings.filterwarnings("ignore", f"X {words}, but", UserWarning)
+            return _apart(self.transformer_.transform(together), bags)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -105,19 +124,13 @@ def _together(bags: list[Any]) -> Any:
     empty = [number for number, bag in enumerate(bags) if _num_samples(bag) == 0]
     if empty:
         raise ValueError(f"bag {empty[0]} is empty; leave it out.")
+    check_alike(bags)
     first = bags[0]
     if all(sparse.issparse(bag) for bag in bags):
         return sparse.vstack(bags, format="csr")
     if hasattr(first, "iloc"):
         from pandas import concat
 
-        columns = list(first.columns)
-        for number, bag in enumerate(bags):
-            if list(getattr(bag, "columns", ())) != columns:
-                raise ValueError(
-                    f"bag {number} has other columns than bag 0, {columns!r}; give all bags the "
-                    "same columns in the same order."
-                )
         return concat(bags)
     if isinstance(first, list | tuple) and isinstance(first[0], str):
         return [text for bag in bags for text in bag]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,10 +21,15 @@ from secretballot.quantification._bag_softmax import (
     lift,
 )
 from secretballot.quantification._known_proportions import check_proportions
-from secretballot.quantification.kernels import candidate_gammas, explicit_features
+from secretballot.quantification.kernels import candidate_gammas, explicit_features, feature_table
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)
+#: What is chosen or held out on this many instances no longer hangs on the draw.
+_ENOUGH = 2_000
+_MOST_REPEATS = 5
+#: Penalty and bandwidth are chosen on at most so many instances.
+_MOST_CHOOSING = 20_000
 
 
 class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstimator):
@@ -48,15 +54,18 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
     alpha : "held_out" or float, default="held_out"
         Penalty on the squared weights. "held_out" trains on all but one fold of every bag's
         instances, and chooses by the likelihood of the bags of the others: no label is needed.
+        Where these are fewer than 2,000, further folds are held out in turn; of more than 20,000
+        instances in all, a sample does.
     sharpness : float, default=4
         `transform` returns probabilities to this power, normalised: 1 are those of the penalised,
         hence timid, softmax; infinity would be one class each.
     n_folds : int, default=5
         `fit_transform` gives each instance the output of a softmax that was trained without it, so
-        that class means aren't too good to be true.
+        that class means aren't too good to be true. Of fewer than 2,000 instances, the mean over
+        up to five draws of the folds.
     max_iter : int, default=200
         Steps of L-BFGS.
-    random_state : int, RandomState or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
 
     Attributes
     ----------
@@ -68,6 +77,8 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
     gamma_ : float or None
         The bandwidth in use.
     n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if bags are data frames with strings for names.
 
     See Also
     --------
@@ -136,6 +147,11 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If there are fewer bags than classes, bags are alike, or input is not as said.
         """
         self._fit(X, y, covariance)
         return self
@@ -158,21 +174,25 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         list of ndarray of shape (n_instances, n_classes)
         """
         F, bag, lifts, rng = self._fit(X, y, covariance)
-        fold = _folds(bag, self.n_folds, rng)
-        out = np.empty((len(bag), lifts.shape[1]))
+        out = np.zeros((len(bag), lifts.shape[1]))
         whole = SoftmaxWeights(self.coef_, self.intercept_)
-        for number in range(self.n_folds):
-            train, rest = fold != number, fold == number
-            weights = fit_softmax(
-                F[train], bag[train], lifts, self.alpha_, whole, max_iter=self.max_iter
-            )
-            out[rest] = softmax(self.sharpness * weights.logits(F[rest]), axis=1)
-        return np.split(out, np.cumsum(np.bincount(bag))[:-1])
+        # Where instances are few, much hangs on who is in whose fold.
+        repeats = _enough(len(bag), most=_MOST_REPEATS)
+        for _ in range(repeats):
+            fold = _folds(bag, self.n_folds, rng)
+            for number in range(self.n_folds):
+                rest = fold == number
+                weights = fit_softmax(
+                    F, bag, lifts, self.alpha_, whole, max_iter=self.max_iter, weight=~rest
+                )
+                out[rest] += softmax(self.sharpness * weights.logits(F[rest]), axis=1)
+        return np.split(out / repeats, np.cumsum(np.bincount(bag))[:-1])
 
     def _fit(self, X: Any, y: Any, covariance: ArrayLike | None) -> Any:
         raw = raw_bags(X)
         bags = check_bags(raw, at_least=2)
         known = check_proportions(y, len(bags), covariance)
+        known.check_separable()
         rng = np.random.default_rng(self._draw_entropy())
         self.n_features_in_, self._names = bags[0].shape[1], feature_names(raw)
         self.classes_ = known.classes
@@ -187,29 +207,52 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         features = explicit_features(self.features, stacked, gammas, self.n_components, entropy)
         number, self.alpha_ = 0, alphas[0]
         if len(gammas) > 1 or len(alphas) > 1:
-            rest = _folds(bag, self.n_folds, rng) == 0
-            tried = []
-            for which in range(len(gammas)):
-                F, weights = features(stacked, [which])[0], None
-                train, held_out = F[~rest], F[rest]
-                for alpha in alphas:  # from the largest down, each beginning at the last
-                    weights = fit_softmax(
-                        train, bag[~rest], lifts, alpha, weights, max_iter=self.max_iter
-                    )
-                    likelihood = bag_likelihood(weights.logits(held_out), bag[rest], lifts)
-                    tried.append((alpha, which, likelihood))
-            self.alpha_, number = _most_penalised(tried)
+            self.alpha_, number = self._choose(
+                features, len(gammas), stacked, bag, lifts, alphas, rng
+            )
         self._features, self._number = features, number
         self.gamma_ = None if self.features is None else float(gammas[number])
-        F = features(stacked, [number])[0]
+        F = feature_table(features, stacked, number)
         weights = fit_softmax(F, bag, lifts, self.alpha_, max_iter=self.max_iter)
         self.coef_, self.intercept_ = weights
         return F, bag, lifts, rng
 
+    def _choose(
+        self,
+        features: Any,
+        n_gammas: int,
+        stacked: Any,
+        bag: NDArray[np.int64],
+        lifts: NDArray[np.float64],
+        alphas: Sequence[float],
+        rng: np.random.Generator,
+    ) -> tuple[float, int]:
+        """Return the penalty, and the number of the bandwidth, that held-out instances choose."""
+        if len(bag) > _MOST_CHOOSING:
+            some = np.sort(rng.choice(len(bag), _MOST_CHOOSING, replace=False))
+            stacked, bag = stacked[some], bag[some]
+        fold = _folds(bag, self.n_folds, rng)
+        # One fold is enough where it has many instances; else all are held out in turn.
+        held_out = range(_enough(len(bag) // self.n_folds, most=self.n_folds))
+        tried = []
+        for which in range(n_gammas):
+            F = feature_table(features, stacked, which)
+            found: dict[float, list[NDArray[np.float64]]] = {alpha: [] for alpha in alphas}
+            for number in held_out:
+                rest, weights = fold == number, None
+                for alpha in alphas:  # from the largest down, each beginning at the last
+                    weights = fit_softmax(
+                        F, bag, lifts, alpha, weights, max_iter=self.max_iter, weight=~rest
+                    )
+                    likelihood = bag_likelihood(weights.logits(F[rest]), bag[rest], lifts)
+                    found[alpha].append(likelihood)
+            tried += [(alpha, which, np.concatenate(parts)) for alpha, parts in found.items()]
+        return _most_penalised(tried)
+
     def _logits(self, X: Any) -> list[NDArray[np.float64]]:
         bags = self._check_like_fit(X)
         weights = SoftmaxWeights(self.coef_, self.intercept_)
-        return [weights.logits(self._features(bag, [self._number])[0]) for bag in bags]
+        return [weights.logits(feature_table(self._features, bag, self._number)) for bag in bags]
 
     def transform(self, X: Any) -> list[NDArray[np.float64]]:
         """Return the sharpened class probabilities of each bag's instances.
@@ -256,6 +299,11 @@ def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tupl
     alpha = max(one[0] for one in near)
     found = max((one for one in near if one[0] == alpha), key=lambda one: one[2].mean())
     return found[0], found[1]
+
+
+def _enough(n_instances: int, most: int) -> int:
+    """Return how often to repeat what looks at some instances, so that it looks at enough."""
+    return int(np.clip(-(-_ENOUGH // max(n_instances, 1)), 1, most))
 
 
 def _folds(bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from tests.quantification._worlds import fitted, world
 
 from secretballot.quantification import MMDClassRatioEstimator
+from secretballot.quantification.kernels import _feature_maps
 from secretballot.quantification.kernels._feature_maps import (
     FourierFeatures,
     NystroemFeatures,
@@ -49,9 +50,17 @@ def test_feature_lengths_are_right_though_few_are_measured():
             whole = features(X, [number])[0].astype(float)
             parts = np.split(whole, np.cumsum(sizes)[:-1])
             truth = np.array([part.sum(axis=0) for part in parts])
-            np.testing.assert_allclose(sums[number], truth, atol=2e-3)
-            squares = [(part**2).sum() for part in parts]
-            np.testing.assert_allclose(lengths[number], squares, rtol=0.05)
+            # Single precision: of means, 1e-5, where having 20 landmarks costs .1.
+            np.testing.assert_allclose(
+                sums[number] / sizes[:, None], truth / sizes[:, None], atol=5e-5
+            )
+            for part, found in zip(parts, lengths[number], strict=True):
+                squares = (part**2).sum(axis=1)
+                # Five standard errors of those measured in one block; all of the short part are.
+                few = min(len(part), _feature_maps._LENGTHS)
+                off = 5 * squares.std() / few**0.5 if few < len(part) else 1e-5
+                assert found / len(part) == pytest.approx(squares.mean(), abs=off + 1e-5)
+                assert off < 0.25
 
 
 def test_random_features_are_the_kernel_on_average():
@@ -60,3 +69,26 @@ def test_random_features_are_the_kernel_on_average():
     features = FourierFeatures(3, gammas, 20_000, 0)
     for gamma, found in zip(gammas, features(X, range(3)), strict=True):
         np.testing.assert_allclose(found @ found.T, rbf_kernel(X, gamma=gamma), atol=0.04)
+
+
+@pytest.mark.parametrize("gap", [0.0, 2e3], ids=["near", "far"])
+def test_landmarks_in_single_precision_only_where_it_has_the_digits(gap, monkeypatch):
+    """Two clouds far apart have distances within one that single precision can't hold."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) + gap * np.repeat([[-1], [1]], 200, axis=0) + 1e5
+    gammas = np.array([0.25, 0.5])
+    sizes = np.array([150, 250])
+
+    def found():
+        features = NystroemFeatures(X, gammas, 40, np.random.default_rng(0))
+        sums, lengths = feature_sums(features, X, sizes, which=[0, 1])
+        return features(X[:5], [1])[0], [one @ one.T for one in sums], lengths
+
+    some, products, lengths = found()
+    assert some.dtype == (np.float64 if gap else np.float32)
+    monkeypatch.setattr(_feature_maps, "_SINGLE", 0.0)
+    double = found()
+    assert double[0].dtype == np.float64
+    np.testing.assert_allclose(some, double[0], atol=1e-3)
+    np.testing.assert_allclose(products, double[1], rtol=1e-5)
+    np.testing.assert_allclose(lengths, double[2], rtol=1e-3)

@@ -20,6 +20,7 @@ from secretballot.quantification.kernels._embedding import (
     KernelEmbedding,
     explicit_features,
 )
+from secretballot.quantification.kernels._feature_maps import feature_table
 from secretballot.quantification.kernels._kernel_sums import candidate_gammas
 from secretballot.quantification.kernels._sub_bags import SubBags, cut
 
@@ -39,6 +40,7 @@ __all__ = [
     "effect_variance",
     "error_terms",
     "explicit_features",
+    "feature_table",
     "jackknife",
     "noise_floor",
     "proportion_noise",

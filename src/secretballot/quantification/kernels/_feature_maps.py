@@ -14,7 +14,9 @@ from secretballot.quantification.kernels._kernel_sums import powers, product, sq
 
 _ROWS = 1024
 #: Rows of a part and block that are enough to say how long features are.
-_LENGTHS = 256
+_LENGTHS = 128
+#: Squared lengths times gamma up to which single precision has distances right to 1e-5 or so.
+_SINGLE = 100.0
 
 
 class LinearFeatures:
@@ -74,28 +76,47 @@ class FourierFeatures:
 
 
 class NystroemFeatures:
-    """Kernel values at landmarks drawn from the instances, made orthonormal."""
+    """Kernel values at landmarks drawn from the instances, made orthonormal.
+
+    Kernel values are in single precision wherever distances can be; their rounding is far below
+    the error of having few landmarks.
+    """
 
     def __init__(
         self, X: Any, gammas: NDArray[np.float64], n_components: int, rng: np.random.Generator
     ) -> None:
         rows = rng.choice(X.shape[0], min(n_components, X.shape[0]), replace=False)
-        self.landmarks = X[np.sort(rows)]
+        landmarks = X[np.sort(rows)]
+        # Distances don't depend on the origin; far from it, digits would cancel.
+        self.centre = None if sparse.issparse(X) else landmarks.mean(axis=0, dtype=np.float64)
+        self.landmarks = self._moved(landmarks)
         self.norms = squared_lengths(self.landmarks)
         self.gammas = gammas
-        everything = range(len(gammas))
-        self.roots = [_inverse_root(k) for k in self._kernels(self.landmarks, everything)]
+        self.roots = [
+            _inverse_root(kernel)
+            for kernel in powers(_distances(self.landmarks, self.landmarks, self.norms), gammas)
+        ]
+        self._single = [array.astype("f4") for array in (self.landmarks, self.norms)]
+        self._single_roots = [root.astype("f4") for root in self.roots]
+
+    def _moved(self, X: Any) -> Any:
+        return X if self.centre is None else X - self.centre
 
     def _kernels(self, X: Any, which: Sequence[int]) -> Iterator[NDArray[Any]]:
-        distance = product(X, self.landmarks)
-        distance = squared_lengths(X)[:, None] + self.norms - 2 * distance
-        np.maximum(distance, 0, out=distance)
+        X, gammas = self._moved(X), self.gammas[list(which)]
+        landmarks, norms = self.landmarks, self.norms
+        longest = max(float(squared_lengths(X).max(initial=0)), float(norms.max()))
+        if gammas.max() * longest < _SINGLE:
+            X, (landmarks, norms) = X.astype("f4"), self._single
         # Each in place of the one before: to be used before the next is asked for.
-        return powers(distance, self.gammas[list(which)])
+        return powers(_distances(X, landmarks, norms), gammas)
+
+    def _root(self, kernel: NDArray[Any], number: int) -> NDArray[Any]:
+        return (self._single_roots if kernel.dtype == np.float32 else self.roots)[number]
 
     def __call__(self, X: Any, which: Sequence[int]) -> list[NDArray[Any]]:
         pairs = zip(self._kernels(X, which), which, strict=True)
-        return [kernel @ self.roots[number] for kernel, number in pairs]
+        return [kernel @ self._root(kernel, number) for kernel, number in pairs]
 
     def sums(
         self, X: Any, member: NDArray[np.float64], which: Sequence[int]
@@ -109,16 +130,49 @@ class NystroemFeatures:
         share = member[:, some] * (member.sum(axis=1) / member[:, some].sum(axis=1))[:, None]
         sums, lengths = [], []
         for kernel, number in zip(self._kernels(X, which), which, strict=True):
-            few = kernel[some] @ self.roots[number]
-            sums.append((member @ kernel) @ self.roots[number])
+            few = kernel[some] @ self._root(kernel, number)
+            sums.append((member.astype(kernel.dtype) @ kernel) @ self.roots[number])
             lengths.append(share @ np.einsum("ij,ij->i", few, few))
         return sums, lengths
+
+
+def _distances(X: Any, landmarks: Any, norms: NDArray[Any]) -> NDArray[Any]:
+    distance = product(X, landmarks)
+    distance *= -2
+    distance += squared_lengths(X)[:, None]
+    distance += norms
+    return np.maximum(distance, 0, out=distance)
 
 
 def _inverse_root(kernel: NDArray[Any]) -> NDArray[np.float64]:
     values, vectors = np.linalg.eigh(kernel.astype(np.float64))
     kept = values > 1e-8 * values[-1]
     return vectors[:, kept] / np.sqrt(values[kept])
+
+
+def feature_table(features: Any, X: Any, number: int) -> Any:
+    """Return the features of instances at one bandwidth, in single precision; their own as are.
+
+    Parameters
+    ----------
+    features : callable
+        The map.
+    X : ndarray or CSR of shape (n_instances, n_features)
+    number : int
+        Of the bandwidth.
+
+    Returns
+    -------
+    ndarray or CSR of shape (n_instances, n_components)
+    """
+    if isinstance(features, LinearFeatures):
+        return X
+    first = features(X[:_ROWS], [number])[0]
+    table = np.empty((X.shape[0], first.shape[1]), dtype="f4")
+    table[:_ROWS] = first
+    for start in range(_ROWS, X.shape[0], _ROWS):  # nothing else is as long
+        table[start : start + _ROWS] = features(X[start : start + _ROWS], [number])[0]
+    return table
 
 
 def feature_sums(

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-#: Bytes of one block of distances: it should stay in a core's cache while it is worked on.
+#: Rows and columns of a block of distances: it should stay in a core's cache while it is worked on.
 _BLOCK = 512
 
 
@@ -113,7 +113,7 @@ def powers(distance: NDArray[Any], gammas: NDArray[np.float64]) -> Iterator[NDAr
         if last is not None and gamma == 2 * last:
             np.multiply(kernel, kernel, out=kernel)
         else:
-            np.multiply(distance, -gamma, out=kernel)
+            np.multiply(distance, distance.dtype.type(-gamma), out=kernel)
             np.exp(kernel, out=kernel)
         last = gamma
         yield kernel
