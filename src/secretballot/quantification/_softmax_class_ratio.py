@@ -13,17 +13,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_input import check_bags, feature_names, raw_bags, stack
-from secretballot.quantification._bag_softmax import (
-    SoftmaxWeights,
-    bag_likelihood,
-    fit_softmax,
-    lift,
-)
+from secretballot.quantification._bag_softmax import fit_softmax, lift
 from secretballot.quantification._known_proportions import check_proportions
-from secretballot.quantification.kernels import candidate_gammas, explicit_features
-
-_ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
-_MULTIPLES = (2.0, 4.0, 8.0)
+from secretballot.quantification._softmax_model import folds, train_softmax
 
 
 class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstimator):
@@ -158,13 +150,17 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         list of ndarray of shape (n_instances, n_classes)
         """
         F, bag, lifts, rng = self._fit(X, y, covariance)
-        fold = _folds(bag, self.n_folds, rng)
+        fold = folds(bag, self.n_folds, rng)
         out = np.empty((len(bag), lifts.shape[1]))
-        whole = SoftmaxWeights(self.coef_, self.intercept_)
         for number in range(self.n_folds):
             train, rest = fold != number, fold == number
             weights = fit_softmax(
-                F[train], bag[train], lifts, self.alpha_, whole, max_iter=self.max_iter
+                F[train],
+                bag[train],
+                lifts,
+                self.alpha_,
+                self._model.weights,
+                max_iter=self.max_iter,
             )
             out[rest] = softmax(self.sharpness * weights.logits(F[rest]), axis=1)
         return np.split(out, np.cumsum(np.bincount(bag))[:-1])
@@ -179,37 +175,24 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         sizes = np.array([one.shape[0] for one in bags])
         bag, stacked = np.repeat(np.arange(len(bags)), sizes), stack(bags)
         lifts = lift(known.values, sizes, known.covariance)
-        entropy = int(rng.integers(2**31))
-        gammas = np.array([1.0])
-        if self.features is not None:
-            gammas = candidate_gammas(self.gamma, _MULTIPLES, stacked, rng)
-        alphas = _ALPHAS if self.alpha == "held_out" else (float(self.alpha),)
-        features = explicit_features(self.features, stacked, gammas, self.n_components, entropy)
-        number, self.alpha_ = 0, alphas[0]
-        if len(gammas) > 1 or len(alphas) > 1:
-            rest = _folds(bag, self.n_folds, rng) == 0
-            tried = []
-            for which in range(len(gammas)):
-                F, weights = features(stacked, [which])[0], None
-                train, held_out = F[~rest], F[rest]
-                for alpha in alphas:  # from the largest down, each beginning at the last
-                    weights = fit_softmax(
-                        train, bag[~rest], lifts, alpha, weights, max_iter=self.max_iter
-                    )
-                    likelihood = bag_likelihood(weights.logits(held_out), bag[rest], lifts)
-                    tried.append((alpha, which, likelihood))
-            self.alpha_, number = _most_penalised(tried)
-        self._features, self._number = features, number
-        self.gamma_ = None if self.features is None else float(gammas[number])
-        F = features(stacked, [number])[0]
-        weights = fit_softmax(F, bag, lifts, self.alpha_, max_iter=self.max_iter)
-        self.coef_, self.intercept_ = weights
+        model, F = train_softmax(
+            stacked,
+            bag,
+            lifts,
+            features=self.features,
+            gamma=self.gamma,
+            n_components=self.n_components,
+            alpha=self.alpha,
+            n_folds=self.n_folds,
+            max_iter=self.max_iter,
+            rng=rng,
+        )
+        self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
+        self.coef_, self.intercept_ = model.weights
         return F, bag, lifts, rng
 
     def _logits(self, X: Any) -> list[NDArray[np.float64]]:
-        bags = self._check_like_fit(X)
-        weights = SoftmaxWeights(self.coef_, self.intercept_)
-        return [weights.logits(self._features(bag, [self._number])[0]) for bag in bags]
+        return [self._model.logits(bag) for bag in self._check_like_fit(X)]
 
     def transform(self, X: Any) -> list[NDArray[np.float64]]:
         """Return the sharpened class probabilities of each bag's instances.
@@ -242,26 +225,3 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
                 for logits in self._logits(X)
             ]
         )
-
-
-def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:
-    """Return the largest penalty that is within one standard error of the best, and its gamma."""
-    best = max(tried, key=lambda one: one[2].mean())
-    loss = [best[2] - one[2] for one in tried]
-    near = [
-        one
-        for one, less in zip(tried, loss, strict=True)
-        if less.mean() <= less.std() / np.sqrt(len(less))
-    ]
-    alpha = max(one[0] for one in near)
-    found = max((one for one in near if one[0] == alpha), key=lambda one: one[2].mean())
-    return found[0], found[1]
-
-
-def _folds(bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return a fold for each instance, with as many of every bag in each as can be."""
-    fold = np.empty(len(bag), dtype=np.int64)
-    for number in range(int(bag.max()) + 1):
-        rows = np.flatnonzero(bag == number)
-        fold[rows] = rng.permutation(np.arange(len(rows)) % n_folds)
-    return fold

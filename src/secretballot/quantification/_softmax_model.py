@@ -1,0 +1,106 @@
+"""The softmax on bags with its features, penalty and bandwidth chosen without labels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.quantification._bag_softmax import SoftmaxWeights, bag_likelihood, fit_softmax
+from secretballot.quantification.kernels import candidate_gammas, explicit_features
+
+_ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+_MULTIPLES = (2.0, 4.0, 8.0)
+
+
+class SoftmaxModel(NamedTuple):
+    """A trained softmax: the map to its features, which bandwidth of it, and what was chosen."""
+
+    features: Any
+    number: int
+    gamma: float | None
+    alpha: float
+    weights: SoftmaxWeights
+
+    def logits(self, X: Any) -> NDArray[np.float64]:
+        """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
+        return self.weights.logits(self.features(X, [self.number])[0])
+
+
+def train_softmax(
+    X: Any,
+    bag: NDArray[np.int64],
+    lifts: NDArray[np.float64],
+    *,
+    features: str | None,
+    gamma: str | float,
+    n_components: int,
+    alpha: str | float,
+    n_folds: int,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> tuple[SoftmaxModel, Any]:
+    """Choose bandwidth and penalty, and train on all instances.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_instances, n_features)
+    bag : ndarray of shape (n_instances,)
+    lifts : ndarray of shape (n_bags, n_classes)
+        From `lift`.
+    features, gamma, n_components, alpha, n_folds, max_iter
+        As in `SoftmaxClassRatioEstimator`.
+    rng : Generator
+
+    Returns
+    -------
+    model : SoftmaxModel
+    F : ndarray or CSR of shape (n_instances, n_components)
+        The features of `X`.
+    """
+    entropy = int(rng.integers(2**31))
+    gammas = np.array([1.0])
+    if features is not None:
+        gammas = candidate_gammas(gamma, _MULTIPLES, X, rng)
+    alphas = _ALPHAS if alpha == "held_out" else (float(alpha),)
+    feature_map = explicit_features(features, X, gammas, n_components, entropy)
+    number, chosen = 0, alphas[0]
+    if len(gammas) > 1 or len(alphas) > 1:
+        rest = folds(bag, n_folds, rng) == 0
+        tried = []
+        for which in range(len(gammas)):
+            F, weights = feature_map(X, [which])[0], None
+            train, held_out = F[~rest], F[rest]
+            for one in alphas:  # from the largest down, each beginning at the last
+                weights = fit_softmax(train, bag[~rest], lifts, one, weights, max_iter=max_iter)
+                likelihood = bag_likelihood(weights.logits(held_out), bag[rest], lifts)
+                tried.append((one, which, likelihood))
+        chosen, number = _most_penalised(tried)
+    F = feature_map(X, [number])[0]
+    weights = fit_softmax(F, bag, lifts, chosen, max_iter=max_iter)
+    bandwidth = None if features is None else float(gammas[number])
+    return SoftmaxModel(feature_map, number, bandwidth, chosen, weights), F
+
+
+def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:
+    """Return the largest penalty that is within one standard error of the best, and its gamma."""
+    best = max(tried, key=lambda one: one[2].mean())
+    loss = [best[2] - one[2] for one in tried]
+    near = [
+        one
+        for one, less in zip(tried, loss, strict=True)
+        if less.mean() <= less.std() / np.sqrt(len(less))
+    ]
+    alpha = max(one[0] for one in near)
+    found = max((one for one in near if one[0] == alpha), key=lambda one: one[2].mean())
+    return found[0], found[1]
+
+
+def folds(bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return a fold for each instance, with as many of every bag in each as can be."""
+    fold = np.empty(len(bag), dtype=np.int64)
+    for number in range(int(bag.max()) + 1):
+        rows = np.flatnonzero(bag == number)
+        fold[rows] = rng.permutation(np.arange(len(rows)) % n_folds)
+    return fold
