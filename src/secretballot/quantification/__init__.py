@@ -1,6 +1,7 @@
 """Bags with published label proportions, and the class ratios of groups learned from them."""
 
 from secretballot._public import published
+from secretballot.quantification._align_bags import align_bags
 from secretballot.quantification._bag_input import split_bags
 from secretballot.quantification._bags import Bags, group_bags
 from secretballot.quantification._make_bags import make_bags
@@ -28,6 +29,7 @@ __all__ = [
     "RatioInterval",
     "SoftmaxClassRatioEstimator",
     "advise_publisher",
+    "align_bags",
     "group_bags",
     "make_bags",
     "publish_proportions",
