@@ -4,6 +4,7 @@ from secretballot._public import published
 from secretballot.quantification._align_bags import align_bags
 from secretballot.quantification._bag_input import split_bags
 from secretballot.quantification._bags import Bags, group_bags
+from secretballot.quantification._label_proportions_classifier import LabelProportionsClassifier
 from secretballot.quantification._make_bags import make_bags
 from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
 from secretballot.quantification._per_bag import PerBag
@@ -20,6 +21,7 @@ from secretballot.quantification.publishing import (
 
 __all__ = [
     "Bags",
+    "LabelProportionsClassifier",
     "MMDClassRatioEstimator",
     "PerBag",
     "PublishedProportions",

@@ -22,22 +22,33 @@ class SoftmaxWeights(NamedTuple):
         return np.asarray(F @ self.coef) + self.intercept
 
 
+def likely_proportions(
+    proportions: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    covariance: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Return proportions that rule no class out.
+
+    A proportion of zero would. It is one of at most the size's rounding (of one in a hundred where
+    bags are small), and with noise of at most that: proportions are taken to be no smaller than
+    half of it.
+    """
+    floor = np.minimum(0.5 / sizes, 0.01)
+    floor = np.repeat(floor[:, None], proportions.shape[1], axis=1)
+    if covariance is not None:
+        floor = np.maximum(floor, 0.5 * np.sqrt(np.einsum("ijj->ij", covariance)))
+    likely = np.maximum(proportions, floor)
+    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+
 def lift(
     proportions: NDArray[np.float64],
     sizes: NDArray[np.int64],
     covariance: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """Return how much more common each class is in each bag than overall.
-
-    A proportion of zero would rule a class out. It is one of at most the size's rounding, and with
-    noise of at most that: proportions are taken to be no smaller than half of it.
-    """
-    floor = np.repeat(0.5 / sizes[:, None], proportions.shape[1], axis=1)
-    if covariance is not None:
-        floor = np.maximum(floor, 0.5 * np.sqrt(np.einsum("ijj->ij", covariance)))
-    likely = np.maximum(proportions, floor)
-    likely /= likely.sum(axis=1, keepdims=True)
-    return likely / (sizes @ likely / sizes.sum())
+    """Return how much more common each class is in each bag than overall."""
+    likely = likely_proportions(proportions, sizes, covariance)
+    return np.asarray(likely / (sizes @ likely / sizes.sum()))
 
 
 def fit_softmax(
@@ -48,6 +59,18 @@ def fit_softmax(
     start: SoftmaxWeights | None = None,
     max_iter: int = 200,
 ) -> SoftmaxWeights:
+    """Return the weights of `maximise_likelihood` alone."""
+    return maximise_likelihood(F, bag, lifts, alpha, start, max_iter)[0]
+
+
+def maximise_likelihood(
+    F: Any,
+    bag: NDArray[np.int64],
+    lifts: NDArray[np.float64],
+    alpha: float,
+    start: SoftmaxWeights | None = None,
+    max_iter: int = 200,
+) -> tuple[SoftmaxWeights, int]:
     """Maximise the likelihood of the instances' bags.
 
     Parameters
@@ -61,6 +84,12 @@ def fit_softmax(
     start : SoftmaxWeights, default=None
         Where to begin.
     max_iter : int
+
+    Returns
+    -------
+    weights : SoftmaxWeights
+    n_iter : int
+        Steps that were taken.
 
     Notes
     -----
@@ -91,7 +120,7 @@ def fit_softmax(
         objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": 1e-7}
     )
     W = found.x.reshape(d + 1, c)
-    return SoftmaxWeights(W[:-1], W[-1])
+    return SoftmaxWeights(W[:-1], W[-1]), int(found.nit)
 
 
 def bag_likelihood(

@@ -30,8 +30,8 @@ class KnownProportions(NamedTuple):
         n_bags, n_classes = self.values.shape
         if n_bags < n_classes:
             raise ValueError(
-                f"{n_bags} bags can't tell {n_classes} classes apart; give at least as many bags "
-                "as classes."
+                f"{n_bags} bag{'s' if n_bags > 1 else ''} can't tell {n_classes} classes apart; "
+                "give at least as many bags as classes."
             )
         if np.linalg.matrix_rank(self.values) < n_classes:
             raise ValueError(
@@ -56,6 +56,26 @@ class KnownProportions(NamedTuple):
         """Return some bags, in this order."""
         noise = None if self.covariance is None else self.covariance[which]
         return KnownProportions(self.values[which], self.classes, noise)
+
+    def in_order(self, classes: NDArray[Any]) -> KnownProportions:
+        """Return them with their columns in the order of `classes`.
+
+        Columns that are only numbered have that order already.
+        """
+        given, wanted = self.classes.tolist(), np.asarray(classes).tolist()
+        if given == wanted or (given == list(range(len(wanted))) and set(given) != set(wanted)):
+            return self._replace(classes=np.asarray(classes))
+        if sorted(map(repr, given)) != sorted(map(repr, wanted)) or len(set(given)) < len(given):
+            raise ValueError(
+                f"proportions has the classes {given!r}, and should have {wanted!r}, each once."
+            )
+        columns = [given.index(one) for one in wanted]
+        noise = self.covariance
+        return KnownProportions(
+            self.values[:, columns],
+            np.asarray(classes),
+            None if noise is None else noise[:, columns][:, :, columns],
+        )
 
     def _noise(self) -> NDArray[np.float64]:
         if self.covariance is not None:

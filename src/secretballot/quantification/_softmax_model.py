@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.quantification._bag_softmax import SoftmaxWeights, bag_likelihood, fit_softmax
+from secretballot.quantification._bag_softmax import (
+    SoftmaxWeights,
+    bag_likelihood,
+    fit_softmax,
+    maximise_likelihood,
+)
 from secretballot.quantification.kernels import candidate_gammas, explicit_features
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
@@ -22,6 +27,7 @@ class SoftmaxModel(NamedTuple):
     gamma: float | None
     alpha: float
     weights: SoftmaxWeights
+    n_iter: int
 
     def logits(self, X: Any) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
@@ -78,9 +84,9 @@ def train_softmax(
                 tried.append((one, which, likelihood))
         chosen, number = _most_penalised(tried)
     F = feature_map(X, [number])[0]
-    weights = fit_softmax(F, bag, lifts, chosen, max_iter=max_iter)
+    weights, n_iter = maximise_likelihood(F, bag, lifts, chosen, max_iter=max_iter)
     bandwidth = None if features is None else float(gammas[number])
-    return SoftmaxModel(feature_map, number, bandwidth, chosen, weights), F
+    return SoftmaxModel(feature_map, number, bandwidth, chosen, weights, n_iter), F
 
 
 def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:
@@ -99,8 +105,11 @@ def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tupl
 
 def folds(bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return a fold for each instance, with as many of every bag in each as can be."""
-    fold = np.empty(len(bag), dtype=np.int64)
-    for number in range(int(bag.max()) + 1):
-        rows = np.flatnonzero(bag == number)
-        fold[rows] = rng.permutation(np.arange(len(rows)) % n_folds)
+    fold, sizes = np.empty(len(bag), dtype=np.int64), np.bincount(bag)
+    # Of bags that are smaller than the number of folds no fold is to get all.
+    small = sizes[bag] < n_folds
+    fold[small] = rng.permutation(np.arange(small.sum()) % n_folds)
+    for rows in np.split(np.argsort(bag, kind="stable"), np.cumsum(sizes)[:-1]):
+        if len(rows) >= n_folds:
+            fold[rows] = rng.permutation(np.arange(len(rows)) % n_folds)
     return fold
