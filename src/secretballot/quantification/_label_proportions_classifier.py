@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from secretballot._sklearn_compat import _fit_context
+from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_ids import ids_of_instances
 from secretballot.quantification._bag_input import check_bags, raw_bags, stack
@@ -22,7 +23,6 @@ from secretballot.quantification._known_proportions import (
     check_proportions,
     proportions_by_id,
 )
-from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
 from secretballot.quantification._softmax_model import train_softmax
 from secretballot.quantification._unsaid_noise import warn_of_noise
 
@@ -102,11 +102,12 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints = {
-        name: SoftmaxClassRatioEstimator._parameter_constraints[name]
-        for name in (
-            "features", "gamma", "n_components", "alpha", "n_folds", "max_iter", "random_state"
-        )
-    }  # fmt: skip
+        **BagEstimatorMixin._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
 
     def __init__(
         self,
