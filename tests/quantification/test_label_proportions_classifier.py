@@ -44,7 +44,7 @@ def world(seed=0, size=300):
 
 def quick(**options):
     return LabelProportionsClassifier(
-        **{"features": None, "alpha": 1e-3, "random_state": 0} | options
+        **{"features": None, "alpha": 1e-3, "sharpness": 1.0, "random_state": 0} | options
     )
 
 
@@ -83,7 +83,8 @@ class FromLabels(LabelProportionsClassifier):
 
 def test_the_common_checks_of_scikit_learn():
     """All of them, with no expected failure."""
-    estimator = FromLabels(gamma="median", n_components=20, alpha=1e-3, random_state=0)
+    quickly = {"gamma": "median", "n_components": 10, "alpha": 1e-3, "sharpness": 1.0}
+    estimator = FromLabels(**quickly, random_state=0)
     found = check_estimator(estimator, on_skip=None)
     status = pd.Series([one["status"] for one in found]).value_counts()
     assert status["passed"] >= 50
@@ -200,6 +201,27 @@ def test_probabilities_are_calibrated_for_the_ratios_that_are_given():
     np.testing.assert_allclose(model.predict_proba(X_x, ratios=model.class_prior_), plain)
 
 
+def test_a_penalised_softmax_is_not_left_timid():
+    rng = np.random.default_rng(0)
+    X, _, ids, table = world(size=150)
+    X_new, y_new = draw(rng, np.full(3, 1 / 3), 2000)
+    loss = {}
+    for sharpness in (1.0, "held_out"):
+        model = quick(alpha=0.3, sharpness=sharpness).fit(X, bag_ids=ids, proportions=table)
+        loss[sharpness] = log_loss(y_new, model.predict_proba(X_new))
+    assert loss["held_out"] < loss[1.0] - 0.2
+    assert model.sharpness_ > 2
+    # The odds relative to the prior are what is sharpened.
+    power = np.log(quick(alpha=0.3, sharpness=2.0).fit(X, bag_ids=ids, proportions=table)
+                   .predict_proba(X) / model.class_prior_)  # fmt: skip
+    plain = np.log(quick(alpha=0.3).fit(X, bag_ids=ids, proportions=table)
+                   .predict_proba(X) / model.class_prior_)  # fmt: skip
+    np.testing.assert_allclose(np.diff(power), 2 * np.diff(plain), atol=1e-9)
+    noise = rng.normal(size=X.shape)  # nothing to be sharp about
+    timid = quick(alpha=1e-3, sharpness="held_out").fit(noise, bag_ids=ids, proportions=table)
+    assert timid.sharpness_ <= 1
+
+
 @pytest.mark.parametrize(
     ("ratios", "bag_ids", "message"),
     [
@@ -293,7 +315,9 @@ def test_many_small_bags():
 
 
 @pytest.mark.parametrize(
-    "change", [{"alpha": 1.0}, {"gamma": 5.0}, {"n_components": 5}, {"max_iter": 1}], ids=str
+    "change",
+    [{"alpha": 1.0}, {"gamma": 5.0}, {"n_components": 5}, {"max_iter": 1}, {"sharpness": 2.0}],
+    ids=str,
 )
 def test_parameters_take_effect(change):
     X, _, ids, table = world(size=60)

@@ -4,7 +4,6 @@ from secretballot._public import published
 from secretballot.quantification._align_bags import align_bags
 from secretballot.quantification._bag_input import split_bags
 from secretballot.quantification._bags import Bags, group_bags
-from secretballot.quantification._label_proportions_classifier import LabelProportionsClassifier
 from secretballot.quantification._make_bags import make_bags
 from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
 from secretballot.quantification._per_bag import PerBag
@@ -12,6 +11,7 @@ from secretballot.quantification._quapy_adapter import QuapyQuantifier
 from secretballot.quantification._ratio_diagnostics import RatioDiagnostics
 from secretballot.quantification._ratio_interval import RatioInterval
 from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
+from secretballot.quantification.instances import BagInformation, LabelProportionsClassifier
 from secretballot.quantification.publishing import (
     PublishedProportions,
     PublisherAdvice,
@@ -20,6 +20,7 @@ from secretballot.quantification.publishing import (
 )
 
 __all__ = [
+    "BagInformation",
     "Bags",
     "LabelProportionsClassifier",
     "MMDClassRatioEstimator",

@@ -31,12 +31,13 @@ def likely_proportions(
 
     A proportion of zero would. It is one of at most the size's rounding (of one in a hundred where
     bags are small), and with noise of at most that: proportions are taken to be no smaller than
-    half of it.
+    half of it, but for what would make bags all alike: half of an even share.
     """
     floor = np.minimum(0.5 / sizes, 0.01)
     floor = np.repeat(floor[:, None], proportions.shape[1], axis=1)
     if covariance is not None:
-        floor = np.maximum(floor, 0.5 * np.sqrt(np.einsum("ijj->ij", covariance)))
+        noise = np.sqrt(np.einsum("ijj->ij", covariance))
+        floor = np.maximum(floor, 0.5 * np.minimum(noise, 1 / proportions.shape[1]))
     likely = np.maximum(proportions, floor)
     return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from secretballot.quantification._bag_softmax import (
     SoftmaxWeights,
@@ -17,6 +18,7 @@ from secretballot.quantification.kernels import candidate_gammas, explicit_featu
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)
+_POWERS = tuple(float(2 ** (half / 2)) for half in range(-2, 9))
 
 
 class SoftmaxModel(NamedTuple):
@@ -32,6 +34,12 @@ class SoftmaxModel(NamedTuple):
     def logits(self, X: Any) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
         return self.weights.logits(self.features(X, [self.number])[0])
+
+    def sharpened(self, sharpness: float, prior: NDArray[np.float64]) -> SoftmaxModel:
+        """Return the model whose odds, relative to those of the prior, are to this power."""
+        shift = (1 - sharpness) * np.log(prior)
+        coef, intercept = (sharpness * one for one in self.weights)
+        return self._replace(weights=SoftmaxWeights(coef, intercept + shift))
 
 
 def train_softmax(
@@ -87,6 +95,49 @@ def train_softmax(
     weights, n_iter = maximise_likelihood(F, bag, lifts, chosen, max_iter=max_iter)
     bandwidth = None if features is None else float(gammas[number])
     return SoftmaxModel(feature_map, number, bandwidth, chosen, weights, n_iter), F
+
+
+def held_out_sharpness(
+    model: SoftmaxModel,
+    F: Any,
+    bag: NDArray[np.int64],
+    lifts: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    *,
+    n_folds: int,
+    max_iter: int,
+    rng: np.random.Generator,
+) -> float:
+    """Return how much sharper the probabilities should be than a penalised softmax's are.
+
+    Every instance's bag is predicted by a softmax trained without its fold. Of the powers that are
+    within one standard error of the likeliest the one closest to 1 is taken.
+
+    Parameters
+    ----------
+    model, F, bag, lifts
+        As `train_softmax` returned and was given them.
+    prior : ndarray of shape (n_classes,)
+        Class ratios of all instances.
+    n_folds, max_iter, rng
+        As there.
+    """
+    fold, odds = folds(bag, n_folds, rng), np.empty((len(bag), len(prior)))
+    for number in np.unique(fold):
+        train, rest = fold != number, fold == number
+        weights = fit_softmax(
+            F[train], bag[train], lifts, model.alpha, model.weights, max_iter=max_iter
+        )
+        odds[rest] = log_softmax(weights.logits(F[rest]), axis=1) - np.log(prior)
+    tried = [bag_likelihood(power * odds + np.log(prior), bag, lifts) for power in _POWERS]
+    best = max(tried, key=lambda one: float(one.mean()))
+    loss = [best - one for one in tried]
+    near = [
+        power
+        for power, less in zip(_POWERS, loss, strict=True)
+        if less.mean() <= less.std() / np.sqrt(len(less)) + 1e-9
+    ]
+    return min(near, key=lambda power: abs(np.log(power)))
 
 
 def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:

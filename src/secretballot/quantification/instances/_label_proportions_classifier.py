@@ -14,17 +14,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
 from secretballot.quantification._bag_ids import ids_of_instances
-from secretballot.quantification._bag_input import check_bags, raw_bags, stack
 from secretballot.quantification._bag_softmax import lift, likely_proportions
-from secretballot.quantification._bags import Bags
-from secretballot.quantification._known_proportions import (
-    SUM_TOLERANCE,
-    KnownProportions,
-    check_proportions,
-    proportions_by_id,
+from secretballot.quantification._known_proportions import proportions_by_id
+from secretballot.quantification._softmax_model import held_out_sharpness, train_softmax
+from secretballot.quantification.instances._bag_information import bag_information
+from secretballot.quantification.instances._prior_shift import ratios_of_instances, shifted
+from secretballot.quantification.instances._proportion_loss import match_proportions
+from secretballot.quantification.instances._training_bags import (
+    keyed,
+    mostly_noise,
+    names_of,
+    separate_bags,
+    stacked,
 )
-from secretballot.quantification._softmax_model import train_softmax
-from secretballot.quantification._unsaid_noise import warn_of_noise
 
 
 class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
@@ -32,8 +34,9 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
 
     No label is seen. Which bag an instance is in stands for it: given its class, an instance's
     features are taken to say nothing about its bag, so that every instance has its own term in the
-    likelihood, and bags whose proportions differ tell the classes apart. Where bags are groups in
-    which the same class looks different this fails, and nothing in the fit shows it.
+    likelihood, and bags whose proportions differ tell the classes apart. In bags that are real
+    groups the same class may look different: that is tested, and each bag's mean probabilities
+    are matched with its proportions instead.
 
     Parameters
     ----------
@@ -48,8 +51,16 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     alpha : "held_out" or float, default="held_out"
         Penalty on the squared weights. "held_out" trains on all but one fold of every bag's
         instances, and chooses by the likelihood of the bags of the others: no label is needed.
+    loss : {"auto", "likelihood", "proportion"}, default="auto"
+        "likelihood" is that of the instances' bags; "proportion" is the usual loss, half the
+        squared distance of mean probabilities from proportions. "auto" takes the likelihood,
+        unless features tell more of the bag than labels could (`bag_information_`).
+    sharpness : "held_out" or float, default="held_out"
+        Power that probabilities are taken to, relative to `class_prior_`: those of a penalised
+        softmax are timid. "held_out" chooses it by the likelihood of the bags of instances that
+        were not trained on, all folds in turn; 1 leaves them as they are, and so does the loss
+        "proportion".
     n_folds : int, default=5
-        One of them is held out.
     max_iter : int, default=200
         Steps of L-BFGS.
     random_state : int, RandomState or None, default=None
@@ -67,6 +78,12 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         The penalty in use.
     gamma_ : float or None
         The bandwidth in use.
+    loss_ : {"likelihood", "proportion"}
+        The loss in use.
+    bag_information_ : BagInformation or None
+        What features tell of the bag, and what labels could; None if `loss` was given.
+    sharpness_ : float
+        The power in use; `coef_` and `intercept_` have it in them.
     n_iter_ : int
         Steps of L-BFGS that were taken.
     n_features_in_ : int
@@ -105,6 +122,8 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         **BagEstimatorMixin._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
+        "loss": [StrOptions({"auto", "likelihood", "proportion"})],
+        "sharpness": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -116,6 +135,8 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         n_components: int = 300,
         alpha: str | float = "held_out",
         *,
+        loss: str = "auto",
+        sharpness: str | float = "held_out",
         n_folds: int = 5,
         max_iter: int = 200,
         random_state: Any = None,
@@ -124,6 +145,8 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         self.gamma = gamma
         self.n_components = n_components
         self.alpha = alpha
+        self.loss = loss
+        self.sharpness = sharpness
         self.n_folds = n_folds
         self.max_iter = max_iter
         self.random_state = random_state
@@ -169,61 +192,58 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If there are fewer bags than classes, bags are alike, an id has no proportions, or
             input is not as said.
+
+        Warns
+        -----
+        UserWarning
+            If bags differ by more than their classes, or by no more than the noise of their
+            proportions; or if proportions show to be noisy and nothing was said of it.
         """
         if bag_ids is None:
-            X, bag, known = self._bags(X, proportions, covariance)
+            raw, names = separate_bags(X), names_of(X)
+            X, bag, known = stacked(raw, names, proportions, covariance)
+            validate_data(self, raw[0], skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-            _required(proportions)
-            names, bag = ids_of_instances("bag_ids", bag_ids, X.shape[0])
-            known = proportions_by_id(proportions, names, covariance, unused="drop")
-        if known.covariance is None:
-            warn_of_noise(known.values)
-        known.check_separable()
-        try:
-            classes = np.unique(known.classes)
-        except TypeError as error:
-            raise ValueError(f"classes must be of one kind, to be put in order: {error}") from error
-        known = known.in_order(classes)
+            bag, known = keyed(bag_ids, X.shape[0], proportions, covariance)
         rng = np.random.default_rng(self._draw_entropy())
         sizes = np.bincount(bag)
-        model, _ = train_softmax(
+        unsure = mostly_noise(known, sizes)
+        lifts = lift(known.values, sizes, known.covariance)
+        likely = likely_proportions(known.values, sizes, known.covariance)
+        prior = sizes @ likely / sizes.sum()
+        steps = {"n_folds": self.n_folds, "max_iter": self.max_iter, "rng": rng}
+        model, F = train_softmax(
             X,
             bag,
-            lift(known.values, sizes, known.covariance),
+            lifts,
             features=self.features,
             gamma=self.gamma,
             n_components=self.n_components,
             alpha=self.alpha,
-            n_folds=self.n_folds,
-            max_iter=self.max_iter,
-            rng=rng,
+            **steps,
         )
-        likely = likely_proportions(known.values, sizes, known.covariance)
-        self.classes_, self.class_prior_ = classes, sizes @ likely / sizes.sum()
+        self.loss_, self.bag_information_, self.sharpness_ = self.loss, None, 1.0
+        if self.loss == "auto":
+            found = bag_information(F, bag, known, alpha=model.alpha, **steps)
+            self.bag_information_ = found
+            self.loss_ = "proportion" if found.differ_otherwise() else "likelihood"
+            if self.loss_ == "proportion":
+                found.warn()
+        if self.loss_ == "proportion":
+            shares = np.maximum(known.values, 0)
+            weights, alpha, n_iter = match_proportions(F, bag, shares, alpha=self.alpha, **steps)
+            model = model._replace(weights=weights, alpha=alpha, n_iter=n_iter)
+        elif self.sharpness != "held_out":
+            self.sharpness_ = float(self.sharpness)
+        elif not unsure:  # held-out instances have the same wrong proportions
+            self.sharpness_ = held_out_sharpness(model, F, bag, lifts, prior, **steps)
+        model = model.sharpened(self.sharpness_, prior)
+        self.classes_, self.class_prior_ = known.classes, prior
         self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
         self.coef_, self.intercept_ = model.weights
         self.n_iter_ = model.n_iter
         return self
-
-    def _bags(
-        self, X: Any, proportions: Any, covariance: ArrayLike | None
-    ) -> tuple[Any, NDArray[np.int64], KnownProportions]:
-        """Return bags under each other, which bag each instance is in, and the proportions."""
-        if getattr(X, "ndim", None) == 2:
-            raise ValueError(
-                "X is one table of instances, and bag_ids is missing: give the id of each "
-                "instance's bag, or a list of tables, one for each bag. (In a pipeline or a "
-                "search, route it: set_fit_request(bag_ids=True, proportions=True).)"
-            )
-        _required(proportions)
-        raw = raw_bags(X)
-        bags = check_bags(raw)
-        validate_data(self, raw[0], skip_check_array=True)
-        sizes = np.array([one.shape[0] for one in bags])
-        names = X.names if isinstance(X, Bags) else None
-        known = check_proportions(proportions, len(bags), covariance, names=names)
-        return stack(bags), np.repeat(np.arange(len(bags)), sizes), known
 
     def _logits(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
@@ -271,10 +291,8 @@ default=None
             raise ValueError("bag_ids says whose ratios are whose; give ratios too.")
         if ratios is None:
             return np.asarray(softmax(logits, axis=1))
-        wanted = self._ratios(ratios, bag_ids, len(logits))
-        with np.errstate(divide="ignore"):  # a class that is not there has no probability
-            shift = np.log(wanted) - np.log(self.class_prior_)
-        return np.asarray(softmax(log_softmax(logits, axis=1) + shift, axis=1))
+        wanted = ratios_of_instances(ratios, bag_ids, len(logits), self.classes_)
+        return shifted(logits, self.class_prior_, wanted)
 
     def predict(
         self, X: Any, *, ratios: Any = None, bag_ids: ArrayLike | None = None
@@ -337,44 +355,8 @@ default=None
         told = np.log((np.exp(log_p) * (likely / self.class_prior_)[bag]).sum(axis=1))
         return float(np.average(told, weights=sample_weight))
 
-    def _ratios(self, ratios: Any, bag_ids: Any, n_instances: int) -> NDArray[np.float64]:
-        """Return class ratios for all instances, of shape (n_instances or 1, n_classes)."""
-        n_classes = len(self.classes_)
-        if bag_ids is not None:
-            names, bag = ids_of_instances("bag_ids", bag_ids, n_instances)
-            known = proportions_by_id(ratios, names, unused="drop").in_order(self.classes_)
-            return np.maximum(known.values, 0)[bag]
-        try:
-            wanted = np.atleast_2d(np.asarray(ratios, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                "ratios must be numbers, for one group or for each instance; a table keyed by id "
-                f"needs bag_ids ({error})."
-            ) from error
-        if wanted.shape not in ((1, n_classes), (n_instances, n_classes)):
-            raise ValueError(
-                f"ratios has shape {np.shape(ratios)}; give {n_classes} of them, in the order of "
-                f"classes_, or {n_classes} for each of {n_instances} instances."
-            )
-        fair = (wanted >= 0).all(axis=1) & (np.abs(wanted.sum(axis=1) - 1) <= SUM_TOLERANCE)
-        if not fair.all():
-            raise ValueError(
-                f"ratios has the row {wanted[np.argmin(fair)].tolist()}: they must not be negative "
-                "and must sum to 1."
-            )
-        return wanted
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         tags.input_tags.sparse = True
         return tags
-
-
-def _required(proportions: Any) -> None:
-    if proportions is None:
-        raise ValueError(
-            "fit needs the proportions of the bags: a data frame or series whose index is the "
-            "bags' ids, a mapping {id: row}, or PublishedProportions. (In a pipeline or a search, "
-            "route them: set_fit_request(bag_ids=True, proportions=True).)"
-        )
