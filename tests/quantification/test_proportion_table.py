@@ -183,6 +183,22 @@ def test_shares_of_two_classes_are_taken_by_every_estimator():
     assert estimator.score(bags, SHARES) == estimator.score(bags, TABLE)
 
 
+def test_columns_and_their_noise_are_put_in_the_order_of_the_classes():
+    noise = np.arange(9.0).reshape(3, 3)
+    noise = (noise + noise.T + 40 * np.eye(3))[None]
+    table = pd.DataFrame([[0.5, 0.3, 0.2]], columns=["spam", "ham", "eggs"])
+    known = check_proportions(table, 1, noise).in_order(np.array(["eggs", "ham", "spam"]))
+    np.testing.assert_array_equal(known.values, [[0.2, 0.3, 0.5]])
+    np.testing.assert_array_equal(known.covariance[0], noise[0][::-1, ::-1])
+    with pytest.raises(ValueError, match="has the classes .*, and should have"):
+        known.in_order(np.array(["eggs", "ham", "jam"]))
+    numbered = check_proportions([[0.5, 0.3, 0.2]], 1).in_order(known.classes)
+    np.testing.assert_array_equal(numbered.values, [[0.5, 0.3, 0.2]])
+    # Numbered from 0 where the numbers are the classes.
+    turned = check_proportions(pd.DataFrame([[0.9, 0.1]], columns=[1, 0]), 1)
+    assert turned.in_order(np.array([0, 1])).values.tolist() == [[0.1, 0.9]]
+
+
 def test_an_indefinite_covariance_is_refused():
     for correlation, fine in ((0.999, True), (1.0, True), (1.01, False)):
         noise = np.tile([[1.0, correlation], [correlation, 1.0]], (3, 1, 1))
