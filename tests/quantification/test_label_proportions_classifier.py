@@ -274,6 +274,7 @@ def test_private_proportions_bring_their_noise():
         ({"proportions": published_as([1, "1", 2, 3])}, "of one kind"),
         ({"proportions": published_as([1, 1, 2, 3])}, "unique column names"),
         ({"X": np.full((120, 2), np.nan)}, "Input X contains NaN"),
+        ({"X": np.full((120, 2), 1e200)}, "value of size 1e.200, and its square"),
         ({"X": [np.ones((30, 2))] * 4, "bag_ids": None, "proportions": np.eye(3)}, "4 bags and 3"),
     ],
 )

@@ -205,7 +205,7 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
             validate_data(self, raw[0], skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-            bag, known = keyed(bag_ids, X.shape[0], proportions, covariance)
+            bag, known = keyed(X, bag_ids, proportions, covariance)
         rng = np.random.default_rng(self._draw_entropy())
         sizes = np.bincount(bag)
         unsure = mostly_noise(known, sizes)

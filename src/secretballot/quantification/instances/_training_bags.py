@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from secretballot.quantification._bag_ids import ids_of_instances
 from secretballot.quantification._bag_input import check_bags, raw_bags, stack
@@ -42,11 +43,17 @@ def stacked(
 
 
 def keyed(
-    bag_ids: ArrayLike, n_instances: int, proportions: Any, covariance: ArrayLike | None
+    X: Any, bag_ids: ArrayLike, proportions: Any, covariance: ArrayLike | None
 ) -> tuple[NDArray[np.int64], KnownProportions]:
-    """Return which bag each instance is in, and the proportions of those there are."""
+    """Return which bag each instance of `X` is in, and the proportions of those there are."""
     _required(proportions)
-    names, bag = ids_of_instances("bag_ids", bag_ids, n_instances)
+    largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0))
+    if largest > float(np.finfo(X.dtype).max) ** 0.4:  # squares are summed
+        raise ValueError(
+            f"X has a value of size {largest:.3g}, and its square is beyond what {X.dtype} can "
+            "hold; scale features, as by StandardScaler()."
+        )
+    names, bag = ids_of_instances("bag_ids", bag_ids, X.shape[0])
     return bag, _learnable(proportions_by_id(proportions, names, covariance, unused="drop"))
 
 
