@@ -103,7 +103,7 @@ def llp_learn(F: Any, bag: NDArray[Any], shares: NDArray[Any], F_test: Any) -> d
         model = EM(LogisticRegression(max_iter=300), random_state=0)
         model.fit(F, bag, shares)
         found["llp-learn, EM"] = model.model.predict_proba(F_test)
-        if len(F) > 5000:  # hours
+        if len(F) > 5000:  # too slow
             return found
         try:
             model = alterSVM(C=1.0, C_p=10.0, num_exec=2, random_state=0)
