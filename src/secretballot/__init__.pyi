@@ -50,6 +50,7 @@ from secretballot.mechanisms import SkellamMax as SkellamMax
 from secretballot.mechanisms import StableTopK as StableTopK
 from secretballot.mechanisms import TauVoting as TauVoting
 from secretballot.mechanisms import VectorSum as VectorSum
+from secretballot.quantification import LabelProportionsClassifier as LabelProportionsClassifier
 from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioEstimator
 from secretballot.quantification import PerBag as PerBag
 from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator

@@ -1,6 +1,7 @@
 """Bags with published label proportions, and the class ratios of groups learned from them."""
 
 from secretballot._public import published
+from secretballot.quantification._align_bags import align_bags
 from secretballot.quantification._bag_input import split_bags
 from secretballot.quantification._bags import Bags, group_bags
 from secretballot.quantification._make_bags import make_bags
@@ -10,6 +11,7 @@ from secretballot.quantification._quapy_adapter import QuapyQuantifier
 from secretballot.quantification._ratio_diagnostics import MisfitWarning, RatioDiagnostics
 from secretballot.quantification._ratio_interval import RatioInterval
 from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
+from secretballot.quantification.instances import BagInformation, LabelProportionsClassifier
 from secretballot.quantification.publishing import (
     PublishedProportions,
     PublisherAdvice,
@@ -18,7 +20,9 @@ from secretballot.quantification.publishing import (
 )
 
 __all__ = [
+    "BagInformation",
     "Bags",
+    "LabelProportionsClassifier",
     "MMDClassRatioEstimator",
     "MisfitWarning",
     "PerBag",
@@ -29,6 +33,7 @@ __all__ = [
     "RatioInterval",
     "SoftmaxClassRatioEstimator",
     "advise_publisher",
+    "align_bags",
     "group_bags",
     "make_bags",
     "publish_proportions",

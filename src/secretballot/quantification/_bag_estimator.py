@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import Interval, StrOptions
-from secretballot.quantification._bag_input import check_bags
+from secretballot.quantification._bag_input import check_bags, names_of
 from secretballot.quantification._known_proportions import check_proportions
 
 
@@ -70,7 +70,7 @@ class BagEstimatorMixin(ColumnNamesMixin):
             How much each bag counts, such as its size; alike if None.
         """
         found = self.predict(X)  # type: ignore[attr-defined]
-        known = check_proportions(y, len(found)).values
+        known = check_proportions(y, len(found), names=names_of(X)).values
         if known.shape[1] != found.shape[1]:
             raise ValueError(f"y has {known.shape[1]} classes, but fit had {found.shape[1]}.")
         errors = np.abs(found - known).sum(axis=1)

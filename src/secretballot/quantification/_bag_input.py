@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,16 @@ def raw_bags(X: Any) -> list[Any]:
     for number, bag in enumerate(bags):
         check_unmasked(f"bag {number}", bag)
     return bags
+
+
+def names_of(X: Any) -> Any:
+    """Return what bags are called; None if they aren't."""
+    return X.names if isinstance(X, Bags) else None
+
+
+def like(X: Any, bags: list[Any]) -> Any:
+    """Return other instances of the same bags, which keep their names if they have any."""
+    return replace(X, X=tuple(bags)) if isinstance(X, Bags) else bags
 
 
 def feature_names(bags: list[Any]) -> list[Any] | None:

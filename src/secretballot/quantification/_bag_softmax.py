@@ -25,22 +25,34 @@ class SoftmaxWeights(NamedTuple):
         return np.asarray(F @ self.coef.astype(F.dtype)) + self.intercept
 
 
+def likely_proportions(
+    proportions: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    covariance: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Return proportions that rule no class out.
+
+    A proportion of zero would. It is one of at most the size's rounding (of one in a hundred where
+    bags are small), and with noise of at most that: proportions are taken to be no smaller than
+    half of it, but for what would make bags all alike: half of an even share.
+    """
+    floor = np.minimum(0.5 / sizes, 0.01)
+    floor = np.repeat(floor[:, None], proportions.shape[1], axis=1)
+    if covariance is not None:
+        noise = np.sqrt(np.einsum("ijj->ij", covariance))
+        floor = np.maximum(floor, 0.5 * np.minimum(noise, 1 / proportions.shape[1]))
+    likely = np.maximum(proportions, floor)
+    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+
 def lift(
     proportions: NDArray[np.float64],
     sizes: NDArray[np.int64],
     covariance: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """Return how much more common each class is in each bag than overall.
-
-    A proportion of zero would rule a class out. It is one of at most the size's rounding, and with
-    noise of at most that: proportions are taken to be no smaller than half of it.
-    """
-    floor = np.repeat(0.5 / sizes[:, None], proportions.shape[1], axis=1)
-    if covariance is not None:
-        floor = np.maximum(floor, 0.5 * np.sqrt(np.einsum("ijj->ij", covariance)))
-    likely = np.maximum(proportions, floor)
-    likely /= likely.sum(axis=1, keepdims=True)
-    return likely / (sizes @ likely / sizes.sum())
+    """Return how much more common each class is in each bag than overall."""
+    likely = likely_proportions(proportions, sizes, covariance)
+    return np.asarray(likely / (sizes @ likely / sizes.sum()))
 
 
 def fit_softmax(
@@ -52,6 +64,19 @@ def fit_softmax(
     max_iter: int = 200,
     weight: NDArray[Any] | None = None,
 ) -> SoftmaxWeights:
+    """Return the weights of `maximise_likelihood` alone."""
+    return maximise_likelihood(F, bag, lifts, alpha, start, max_iter, weight)[0]
+
+
+def maximise_likelihood(
+    F: Any,
+    bag: NDArray[np.int64],
+    lifts: NDArray[np.float64],
+    alpha: float,
+    start: SoftmaxWeights | None = None,
+    max_iter: int = 200,
+    weight: NDArray[Any] | None = None,
+) -> tuple[SoftmaxWeights, int]:
     """Maximise the likelihood of the instances' bags.
 
     Parameters
@@ -67,6 +92,12 @@ def fit_softmax(
     max_iter : int
     weight : ndarray of shape (n_instances,), default=None
         How much each instance counts; 0 leaves it out without a copy of the others. Alike if None.
+
+    Returns
+    -------
+    weights : SoftmaxWeights
+    n_iter : int
+        Steps that were taken.
 
     Notes
     -----
@@ -110,7 +141,7 @@ def fit_softmax(
         objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": 1e-7}
     )
     W = found.x.reshape(d + 1, c)
-    return SoftmaxWeights(W[:-1], W[-1])
+    return SoftmaxWeights(W[:-1], W[-1]), int(found.nit)
 
 
 def _by_class(block: Any, coef: NDArray[Any]) -> NDArray[np.float64]:

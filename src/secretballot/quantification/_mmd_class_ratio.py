@@ -12,7 +12,13 @@ from sklearn.base import BaseEstimator
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
-from secretballot.quantification._bag_input import check_bags, feature_names, raw_bags, stack
+from secretballot.quantification._bag_input import (
+    check_bags,
+    feature_names,
+    names_of,
+    raw_bags,
+    stack,
+)
 from secretballot.quantification._group_effects import fit_group_effects
 from secretballot.quantification._group_misfit import warn_of_strangers
 from secretballot.quantification._known_proportions import check_proportions
@@ -87,7 +93,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         Rows and columns of one block of distances. Results don't depend on it.
     n_jobs : int, default=None
         Threads over blocks.
-    random_state : int, RandomState or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         For held-out parts, random features and landmarks.
 
     Attributes
@@ -95,6 +101,8 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         What the columns of proportions stand for.
     n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where bags of `fit` are data frames with columns called by strings.
     gamma_ : float or None
         The bandwidth in use; None for the linear kernel.
     diagonal_ : float
@@ -228,7 +236,8 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     ) -> MMDClassRatioEstimator:
         raw = raw_bags(X)
         bags = check_bags(raw, at_least=2) if first else self._check_like_fit(raw, at_least=2)
-        known = check_proportions(y, len(bags), covariance)
+        sizes = np.array([bag.shape[0] for bag in bags])
+        known = check_proportions(y, len(bags), covariance, names=names_of(X), sizes=sizes)
         if not first:
             known = self._known.joined(known)
         known.check_separable()

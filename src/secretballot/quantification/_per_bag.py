@@ -16,6 +16,7 @@ from secretballot.quantification._bag_input import (
     check_alike,
     check_names,
     feature_names,
+    like,
     raw_bags,
 )
 
@@ -73,7 +74,7 @@ class PerBag(ColumnNamesMixin, TransformerMixin, BaseEstimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_transform(self, X: Any, y: Any = None) -> list[Any]:
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and transform the bags.
 
         Parameters
@@ -83,16 +84,18 @@ class PerBag(ColumnNamesMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        list of length n_bags
+        list of length n_bags, or Bags if `X` is that
         """
         bags = raw_bags(X)
         self.transformer_ = clone(self.transformer)
         self._names = feature_names(bags)
         if hasattr(self.transformer_, "fit_transform"):
-            return _apart(self.transformer_.fit_transform(_together(bags)), bags)
-        return _apart(self.transformer_.fit(_together(bags)).transform(_together(bags)), bags)
+            found = self.transformer_.fit_transform(_together(bags))
+        else:
+            found = self.transformer_.fit(_together(bags)).transform(_together(bags))
+        return like(X, _apart(found, bags))
 
-    def transform(self, X: Any) -> list[Any]:
+    def transform(self, X: Any) -> Any:
         """Transform the instances of each bag.
 
         Parameters
@@ -101,7 +104,7 @@ class PerBag(ColumnNamesMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        list of length n_bags
+        list of length n_bags, or Bags if `X` is that
         """
         check_is_fitted(self)
         bags = raw_bags(X)
@@ -111,7 +114,7 @@ class PerBag(ColumnNamesMixin, TransformerMixin, BaseEstimator):
             # What has just been said of the bags.
             for words in ("has feature names", "does not have valid feature names"):
                 warnings.filterwarnings("ignore", f"X {words}, but", UserWarning)
-            return _apart(self.transformer_.transform(together), bags)
+            return like(X, _apart(self.transformer_.transform(together), bags))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

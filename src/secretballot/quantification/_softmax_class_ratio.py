@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,23 +12,19 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import BagEstimatorMixin
-from secretballot.quantification._bag_input import check_bags, feature_names, raw_bags, stack
-from secretballot.quantification._bag_softmax import (
-    SoftmaxWeights,
-    bag_likelihood,
-    fit_softmax,
-    lift,
+from secretballot.quantification._bag_input import (
+    check_bags,
+    feature_names,
+    like,
+    names_of,
+    raw_bags,
+    stack,
 )
+from secretballot.quantification._bag_softmax import fit_softmax, lift
 from secretballot.quantification._known_proportions import check_proportions
-from secretballot.quantification.kernels import candidate_gammas, explicit_features, feature_table
+from secretballot.quantification._softmax_model import enough, folds, train_softmax
 
-_ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
-_MULTIPLES = (2.0, 4.0, 8.0)
-#: What is chosen or held out on this many instances no longer hangs on the draw.
-_ENOUGH = 2_000
 _MOST_REPEATS = 5
-#: Penalty and bandwidth are chosen on at most so many instances.
-_MOST_CHOOSING = 20_000
 
 
 class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstimator):
@@ -157,9 +152,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(
-        self, X: Any, y: Any, *, covariance: ArrayLike | None = None
-    ) -> list[NDArray[np.float64]]:
+    def fit_transform(self, X: Any, y: Any, *, covariance: ArrayLike | None = None) -> Any:
         """Fit, and return each instance's output by a softmax trained without it.
 
         Not the same as ``fit(X, y).transform(X)``, which would return what was learned by heart.
@@ -171,90 +164,60 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
 
         Returns
         -------
-        list of ndarray of shape (n_instances, n_classes)
+        list of ndarray of shape (n_instances, n_classes), or Bags if `X` is that
         """
         F, bag, lifts, rng = self._fit(X, y, covariance)
         out = np.zeros((len(bag), lifts.shape[1]))
-        whole = SoftmaxWeights(self.coef_, self.intercept_)
+        whole = self._model.weights
         # Where instances are few, much hangs on who is in whose fold.
-        repeats = _enough(len(bag), most=_MOST_REPEATS)
+        repeats = enough(len(bag), most=_MOST_REPEATS)
         for _ in range(repeats):
-            fold = _folds(bag, self.n_folds, rng)
+            fold = folds(bag, self.n_folds, rng)
             for number in range(self.n_folds):
                 rest = fold == number
                 weights = fit_softmax(
-                    F, bag, lifts, self.alpha_, whole, max_iter=self.max_iter, weight=~rest
+                    F,
+                    bag,
+                    lifts,
+                    self.alpha_,
+                    self._model.weights,
+                    max_iter=self.max_iter,
+                    weight=~rest,
                 )
                 out[rest] += softmax(self.sharpness * weights.logits(F[rest]), axis=1)
-        return np.split(out / repeats, np.cumsum(np.bincount(bag))[:-1])
+        return like(X, np.split(out / repeats, np.cumsum(np.bincount(bag))[:-1]))
 
     def _fit(self, X: Any, y: Any, covariance: ArrayLike | None) -> Any:
         raw = raw_bags(X)
         bags = check_bags(raw, at_least=2)
-        known = check_proportions(y, len(bags), covariance)
+        sizes = np.array([one.shape[0] for one in bags])
+        known = check_proportions(y, len(bags), covariance, names=names_of(X), sizes=sizes)
         known.check_separable()
         rng = np.random.default_rng(self._draw_entropy())
         self.n_features_in_, self._names = bags[0].shape[1], feature_names(raw)
         self.classes_ = known.classes
-        sizes = np.array([one.shape[0] for one in bags])
         bag, stacked = np.repeat(np.arange(len(bags)), sizes), stack(bags)
         lifts = lift(known.values, sizes, known.covariance)
-        entropy = int(rng.integers(2**31))
-        gammas = np.array([1.0])
-        if self.features is not None:
-            gammas = candidate_gammas(self.gamma, _MULTIPLES, stacked, rng)
-        alphas = _ALPHAS if self.alpha == "held_out" else (float(self.alpha),)
-        features = explicit_features(self.features, stacked, gammas, self.n_components, entropy)
-        number, self.alpha_ = 0, alphas[0]
-        if len(gammas) > 1 or len(alphas) > 1:
-            self.alpha_, number = self._choose(
-                features, len(gammas), stacked, bag, lifts, alphas, rng
-            )
-        self._features, self._number = features, number
-        self.gamma_ = None if self.features is None else float(gammas[number])
-        F = feature_table(features, stacked, number)
-        weights = fit_softmax(F, bag, lifts, self.alpha_, max_iter=self.max_iter)
-        self.coef_, self.intercept_ = weights
+        model, F = train_softmax(
+            stacked,
+            bag,
+            lifts,
+            features=self.features,
+            gamma=self.gamma,
+            n_components=self.n_components,
+            alpha=self.alpha,
+            n_folds=self.n_folds,
+            max_iter=self.max_iter,
+            rng=rng,
+        )
+        self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
+        self.coef_, self.intercept_ = model.weights
         return F, bag, lifts, rng
 
-    def _choose(
-        self,
-        features: Any,
-        n_gammas: int,
-        stacked: Any,
-        bag: NDArray[np.int64],
-        lifts: NDArray[np.float64],
-        alphas: Sequence[float],
-        rng: np.random.Generator,
-    ) -> tuple[float, int]:
-        """Return the penalty, and the number of the bandwidth, that held-out instances choose."""
-        if len(bag) > _MOST_CHOOSING:
-            some = np.sort(rng.choice(len(bag), _MOST_CHOOSING, replace=False))
-            stacked, bag = stacked[some], bag[some]
-        fold = _folds(bag, self.n_folds, rng)
-        # One fold is enough where it has many instances; else all are held out in turn.
-        held_out = range(_enough(len(bag) // self.n_folds, most=self.n_folds))
-        tried = []
-        for which in range(n_gammas):
-            F = feature_table(features, stacked, which)
-            found: dict[float, list[NDArray[np.float64]]] = {alpha: [] for alpha in alphas}
-            for number in held_out:
-                rest, weights = fold == number, None
-                for alpha in alphas:  # from the largest down, each beginning at the last
-                    weights = fit_softmax(
-                        F, bag, lifts, alpha, weights, max_iter=self.max_iter, weight=~rest
-                    )
-                    likelihood = bag_likelihood(weights.logits(F[rest]), bag[rest], lifts)
-                    found[alpha].append(likelihood)
-            tried += [(alpha, which, np.concatenate(parts)) for alpha, parts in found.items()]
-        return _most_penalised(tried)
-
     def _logits(self, X: Any) -> list[NDArray[np.float64]]:
-        bags = self._check_like_fit(X)
-        weights = SoftmaxWeights(self.coef_, self.intercept_)
-        return [weights.logits(feature_table(self._features, bag, self._number)) for bag in bags]
+        return [self._model.logits(bag) for bag in self._check_like_fit(X)]
 
-    def transform(self, X: Any) -> list[NDArray[np.float64]]:
+    def transform(self, X: Any) -> Any:
         """Return the sharpened class probabilities of each bag's instances.
 
         Parameters
@@ -263,9 +226,9 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
 
         Returns
         -------
-        list of ndarray of shape (n_instances, n_classes)
+        list of ndarray of shape (n_instances, n_classes), or Bags if `X` is that
         """
-        return [softmax(self.sharpness * logits, axis=1) for logits in self._logits(X)]
+        return like(X, [softmax(self.sharpness * logits, axis=1) for logits in self._logits(X)])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the share of each bag's instances that is classified as each class.
@@ -285,31 +248,3 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
                 for logits in self._logits(X)
             ]
         )
-
-
-def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:
-    """Return the largest penalty that is within one standard error of the best, and its gamma."""
-    best = max(tried, key=lambda one: one[2].mean())
-    loss = [best[2] - one[2] for one in tried]
-    near = [
-        one
-        for one, less in zip(tried, loss, strict=True)
-        if less.mean() <= less.std() / np.sqrt(len(less))
-    ]
-    alpha = max(one[0] for one in near)
-    found = max((one for one in near if one[0] == alpha), key=lambda one: one[2].mean())
-    return found[0], found[1]
-
-
-def _enough(n_instances: int, most: int) -> int:
-    """Return how often to repeat what looks at some instances, so that it looks at enough."""
-    return int(np.clip(-(-_ENOUGH // max(n_instances, 1)), 1, most))
-
-
-def _folds(bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return a fold for each instance, with as many of every bag in each as can be."""
-    fold = np.empty(len(bag), dtype=np.int64)
-    for number in range(int(bag.max()) + 1):
-        rows = np.flatnonzero(bag == number)
-        fold[rows] = rng.permutation(np.arange(len(rows)) % n_folds)
-    return fold

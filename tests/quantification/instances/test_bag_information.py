@@ -1,0 +1,137 @@
+"""Bags that differ by more than their classes: how it is seen, and what is done."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import check_grad
+from sklearn.metrics import mutual_info_score
+
+from secretballot import publish_proportions
+from secretballot.quantification import LabelProportionsClassifier, group_bags
+from secretballot.quantification._bag_softmax import likely_proportions
+from secretballot.quantification.instances import _proportion_loss as module
+
+SHARES = np.linspace(0.25, 0.75, 8)
+
+
+def world(seed=0, size=150, shift=0.0):
+    """Two classes along the first feature; the second moves with the bag."""
+    rng = np.random.default_rng(seed)
+    bag = np.repeat(np.arange(8), size)
+    y = (rng.random(len(bag)) < SHARES[bag]).astype(int)
+    X = rng.normal(size=(len(bag), 2))
+    X[:, 0] += 3 * y
+    X[:, 1] += shift * SHARES[bag]
+    return X, y, bag, pd.Series(y).groupby(bag).mean()
+
+
+def model(**options):
+    usual = {"features": None, "alpha": 1e-3, "random_state": 0}
+    return LabelProportionsClassifier(**usual | options)
+
+
+def test_what_labels_could_tell_is_their_mutual_information_with_bags():
+    X, y, bag, shares = world()
+    found = model().fit(X, bag_ids=bag, proportions=shares).bag_information_
+    assert found.of_labels == pytest.approx(mutual_info_score(y, bag), rel=1e-9)
+    # Bags are joined where there are many: they tell no more then.
+    many = bag * 10 + np.arange(len(bag)) % 10
+    rates = pd.Series(y).groupby(many).mean()
+    joined = model().fit(X, bag_ids=many, proportions=rates).bag_information_
+    assert joined.of_labels == pytest.approx(mutual_info_score(y, np.unique(many)[
+        np.searchsorted(np.unique(many), many) // 4 * 4]), rel=1e-9)  # fmt: skip
+
+
+def test_bags_that_differ_by_their_classes_alone_are_left_in_peace():
+    for seed in range(5):
+        X, _, bag, shares = world(seed)
+        fitted = model(sharpness=1.0).fit(X, bag_ids=bag, proportions=shares)
+        assert fitted.loss_ == "likelihood"
+        found = fitted.bag_information_
+        assert found.of_features < found.of_labels + 1.5 * found.standard_error
+
+
+def test_bags_that_differ_by_more_are_told_and_mean_probabilities_matched():
+    X, _, bag, shares = world(shift=6.0)
+    with pytest.warns(UserWarning, match="bags differ by more than their classes: features tell"):
+        found = model().fit(X, bag_ids=bag, proportions=shares)
+    assert found.loss_ == "proportion"
+    assert found.bag_information_.of_features > 2 * found.bag_information_.of_labels
+    assert found.sharpness_ == 1
+    X_new, y_new, *_ = world(seed=1)  # of an average group; the shift says nothing about classes
+    X_new[:, 1] += 3
+    told = model(loss="likelihood").fit(X, bag_ids=bag, proportions=shares)
+    assert told.bag_information_ is None
+    assert found.score(X_new, y_new) > told.score(X_new, y_new) + 0.1
+    given = model(loss="proportion").fit(X, bag_ids=bag, proportions=shares)  # silent
+    assert given.score(X_new, y_new) == pytest.approx(found.score(X_new, y_new), abs=0.05)
+    means = pd.Series(given.predict_proba(X)[:, 1]).groupby(bag).mean()
+    np.testing.assert_allclose(means, shares, atol=0.06)
+    held_out = model(loss="proportion", alpha="held_out")
+    assert held_out.fit(X, bag_ids=bag, proportions=shares).alpha_ in module._ALPHAS
+
+
+def test_labels_are_granted_what_noise_may_hide():
+    X, _, bag, shares = world(size=60)
+    noise = np.tile(0.15**2 * np.array([[1.0, -1.0], [-1.0, 1.0]]), (8, 1, 1))
+    exact, noisy = (
+        model(sharpness=1.0).fit(X, bag_ids=bag, proportions=shares, covariance=one)
+        for one in (0 * noise, noise)
+    )
+    more = noisy.bag_information_.of_labels / exact.bag_information_.of_labels
+    assert 1.5 < more < 6
+    assert noisy.bag_information_.of_features == pytest.approx(exact.bag_information_.of_features,
+                                                               abs=0.05)  # fmt: skip
+
+
+def test_no_class_is_ruled_out_and_no_bag_made_even():
+    likely = likely_proportions(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([8, 1000]), None)
+    np.testing.assert_allclose(likely[:, 0], [0.01 / 1.01, 0.0005 / 1.0005])
+    huge = np.tile(9.0 * np.eye(2), (2, 1, 1))
+    likely = likely_proportions(np.array([[0.0, 1.0], [0.9, 0.1]]), np.array([8, 8]), huge)
+    np.testing.assert_allclose(likely[:, 0], [0.25 / 1.25, 0.9 / 1.15])
+
+
+def test_the_gradient_of_the_usual_loss_is_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    F, bag = rng.normal(size=(30, 2)), np.arange(30) % 4
+    P = rng.dirichlet(np.ones(3), size=4)
+    seen = {}
+
+    def spy(objective, begin, **kwargs):
+        seen["objective"] = objective
+        raise StopIteration
+
+    monkeypatch.setattr(module, "minimize", spy)
+    with pytest.raises(StopIteration):
+        module.match_proportions(F, bag, P, alpha=0.1, n_folds=5, max_iter=1, rng=rng)
+    objective = seen["objective"]
+    for _ in range(5):
+        at = rng.normal(size=9)
+        assert check_grad(lambda w: objective(w)[0], lambda w: objective(w)[1], at) < 1e-5
+    p = np.exp(F @ at.reshape(3, 3)[:2] + at[6:])
+    p /= p.sum(axis=1, keepdims=True)
+    off = np.array([p[bag == b].mean(axis=0) - P[b] for b in range(4)])
+    sizes = np.bincount(bag)[:, None]
+    expected = 0.5 * (sizes * off**2).sum() / 30 + 0.05 * (at[:6] ** 2).sum()
+    assert objective(at)[0] == pytest.approx(expected)
+
+
+def test_proportions_that_are_mostly_noise_are_told():
+    X, y, bag, _ = world(size=40)
+    for epsilon, silent in ((0.02, False), (50.0, True)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a seeded release
+            published = publish_proportions(
+                group_bags(None, y, bag), [0, 1], epsilon, 0.0, "laplace", random_state=0
+            )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = model().fit(X, bag_ids=bag, proportions=published)
+        told = [str(one.message) for one in caught]
+        assert any("differ by no more than the noise" in one for one in told) != silent
+        # No other warning: labels are granted what they could tell, noise and all.
+        assert len(told) == (0 if silent else 1)
+        assert silent or fitted.sharpness_ == 1
