@@ -90,7 +90,7 @@ def test_proportions_are_never_normalised():
 def test_fewer_bags_than_classes_and_bags_that_are_alike(estimator):
     for bags, proportions, message in (
         (two_bags(), [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], "2 bags can't tell 3 classes apart"),
-        (two_bags()[:1], [[0.2, 0.8]], "1 bags can't tell 2 classes apart"),
+        (two_bags()[:1], [[0.2, 0.8]], "1 bag can't tell 2 classes apart"),
         (two_bags(), [[0.2, 0.8], [0.2, 0.8]], "linearly dependent"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -84,6 +84,7 @@ def test_solvers_agree_with_as_many_bags_as_classes():
     np.testing.assert_allclose(one, other, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of the noise that one of them isn't told
 def test_known_noise_is_weighted():
     """Half of the bags have next to useless proportions, and say so."""
     better = []
@@ -103,6 +104,7 @@ def test_known_noise_is_weighted():
 
 
 @pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore::secretballot.quantification.MisfitWarning")
 def test_published_proportions_bring_their_covariance():
     bags, _, tests, _, labels = world(size=300)
     named = [np.array(["a", "b", "c"])[y] for y in labels]
@@ -113,7 +115,10 @@ def test_published_proportions_bring_their_covariance():
     )
     assert given.classes_.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(given.predict(tests), by_hand.predict(tests))
-    blind = MMDClassRatioEstimator(random_state=0).fit(bags, published.proportions)
+    with pytest.warns(UserWarning, match="nothing was said of their noise"):
+        blind = MMDClassRatioEstimator(random_state=0, group_effects=False).fit(
+            bags, published.proportions
+        )
     width, less = (np.mean(e.predict_interval(tests)[2] - e.predict_interval(tests)[1])
                    for e in (given, blind))  # fmt: skip
     assert width > less  # intervals know of the noise

@@ -78,6 +78,7 @@ def test_a_population_varies_more_than_a_group():
     assert narrower < 0.95 * width
 
 
+@pytest.mark.filterwarnings("ignore::secretballot.quantification.MisfitWarning")  # by chance
 @pytest.mark.parametrize("n_worlds", [20, pytest.param(60, marks=pytest.mark.slow)])
 def test_known_noise_is_covered(n_worlds):
     """Noise that is not known of is not covered."""

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from secretballot.quantification import (
     MMDClassRatioEstimator,
     SoftmaxClassRatioEstimator,
-    _softmax_class_ratio,
+    _bag_softmax,
+    _softmax_model,
 )
-from secretballot.quantification import _bag_softmax as module
 from secretballot.quantification._bag_softmax import fit_softmax, lift
 
 CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, -1.5]])
@@ -48,7 +48,7 @@ def test_the_gradient_is_one(monkeypatch):
         seen["objective"] = objective
         raise StopIteration
 
-    monkeypatch.setattr(module, "minimize", spy)
+    monkeypatch.setattr(_bag_softmax, "minimize", spy)
     with pytest.raises(StopIteration):
         fit_softmax(F, bag, lifts, 0.1)
     objective = seen["objective"]
@@ -150,7 +150,7 @@ def test_instances_of_no_weight_are_as_if_they_were_not_there(monkeypatch):
     lifts, kept = lift(TRAINING, np.full(4, 75), None), rng.random(300) < 0.7
     some = fit_softmax(F[kept], bag[kept], lifts, 0.01)
     weighed = fit_softmax(F, bag, lifts, 0.01, weight=kept)
-    monkeypatch.setattr(module, "_ROWS", 7)  # blocks are no more than a matter of speed
+    monkeypatch.setattr(_bag_softmax, "_ROWS", 7)  # blocks are no more than a matter of speed
     blocked = fit_softmax(F, bag, lifts, 0.01, weight=kept)
     single = fit_softmax(F.astype("f4"), bag, lifts, 0.01, weight=kept)
     everyone = fit_softmax(F, bag, lifts, 0.01)
@@ -176,20 +176,21 @@ def test_few_instances_give_about_the_same_whatever_the_draw(monkeypatch):
         return np.std(means, axis=0).mean()
 
     steady = spread()
-    monkeypatch.setattr(_softmax_class_ratio, "_ENOUGH", 1)
+    monkeypatch.setattr(_softmax_model, "_ENOUGH", 1)
     assert spread() > 1.5 * steady
 
 
 def test_many_instances_are_not_all_looked_at_to_choose(monkeypatch):
     bags, P, _, groups, ratios = world()
-    seen, whole = [], _softmax_class_ratio.fit_softmax
+    seen, whole = [], _bag_softmax.maximise_likelihood
 
     def spy(F, *args, **kwargs):
         seen.append(len(F))
         return whole(F, *args, **kwargs)
 
-    monkeypatch.setattr(_softmax_class_ratio, "fit_softmax", spy)
-    monkeypatch.setattr(_softmax_class_ratio, "_MOST_CHOOSING", 500)
+    for where in (_bag_softmax, _softmax_model):
+        monkeypatch.setattr(where, "maximise_likelihood", spy)
+    monkeypatch.setattr(_softmax_model, "_MOST_CHOOSING", 500)
     model = matched(0).fit(bags, P)
     assert set(seen) == {500, 1200}
     assert seen.count(1200) == 1 + 5 * 2  # the whole, and each fold of two draws

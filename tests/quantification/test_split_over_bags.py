@@ -96,7 +96,8 @@ def test_a_search_over_bags_keeps_the_noise(given, pipeline, kind):
     score = by_hand.score(some[1], published.proportions[test])
     assert search.best_params_ == {"mmdclassratioestimator__gamma": 0.1}
     assert search.cv_results_["split0_test_score"][1] == pytest.approx(score, abs=1e-9)
-    blind = by_hand.fit(some[0], published.proportions[train])
+    with pytest.warns(UserWarning, match="nothing was said of their noise"):
+        blind = by_hand.fit(some[0], published.proportions[train])
     assert abs(blind.score(some[1], published.proportions[test]) - score) > 1e-5
     folds = cross_val_score(by_hand, bags, published, cv=KFold(3))
     assert folds[0] == pytest.approx(score, abs=1e-9)

@@ -94,7 +94,7 @@ def fit_group_effects(
         kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         if len(kept) < n_classes or np.linalg.matrix_rank(P[kept]) < n_classes:
             continue
-        part = known.only(kept)
+        part = known.rows(kept)
         tried = class_means(part.values, gram.only(kept), part.covariance, solver, effect, dampings)
         cross = gram.products[np.ix_(kept, out)]
         for row, means in enumerate(tried):

@@ -11,10 +11,12 @@ from scipy import sparse
 from secretballot.quantification._ratio_diagnostics import MisfitWarning
 from secretballot.quantification._ratio_misfit import Tested, within_share
 from secretballot.quantification._simplex_fit import sum_zero
-from secretballot.quantification.kernels import BagErrors, PartSums, error_terms, unmix
+from secretballot.quantification.kernels import BagErrors, PartSums, error_terms, jackknife, unmix
 
 #: For all groups of a call together. It is asked at every prediction, and real strangers are far.
 _LEVEL = 0.001
+_NEGLIGIBLE = 1e-6
+_MOST_PARTS = 50
 
 
 def group_p_values(
@@ -45,7 +47,8 @@ def group_p_values(
     known, sums, into = tested
     P, weights, gram = known.values, sums.parts.weights(), sums.gram()
     mixture = unmix(P, gram, known.covariance)
-    within = within_share(P, gram.spread, sums.parts.bag_sizes, mixture, sums)
+    classes = jackknife(mixture, sums)
+    within = within_share(P, gram.spread, sums.parts.bag_sizes, classes)
     terms, owner = error_terms(sums, gram.spread * within, known.noise_roots(), mixture)
     hull = sparse.csr_array((mixture @ sum_zero(P.shape[1])).T @ weights)
     centre = sparse.csr_array(mixture.mean(axis=1)[None] @ weights)
@@ -54,16 +57,21 @@ def group_p_values(
     from_centre, length = sums.products(hull, centre), float(sums.products(centre, centre)[0, 0])
     ends = np.cumsum([len(group.parts.bag) for group in groups])[:-1]
     found = []
-    for group, own_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
-        own, between = group.gram(), into @ own_cross
-        share = within_share(r[None], own.spread, group.parts.bag_sizes, mixture, sums)
+    for whole, own_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
+        merged, parts = whole.parts.merged(_MOST_PARTS)
+        group, between = whole.through(merged, parts), into @ own_cross @ merged.T
+        own = group.gram()
+        share = within_share(r[None], own.spread, group.parts.bag_sizes, classes)
         mine, _ = error_terms(group, own.spread * share)
         aside = np.c_[on_hull, hull @ between @ mine.T]
         across = terms @ between @ mine.T
         inner = np.block([[among, across], [across.T, group.products(mine, mine)]])
-        inner -= aside.T @ inverse @ aside
+        outside = inner - aside.T @ inverse @ aside
+        if np.trace(outside) < _NEGLIGIBLE * np.trace(inner):
+            found.append(1.0)  # mixtures of the classes are all there is
+            continue
         moved = np.r_[(mixture @ r)[owner], -np.ones(mine.shape[0])]
-        errors = BagErrors(inner * np.outer(moved, moved), np.zeros(len(moved), dtype=np.int64))
+        errors = BagErrors(outside * np.outer(moved, moved), np.zeros(len(moved), dtype=np.int64))
         mean = between @ group.parts.weights().T
         off = (from_centre - hull @ mean)[:, 0]
         far = length - 2 * float((centre @ mean)[0, 0]) + float(own.products[0, 0])

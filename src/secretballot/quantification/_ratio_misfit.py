@@ -82,7 +82,7 @@ def find_misfit(tested: Tested) -> Misfit | None:
     weight = 1 / noise_floor(gram.spread + proportion_noise(known.covariance, means))
     residual = np.eye(n_bags) - P @ mixture.T
     N = residual.T @ (weight[:, None] * residual)
-    within = within_share(P, gram.spread, sums.parts.bag_sizes, mixture, sums)
+    within = within_share(P, gram.spread, sums.parts.bag_sizes, jackknife(mixture, sums))
     errors = bag_errors(sums, gram.spread * within, known.noise_roots(), mixture)
     found = float(np.sum(N * gram.products))
     mean, tail = errors.tail(N, found)
@@ -148,15 +148,14 @@ def thin(known: KnownProportions, sums: PartSums, rng: np.random.Generator) -> T
     picked, parts = sums.parts.only(some)
     merged, parts = parts.merged(max(2, _MOST_TERMS // len(some) - more))
     into = merged @ picked
-    return Tested(known.only(some), sums.through(into, parts), into)
+    return Tested(known.rows(some), sums.through(into, parts), into)
 
 
 def within_share(
     ratios: NDArray[np.float64],
     spread: NDArray[np.float64],
     sizes: NDArray[np.int64],
-    mixture: NDArray[np.float64],
-    sums: PartSums,
+    classes: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
     """Return an upper bound on the share of bags' variance that is within their classes.
 
@@ -165,13 +164,14 @@ def within_share(
     ratios : ndarray of shape (n_bags, n_classes)
     spread, sizes : ndarray of shape (n_bags,)
         Variance of the bags' means, and numbers of instances.
-    mixture, sums
-        The class means.
+    classes : tuple
+        The class means, from `jackknife`.
     """
-    means = mixture.T @ sums.gram().kept(0.0) @ mixture
+    means, others = classes
     between = ratios @ np.diag(means) - np.einsum("ij,jk,ik->i", ratios, means, ratios)
     labels = np.diag(ratios.mean(axis=0)) - ratios.T @ ratios / len(ratios)
-    value, error = jackknife(mixture, labels, sums)
+    value = float(np.sum(labels * means))
+    error = np.sqrt((len(others) - 1) * np.var(np.sum(labels * others, axis=(1, 2))))
     sure = max(0.0, 1 - 2 * error / value) if value > 0 else 0.0
     share = sure * between / np.maximum(sizes * spread, 1e-300)
     return np.asarray(1 - np.clip(share, 0.0, _MOST_LABELS))

@@ -176,13 +176,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
             for number in range(self.n_folds):
                 rest = fold == number
                 weights = fit_softmax(
-                    F,
-                    bag,
-                    lifts,
-                    self.alpha_,
-                    self._model.weights,
-                    max_iter=self.max_iter,
-                    weight=~rest,
+                    F, bag, lifts, self.alpha_, whole, max_iter=self.max_iter, weight=~rest
                 )
                 out[rest] += softmax(self.sharpness * weights.logits(F[rest]), axis=1)
         return like(X, np.split(out / repeats, np.cumsum(np.bincount(bag))[:-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,11 +81,11 @@ class PartSums(NamedTuple):
             Of 0 and 1, as from `SubBags.only` and `SubBags.merged`.
         parts : SubBags
         """
+        return PartSums(partial(_through, self.products, into), into @ self.lengths, parts)
 
-        def products(left: Any, right: Any) -> NDArray[np.float64]:
-            return self.products(left @ into, into if right is None else right @ into)
 
-        return PartSums(products, into @ self.lengths, parts)
+def _through(products: Products, into: Any, left: Any, right: Any) -> NDArray[np.float64]:
+    return products(left @ into, into if right is None else right @ into)
 
 
 def unmix(
@@ -159,26 +160,30 @@ def _weighted(P: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[
 
 
 def jackknife(
-    mixture: NDArray[np.float64], weights: NDArray[np.float64], sums: PartSums
-) -> tuple[float, float]:
-    """Return a sum over inner products of class means, and its standard error by leaving out parts.
+    mixture: NDArray[np.float64], sums: PartSums
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return inner products of class means, and the same with parts of the bags left out in turn.
 
     Parameters
     ----------
     mixture : ndarray of shape (n_bags, n_classes)
-    weights : ndarray of shape (n_classes, n_classes)
-        Of the inner products.
     sums : PartSums
+
+    Returns
+    -------
+    means : ndarray of shape (n_classes, n_classes)
+    others : ndarray of shape (n_left_out, n_classes, n_classes)
+        Of which any function varies by the function's variance over their number less one.
     """
     parts = sums.parts
     first = np.r_[0, np.cumsum(parts.n_parts)[:-1]]
 
-    def value(times: NDArray[np.float64] | None) -> float:
-        return float(np.sum(weights * (mixture.T @ sums.gram(times).kept(0.0) @ mixture)))
+    def products(times: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        return np.asarray(mixture.T @ sums.gram(times).kept(0.0) @ mixture)
 
-    found = []
+    others = []
     for number in range(int(parts.n_parts.max())):
         times = np.ones(len(parts.bag))
         times[first + number % parts.n_parts] = 0.0
-        found.append(value(times))
-    return value(None), float(np.sqrt((len(found) - 1) * np.var(found)))
+        others.append(products(times))
+    return products(None), np.array(others)

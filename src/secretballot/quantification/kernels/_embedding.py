@@ -45,8 +45,7 @@ class KernelEmbedding:
         ]
 
     def _products(self, number: int, left: Any, right: Any) -> NDArray[np.float64]:
-        inner = left @ self._grams[number]
-        return inner if right is None else inner @ right.T
+        return _products(self._grams[number], left, right)
 
     def cross(self, number: int, bags: list[Any], parts: SubBags) -> NDArray[np.float64]:
         """Return kernel sums with the parts of other bags, shape (n_parts, n_other_parts)."""
@@ -138,12 +137,9 @@ def _by_bag(parts: SubBags) -> list[NDArray[np.int64]]:
 
 def _alone(own: Any, lengths: NDArray[np.float64], sizes: NDArray[np.int64]) -> PartSums:
     """Return the sums of one bag, known by their inner products."""
-
-    def products(left: Any, right: Any) -> NDArray[np.float64]:
-        inner = left @ own
-        return inner if right is None else inner @ right.T
-
-    return PartSums(products, lengths, SubBags(sizes, np.zeros(len(sizes), dtype=np.int64)))
+    return PartSums(
+        partial(_products, own), lengths, SubBags(sizes, np.zeros(len(sizes), dtype=np.int64))
+    )
 
 
 def explicit_features(
@@ -159,6 +155,11 @@ def explicit_features(
     if kind == "rff":
         return FourierFeatures(X.shape[1], gammas, n_components, entropy)
     return NystroemFeatures(X, gammas, n_components, np.random.default_rng([entropy, 2]))
+
+
+def _products(own: Any, left: Any, right: Any) -> NDArray[np.float64]:
+    inner = left @ own
+    return np.asarray(inner if right is None else inner @ right.T)
 
 
 def _under(old: Any, new: Any) -> Any:

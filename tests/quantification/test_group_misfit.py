@@ -1,0 +1,53 @@
+"""New groups that are no mixtures of the classes that were learned are told, and others aren't."""
+
+import warnings
+
+import numpy as np
+import pytest
+from tests.quantification._worlds import world
+from tests.quantification.test_ratio_misfit import fit
+
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
+from secretballot.quantification._group_misfit import group_p_values
+from secretballot.quantification.kernels import cut
+
+
+def p_values(model, groups):
+    parts, bags = cut(model._check_like_fit(groups), 200, 0)
+    cross = model._embedding.cross(model._number, bags, parts)
+    within = model._embedding.within(model._number, bags, parts)
+    return group_p_values(model._tested, within, cross, model.predict(groups))
+
+
+@pytest.mark.parametrize("options", [{}, {"features": "rff"}], ids=str)
+def test_groups_like_the_bags_are_no_strangers(options):
+    """As many bags as classes, so that the bags themselves can't be tested: 15 worlds."""
+    found = []
+    for seed in range(15):
+        bags, P, groups, _, _ = world(seed, n_bags=3, n_tests=4)
+        found.append(p_values(fit(bags, P, **options), groups))
+    found = np.concatenate(found)
+    assert (found < 0.001).sum() <= 1
+    assert 0.2 < (found < 0.5).mean() < 0.8
+
+
+@pytest.mark.parametrize("options", [{}, {"features": "rff"}], ids=str)
+def test_strangers_are_named(options):
+    bags, P, same, _, _ = world(n_bags=3, size=300, n_tests=4)
+    groups = [*same[:2], same[2] + [0.7, 0.7, 0.7], same[3]]
+    model = fit(bags, P, **options)
+    assert model.diagnostics_.misfit is None
+    with pytest.warns(MisfitWarning, match="1 of 4 groups .number 2. are not mixtures") as caught:
+        model.predict_interval(groups)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict_interval(groups[:2])
+
+
+def test_where_mixtures_are_all_there_is_nothing_can_be_strange():
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(60, 1)) + where for where in (0, 3)]
+    model = MMDClassRatioEstimator(kernel="linear", random_state=0)
+    model.fit(bags, [[0.9, 0.1], [0.1, 0.9]])
+    assert p_values(model, [bags[0] + 50]).tolist() == [1.0]
