@@ -2,7 +2,8 @@
 
     python benchmarks/class_ratios/groups.py [real] [simulated] [control] [--quick]
 
-real       Bags are at most 1,500 people with one value of a public column, which is no feature
+real       (With QuaPy: beside EMQ, which has a label for every training instance.)
+           Bags are at most 1,500 people with one value of a public column, which is no feature
            (grouped.py). A third of the groups is predicted from the others, in turn.
 simulated  Two Gaussian classes in ten dimensions, 12 bags of 300 with proportions from .1 to .9,
            and test groups alike. In every bag and group both classes are moved together, at random,
@@ -27,7 +28,7 @@ import numpy as np
 from errors import Table
 from grouped import GROUPINGS, Grouped, grouped
 from protocol import Array, adult, bank, digits, l1
-from rivals import counted
+from rivals import counted, with_instance_labels
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
 
@@ -43,6 +44,7 @@ class Split(NamedTuple):
     proportions: Array
     groups: list[Array]
     ratios: Array
+    labels: Any = None
 
 
 def real(data: Grouped, seed: int, n_folds: int = 3, most: int = 1500) -> Iterator[Split]:
@@ -54,9 +56,9 @@ def real(data: Grouped, seed: int, n_folds: int = 3, most: int = 1500) -> Iterat
     shares = np.array([np.bincount(y[one], minlength=c) / len(one) for one in rows])
     for number in range(n_folds):
         train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        yield Split(
-            [X[rows[i]] for i in train], shares[train], [X[rows[i]] for i in test], shares[test]
-        )
+        labels = np.concatenate([y[rows[i]] for i in train])
+        bags, groups = ([X[rows[i]] for i in part] for part in (train, test))
+        yield Split(bags, shares[train], groups, shares[test], labels)
 
 
 def simulated(shift: float, seed: int, n_bags: int = 12, size: int = 300) -> Iterator[Split]:
@@ -119,6 +121,10 @@ def run(table: Table, row: str, split: Split, kind: str, seed: int) -> None:
     table.add(row, "warned", warned)
     if not warned:
         table.add(row, "cover silent", covered["auto"])
+    if split.labels is not None and kind != "matched":
+        rival = with_instance_labels(np.concatenate(bags), split.labels, groups, only=("EMQ",))
+        for name, found in rival.items():
+            table.add(row, f"L1 {name}", l1(found, split.ratios))
     guess = np.tile(split.proportions.mean(axis=0), (len(groups), 1))
     table.add(row, "L1 guess", l1(guess, split.ratios))
 

@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from protocol import Array, data_folder, make_task
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-from secretballot import load_adult
+from protocol import Array, make_task
 
 
 class InstanceTask(NamedTuple):
@@ -57,29 +54,3 @@ def by_group(
     large = np.flatnonzero(np.bincount(codes[train]) >= least)
     train, test = (part[np.isin(codes[part], large)] for part in (train, test))
     return InstanceTask(X[train], y[train], codes[train], X[test], y[test])
-
-
-def adult_without(grouping: str, *also: str) -> tuple[Array, NDArray[np.int64], NDArray[Any]]:
-    """Adult without the column that makes the bags, nor those that say the same."""
-    found = load_adult()
-    table = pd.DataFrame(found.data, columns=found.feature_names)
-    kinds = [found.feature_names[column] for column in found.categorical_features]
-    return _without(table, kinds, grouping, also), found.target, table[grouping].to_numpy()
-
-
-def bank_by_month() -> tuple[Array, NDArray[np.int64], NDArray[Any]] | None:
-    folder = data_folder()
-    if folder is None or not (folder / "bank_full.csv.gz").exists():
-        return None
-    table = pd.read_csv(folder / "bank_full.csv.gz", sep=None, engine="python")
-    y = (table.pop("y") == "yes").to_numpy().astype(np.int64)
-    kinds = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-    return _without(table, kinds, "month", ()), y, table["month"].to_numpy()
-
-
-def _without(table: pd.DataFrame, kinds: list[str], grouping: str, also: Any) -> Array:
-    left = table.drop(columns=[grouping, *also])
-    kinds = [name for name in kinds if name in left]
-    numbers = StandardScaler().fit_transform(left.drop(columns=kinds))
-    encoder = OneHotEncoder(sparse_output=False, min_frequency=50)
-    return np.concatenate([numbers, encoder.fit_transform(left[kinds])], axis=1)

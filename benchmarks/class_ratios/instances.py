@@ -24,11 +24,10 @@ from typing import Any
 
 import numpy as np
 from errors import Table
+from grouped import grouped
 from instance_rivals import MeanProbabilityClassifier, llp_learn, with_labels
 from instance_tasks import (
     InstanceTask,
-    adult_without,
-    bank_by_month,
     by_chance,
     by_group,
     by_label,
@@ -146,17 +145,14 @@ def run_label(seeds: Any, quick: bool) -> None:
 
 
 def run_real(seeds: Any, quick: bool) -> None:
-    groupings = {
-        "education": adult_without("education", "education_num"),
-        "occupation": adult_without("occupation"),
-        "month": bank_by_month(),
-    }
+    names = ("Adult by education", "Adult by occupation", "Bank by month")
+    groupings = {name: grouped(name) for name in names}
     cases = {
         name: (lambda seed, d=data: by_group(*d, seed), 2)
         for name, data in groupings.items()
         if data is not None
     }
-    run(cases, seeds, "bags that are groups: Adult by education and occupation, bank by month")
+    run(cases, seeds, "bags that are groups")
 
 
 def run_private(seeds: Any, quick: bool) -> None:

@@ -10,6 +10,7 @@ from secretballot.quantification._per_bag import PerBag
 from secretballot.quantification._quapy_adapter import QuapyQuantifier
 from secretballot.quantification._ratio_diagnostics import MisfitWarning, RatioDiagnostics
 from secretballot.quantification._ratio_interval import RatioInterval
+from secretballot.quantification._ratio_misfit import Misfit
 from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
 from secretballot.quantification.instances import BagInformation, LabelProportionsClassifier
 from secretballot.quantification.publishing import (
@@ -24,6 +25,7 @@ __all__ = [
     "Bags",
     "LabelProportionsClassifier",
     "MMDClassRatioEstimator",
+    "Misfit",
     "MisfitWarning",
     "PerBag",
     "PublishedProportions",
