@@ -105,7 +105,8 @@ class RatioDiagnostics:
             "the bags are not mixtures of the same classes: their means are off by "
             f"{misfit.ratio:.3g} times what chance explains (p = {misfit.p_value:.1g}). Either the "
             "features of a class differ from bag to bag, or the proportions have noise that isn't "
-            f"known here (give PublishedProportions, or covariance=). {then} Bags that were formed "
+            "known here, or are not those of these very instances (give PublishedProportions, or "
+            f"covariance=). {then} Bags that were formed "
             "by something that doesn't show in the features would be better."
         )
 
