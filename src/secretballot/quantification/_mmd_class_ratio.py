@@ -293,8 +293,8 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         sums, gram = every[number], every[number].gram()
         rng = np.random.default_rng([self._entropy, 6])
         self._tested = thin(known, sums, rng)
-        misfit, self._effects = find_misfit(self._tested), None
-        self._differ = misfit is not None and misfit.found
+        self._misfit = find_misfit(self._tested)
+        self._differ, self._effects = self._misfit is not None and self._misfit.found, None
         self._means = class_means(known.values, gram, known.covariance, self.solver)[0]
         if self._differ if self.group_effects == "auto" else self.group_effects:
             self._effects = fit_group_effects(known, gram, self.solver, self.diagonal_, rng)
@@ -302,7 +302,13 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             self._means = self._effects.means
         self._gram = self._means.gram(gram, self.diagonal_)
         self.diagnostics_ = diagnose(
-            known, self._means, sums, self._tested, misfit, self.group_effects, self._effects
+            known,
+            self._means,
+            sums,
+            self._tested,
+            self._misfit,
+            self.group_effects,
+            self._effects,
         )
         self.diagnostics_.warn()
 
@@ -373,6 +379,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             means=self._means,
             diagonal=self.diagonal_,
             tested=self._tested,
+            residual_ratio=self._misfit.ratio if self._misfit and self.group_effects else 1.0,
             effects=self._effects,
             cross=cross,
             test_parts=parts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ def bootstrap(
     means: ClassMeans,
     diagonal: float,
     tested: Tested,
+    residual_ratio: float,
     effects: GroupEffects | None,
     cross: NDArray[np.float64],
     test_parts: SubBags,
@@ -57,6 +59,10 @@ def bootstrap(
         As in the fit.
     tested : Tested
         From `thin`.
+    residual_ratio : float
+        Squared residuals of the bags over what was to be expected. Where they are larger, though
+        not by more than chance might make them, errors are taken to be so too (Birge, "The
+        calculation of errors by the method of least squares", Phys. Rev. 40, 1932).
     effects : GroupEffects or None
         Where bags are not mixtures of the same classes; then a group is taken for another such bag.
     cross, test_parts
@@ -116,6 +122,7 @@ def bootstrap(
     moves *= student.ppf(1 - tail, free) / norm.ppf(1 - tail)
     moves += noise_moves
     if effects is None:
+        moves *= math.sqrt(max(1.0, residual_ratio))
         unsure = norm.ppf(1 - tail) * lengths / np.maximum(values, 1e-300)
         moves = _along_unsure(moves, unsure, vectors, rng)
     else:
