@@ -16,26 +16,23 @@ from secretballot.quantification._known_proportions import check_proportions
 
 
 class ColumnNamesMixin:
-    """What the columns of bags were called in `fit`, which sets ``_names``."""
+    """What the columns of bags were called in `fit`."""
 
     _names: list[Any] | None
 
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the columns; there if they are strings, as for other estimators."""
-        names = vars(self).get("_names")
-        if not names or not all(isinstance(name, str) for name in names):
-            raise AttributeError(
-                f"this {type(self).__name__} was not fitted on data frames whose columns are "
-                "called by strings, and has no feature_names_in_."
-            )
-        return np.array(names, dtype=object)
+    def _take_names(self, names: list[Any] | None) -> None:
+        """Remember them; those that are strings are public, as for other estimators."""
+        self._names = names
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
 
 class BagEstimatorMixin(ColumnNamesMixin):
     """An estimator whose samples are bags, and whose targets are their proportions.
 
-    `fit` sets ``n_features_in_`` and ``_names``.
+    `fit` sets ``n_features_in_`` and takes names.
     """
 
     random_state: Any

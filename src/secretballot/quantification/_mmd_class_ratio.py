@@ -101,7 +101,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         What the columns of proportions stand for.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Where bags of `fit` are data frames with columns called by strings.
     gamma_ : float or None
         The bandwidth in use; None for the linear kernel.
@@ -249,7 +249,8 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         n_parts = min(_PARTS, max(2, _MOST_PARTS // len(bags))) if exact else _PARTS
         parts, bags = cut(bags, n_parts, self._entropy, len(known.values) - len(bags))
         if first:
-            self.n_features_in_, self._names = bags[0].shape[1], feature_names(raw)
+            self.n_features_in_ = bags[0].shape[1]
+            self._take_names(feature_names(raw))
             self._gammas = self._candidates(bags)
         if exact:
             self._embedding = KernelEmbedding(

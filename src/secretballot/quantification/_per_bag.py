@@ -70,7 +70,7 @@ class PerBag(ColumnNamesMixin, TransformerMixin, BaseEstimator):
         """
         bags = raw_bags(X)
         self.transformer_ = clone(self.transformer).fit(_together(bags))
-        self._names = feature_names(bags)
+        self._take_names(feature_names(bags))
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -88,7 +88,7 @@ class PerBag(ColumnNamesMixin, TransformerMixin, BaseEstimator):
         """
         bags = raw_bags(X)
         self.transformer_ = clone(self.transformer)
-        self._names = feature_names(bags)
+        self._take_names(feature_names(bags))
         if hasattr(self.transformer_, "fit_transform"):
             found = self.transformer_.fit_transform(_together(bags))
         else:

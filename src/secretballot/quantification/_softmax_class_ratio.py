@@ -72,7 +72,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
     gamma_ : float or None
         The bandwidth in use.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if bags are data frames with strings for names.
 
     See Also
@@ -188,7 +188,8 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         known = check_proportions(y, len(bags), covariance, names=names_of(X), sizes=sizes)
         known.check_separable()
         rng = np.random.default_rng(self._draw_entropy())
-        self.n_features_in_, self._names = bags[0].shape[1], feature_names(raw)
+        self.n_features_in_ = bags[0].shape[1]
+        self._take_names(feature_names(raw))
         self.classes_ = known.classes
         bag, stacked = np.repeat(np.arange(len(bags)), sizes), stack(bags)
         lifts = lift(known.values, sizes, known.covariance)

@@ -87,7 +87,7 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Steps of L-BFGS that were taken.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only if `X` has names that are strings.
 
     See Also
