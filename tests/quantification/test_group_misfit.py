@@ -31,6 +31,21 @@ def test_groups_like_the_bags_are_no_strangers(options):
     assert 0.2 < (found < 0.5).mean() < 0.8
 
 
+@pytest.mark.parametrize(("apart", "size"), [(10.0, 60), (2.0, 3)])
+def test_neither_are_small_groups_nor_those_of_classes_far_apart(apart, size):
+    """Of few instances the variance is hardly known; and labels vary in no other direction."""
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        laws = np.r_[0.7 * np.eye(3) + 0.1, rng.dirichlet(np.ones(3), size=12)]
+        y = [rng.choice(3, n, p=p) for n, p in zip([150] * 3 + [size] * 12, laws, strict=True)]
+        bags = [apart * np.eye(3)[one] + rng.normal(size=(len(one), 3)) for one in y]
+        P = np.array([np.bincount(one, minlength=3) / len(one) for one in y[:3]])
+        found.append(p_values(fit(bags[:3], P, kernel="linear"), bags[3:]))
+    assert (np.concatenate(found) < 0.001).sum() <= 1
+    assert 0.2 < (np.concatenate(found) < 0.5).mean() < 0.8
+
+
 @pytest.mark.parametrize("options", [{}, {"features": "rff"}], ids=str)
 def test_strangers_are_named(options):
     bags, P, same, _, _ = world(n_bags=3, size=300, n_tests=4)

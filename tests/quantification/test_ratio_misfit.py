@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import f
 from tests.quantification._worlds import CENTRES, world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
@@ -93,7 +94,7 @@ def test_the_tail_is_that_of_the_quadratic_form():
     terms = rng.normal(size=(12, 3))
     owner = np.repeat([0, 1, 2], 4)
     N = np.array([[2.0, -1.0, 0.3], [-1.0, 1.0, 0.2], [0.3, 0.2, 1.5]])
-    errors = BagErrors(terms @ terms.T, owner)
+    errors = BagErrors(terms @ terms.T, owner, np.zeros(12))
     factors = rng.normal(size=(200_000, 12))
     means = np.stack([factors[:, owner == k] @ terms[owner == k] for k in range(3)], axis=1)
     forms = np.einsum("sid,ij,sjd->s", means, N, means)
@@ -102,3 +103,6 @@ def test_the_tail_is_that_of_the_quadratic_form():
     for share in (0.5, 0.1, 0.01):
         tail = errors.tail(N, np.quantile(forms, 1 - share))[1]
         np.testing.assert_allclose(tail, share, rtol=0.15)
+    # Of a scale that is estimated the tail is that of F.
+    one = BagErrors(np.eye(4), np.zeros(4, dtype=int), np.full(4, 1 / 5))
+    np.testing.assert_allclose(one.tail(np.ones((1, 1)), 40.0)[1], f.sf(10, 4, 20), rtol=1e-6)
