@@ -51,6 +51,19 @@ def test_nothing_is_found_where_there_is_nothing(options, noise):
     assert 0.85 < np.mean([one.ratio for one in found]) < 1.15
 
 
+def test_nothing_is_found_in_bags_of_a_few():
+    """Whose variance happens to be small don't count for all: bags of 2 to 5 instances."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = [rng.choice(2, rng.integers(2, 6), p=law) for law in rng.dirichlet(np.ones(2), size=40)]
+        bags = [CENTRES[one] + rng.normal(size=(len(one), 3)) for one in y]
+        P = np.array([np.bincount(one, minlength=2) / len(one) for one in y])
+        found.append(fit(bags, P, kernel="linear").diagnostics_.misfit)
+    assert sum(one.p_value < 0.05 for one in found) <= 2
+    assert 0.7 < np.mean([one.ratio for one in found]) < 1.05
+
+
 def test_bags_that_differ_are_found_and_told():
     for seed in range(3):
         bags, P, _, _ = moved_world(seed, 0.5)

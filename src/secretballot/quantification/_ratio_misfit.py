@@ -14,6 +14,7 @@ from secretballot.quantification.kernels import (
     jackknife,
     noise_floor,
     proportion_noise,
+    steady,
     unmix,
 )
 
@@ -77,9 +78,11 @@ def find_misfit(tested: Tested) -> Misfit | None:
     if n_bags <= n_classes:
         return None
     P, gram = known.values, sums.gram()
-    mixture = unmix(P, gram, known.covariance)
+    # A bag's weight is not to depend on the very variance that its error is compared with.
+    variance = steady(gram.spread, sums.parts.bag_sizes)
+    mixture = unmix(P, gram._replace(spread=variance), known.covariance)
     means = mixture.T @ gram.kept(0.0) @ mixture
-    weight = 1 / noise_floor(gram.spread + proportion_noise(known.covariance, means))
+    weight = 1 / noise_floor(variance + proportion_noise(known.covariance, means))
     residual = np.eye(n_bags) - P @ mixture.T
     N = residual.T @ (weight[:, None] * residual)
     within = within_share(P, gram.spread, sums.parts.bag_sizes, jackknife(mixture, sums))

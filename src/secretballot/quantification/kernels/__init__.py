@@ -7,6 +7,7 @@ from secretballot.quantification.kernels._bag_gram import (
     jackknife,
     noise_floor,
     proportion_noise,
+    steady,
     unmix,
 )
 from secretballot.quantification.kernels._choose_kernel import choose_kernel
@@ -44,5 +45,6 @@ __all__ = [
     "jackknife",
     "noise_floor",
     "proportion_noise",
+    "steady",
     "unmix",
 ]

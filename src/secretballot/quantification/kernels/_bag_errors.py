@@ -11,7 +11,6 @@ from scipy.stats import chi2
 
 from secretballot.quantification.kernels._bag_gram import PartSums
 
-
 #: What is left of a distribution on either side, and steps between.
 _LEAST = 1e-15
 _STEPS = 300
