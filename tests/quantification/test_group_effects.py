@@ -104,3 +104,8 @@ def test_without_a_bag_to_spare_intervals_are_everything():
         model = MMDClassRatioEstimator(kernel="linear", random_state=0).fit(bags, P)
     _, lower, upper = model.predict_interval(bags[:1], 0.9)
     assert (upper - lower > 0.9).all()
+    with pytest.warns(UserWarning, match="group_effects=True: No bag can be left out"):
+        model.set_params(group_effects=True).fit(bags[:2], P[:2])
+    _, lower, upper = model.predict_interval(bags[:1], 0.9)
+    assert (lower == 0).all()
+    assert (upper == 1).all()

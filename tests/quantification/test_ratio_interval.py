@@ -95,6 +95,10 @@ def test_more_confidence_is_wider_and_estimates_are_the_prediction():
     narrow, wide = (fitted.predict_interval(groups, c) for c in (0.5, 0.99))
     assert (wide.upper - wide.lower > narrow.upper - narrow.lower).all()
     np.testing.assert_allclose(narrow.ratios, fitted.predict(groups), atol=1e-9)
+    for confidence in (1e-18, np.nextafter(1, 0)):
+        found = np.array(fitted.predict_interval(groups, confidence))
+        assert np.isfinite(found).all()
+    assert (found[2] - found[1] >= wide.upper - wide.lower).all()
     again = fitted.predict_interval(groups, 0.5)
     for one, other in zip(narrow, again, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -95,11 +95,18 @@ def test_what_can_be_tested_is():
     told = fit(many, shares, kernel="linear").diagnostics_.misfit
     assert told.n_free == 397  # of 400 bags, at random, by two parts of each
     assert not told.found
-    alike = [np.ones((9, 2)) * k for k in range(3)]
-    misfit = fit(
-        alike, np.c_[[0.1, 0.5, 0.9], [0.9, 0.5, 0.1]], kernel="linear"
-    ).diagnostics_.misfit
-    assert (misfit.ratio, misfit.p_value) == (1.0, 1.0)
+    for seed in range(4):  # residuals of bags of equal instances are rounding
+        rng = np.random.default_rng(seed)
+        shares = np.c_[rng.random(5), np.zeros(5)]
+        shares[:, 1] = 1 - shares[:, 0]
+        equal = np.tile((shares @ rng.normal(size=(2, 2)))[:, None], (1, 9, 1))
+        model = fit(equal, shares, np.zeros((5, 2, 2)), kernel="linear")
+        misfit = model.diagnostics_.misfit
+        assert (misfit.ratio, misfit.p_value) == (1.0, 1.0)
+        assert model.predict_interval(equal).ratios == pytest.approx(shares)
+        wrong = np.r_[shares, shares[1:2]]
+        broken = fit(np.r_[equal, equal[:1]], wrong, np.zeros((6, 2, 2)), kernel="linear")
+        assert broken.diagnostics_.misfit.found
 
 
 def test_the_tail_is_that_of_the_quadratic_form():

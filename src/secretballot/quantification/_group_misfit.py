@@ -11,12 +11,14 @@ from scipy import sparse
 from secretballot.quantification._ratio_diagnostics import MisfitWarning
 from secretballot.quantification._ratio_misfit import Tested
 from secretballot.quantification._simplex_fit import sum_zero
-from secretballot.quantification.kernels import BagErrors, PartSums, error_terms, unmix
+from secretballot.quantification.kernels import ROUNDING, BagErrors, PartSums, error_terms, unmix
 
 #: For all groups of a call together. It is asked at every prediction, and real strangers are far.
 _LEVEL = 0.001
 _NEGLIGIBLE = 1e-6
 _MOST_PARTS = 50
+#: Of training bags' errors, of which all pairs are multiplied for every group.
+_MOST_TERMS = 240
 
 
 def group_p_values(
@@ -47,6 +49,8 @@ def group_p_values(
     taken for theirs.
     """
     known, sums, into = tested
+    fewer, parts = sums.parts.merged(max(2, _MOST_TERMS // len(known.values)))
+    sums, into = sums.through(fewer, parts), fewer @ into
     P, weights, gram = known.values, sums.parts.weights(), sums.gram()
     mixture = unmix(P, gram, known.covariance)
     terms, owner, unsure = error_terms(sums, gram.spread, known.noise_roots(), mixture)
@@ -66,9 +70,6 @@ def group_p_values(
         across = terms @ between @ mine.T
         inner = np.block([[among, across], [across.T, group.products(mine, mine)]])
         outside = inner - aside.T @ inverse @ aside
-        if np.trace(outside) < _NEGLIGIBLE * np.trace(inner):
-            found.append(1.0)  # mixtures of the classes are all there is
-            continue
         moved = np.r_[(mixture @ r)[owner], -np.ones(mine.shape[0])]
         errors = BagErrors(
             outside * np.outer(moved, moved),
@@ -77,8 +78,11 @@ def group_p_values(
         )
         mean = between @ group.parts.weights().T
         off = (from_centre - hull @ mean)[:, 0]
-        far = length - 2 * float((centre @ mean)[0, 0]) + float(own.products[0, 0])
-        found.append(errors.tail(every, far - off @ inverse @ off)[1])
+        lengths = length + float(own.products[0, 0])
+        far = lengths - 2 * float((centre @ mean)[0, 0]) - off @ inverse @ off
+        # Or mixtures of the classes are all there is, but for rounding.
+        told = np.trace(outside) >= _NEGLIGIBLE * np.trace(inner) and far > ROUNDING * lengths
+        found.append(errors.tail(every, far)[1] if told else 1.0)
     return np.array(found)
 
 

@@ -2,6 +2,7 @@
 
 from secretballot.quantification.kernels._bag_errors import BagErrors, bag_errors, error_terms
 from secretballot.quantification.kernels._bag_gram import (
+    ROUNDING,
     BagGram,
     PartSums,
     jackknife,
@@ -26,6 +27,7 @@ from secretballot.quantification.kernels._kernel_sums import candidate_gammas
 from secretballot.quantification.kernels._sub_bags import SubBags, cut
 
 __all__ = [
+    "ROUNDING",
     "BagErrors",
     "BagGram",
     "ClassMeans",

@@ -11,6 +11,9 @@ from scipy.stats import chi2
 
 from secretballot.quantification.kernels._bag_gram import PartSums
 
+#: Of noise of the proportions: a Laplace variable is a normal one whose variance is exponential,
+#: that is a chi-square with two degrees of freedom.
+_NOISE_UNSURE = 0.5
 #: What is left of a distribution on either side, and steps between.
 _LEAST = 1e-15
 _STEPS = 300
@@ -26,8 +29,7 @@ class BagErrors(NamedTuple):
     owner : ndarray of shape (n_terms,)
         The bag that each term is of.
     unsure : ndarray of shape (n_terms,)
-        One over the degrees of freedom by which the variance of the term's bag is known; 0 where it
-        is not estimated.
+        One over the degrees of freedom by which the variance of the term's bag is known.
     """
 
     products: NDArray[np.float64]
@@ -63,7 +65,7 @@ class BagErrors(NamedTuple):
         variance = float(np.sum(Q**2 * own, axis=1) @ self.unsure)
         scale, share = _scales(mean**2 / max(variance, 1e-9 * mean**2))
         tail = share @ chi2.sf(free + (found * scale - mean) * np.sqrt(free / second), free)
-        return float(mean), float(tail)
+        return float(mean), min(float(tail), 1.0)
 
 
 def _scales(free: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -102,14 +104,15 @@ def error_terms(
     deviations = sparse.diags_array(1 / parts.sizes) - weights[bag]
     deviations = sparse.csr_array(sparse.diags_array(share) @ deviations)
     lengths = np.bincount(bag, weights=np.diag(sums.products(deviations, deviations)))
-    scale = np.sqrt(variance / np.maximum(lengths, 1e-300))
+    # Rounding is not blown up.
+    scale = np.sqrt(variance / np.maximum(np.maximum(lengths, 1e-6 * variance), 1e-300))
     terms, owner = sparse.diags_array(scale[bag]) @ deviations, bag
     unsure = 1 / np.maximum(parts.bag_sizes - 1.0, 1.0)[bag]
     if roots is not None and mixture is not None:
         noise = np.einsum("ijf,nj->ifn", roots, mixture).reshape(-1, len(mixture))
         terms = sparse.vstack([terms, sparse.csr_array(noise @ weights)])
         owner = np.r_[owner, np.repeat(np.arange(len(mixture)), roots.shape[2])]
-        unsure = np.r_[unsure, np.zeros(len(noise))]
+        unsure = np.r_[unsure, np.full(len(noise), _NOISE_UNSURE)]
     return sparse.csr_array(terms), owner, unsure
 
 

@@ -12,6 +12,8 @@ from scipy.linalg import null_space
 
 from secretballot.quantification.kernels._sub_bags import SubBags
 
+#: Of sums of inner products: what is less, as a share of these, is nothing.
+ROUNDING = 1e-12
 #: Degrees of freedom that all bags' variance counts for beside a bag's own.
 _PRIOR_FREE = 5.0
 
