@@ -8,6 +8,7 @@ from scipy.stats import f
 from tests.quantification._worlds import CENTRES, world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
+from secretballot.quantification._ratio_misfit import within_share
 from secretballot.quantification.kernels import BagErrors
 
 
@@ -107,6 +108,19 @@ def test_what_can_be_tested_is():
         wrong = np.r_[shares, shares[1:2]]
         broken = fit(np.r_[equal, equal[:1]], wrong, np.zeros((6, 2, 2)), kernel="linear")
         assert broken.diagnostics_.misfit.found
+
+
+def test_labels_have_no_share_of_the_variance_that_is_not_sure():
+    P, spread, sizes = np.array([[0.5, 0.5], [0.2, 0.8]]), np.full(2, 0.02), np.full(2, 100)
+    means = np.diag([1.0, 1.0])
+    sure = within_share(P, spread, sizes, (means, np.tile(means, (20, 1, 1))))
+    np.testing.assert_allclose(sure, [1 - 0.5 / 2, 1 - 0.32 / 2])
+    unsure = np.array([means * (1 + off) for off in (0.1, -0.1) * 10])
+    error = 2 * np.sqrt(19) * 0.1
+    found = within_share(P, spread, sizes, (means, unsure))
+    np.testing.assert_allclose(found, 1 - (1 - sure) * (1 - error))
+    assert (within_share(P, spread, sizes, (means, 5 * unsure - 4 * means)) == 1).all()
+    assert within_share(P, spread, sizes, (9 * means, 9 * np.tile(means, (20, 1, 1)))).min() > 0.09
 
 
 def test_the_tail_is_that_of_the_quadratic_form():

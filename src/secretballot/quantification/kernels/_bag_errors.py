@@ -36,7 +36,9 @@ class BagErrors(NamedTuple):
     owner: NDArray[np.int64]
     unsure: NDArray[np.float64]
 
-    def tail(self, weights: NDArray[np.float64], found: float) -> tuple[float, float]:
+    def tail(
+        self, weights: NDArray[np.float64], found: float, most_free: float = np.inf
+    ) -> tuple[float, float]:
         """Return the mean of a quadratic form in the bags' errors, and the chance of more.
 
         Parameters
@@ -44,6 +46,8 @@ class BagErrors(NamedTuple):
         weights : ndarray of shape (n_bags, n_bags)
             Of the inner products of bags' errors.
         found : float
+        most_free : float
+            Degrees of freedom by which the form's scale is known at most.
 
         Notes
         -----
@@ -63,7 +67,7 @@ class BagErrors(NamedTuple):
         free = second**3 / third**2
         own = self.owner[:, None] == self.owner
         variance = float(np.sum(Q**2 * own, axis=1) @ self.unsure)
-        scale, share = _scales(mean**2 / max(variance, 1e-9 * mean**2))
+        scale, share = _scales(min(mean**2 / max(variance, 1e-9 * mean**2), most_free))
         tail = share @ chi2.sf(free + (found * scale - mean) * np.sqrt(free / second), free)
         return float(mean), min(float(tail), 1.0)
 
