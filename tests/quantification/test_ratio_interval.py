@@ -115,7 +115,7 @@ def test_variances_of_few_instances_are_widened_by_t(monkeypatch):
     monkeypatch.setattr(_ratio_interval, "_further", lambda tail, free: 1.0)
     _, low, high = model.predict_interval(bags[2:], 0.8)
     assert ((lower > 0) & (upper < 1)).all()
-    wider = t.isf(0.1, 14) / norm.isf(0.1)  # of 3 bags of 20 parts, a quarter of 57
+    wider = t.isf(0.1, 19) / norm.isf(0.1)  # of 20 parts
     np.testing.assert_allclose((upper - lower) / (high - low), wider, rtol=1e-6)
 
 

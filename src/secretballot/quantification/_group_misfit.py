@@ -46,14 +46,14 @@ def group_p_values(
     the same of its error and of theirs, e - dM' r. Its squared length is a quadratic form in the
     terms of these errors, as in `find_misfit`, with inner products in the complement of the hull.
     Nothing is left there of how labels vary between instances, so that no share of the variance is
-    taken for theirs.
+    taken for theirs, nor of noise of the proportions, which mixes the class means.
     """
     known, sums, into = tested
     fewer, parts = sums.parts.merged(max(2, _MOST_TERMS // len(known.values)))
     sums, into = sums.through(fewer, parts), fewer @ into
     P, weights, gram = known.values, sums.parts.weights(), sums.gram()
     mixture = unmix(P, gram, known.covariance)
-    terms, owner, unsure = error_terms(sums, gram.spread, known.noise_roots(), mixture)
+    terms, owner, unsure = error_terms(sums, gram.spread)
     hull = sparse.csr_array((mixture @ sum_zero(P.shape[1])).T @ weights)
     centre = sparse.csr_array(mixture.mean(axis=1)[None] @ weights)
     inverse = np.linalg.pinv(sums.products(hull, hull), hermitian=True)
