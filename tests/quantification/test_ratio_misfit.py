@@ -9,7 +9,7 @@ from tests.quantification._worlds import CENTRES, world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
 from secretballot.quantification._ratio_misfit import within_share
-from secretballot.quantification.kernels import BagErrors
+from secretballot.quantification.kernels import BagErrors, PartSums, SubBags, bag_errors, steady
 
 
 def moved_world(seed, shift, n_bags=12, size=150, noise=0.0):
@@ -140,3 +140,23 @@ def test_the_tail_is_that_of_the_quadratic_form():
     # Of a scale that is estimated the tail is that of F.
     one = BagErrors(np.eye(4), np.zeros(4, dtype=int), np.full(4, 1 / 5))
     np.testing.assert_allclose(one.tail(np.ones((1, 1)), 40.0)[1], f.sf(10, 4, 20), rtol=1e-6)
+
+
+def test_the_tail_allows_for_laplace_noise():
+    rng = np.random.default_rng(0)
+    sums = (rng.laplace(scale=np.sqrt(0.5), size=(100_000, 24)) ** 2).sum(axis=1)
+    bag = np.arange(24)
+    parts = SubBags(np.ones(48, dtype=np.int64), np.repeat(bag, 2))
+    sums_of_parts = PartSums(lambda left, right: (left @ right.T).toarray(), np.ones(48), parts)
+    roots = np.eye(24)[:, :, None] * np.sqrt(2)  # a bag's mean has the squared length 1 / 2
+    errors = bag_errors(sums_of_parts, np.zeros(24), roots, np.eye(24))
+    mean, tail = errors.tail(np.eye(24), np.quantile(sums, 0.99))
+    assert mean == pytest.approx(24)
+    assert 0.008 < tail < 0.04
+
+
+def test_variances_of_a_few_instances_are_steadied_by_all():
+    sizes = np.array([2, 5, 1000])
+    np.testing.assert_allclose(steady(3 / sizes, sizes), 3 / sizes)
+    found = steady(np.array([0.0, 3 / 1000, 3 / 1000]), np.array([2, 1000, 1000]))
+    np.testing.assert_allclose(found * [2, 1000, 1000], [2.5, 3, 3], rtol=0.01)

@@ -11,9 +11,9 @@ from scipy.stats import chi2
 
 from secretballot.quantification.kernels._bag_gram import PartSums
 
-#: Of noise of the proportions: a Laplace variable is a normal one whose variance is exponential,
-#: that is a chi-square with two degrees of freedom.
-_NOISE_UNSURE = 0.5
+#: Of noise of the proportions, which may be Laplace noise: half of its excess kurtosis, by which
+#: its squares vary more than those of normal noise.
+_NOISE_UNSURE = 1.5
 #: What is left of a distribution on either side, and steps between.
 _LEAST = 1e-15
 _STEPS = 300
@@ -29,7 +29,8 @@ class BagErrors(NamedTuple):
     owner : ndarray of shape (n_terms,)
         The bag that each term is of.
     unsure : ndarray of shape (n_terms,)
-        One over the degrees of freedom by which the variance of the term's bag is known.
+        One over the degrees of freedom by which the variance of the term's bag is known; or what
+        heavy tails make it seem.
     """
 
     products: NDArray[np.float64]
