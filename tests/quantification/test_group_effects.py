@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.quantification.test_ratio_misfit import moved_world
 
-from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator, _group_effects
 from secretballot.quantification._group_effects import fit_group_effects
 from secretballot.quantification._known_proportions import KnownProportions
 from secretballot.quantification.kernels import BagGram, class_means, effect_variance
@@ -104,3 +104,37 @@ def test_without_a_bag_to_spare_intervals_are_everything():
         model = MMDClassRatioEstimator(kernel="linear", random_state=0).fit(bags, P)
     _, lower, upper = model.predict_interval(bags[:1], 0.9)
     assert (upper - lower > 0.9).all()
+    with pytest.warns(UserWarning, match="group_effects=True: No bag can be left out"):
+        model.set_params(group_effects=True).fit(bags[:2], P[:2])
+    _, lower, upper = model.predict_interval(bags[:1], 0.9)
+    assert (lower == 0).all()
+    assert (upper == 1).all()
+
+
+def test_what_is_chosen_and_covered_is_what_left_out_bags_say(monkeypatch):
+    rng = np.random.default_rng(0)
+    P, M = rng.dirichlet(np.ones(2), size=20), 2 * rng.normal(size=(2, 6))
+    spread = rng.uniform(0.01, 1, size=20)
+    moves = [1, 0.6, 0.4, 0.4, 0.2, 0.2] * rng.normal(size=(20, 6))
+    B = P @ M + moves + np.sqrt(spread / 6)[:, None] * rng.normal(size=(20, 6))
+    known, gram = KnownProportions(P, np.arange(2), None), BagGram(B @ B.T, spread)
+    chosen = fit_group_effects(known, gram, "class_mean", 0.0, rng)
+    effect = effect_variance(P, gram, spread)
+    assert effect > 0
+    mixture = class_means(P, gram, effect=effect)[0].mixture
+    np.testing.assert_allclose(chosen.means.mixture, mixture)
+    errors, off = {}, np.empty((20, 2))
+    for damping in _group_effects._DAMPINGS:
+        monkeypatch.setattr(_group_effects, "_DAMPINGS", (damping,))
+        one = fit_group_effects(known, gram, "class_mean", 0.0, rng)
+        errors[damping] = one.errors.mean()
+    assert chosen.errors.mean() == pytest.approx(min(errors.values()))
+    assert 0.001 < chosen.damping < np.inf
+    assert errors[chosen.damping] < 0.99 * min(errors[np.inf], errors[0.001])
+    for out in range(20):
+        kept = np.delete(np.arange(20), out)
+        bags = gram.only(kept)
+        means = class_means(P[kept], bags, None, "class_mean", effect, (chosen.damping,))[0]
+        pulled = means.pull.T @ gram.products[kept, out][:, None]
+        off[out] = _group_effects.signed_ratios(means, bags, pulled)[0] - P[out]
+    np.testing.assert_allclose(chosen.covariance, off.T @ off / 20)

@@ -198,6 +198,10 @@ def test_probabilities_are_calibrated_for_the_ratios_that_are_given():
     found = model.predict(both, ratios=by_id, bag_ids=names)
     assert np.mean(found == np.r_[y_x, y_y]) > model.score(both, np.r_[y_x, y_y]) + 0.02
     assert (model.predict(X_x, ratios=[0, 1, 0]) == "ham").all()
+    named = pd.Series(laws["x"], index=CLASSES)
+    for one in (named, named.to_dict(), pd.DataFrame([named] * 3000)):
+        np.testing.assert_array_equal(model.predict_proba(X_x, ratios=one), shifted)
+    np.testing.assert_array_equal(model.predict_proba(X_x, ratios=pd.Series(given)), shifted)
     np.testing.assert_allclose(model.predict_proba(X_x, ratios=model.class_prior_), plain)
 
 
@@ -229,7 +233,8 @@ def test_a_penalised_softmax_is_not_left_timid():
         ([0.5, 0.6, 0.1], None, "ratios has the row .* must sum to 1"),
         ([0.5, 0.6, -0.1], None, "must not be negative"),
         ([0.5, np.nan, 0.5], None, "ratios has the row"),
-        ({"a": [1, 0, 0]}, None, "a table keyed by id needs bag_ids"),
+        ({"a": [1, 0, 0]}, None, "has the classes .*A table keyed by id needs bag_ids"),
+        (pd.Series([1, 0, 0], index=["ham", "spam", "jam"]), None, "classes .*'jam'.*should have"),
         (None, ["a"] * 12, "give ratios too"),
         ({"a": [1, 0, 0]}, ["b"] * 12, "no row for the bag 'b'"),
     ],

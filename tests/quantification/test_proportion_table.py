@@ -170,6 +170,12 @@ def test_where_both_sides_have_names_they_decide():
     np.testing.assert_array_equal(turned.values, TABLE)
     with pytest.raises(ValueError, match="these bags have no names; .* align_bags"):
         check_proportions(FORMS["mapping"], 3)
+    # Keys are all there is to go by.
+    with pytest.raises(ValueError, match="no row for the bags 0, 1, 2"):
+        check_proportions(FORMS["mapping"], 3, names=range(3))
+    numbered = dict(zip([2, 0, 1], SHARES, strict=True))
+    known = check_proportions(numbered, 3, names=range(3))
+    np.testing.assert_array_equal(known.values[:, 1], SHARES[[1, 2, 0]])
 
 
 def test_shares_of_two_classes_are_taken_by_every_estimator():
@@ -180,7 +186,19 @@ def test_shares_of_two_classes_are_taken_by_every_estimator():
     estimator = MMDClassRatioEstimator(kernel="linear", random_state=0)
     found = estimator.fit(bags, SHARES).predict(bags)
     np.testing.assert_array_equal(found, estimator.fit(bags, TABLE).predict(bags))
-    assert estimator.score(bags, SHARES) == estimator.score(bags, TABLE)
+    score = estimator.score(bags, SHARES)
+    assert estimator.score(bags, TABLE) == score
+    # Classes with names are compared by these.
+    named = pd.DataFrame(TABLE, columns=["well", "ill"])
+    assert estimator.score(bags, named) == score
+    estimator.fit(bags, named)
+    assert estimator.score(bags, named[["ill", "well"]]) == score == estimator.score(bags, TABLE)
+    with pytest.raises(ValueError, match="classes .*'sick'.*, and should have .*'well', 'ill'"):
+        estimator.score(bags, named.rename(columns={"ill": "sick"}))
+    estimator.fit(bags, published()[[1, 0, 2]])  # of the classes 0 and 1
+    assert estimator.score(bags, pd.DataFrame(TABLE[:, ::-1], columns=[1, 0])) == pytest.approx(
+        estimator.score(bags, TABLE)
+    )
 
 
 def test_columns_and_their_noise_are_put_in_the_order_of_the_classes():

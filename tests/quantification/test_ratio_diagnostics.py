@@ -23,6 +23,17 @@ def test_classes_that_look_alike_are_warned_of():
     assert told.error_bound(10_000) < told.error_bound(100) < blurred.diagnostics_.error_bound(100)
 
 
+@pytest.mark.parametrize("where", [0.0, 0.7, 1e6])
+def test_of_instances_that_are_all_the_same_nothing_is_known(where):
+    """But for rounding, also of features that are far from 0."""
+    bags, P, _, _, _ = world()
+    same = [bag * (where > 1) + where for bag in bags]
+    with pytest.warns(UserWarning, match="can't be told apart"):
+        model = MMDClassRatioEstimator(kernel="linear", random_state=0).fit(same, P)
+    for found, wanted in zip(model.predict_interval(same)[1:], (0, 1), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=0.05)
+
+
 def test_the_error_bound_holds():
     for seed in range(5):
         bags, P, tests, ratios, _ = world(seed)

@@ -4,9 +4,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from secretballot.mechanisms import GaussianProportions
-from secretballot.quantification import MMDClassRatioEstimator
+from secretballot.quantification import MMDClassRatioEstimator, _ratio_interval
 from secretballot.quantification._simplex_fit import directions, fit_signed, inverse_over
 from secretballot.quantification.kernels import BagGram, unmix
 
@@ -95,9 +96,27 @@ def test_more_confidence_is_wider_and_estimates_are_the_prediction():
     narrow, wide = (fitted.predict_interval(groups, c) for c in (0.5, 0.99))
     assert (wide.upper - wide.lower > narrow.upper - narrow.lower).all()
     np.testing.assert_allclose(narrow.ratios, fitted.predict(groups), atol=1e-9)
+    for confidence in (1e-18, np.nextafter(1, 0)):
+        found = np.array(fitted.predict_interval(groups, confidence))
+        assert np.isfinite(found).all()
+    assert (found[2] - found[1] >= wide.upper - wide.lower).all()
     again = fitted.predict_interval(groups, 0.5)
     for one, other in zip(narrow, again, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_variances_of_few_instances_are_widened_by_t(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = [np.repeat([0, 1], counts) for counts in ([15, 5], [5, 15], [10, 10])]
+    bags = [3.0 * one[:, None] + rng.normal(size=(20, 2)) for one in y]
+    P = np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]])
+    model = MMDClassRatioEstimator(kernel="linear", diagonal=0.0, random_state=0).fit(bags, P)
+    _, lower, upper = model.predict_interval(bags[2:], 0.8)
+    monkeypatch.setattr(_ratio_interval, "_further", lambda tail, free: 1.0)
+    _, low, high = model.predict_interval(bags[2:], 0.8)
+    assert ((lower > 0) & (upper < 1)).all()
+    wider = t.isf(0.1, 19) / norm.isf(0.1)  # of 20 parts
+    np.testing.assert_allclose((upper - lower) / (high - low), wider, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

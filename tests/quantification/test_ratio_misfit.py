@@ -4,10 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import f
 from tests.quantification._worlds import CENTRES, world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
-from secretballot.quantification.kernels import BagErrors
+from secretballot.quantification._ratio_misfit import within_share
+from secretballot.quantification.kernels import BagErrors, PartSums, SubBags, bag_errors, steady
 
 
 def moved_world(seed, shift, n_bags=12, size=150, noise=0.0):
@@ -50,6 +52,19 @@ def test_nothing_is_found_where_there_is_nothing(options, noise):
     assert 0.85 < np.mean([one.ratio for one in found]) < 1.15
 
 
+def test_nothing_is_found_in_bags_of_a_few():
+    """Whose variance happens to be small don't count for all: bags of 2 to 5 instances."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = [rng.choice(2, rng.integers(2, 6), p=law) for law in rng.dirichlet(np.ones(2), size=40)]
+        bags = [CENTRES[one] + rng.normal(size=(len(one), 3)) for one in y]
+        P = np.array([np.bincount(one, minlength=2) / len(one) for one in y])
+        found.append(fit(bags, P, kernel="linear").diagnostics_.misfit)
+    assert sum(one.p_value < 0.05 for one in found) <= 2
+    assert 0.7 < np.mean([one.ratio for one in found]) < 1.05
+
+
 def test_bags_that_differ_are_found_and_told():
     for seed in range(3):
         bags, P, _, _ = moved_world(seed, 0.5)
@@ -81,11 +96,31 @@ def test_what_can_be_tested_is():
     told = fit(many, shares, kernel="linear").diagnostics_.misfit
     assert told.n_free == 397  # of 400 bags, at random, by two parts of each
     assert not told.found
-    alike = [np.ones((9, 2)) * k for k in range(3)]
-    misfit = fit(
-        alike, np.c_[[0.1, 0.5, 0.9], [0.9, 0.5, 0.1]], kernel="linear"
-    ).diagnostics_.misfit
-    assert (misfit.ratio, misfit.p_value) == (1.0, 1.0)
+    for seed in range(4):  # residuals of bags of equal instances are rounding
+        rng = np.random.default_rng(seed)
+        shares = np.c_[rng.random(5), np.zeros(5)]
+        shares[:, 1] = 1 - shares[:, 0]
+        equal = np.tile((shares @ rng.normal(size=(2, 2)))[:, None], (1, 9, 1))
+        model = fit(equal, shares, np.zeros((5, 2, 2)), kernel="linear")
+        misfit = model.diagnostics_.misfit
+        assert (misfit.ratio, misfit.p_value) == (1.0, 1.0)
+        assert model.predict_interval(equal).ratios == pytest.approx(shares)
+        wrong = np.r_[shares, shares[1:2]]
+        broken = fit(np.r_[equal, equal[:1]], wrong, np.zeros((6, 2, 2)), kernel="linear")
+        assert broken.diagnostics_.misfit.found
+
+
+def test_labels_have_no_share_of_the_variance_that_is_not_sure():
+    P, spread, sizes = np.array([[0.5, 0.5], [0.2, 0.8]]), np.full(2, 0.02), np.full(2, 100)
+    means = np.diag([1.0, 1.0])
+    sure = within_share(P, spread, sizes, (means, np.tile(means, (20, 1, 1))))
+    np.testing.assert_allclose(sure, [1 - 0.5 / 2, 1 - 0.32 / 2])
+    unsure = np.array([means * (1 + off) for off in (0.1, -0.1) * 10])
+    error = 2 * np.sqrt(19) * 0.1
+    found = within_share(P, spread, sizes, (means, unsure))
+    np.testing.assert_allclose(found, 1 - (1 - sure) * (1 - error))
+    assert (within_share(P, spread, sizes, (means, 5 * unsure - 4 * means)) == 1).all()
+    assert within_share(P, spread, sizes, (9 * means, 9 * np.tile(means, (20, 1, 1)))).min() > 0.09
 
 
 def test_the_tail_is_that_of_the_quadratic_form():
@@ -93,7 +128,7 @@ def test_the_tail_is_that_of_the_quadratic_form():
     terms = rng.normal(size=(12, 3))
     owner = np.repeat([0, 1, 2], 4)
     N = np.array([[2.0, -1.0, 0.3], [-1.0, 1.0, 0.2], [0.3, 0.2, 1.5]])
-    errors = BagErrors(terms @ terms.T, owner)
+    errors = BagErrors(terms @ terms.T, owner, np.zeros(12))
     factors = rng.normal(size=(200_000, 12))
     means = np.stack([factors[:, owner == k] @ terms[owner == k] for k in range(3)], axis=1)
     forms = np.einsum("sid,ij,sjd->s", means, N, means)
@@ -102,3 +137,26 @@ def test_the_tail_is_that_of_the_quadratic_form():
     for share in (0.5, 0.1, 0.01):
         tail = errors.tail(N, np.quantile(forms, 1 - share))[1]
         np.testing.assert_allclose(tail, share, rtol=0.15)
+    # Of a scale that is estimated the tail is that of F.
+    one = BagErrors(np.eye(4), np.zeros(4, dtype=int), np.full(4, 1 / 5))
+    np.testing.assert_allclose(one.tail(np.ones((1, 1)), 40.0)[1], f.sf(10, 4, 20), rtol=1e-6)
+
+
+def test_the_tail_allows_for_laplace_noise():
+    rng = np.random.default_rng(0)
+    sums = (rng.laplace(scale=np.sqrt(0.5), size=(100_000, 24)) ** 2).sum(axis=1)
+    bag = np.arange(24)
+    parts = SubBags(np.ones(48, dtype=np.int64), np.repeat(bag, 2))
+    sums_of_parts = PartSums(lambda left, right: (left @ right.T).toarray(), np.ones(48), parts)
+    roots = np.eye(24)[:, :, None] * np.sqrt(2)  # a bag's mean has the squared length 1 / 2
+    errors = bag_errors(sums_of_parts, np.zeros(24), roots, np.eye(24))
+    mean, tail = errors.tail(np.eye(24), np.quantile(sums, 0.99))
+    assert mean == pytest.approx(24)
+    assert 0.008 < tail < 0.04
+
+
+def test_variances_of_a_few_instances_are_steadied_by_all():
+    sizes = np.array([2, 5, 1000])
+    np.testing.assert_allclose(steady(3 / sizes, sizes), 3 / sizes)
+    found = steady(np.array([0.0, 3 / 1000, 3 / 1000]), np.array([2, 1000, 1000]))
+    np.testing.assert_allclose(found * [2, 1000, 1000], [2.5, 3, 3], rtol=0.01)

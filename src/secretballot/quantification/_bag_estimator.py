@@ -6,13 +6,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import Interval, StrOptions
 from secretballot.quantification._bag_input import check_bags, names_of
 from secretballot.quantification._known_proportions import check_proportions
+from secretballot.quantification.publishing import PublishedProportions
 
 
 class ColumnNamesMixin:
@@ -37,6 +38,7 @@ class BagEstimatorMixin(ColumnNamesMixin):
 
     random_state: Any
     n_features_in_: int
+    classes_: NDArray[Any]
 
     _parameter_constraints: dict[str, list[Any]] = {
         "gamma": [StrOptions({"held_out", "median"}), Interval(Real, 0, None, closed="neither")],
@@ -67,10 +69,17 @@ class BagEstimatorMixin(ColumnNamesMixin):
             How much each bag counts, such as its size; alike if None.
         """
         found = self.predict(X)  # type: ignore[attr-defined]
-        known = check_proportions(y, len(found), names=names_of(X)).values
-        if known.shape[1] != found.shape[1]:
-            raise ValueError(f"y has {known.shape[1]} classes, but fit had {found.shape[1]}.")
-        errors = np.abs(found - known).sum(axis=1)
+        known = check_proportions(y, len(found), names=names_of(X))
+        if known.values.shape[1] != found.shape[1]:
+            raise ValueError(
+                f"y has {known.values.shape[1]} classes, but fit had {found.shape[1]}."
+            )
+        given, classes = set(known.classes.tolist()), self.classes_.tolist()
+        named = hasattr(y, "columns") or isinstance(y, PublishedProportions)
+        # Columns without names, on either side, have that order.
+        if named and (given == set(classes) or classes != list(range(len(classes)))):
+            known = known.in_order(self.classes_)
+        errors = np.abs(found - known.values).sum(axis=1)
         if sample_weight is None:
             return -float(errors.mean())
         weights = np.asarray(sample_weight, dtype=float)

@@ -13,6 +13,7 @@ from secretballot.quantification._simplex_fit import (
     fit_on_simplex,
     fit_signed,
     inverse_over,
+    rounding_of,
 )
 from secretballot.quantification.kernels import (
     BagGram,
@@ -127,5 +128,5 @@ def signed_ratios(
     """
     apart = means.gram(gram, 0.0)
     values, vectors = directions(apart)
-    noise = gram.spread @ (means.mixture @ vectors) ** 2
+    noise = np.maximum(gram.spread @ (means.mixture @ vectors) ** 2, rounding_of(apart))
     return fit_signed(apart, pulled, inverse_over(values, vectors, noise))

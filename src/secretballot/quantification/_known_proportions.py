@@ -110,7 +110,7 @@ def check_proportions(
         In the order of the rows of `proportions`.
     names : sequence of length n_bags, default=None
         What the bags are called. Where `proportions` has names too they are matched; not where
-        either only counts from 0, and the other does not.
+        either only counts from 0, and the other does not, unless that is a mapping.
     sizes : array-like of shape (n_bags,), default=None
         Instances in each bag to be learned from: proportions that show to be noisy, without
         anything said of the noise, are warned of.
@@ -129,7 +129,8 @@ def check_proportions(
             "align_bags make bags in the order of the mapping."
         )
     known = _table(proportions, covariance)
-    if ids is not None and names is not None and _named(names, ids):
+    by_name = isinstance(proportions, Mapping)  # whose keys have no order that means anything
+    if ids is not None and names is not None and (by_name or _named(names, ids)):
         known = known.rows(positions(list(names), ids))
     if known.values.shape[0] != n_bags:
         raise ValueError(

@@ -370,7 +370,8 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         if (parts.n_parts < 2).any():
             alone = int(np.argmin(parts.n_parts))
             raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
-        if self._differ and self._effects is None and self.group_effects == "auto":
+        differ = self._differ if self.group_effects == "auto" else self.group_effects
+        if differ and self._effects is None:
             ratios = self.predict(X)
             return RatioInterval(ratios, np.zeros_like(ratios), np.ones_like(ratios))
         cross = self._embedding.cross(self._number, bags, parts)

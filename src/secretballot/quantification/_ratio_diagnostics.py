@@ -14,6 +14,10 @@ from secretballot.quantification._ratio_misfit import Misfit, Tested, separation
 from secretballot.quantification._simplex_fit import sum_zero
 from secretballot.quantification.kernels import ClassMeans, PartSums, proportion_noise
 
+_NO_BAG_TO_SPARE = (
+    "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]. Give more "
+    "bags than classes."
+)
 #: The direction was picked as the hardest, which makes it look harder.
 _LEVEL = 0.05
 
@@ -96,9 +100,7 @@ class RatioDiagnostics:
                 "are as wide as that makes them for another bag of this kind."
             )
         elif self.group_effects:
-            then = (
-                "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]."
-            )
+            then = _NO_BAG_TO_SPARE
         else:
             then = "With group_effects=False intervals know nothing of it and are too narrow."
         return (
@@ -114,6 +116,8 @@ class RatioDiagnostics:
         """Warn if classes can't be told apart, or differ from bag to bag."""
         if self.misfit is not None and self.misfit.found:
             warnings.warn(self._misfit_warning(self.misfit), MisfitWarning, stacklevel=6)
+        elif self.group_effects is True and self.left_out_error is None:
+            warnings.warn(f"group_effects=True: {_NO_BAG_TO_SPARE}", UserWarning, stacklevel=6)
         if not self.separable:
             warnings.warn(
                 f"the classes {self.hardest[0]!r} and {self.hardest[1]!r} can't be told apart by "

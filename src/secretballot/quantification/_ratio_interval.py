@@ -18,6 +18,7 @@ from secretballot.quantification._simplex_fit import (
     fit_on_simplex,
     fit_signed,
     inverse_over,
+    rounding_of,
 )
 from secretballot.quantification.kernels import ClassMeans, PartSums, SubBags
 
@@ -99,12 +100,13 @@ def bootstrap(
         lengths = chance_lengths(tested, vectors)
     else:
         lengths = bags.spread @ (A @ vectors) ** 2  # as for the bags that were left out
+    lengths = np.maximum(lengths, rounding_of(apart))
     inverse = inverse_over(values, vectors, lengths)
     signed = fit_signed(apart, u, inverse)
     # By how much a part of a training bag, and of a group, pulls at the ratios.
     drawn = _moves(sums.products(inverse @ pulled, None), parts, n_resamples, rng)
     moves = _moves(inverse @ pulled @ cross, test_parts, n_resamples, rng)
-    moves -= np.einsum("rik,ij,tj->rtk", drawn, A, ratios)
+    moves -= np.einsum("rik,ij,tj->rtk", drawn, A, ratios, optimize=True)
     noise_moves = np.zeros_like(moves)
     roots = known.noise_roots()
     if roots is not None:
@@ -119,21 +121,25 @@ def bootstrap(
     tail = (1 - confidence) / 2
     # The variance was estimated from the parts of the bags that matter to a class, at least one.
     free = max(int(parts.n_parts.min()) - 1, int((parts.n_parts - 1).sum()) // (2 * A.shape[1]))
-    moves *= student.ppf(1 - tail, free) / norm.ppf(1 - tail)
+    moves *= _further(tail, free)
     moves += noise_moves
     if effects is None:
         moves *= math.sqrt(max(1.0, residual_ratio))
-        unsure = norm.ppf(1 - tail) * lengths / np.maximum(values, 1e-300)
+        unsure = norm.isf(tail) * lengths / np.maximum(values, 1e-300)
         moves = _along_unsure(moves, unsure, vectors, rng)
     else:
         # What groups differ by is known from bags alone.
-        far = student.ppf(1 - tail, effects.n_free) / norm.ppf(1 - tail)
         values, vectors = np.linalg.eigh(effects.covariance)
-        root = far * vectors * np.sqrt(np.maximum(values, 0.0))
+        root = _further(tail, effects.n_free) * vectors * np.sqrt(np.maximum(values, 0.0))
         moves += rng.standard_normal(moves.shape) @ root.T
     lower, upper = np.quantile(moves, [tail, 1 - tail], axis=0) + signed
     lower, upper = np.clip(lower, 0, 1), np.clip(upper, 0, 1)
     return RatioInterval(ratios, np.minimum(lower, ratios), np.maximum(upper, ratios))
+
+
+def _further(tail: float, free: int) -> float:
+    """Return by how much a quantile of Student's t is further out than the normal one."""
+    return float(student.isf(tail, free) / max(float(norm.isf(tail)), 1e-300))
 
 
 def _along_unsure(

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from secretballot.quantification._known_proportions import KnownProportions
 from secretballot.quantification.kernels import (
+    ROUNDING,
     PartSums,
     bag_errors,
     jackknife,
     noise_floor,
     proportion_noise,
+    steady,
     unmix,
 )
 
@@ -77,16 +79,22 @@ def find_misfit(tested: Tested) -> Misfit | None:
     if n_bags <= n_classes:
         return None
     P, gram = known.values, sums.gram()
-    mixture = unmix(P, gram, known.covariance)
+    # A bag's weight is not to depend on the very variance that its error is compared with.
+    variance = steady(gram.spread, sums.parts.bag_sizes)
+    mixture = unmix(P, gram._replace(spread=variance), known.covariance)
     means = mixture.T @ gram.kept(0.0) @ mixture
-    weight = 1 / noise_floor(gram.spread + proportion_noise(known.covariance, means))
+    weight = 1 / noise_floor(variance + proportion_noise(known.covariance, means))
+    weight /= weight.max()  # or its square may overflow
     residual = np.eye(n_bags) - P @ mixture.T
     N = residual.T @ (weight[:, None] * residual)
     within = within_share(P, gram.spread, sums.parts.bag_sizes, jackknife(mixture, sums))
     errors = bag_errors(sums, gram.spread * within, known.noise_roots(), mixture)
-    found = float(np.sum(N * gram.products))
+    found, n_free = max(float(np.sum(N * gram.products)), 0.0), n_bags - n_classes
     mean, tail = errors.tail(N, found)
-    return Misfit(found / mean if mean > 0 else 1.0, tail, n_bags - n_classes)
+    rounding = ROUNDING * float(np.sum(np.abs(N * gram.products)))
+    if max(found, mean) <= rounding:
+        return Misfit(1.0, 1.0, n_free)  # bags of equal instances, without error
+    return Misfit(found / max(mean, rounding), tail, n_free)
 
 
 def separation_p_value(tested: Tested, direction: NDArray[np.float64]) -> float:
@@ -101,8 +109,12 @@ def separation_p_value(tested: Tested, direction: NDArray[np.float64]) -> float:
     known, sums, _ = tested
     gram = sums.gram()
     bags = unmix(known.values, gram, known.covariance) @ direction
+    weights = np.outer(bags, bags)
+    found = float(np.sum(weights * gram.products))
+    if found <= ROUNDING * float(np.sum(np.abs(weights * gram.products))):
+        return 1.0
     # Classes that are alike have no noise of the proportions, and nothing between them.
-    return bag_errors(sums, gram.spread).tail(np.outer(bags, bags), bags @ gram.products @ bags)[1]
+    return bag_errors(sums, gram.spread).tail(weights, found)[1]
 
 
 def chance_lengths(tested: Tested, vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -89,6 +89,11 @@ def directions(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
     return values, basis @ vectors
 
 
+def rounding_of(gram: NDArray[np.float64]) -> float:
+    """Return what squared distances are at least off by; never nothing."""
+    return max(float(np.abs(gram).max()) * 1e-12, 1e-290)
+
+
 def inverse_over(
     values: NDArray[np.float64], vectors: NDArray[np.float64], floor: NDArray[np.float64]
 ) -> NDArray[np.float64]:

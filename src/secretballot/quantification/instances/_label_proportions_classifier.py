@@ -276,8 +276,9 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_instances, n_features), CSR matrix or data frame
         ratios : array-like of shape (n_classes,) or (n_instances, n_classes), or a table, \
 default=None
-            Class ratios of the group that `X` is from, in the order of `classes_`; or of each
-            instance's group; or, with `bag_ids`, a table keyed by id as the proportions in `fit`.
+            Class ratios of the group that `X` is from, in the order of `classes_` unless a series,
+            a mapping or the columns of a data frame name the classes; or of each instance's group;
+            or, with `bag_ids`, a table keyed by id as the proportions in `fit`.
             None: those of all training instances together, `class_prior_`.
         bag_ids : array-like of shape (n_instances,), default=None
             Which row of `ratios` is for which instance.

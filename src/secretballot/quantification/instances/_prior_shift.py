@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def ratios_of_instances(
         names, bag = ids_of_instances("bag_ids", bag_ids, n_instances)
         known = proportions_by_id(ratios, names, unused="drop").in_order(classes)
         return np.maximum(known.values, 0)[bag]
+    ratios = _in_order(ratios, classes.tolist())
     try:
         wanted = np.atleast_2d(np.asarray(ratios, dtype=np.float64))
     except (TypeError, ValueError) as error:
@@ -59,3 +61,23 @@ def ratios_of_instances(
             "and must sum to 1."
         )
     return wanted
+
+
+def _in_order(ratios: Any, classes: list[Any]) -> Any:
+    """Return ratios that name their classes in the order of these; others as they are."""
+    if isinstance(ratios, Mapping):
+        names = list(ratios)
+        ratios = list(ratios.values())
+    elif hasattr(ratios, "iloc"):
+        names = list(ratios.columns if np.ndim(ratios) == 2 else ratios.index)
+        ratios = np.asarray(ratios)
+    else:
+        return ratios
+    if names == list(range(len(names))) and set(names) != set(classes):
+        return ratios  # numbered, not named
+    if sorted(map(repr, names)) != sorted(map(repr, classes)):
+        raise ValueError(
+            f"ratios has the classes {names!r}, and should have {classes!r}, each once. (A table "
+            "keyed by id needs bag_ids.)"
+        )
+    return np.asarray(ratios)[..., [names.index(one) for one in classes]]

@@ -2,11 +2,13 @@
 
 from secretballot.quantification.kernels._bag_errors import BagErrors, bag_errors, error_terms
 from secretballot.quantification.kernels._bag_gram import (
+    ROUNDING,
     BagGram,
     PartSums,
     jackknife,
     noise_floor,
     proportion_noise,
+    steady,
     unmix,
 )
 from secretballot.quantification.kernels._choose_kernel import choose_kernel
@@ -25,6 +27,7 @@ from secretballot.quantification.kernels._kernel_sums import candidate_gammas
 from secretballot.quantification.kernels._sub_bags import SubBags, cut
 
 __all__ = [
+    "ROUNDING",
     "BagErrors",
     "BagGram",
     "ClassMeans",
@@ -44,5 +47,6 @@ __all__ = [
     "jackknife",
     "noise_floor",
     "proportion_noise",
+    "steady",
     "unmix",
 ]

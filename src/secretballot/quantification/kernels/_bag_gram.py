@@ -12,6 +12,11 @@ from scipy.linalg import null_space
 
 from secretballot.quantification.kernels._sub_bags import SubBags
 
+#: Of sums of inner products: what is less, as a share of these, is nothing.
+ROUNDING = 1e-12
+#: Degrees of freedom that all bags' variance counts for beside a bag's own.
+_PRIOR_FREE = 5.0
+
 
 class BagGram(NamedTuple):
     """Inner products of the means of bags.
@@ -147,6 +152,19 @@ def proportion_noise(
     if covariance is None:
         return 0.0
     return np.maximum(np.einsum("ijk,kj->i", covariance, means), 0.0)
+
+
+def steady(spread: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return variances of bags' means for weights: of few instances all bags' tell more.
+
+    Parameters
+    ----------
+    spread, sizes : ndarray of shape (n_bags,)
+        Variance of the bags' means, and numbers of instances.
+    """
+    free = np.maximum(sizes - 1.0, 0.0)
+    pooled = (free * sizes) @ spread / max(float(free.sum()), 1.0)
+    return np.asarray((free * spread + _PRIOR_FREE * pooled / sizes) / (free + _PRIOR_FREE))
 
 
 def noise_floor(variance: NDArray[np.float64]) -> NDArray[np.float64]:
