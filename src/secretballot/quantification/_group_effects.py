@@ -86,7 +86,9 @@ def fit_group_effects(
         first = class_means(P, gram, covariance)[0].gram(gram, 0.0)
         other = gram.spread + proportion_noise(covariance, first)
         effect = effect_variance(P, gram, other)
-    dampings = _DAMPINGS if solver == "class_mean" else _DAMPINGS[:1]
+    # A metric of so many residuals would take minutes, and is needed least.
+    damped = solver == "class_mean" and n_bags <= _MANY_BAGS
+    dampings = _DAMPINGS if damped else _DAMPINGS[:1]
     n_folds = min(n_bags, _MOST_FOLDS if n_bags <= _MANY_BAGS else _FEW_FOLDS)
     fold = rng.permutation(np.arange(n_bags) % n_folds)
     signed = np.full((len(dampings), n_bags, n_classes), np.nan)
