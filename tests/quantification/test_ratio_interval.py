@@ -73,7 +73,7 @@ def test_with_features(options, n_worlds):
 
 
 def test_a_population_varies_more_than_a_group():
-    rate, width, _ = coverage(0.9, 40, of="population")
+    rate, width, _ = coverage(0.9, 24, of="population")
     _, narrower, _ = coverage(0.9, 10)
     assert abs(rate - 0.9) < 0.06
     assert narrower < 0.95 * width
