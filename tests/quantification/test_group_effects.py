@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from tests.quantification.test_ratio_misfit import moved_world
 
-from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator, _group_effects
-from secretballot.quantification._group_effects import fit_group_effects
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
 from secretballot.quantification._known_proportions import KnownProportions
 from secretballot.quantification.kernels import BagGram, class_means, effect_variance
+from secretballot.quantification.ratios import _group_effects
+from secretballot.quantification.ratios._group_effects import fit_group_effects
 
 
 def test_the_metric_is_the_inverse_of_the_effects_covariance():

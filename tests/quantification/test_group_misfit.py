@@ -7,16 +7,17 @@ import pytest
 from tests.quantification._worlds import world
 from tests.quantification.test_ratio_misfit import fit
 
-from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator, _group_misfit
-from secretballot.quantification._group_misfit import group_p_values
+from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
 from secretballot.quantification.kernels import cut
+from secretballot.quantification.ratios import _group_misfit
+from secretballot.quantification.ratios._group_misfit import group_p_values
 
 
 def p_values(model, groups):
     parts, bags = cut(model._check_like_fit(groups), 200, 0)
     cross = model._embedding.cross(model._number, bags, parts)
     within = model._embedding.within(model._number, bags, parts)
-    return group_p_values(model._tested, within, cross, model.predict(groups))
+    return group_p_values(model._fitted.tested, within, cross, model.predict(groups))
 
 
 @pytest.mark.parametrize("options", [{}, {"features": "rff"}], ids=str)

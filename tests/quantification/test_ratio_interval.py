@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import norm, t
 
 from secretballot.mechanisms import GaussianProportions
-from secretballot.quantification import MMDClassRatioEstimator, _ratio_interval
+from secretballot.quantification import MMDClassRatioEstimator
 from secretballot.quantification._simplex_fit import directions, fit_signed, inverse_over
 from secretballot.quantification.kernels import BagGram, unmix
+from secretballot.quantification.ratios import _ratio_interval
 
 CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, 0.0]])
 TRAINING = np.array(

@@ -8,8 +8,8 @@ from scipy.stats import f
 from tests.quantification._worlds import CENTRES, world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
-from secretballot.quantification._ratio_misfit import within_share
 from secretballot.quantification.kernels import BagErrors, PartSums, SubBags, bag_errors, steady
+from secretballot.quantification.ratios._ratio_misfit import within_share
 
 
 def moved_world(seed, shift, n_bags=12, size=150, noise=0.0):

@@ -11,6 +11,7 @@ from secretballot.quantification import (
     MMDClassRatioEstimator,
     SoftmaxClassRatioEstimator,
     _bag_softmax,
+    _softmax_class_ratio,
     _softmax_model,
 )
 from secretballot.quantification._bag_softmax import fit_softmax, lift
@@ -182,14 +183,14 @@ def test_few_instances_give_about_the_same_whatever_the_draw(monkeypatch):
 
 def test_many_instances_are_not_all_looked_at_to_choose(monkeypatch):
     bags, P, _, groups, ratios = world()
-    seen, whole = [], _bag_softmax.maximise_likelihood
+    seen, whole = [], _bag_softmax.fit_softmax
 
     def spy(F, *args, **kwargs):
         seen.append(len(F))
         return whole(F, *args, **kwargs)
 
-    for where in (_bag_softmax, _softmax_model):
-        monkeypatch.setattr(where, "maximise_likelihood", spy)
+    for where in (_softmax_class_ratio, _softmax_model):
+        monkeypatch.setattr(where, "fit_softmax", spy)
     monkeypatch.setattr(_softmax_model, "_MOST_CHOOSING", 500)
     model = matched(0).fit(bags, P)
     assert set(seen) == {500, 1200}

@@ -8,9 +8,6 @@ from secretballot.quantification._make_bags import make_bags
 from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
 from secretballot.quantification._per_bag import PerBag
 from secretballot.quantification._quapy_adapter import QuapyQuantifier
-from secretballot.quantification._ratio_diagnostics import MisfitWarning, RatioDiagnostics
-from secretballot.quantification._ratio_interval import RatioInterval
-from secretballot.quantification._ratio_misfit import Misfit
 from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
 from secretballot.quantification.instances import BagInformation, LabelProportionsClassifier
 from secretballot.quantification.publishing import (
@@ -18,6 +15,12 @@ from secretballot.quantification.publishing import (
     PublisherAdvice,
     advise_publisher,
     publish_proportions,
+)
+from secretballot.quantification.ratios import (
+    Misfit,
+    MisfitWarning,
+    RatioDiagnostics,
+    RatioInterval,
 )
 
 __all__ = [

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.quantification._bag_ids import ids_of_instances, positions
 from secretballot.quantification._known_proportions import proportions_by_id, required_ids
-from secretballot.quantification.publishing import PublishedProportions
 
 
 def align_bags(
@@ -78,7 +75,8 @@ def align_bags(
     bags = [_safe_indexing(X, rows[number]) for number in order]
     if isinstance(proportions, Mapping):
         return bags, known.values
-    return bags, _rows_of(proportions, row[order])
+    rows_of = proportions.iloc if hasattr(proportions, "iloc") else proportions
+    return bags, rows_of[row[order]]
 
 
 def _taken_out(X: Any, by: Any) -> tuple[Any, Any]:
@@ -98,16 +96,3 @@ def _taken_out(X: Any, by: Any) -> tuple[Any, Any]:
             f"which has {list(columns)!r}; name one."
         )
     return X.drop(columns=by), X[by]
-
-
-def _rows_of(proportions: Any, rows: NDArray[np.intp]) -> Any:
-    """Return some rows of a table, as a table of the same kind."""
-    if isinstance(proportions, PublishedProportions):
-        return replace(
-            proportions,
-            proportions=proportions.proportions[rows],
-            names=tuple(proportions.names[row] for row in rows),
-            sizes=proportions.sizes[rows],
-            expected_distortion=proportions.expected_distortion[rows],
-        )
-    return proportions.iloc[rows]

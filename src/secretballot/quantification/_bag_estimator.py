@@ -16,6 +16,13 @@ from secretballot.quantification._known_proportions import check_proportions
 from secretballot.quantification.publishing import PublishedProportions
 
 
+def draw_entropy(random_state: Any) -> int:
+    """Draw once, whatever random_state is: every part of the work derives its own stream."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
 class ColumnNamesMixin:
     """What the columns of bags were called in `fit`."""
 
@@ -46,12 +53,6 @@ class BagEstimatorMixin(ColumnNamesMixin):
         "n_components": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
     }
-
-    def _draw_entropy(self) -> int:
-        """Draw once, whatever random_state is: every part of the work derives its own stream."""
-        if isinstance(self.random_state, np.random.Generator):
-            return int(self.random_state.integers(2**31 - 1))
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _check_like_fit(self, X: Any, *, at_least: int = 1) -> list[Any]:
         """Return bags that have the columns of those of `fit`."""

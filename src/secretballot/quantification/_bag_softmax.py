@@ -15,10 +15,11 @@ _ROWS = 2048
 
 
 class SoftmaxWeights(NamedTuple):
-    """Weights of a softmax: shape (n_features, n_classes), and (n_classes,)."""
+    """Weights of a softmax, shape (n_features, n_classes) and (n_classes,), and steps to them."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
+    n_iter: int = 0
 
     def logits(self, F: Any) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
@@ -64,19 +65,6 @@ def fit_softmax(
     max_iter: int = 200,
     weight: NDArray[Any] | None = None,
 ) -> SoftmaxWeights:
-    """Return the weights of `maximise_likelihood` alone."""
-    return maximise_likelihood(F, bag, lifts, alpha, start, max_iter, weight)[0]
-
-
-def maximise_likelihood(
-    F: Any,
-    bag: NDArray[np.int64],
-    lifts: NDArray[np.float64],
-    alpha: float,
-    start: SoftmaxWeights | None = None,
-    max_iter: int = 200,
-    weight: NDArray[Any] | None = None,
-) -> tuple[SoftmaxWeights, int]:
     """Maximise the likelihood of the instances' bags.
 
     Parameters
@@ -92,12 +80,6 @@ def maximise_likelihood(
     max_iter : int
     weight : ndarray of shape (n_instances,), default=None
         How much each instance counts; 0 leaves it out without a copy of the others. Alike if None.
-
-    Returns
-    -------
-    weights : SoftmaxWeights
-    n_iter : int
-        Steps that were taken.
 
     Notes
     -----
@@ -136,12 +118,12 @@ def maximise_likelihood(
             slope[-1] += p.sum(axis=1)
         return value, slope.ravel()
 
-    begin = np.zeros((d + 1) * c) if start is None else np.vstack(start).ravel()
+    begin = np.zeros((d + 1) * c) if start is None else np.vstack(start[:2]).ravel()
     found = minimize(
         objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": 1e-7}
     )
     W = found.x.reshape(d + 1, c)
-    return SoftmaxWeights(W[:-1], W[-1]), int(found.nit)
+    return SoftmaxWeights(W[:-1], W[-1], int(found.nit))
 
 
 def _by_class(block: Any, coef: NDArray[Any]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import BagEstimatorMixin
+from secretballot.quantification._bag_estimator import BagEstimatorMixin, draw_entropy
 from secretballot.quantification._bag_input import (
     check_bags,
     feature_names,
@@ -19,21 +19,22 @@ from secretballot.quantification._bag_input import (
     raw_bags,
     stack,
 )
-from secretballot.quantification._group_effects import fit_group_effects
-from secretballot.quantification._group_misfit import warn_of_strangers
 from secretballot.quantification._known_proportions import check_proportions
-from secretballot.quantification._ratio_diagnostics import diagnose
-from secretballot.quantification._ratio_interval import RatioInterval, bootstrap
-from secretballot.quantification._ratio_misfit import find_misfit, thin
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels import (
     FeatureEmbedding,
     KernelEmbedding,
     candidate_gammas,
     choose_kernel,
-    class_means,
     cut,
     explicit_features,
+)
+from secretballot.quantification.ratios import (
+    RatioInterval,
+    bootstrap,
+    diagnose,
+    fit_ratios,
+    warn_of_strangers,
 )
 
 #: Bandwidths tried, as multiples of the median heuristic; doubling makes each kernel the square of
@@ -184,8 +185,10 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         ----------
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
             The bags.
-        y : PublishedProportions, or array-like of shape (n_bags, n_classes)
-            Rows sum to 1, within 0.001; columns of a data frame name the classes.
+        y : PublishedProportions, array-like of shape (n_bags, n_classes) or (n_bags,), or mapping
+            Rows sum to 1, within 0.001; columns of a data frame name the classes. Of two classes
+            also the shares of the second. Where bags (`Bags`) and rows have names, they are matched
+            by these.
         covariance : array-like of shape (n_bags, n_classes, n_classes), default=None
             Of the noise of each bag's proportions; taken from `PublishedProportions`.
 
@@ -200,8 +203,11 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
 
         Warns
         -----
+        MisfitWarning
+            If bags are not mixtures of the same classes.
         UserWarning
-            If some classes can't be told apart by their means.
+            If some classes can't be told apart by their means, or proportions show a noise that
+            nothing was said of.
         """
         return self._take_in(X, y, covariance, first=True)
 
@@ -243,7 +249,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         known.check_separable()
         # Nothing of the last fit is touched before everything has been checked.
         if first:
-            self._entropy = self._draw_entropy()
+            self._entropy = draw_entropy(self.random_state)
         exact = self.kernel == "rbf" and self.features is None
         # Exact sums are kept for all pairs of parts.
         n_parts = min(_PARTS, max(2, _MOST_PARTS // len(bags))) if exact else _PARTS
@@ -291,27 +297,16 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             number, self.diagonal_, self.validation_error_ = choice
         self._number = number
         self.gamma_ = None if self.kernel == "linear" else float(self._gammas[number])
-        sums, gram = every[number], every[number].gram()
-        rng = np.random.default_rng([self._entropy, 6])
-        self._tested = thin(known, sums, rng)
-        self._misfit = find_misfit(self._tested)
-        self._differ, self._effects = self._misfit is not None and self._misfit.found, None
-        self._means = class_means(known.values, gram, known.covariance, self.solver)[0]
-        if self._differ if self.group_effects == "auto" else self.group_effects:
-            self._effects = fit_group_effects(known, gram, self.solver, self.diagonal_, rng)
-        if self._effects is not None:
-            self._means = self._effects.means
-        self._gram = self._means.gram(gram, self.diagonal_)
-        self.diagnostics_ = diagnose(
+        self._fitted = fit_ratios(
             known,
-            self._means,
-            sums,
-            self._tested,
-            self._misfit,
-            self.group_effects,
-            self._effects,
+            every[number],
+            solver=self.solver,
+            diagonal=self.diagonal_,
+            group_effects=self.group_effects,
+            rng=np.random.default_rng([self._entropy, 6]),
         )
-        self.diagnostics_.warn()
+        self.diagnostics_ = diagnose(self._fitted)
+        self.diagnostics_.warn(self.group_effects)
 
     def predict(
         self, X: Any, *, confidence: float | None = None, of: str = "group"
@@ -337,7 +332,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         parts, bags = cut(self._check_like_fit(X), 1, self._entropy)
         cross = self._embedding.cross(self._number, bags, parts)
         means = self._embedding.parts.weights() @ cross @ parts.weights().T
-        return fit_on_simplex(self._gram, self._means.pull.T @ means)
+        return fit_on_simplex(self._fitted.gram, self._fitted.means.pull.T @ means)
 
     def predict_interval(
         self, X: Any, confidence: float = 0.95, *, of: str = "group", n_resamples: int = 400
@@ -361,6 +356,11 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         -------
         RatioInterval
             Named tuple ``(ratios, lower, upper)``, each of shape (n_bags, n_classes).
+
+        Warns
+        -----
+        MisfitWarning
+            If bags are no mixtures of the classes that were learned.
         """
         check_number("confidence", confidence, above=0, below=1)
         check_integer("n_resamples", n_resamples, least=20)
@@ -370,27 +370,20 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         if (parts.n_parts < 2).any():
             alone = int(np.argmin(parts.n_parts))
             raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
-        differ = self._differ if self.group_effects == "auto" else self.group_effects
-        if differ and self._effects is None:
+        if self._fitted.unknowable:
             ratios = self.predict(X)
             return RatioInterval(ratios, np.zeros_like(ratios), np.ones_like(ratios))
         cross = self._embedding.cross(self._number, bags, parts)
         found = bootstrap(
-            sums=self._embedding.sums()[self._number],
-            known=self._known,
-            means=self._means,
-            diagonal=self.diagonal_,
-            tested=self._tested,
-            residual_ratio=self._misfit.ratio if self._misfit and self.group_effects else 1.0,
-            effects=self._effects,
-            cross=cross,
-            test_parts=parts,
+            self._fitted,
+            cross,
+            parts,
             confidence=confidence,
             of=of,
             n_resamples=n_resamples,
             rng=np.random.default_rng([self._entropy, 5]),
         )
-        if not self._differ:
+        if not self._fitted.differ:
             groups = self._embedding.within(self._number, bags, parts)
-            warn_of_strangers(self._tested, groups, cross, found.ratios)
+            warn_of_strangers(self._fitted.tested, groups, cross, found.ratios)
         return found

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import BagEstimatorMixin
+from secretballot.quantification._bag_estimator import BagEstimatorMixin, draw_entropy
 from secretballot.quantification._bag_input import (
     check_bags,
     feature_names,
@@ -187,7 +187,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         sizes = np.array([one.shape[0] for one in bags])
         known = check_proportions(y, len(bags), covariance, names=names_of(X), sizes=sizes)
         known.check_separable()
-        rng = np.random.default_rng(self._draw_entropy())
+        rng = np.random.default_rng(draw_entropy(self.random_state))
         self.n_features_in_ = bags[0].shape[1]
         self._take_names(feature_names(raw))
         self.classes_ = known.classes
@@ -206,7 +206,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
             rng=rng,
         )
         self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
-        self.coef_, self.intercept_ = model.weights
+        self.coef_, self.intercept_, _ = model.weights
         return F, bag, lifts, rng
 
     def _logits(self, X: Any) -> list[NDArray[np.float64]]:

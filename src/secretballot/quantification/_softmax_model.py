@@ -13,7 +13,6 @@ from secretballot.quantification._bag_softmax import (
     SoftmaxWeights,
     bag_likelihood,
     fit_softmax,
-    maximise_likelihood,
 )
 from secretballot.quantification.kernels import candidate_gammas, explicit_features, feature_table
 
@@ -34,7 +33,6 @@ class SoftmaxModel(NamedTuple):
     gamma: float | None
     alpha: float
     weights: SoftmaxWeights
-    n_iter: int
 
     def logits(self, X: Any) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
@@ -43,8 +41,9 @@ class SoftmaxModel(NamedTuple):
     def sharpened(self, sharpness: float, prior: NDArray[np.float64]) -> SoftmaxModel:
         """Return the model whose odds, relative to those of the prior, are to this power."""
         shift = (1 - sharpness) * np.log(prior)
-        coef, intercept = (sharpness * one for one in self.weights)
-        return self._replace(weights=SoftmaxWeights(coef, intercept + shift))
+        coef, intercept, n_iter = self.weights
+        weights = SoftmaxWeights(sharpness * coef, sharpness * intercept + shift, n_iter)
+        return self._replace(weights=weights)
 
 
 def train_softmax(
@@ -90,9 +89,9 @@ def train_softmax(
             feature_map, len(gammas), X, bag, lifts, alphas, n_folds, max_iter, rng
         )
     F = feature_table(feature_map, X, number)
-    weights, n_iter = maximise_likelihood(F, bag, lifts, chosen, max_iter=max_iter)
+    weights = fit_softmax(F, bag, lifts, chosen, max_iter=max_iter)
     bandwidth = None if features is None else float(gammas[number])
-    return SoftmaxModel(feature_map, number, bandwidth, chosen, weights, n_iter), F
+    return SoftmaxModel(feature_map, number, bandwidth, chosen, weights), F
 
 
 def _choose(

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import BagEstimatorMixin
+from secretballot.quantification._bag_estimator import BagEstimatorMixin, draw_entropy
 from secretballot.quantification._bag_ids import ids_of_instances
 from secretballot.quantification._bag_input import names_of
 from secretballot.quantification._bag_softmax import lift, likely_proportions
@@ -63,7 +63,7 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     n_folds : int, default=5
     max_iter : int, default=200
         Steps of L-BFGS.
-    random_state : int, RandomState or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         For folds, landmarks and random features.
 
     Attributes
@@ -151,8 +151,6 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    _draw_entropy = BagEstimatorMixin._draw_entropy
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
@@ -206,7 +204,7 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
             bag, known = keyed(X, bag_ids, proportions, covariance)
-        rng = np.random.default_rng(self._draw_entropy())
+        rng = np.random.default_rng(draw_entropy(self.random_state))
         sizes = np.bincount(bag)
         unsure = mostly_noise(known, sizes)
         lifts = lift(known.values, sizes, known.covariance)
@@ -232,8 +230,8 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
                 found.warn()
         if self.loss_ == "proportion":
             shares = np.maximum(known.values, 0)
-            weights, alpha, n_iter = match_proportions(F, bag, shares, alpha=self.alpha, **steps)
-            model = model._replace(weights=weights, alpha=alpha, n_iter=n_iter)
+            weights, alpha = match_proportions(F, bag, shares, alpha=self.alpha, **steps)
+            model = model._replace(weights=weights, alpha=alpha)
         elif self.sharpness != "held_out":
             self.sharpness_ = float(self.sharpness)
         elif not unsure:  # held-out instances have the same wrong proportions
@@ -241,8 +239,7 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         model = model.sharpened(self.sharpness_, prior)
         self.classes_, self.class_prior_ = known.classes, prior
         self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
-        self.coef_, self.intercept_ = model.weights
-        self.n_iter_ = model.n_iter
+        self.coef_, self.intercept_, self.n_iter_ = model.weights
         return self
 
     def _logits(self, X: Any) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ def match_proportions(
     n_folds: int,
     max_iter: int,
     rng: np.random.Generator,
-) -> tuple[SoftmaxWeights, float, int]:
+) -> tuple[SoftmaxWeights, float]:
     """Minimise half the squared distance of mean probabilities from proportions.
 
     Parameters
@@ -43,7 +43,6 @@ def match_proportions(
     weights : SoftmaxWeights
     alpha : float
         The penalty in use.
-    n_iter : int
     """
     shape = (F.shape[1] + 1, proportions.shape[1])
 
@@ -75,13 +74,11 @@ def match_proportions(
     begin, chosen = np.zeros(shape), alpha
     if alpha == "held_out":
         rest, tried = folds(bag, n_folds, rng) == 0, []
-        held_out = F[rest]
-        transposed = held_out.T
-        W = begin
+        held_out, W = F[rest], begin
         for one in _ALPHAS:  # from the largest down, each beginning at the last
             W = trained(F[~rest], bag[~rest], one, W).x.reshape(shape)
-            tried.append((loss(W, held_out, transposed, bag[rest])[0], one, W))
+            tried.append((loss(W, held_out, held_out.T, bag[rest])[0], one, W))
         _, chosen, begin = min(tried, key=lambda one: one[0])
     found = trained(F, bag, float(chosen), begin)
     W = found.x.reshape(shape)
-    return SoftmaxWeights(W[:-1], W[-1]), float(chosen), int(found.nit)
+    return SoftmaxWeights(W[:-1], W[-1], int(found.nit)), float(chosen)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from secretballot.quantification._group_effects import GroupEffects
-from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._ratio_misfit import Misfit, Tested, separation_p_value
-from secretballot.quantification._simplex_fit import sum_zero
-from secretballot.quantification.kernels import ClassMeans, PartSums, proportion_noise
+from secretballot.quantification._simplex_fit import directions
+from secretballot.quantification.kernels import proportion_noise
+from secretballot.quantification.ratios._ratio_fit import RatioFit
+from secretballot.quantification.ratios._ratio_misfit import Misfit, separation_p_value
 
 _NO_BAG_TO_SPARE = (
     "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]. Give more "
@@ -45,8 +44,6 @@ class RatioDiagnostics:
     misfit : Misfit or None
         Test of the assumption that features of a class are alike in every bag; None where there are
         no more bags than classes, so that nothing can be told.
-    group_effects : "auto" or bool
-        The estimator's parameter.
     left_out_error : float or None
         Where the test failed: mean L1 error of the ratios of training bags that were left out.
     hardest : tuple
@@ -64,7 +61,6 @@ class RatioDiagnostics:
     hardest: tuple[object, object]
     class_mean_error: float
     misfit: Misfit | None
-    group_effects: str | bool
     left_out_error: float | None
     feature_length: float = field(default=1.0)
 
@@ -93,13 +89,13 @@ class RatioDiagnostics:
         error = self.class_mean_error + self.feature_length / math.sqrt(size)
         return 2 * error / self.separation
 
-    def _misfit_warning(self, misfit: Misfit) -> str:
+    def _misfit_warning(self, misfit: Misfit, group_effects: str | bool) -> str:
         if self.left_out_error is not None:
             then = (
                 f"Bags that were left out were off by {self.left_out_error:.2g} (L1): intervals "
                 "are as wide as that makes them for another bag of this kind."
             )
-        elif self.group_effects:
+        elif group_effects:
             then = _NO_BAG_TO_SPARE
         else:
             then = "With group_effects=False intervals know nothing of it and are too narrow."
@@ -112,11 +108,19 @@ class RatioDiagnostics:
             "by something that doesn't show in the features would be better."
         )
 
-    def warn(self) -> None:
-        """Warn if classes can't be told apart, or differ from bag to bag."""
+    def warn(self, group_effects: str | bool) -> None:
+        """Warn if classes can't be told apart, or differ from bag to bag.
+
+        Parameters
+        ----------
+        group_effects : "auto" or bool
+            What intervals know of the latter.
+        """
         if self.misfit is not None and self.misfit.found:
-            warnings.warn(self._misfit_warning(self.misfit), MisfitWarning, stacklevel=6)
-        elif self.group_effects is True and self.left_out_error is None:
+            warnings.warn(
+                self._misfit_warning(self.misfit, group_effects), MisfitWarning, stacklevel=6
+            )
+        elif group_effects is True and self.left_out_error is None:
             warnings.warn(f"group_effects=True: {_NO_BAG_TO_SPARE}", UserWarning, stacklevel=6)
         if not self.separable:
             warnings.warn(
@@ -130,46 +134,28 @@ class RatioDiagnostics:
             )
 
 
-def diagnose(
-    known: KnownProportions,
-    means: ClassMeans,
-    sums: PartSums,
-    tested: Tested,
-    misfit: Misfit | None,
-    group_effects: str | bool,
-    effects: GroupEffects | None,
-) -> RatioDiagnostics:
+def diagnose(fitted: RatioFit) -> RatioDiagnostics:
     """Return the diagnostics of a fit.
 
     Parameters
     ----------
-    known : KnownProportions
-    means : ClassMeans
-    sums : PartSums
-    tested : Tested
-        From `thin`.
-    misfit : Misfit or None
-    group_effects : "auto" or bool
-    effects : GroupEffects or None
+    fitted : RatioFit
     """
+    known, mixture, effects = fitted.known, fitted.means.mixture, fitted.effects
     singular = np.linalg.svd(known.values, compute_uv=False)
-    basis = sum_zero(known.values.shape[1])
-    gram = sums.gram()
-    mixture = means.mixture
+    gram, lengths = fitted.sums.gram(), fitted.sums.lengths
     apart = mixture.T @ gram.kept(0.0) @ mixture
-    values, vectors = np.linalg.eigh(basis.T @ apart @ basis)
-    direction = basis @ vectors[:, 0]
+    values, vectors = directions(apart)
     variance = gram.spread + proportion_noise(known.covariance, apart)
-    ends = (int(np.argmax(direction)), int(np.argmin(direction)))
+    ends = (int(np.argmax(vectors[:, 0])), int(np.argmin(vectors[:, 0])))
     return RatioDiagnostics(
         rank=int(np.linalg.matrix_rank(known.values)),
         condition=float(singular[0] / singular[-1]) if singular[-1] > 0 else math.inf,
         separation=math.sqrt(max(float(values[0]), 0.0)),
-        separation_p_value=separation_p_value(tested, direction),
+        separation_p_value=separation_p_value(fitted.tested, vectors[:, 0]),
         hardest=(known.classes.tolist()[ends[0]], known.classes.tolist()[ends[1]]),
         class_mean_error=math.sqrt(float(((mixture**2).sum(axis=1) * variance).sum())),
-        misfit=misfit,
-        group_effects=group_effects,
+        misfit=fitted.misfit,
         left_out_error=None if effects is None else float(effects.errors.mean()),
-        feature_length=math.sqrt(float(sums.lengths.sum() / sums.parts.sizes.sum())),
+        feature_length=math.sqrt(float(lengths.sum() / fitted.sums.parts.sizes.sum())),
     )

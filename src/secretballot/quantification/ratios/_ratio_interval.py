@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from secretballot.quantification._group_effects import GroupEffects
-from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._ratio_misfit import Tested, chance_lengths
 from secretballot.quantification._simplex_fit import (
     directions,
     fit_on_simplex,
@@ -20,7 +17,9 @@ from secretballot.quantification._simplex_fit import (
     inverse_over,
     rounding_of,
 )
-from secretballot.quantification.kernels import ClassMeans, PartSums, SubBags
+from secretballot.quantification.kernels import SubBags
+from secretballot.quantification.ratios._ratio_fit import RatioFit
+from secretballot.quantification.ratios._ratio_misfit import chance_lengths
 
 #: Chance alone makes classes look so far apart, as a share of the distance that was found.
 _UNKNOWN = 0.95
@@ -35,16 +34,10 @@ class RatioInterval(NamedTuple):
 
 
 def bootstrap(
-    *,
-    sums: PartSums,
-    known: KnownProportions,
-    means: ClassMeans,
-    diagonal: float,
-    tested: Tested,
-    residual_ratio: float,
-    effects: GroupEffects | None,
+    fitted: RatioFit,
     cross: NDArray[np.float64],
     test_parts: SubBags,
+    *,
     confidence: float,
     of: str,
     n_resamples: int,
@@ -54,18 +47,7 @@ def bootstrap(
 
     Parameters
     ----------
-    sums : PartSums
-        Over the training bags' parts.
-    known, means, diagonal
-        As in the fit.
-    tested : Tested
-        From `thin`.
-    residual_ratio : float
-        Squared residuals of the bags over what was to be expected. Where they are larger, though
-        not by more than chance might make them, errors are taken to be so too (Birge, "The
-        calculation of errors by the method of least squares", Phys. Rev. 40, 1932).
-    effects : GroupEffects or None
-        Where bags are not mixtures of the same classes; then a group is taken for another such bag.
+    fitted : RatioFit
     cross, test_parts
         Kernel sums of training parts with the parts of the bags to be estimated.
     confidence : float
@@ -87,17 +69,22 @@ def bootstrap(
     ``of="population"``. Estimates are exact for class means, so this part of the moves' covariance
     is the labels' own, (diag(p) - p p') / size, times the squared weight of the bag; it is taken
     out by a linear map.
+
+    Where residuals of the training bags are larger than expected, though not by more than chance
+    might make them, errors are taken to be so too (Birge, "The calculation of errors by the method
+    of least squares", Phys. Rev. 40, 1932). Where bags are not mixtures of the same classes a group
+    is taken for another such bag.
     """
-    bags, parts = sums.gram(), sums.parts
-    A = means.mixture
+    known, sums, means, effects = fitted.known, fitted.sums, fitted.means, fitted.effects
+    bags, parts, A = sums.gram(), sums.parts, means.mixture
     weights, test_weights = parts.weights(), test_parts.weights()
     pulled = means.pull.T @ weights
     u = pulled @ cross @ test_weights.T
-    ratios = fit_on_simplex(means.gram(bags, diagonal), u)
+    ratios = fit_on_simplex(fitted.gram, u)
     apart = means.gram(bags, 0.0)  # what is kept would pull the centre to even ratios
     values, vectors = directions(apart)
     if effects is None:
-        lengths = chance_lengths(tested, vectors)
+        lengths = chance_lengths(fitted.tested, vectors)
     else:
         lengths = bags.spread @ (A @ vectors) ** 2  # as for the bags that were left out
     lengths = np.maximum(lengths, rounding_of(apart))
@@ -124,7 +111,7 @@ def bootstrap(
     moves *= _further(tail, free)
     moves += noise_moves
     if effects is None:
-        moves *= math.sqrt(max(1.0, residual_ratio))
+        moves *= math.sqrt(fitted.residual_ratio)
         unsure = norm.isf(tail) * lengths / np.maximum(values, 1e-300)
         moves = _along_unsure(moves, unsure, vectors, rng)
     else:

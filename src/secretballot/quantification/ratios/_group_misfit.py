@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification._ratio_diagnostics import MisfitWarning
-from secretballot.quantification._ratio_misfit import Tested
 from secretballot.quantification._simplex_fit import sum_zero
 from secretballot.quantification.kernels import ROUNDING, BagErrors, PartSums, error_terms, unmix
+from secretballot.quantification.ratios._ratio_diagnostics import MisfitWarning
+from secretballot.quantification.ratios._ratio_misfit import Tested
 
 #: For all groups of a call together, that is for each far less.
 _LEVEL = 0.01
