@@ -73,4 +73,4 @@ bench: $(INSTALLED)
 
 audit: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
-	$(BIN)/python -m secretballot.checks docs/audit-table.md
+	$(BIN)/python -m secretballot.checks docs/theory/audit-table.md

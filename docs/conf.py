@@ -24,19 +24,3 @@ html_theme_options = {
     "description": "Learning by voting. The vote is counted; the ballots stay secret.",
     "page_width": "60em",
 }
-
-# Files of the repository's root that are shown as pages.
-PAGES = {"README": "index", "CONTRIBUTING": "contributing", "CHANGELOG": "changelog"}
-
-
-def link_to_pages(app, path, docname, content):
-    """Let a file of the repository's root, whose links name files there, link to pages here."""
-
-    def page(link):
-        return f"]({PAGES.get(link['name'], link['name'])}.md"
-
-    content[0] = re.sub(r"\]\((?:docs/)?(?P<name>[\w-]+)\.md", page, content[0])
-
-
-def setup(app):
-    app.connect("include-read", link_to_pages)

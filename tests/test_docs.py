@@ -21,7 +21,7 @@ from secretballot.mechanisms import GNMax
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
 }
 EXAMPLES = {
     name: found
@@ -29,7 +29,7 @@ EXAMPLES = {
     if (found := re.findall(r"^```python\n(.*?)^```", page, flags=re.S | re.M))
 }
 # Audits draw: seeded, but a stream of random numbers may change between versions of NumPy.
-DRAWN = {"docs/audit.md": 0.05}
+DRAWN = {"docs/theory/audit.md": 0.05}
 NUMBER = r"\d+(?:\.\d+)?"
 
 
@@ -65,7 +65,7 @@ def test_links_lead_somewhere():
     ] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/guarantee.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/topics/guarantee.md"])
 def test_what_neighbours_keep_is_said(name):
     said = " ".join(PAGES[name].split())
     for fact in ("number of rows", r"owner.{,40} ids", "take part", "level of privacy"):
@@ -92,14 +92,14 @@ def agrees(shown, value):
 
 
 def test_labels_against_epsilon():
-    _, rows = table("docs/game.md", "Labels of two classes")
+    _, rows = table("docs/theory/game.md", "Labels of two classes")
     computed = labels(np.array([0.5, np.log(2), 1.0, 2.0, 4.0])).values()
     assert [cells for _, *cells in rows] == [[f"{n:,}" for n in each] for each in computed]
 
 
 def test_the_readme_quotes_the_page():
-    _, priced = table("docs/game.md", "Labels of two classes")
-    _, rows = table("docs/budgets.md", "Labels of two classes")
+    _, priced = table("docs/theory/game.md", "Labels of two classes")
+    _, rows = table("docs/topics/budgets.md", "Labels of two classes")
     _, quoted = table("README.md", "Without a threshold")
     found = {name: cells for name, *cells in rows}
     assert [found[f"{name}, any batches"] for name in ("published accounting", "Renyi")] == [
@@ -125,7 +125,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("heading", ["First the setting of Iyer", "A delta of .05 is no"])
 def test_distortions(heading):
-    (_, *columns), rows = table("docs/proportions.md", heading)
+    (_, *columns), rows = table("docs/topics/proportions.md", heading)
     for what, *cells in rows:
         values = [float(value.replace(",", "")) for value in what.split(", ")]
         at = dict(
@@ -138,7 +138,7 @@ def test_distortions(heading):
 
 
 def lost_by_renyi():
-    _, rows = table("docs/game.md", "Labels of two classes")
+    _, rows = table("docs/theory/game.md", "Labels of two classes")
     renyi, game = ([int(cell.replace(",", "")) for cell in row[1:]] for row in rows[-2:])
     return [100 * np.mean([1 - r / g for r, g in zip(renyi, game, strict=True)])]
 
@@ -185,33 +185,33 @@ def even_bags():
 @pytest.mark.parametrize(
     ("name", "sentence", "compute"),
     [
-        ("docs/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
-        ("docs/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
+        ("docs/theory/game.md", r"loses some (\S+) % of the answers", lost_by_renyi),
+        ("docs/theory/game.md", r"exceeds epsilon = log 2 with (\d+) labels", first_tie_too_many),
         (
-            "docs/game.md",
+            "docs/theory/game.md",
             r"by ([\d.]+) % of epsilon with 10 rows, and by ([\d.]+) % with 40",
             three_classes_beyond_two,
         ),
         (
-            "docs/game.md",
+            "docs/theory/game.md",
             r"it is [\d.]+ beside ([\d.]+), found",
             partial(noise_of_1000_rows, order="renyi"),
         ),
         pytest.param(
-            "docs/game.md",
+            "docs/theory/game.md",
             r"it is ([\d.]+) beside [\d.]+, found",
             partial(noise_of_1000_rows, order=math.inf),
             marks=pytest.mark.slow,
         ),
         (
-            "docs/budgets.md",
+            "docs/topics/budgets.md",
             r"(\d+) % for a single row, (\d+) % for 4, (\d+) % for 10, (\d+) % for 30, (\d+) % for "
             r"88, (\d+) % for 313",
             paid_of_noisy_counts,
         ),
-        ("docs/budgets.md", r"a delta of (\S+) where (\S+) was paid", charged_afterwards),
+        ("docs/topics/budgets.md", r"a delta of (\S+) where (\S+) was paid", charged_afterwards),
         (
-            "docs/proportions.md",
+            "docs/topics/proportions.md",
             r"noise \((\S+) and (\S+) at 5 classes\) or ahead of it \((\S+) and (\S+) at 2\)",
             even_bags,
         ),

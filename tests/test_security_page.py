@@ -8,7 +8,7 @@ import pytest
 from secretballot._cli import _parser
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "topics" / "security.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"(?:tests|benchmarks)/[\w/]+\.py", PAGE)))
 COMMANDS = re.findall(r"^    secretballot (.*?)(?:  +#.*)?$", PAGE, flags=re.M)
 

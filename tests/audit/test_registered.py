@@ -9,7 +9,7 @@ from secretballot.checks import _audit_table as table_module
 from secretballot.checks import audit_table, registered
 from secretballot.checks._mechanism_noise import audit_example
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit-table.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "theory" / "audit-table.md"
 
 
 @pytest.mark.slow
