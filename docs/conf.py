@@ -1,26 +1,126 @@
 """Sphinx configuration."""
 
+import importlib
+import inspect
+import os
 import re
+import sys
+from pathlib import Path
 
 import secretballot
+
+sys.path.insert(0, str(Path(__file__).parent))  # what draws the front page's picture
+sys.path.insert(0, str(Path(__file__).parents[1]))  # examples and benchmarks
 
 project = "secretballot"
 author = "The secretballot developers"
 copyright = author
 version = release = secretballot.__version__
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinxext.opengraph",
+    "_front_picture",
+    "_rendered",
+]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
+nitpicky = False
 autosummary_generate = True
 # A class page lists what its docstring lists; no stub page per method.
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
-myst_enable_extensions = ["dollarmath"]
+autodoc_member_order = "bysource"
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
-html_theme = "alabaster"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+# Whoever puts the site somewhere says where: no address is known here.
+html_baseurl = ogp_site_url = os.environ.get("DOCS_URL", "")
+ogp_site_name = project
+ogp_social_cards = {"enable": False}
+ogp_image = "_static/logo.png" if ogp_site_url else None
+
+html_title = f"{project} {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_theme = "pydata_sphinx_theme"
 html_theme_options = {
-    "description": "Learning by voting. The vote is counted; the ballots stay secret.",
-    "page_width": "60em",
+    "logo": {"text": project},
+    "navbar_align": "left",
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    "header_links_before_dropdown": 7,
+    # A file of the site itself: versions stand beside each other in one folder.
+    "switcher": {"json_url": "_static/versions.json", "version_match": release},
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_center": [],
+    "footer_end": ["theme-version"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
+# Pages without others of their section beside them have no use for a list of those.
+html_sidebars = {"index": [], "benchmarks": [], "start": []}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "examples",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "backreferences_dir": "api/generated/backreferences",
+    "doc_module": ("secretballot",),
+    "remove_config_comments": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "copyfile_regex": r".*\.rst",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": False,
+}
+
+
+def link_to_pages(app, path, docname, content):
+    """Let a file of the repository's root, whose links name files there, link to pages here."""
+    if docname.startswith("development/"):
+        content[0] = re.sub(r"\]\((?:docs/)(?=[\w/-]+\.)", "](../", content[0])
+
+
+def home_of(app, module, name):
+    """Return the file's own module: users see the public path, which is not where code is."""
+    try:
+        value = importlib.import_module(module)
+        first = name.partition(".")[0]
+        found = inspect.getmodule(inspect.getsourcefile and getattr(value, first))
+        path = inspect.getsourcefile(getattr(value, first))
+    except (ImportError, AttributeError, TypeError):
+        return None
+    del found
+    return next(
+        (
+            loaded
+            for loaded, each in list(sys.modules.items())
+            if loaded.startswith("secretballot") and getattr(each, "__file__", None) == path
+        ),
+        None,
+    )
+
+
+def setup(app):
+    app.connect("include-read", link_to_pages)
+    app.connect("viewcode-follow-imported", home_of)
