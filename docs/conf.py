@@ -1,7 +1,6 @@
 """Sphinx configuration."""
 
 import importlib
-import inspect
 import os
 import re
 import sys
@@ -28,18 +27,17 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxext.opengraph",
     "_front_picture",
-    "_rendered",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
-nitpicky = False
 autosummary_generate = True
 # A class page lists what its docstring lists; no stub page per method.
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+toc_object_entries_show_parents = "hide"
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -49,11 +47,11 @@ copybutton_exclude = ".linenos, .gp, .go"
 html_baseurl = ogp_site_url = os.environ.get("DOCS_URL", "")
 ogp_site_name = project
 ogp_social_cards = {"enable": False}
-ogp_image = "_static/logo.png" if ogp_site_url else None
 
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["versions.js"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_copy_source = False
@@ -88,6 +86,8 @@ sphinx_gallery_conf = {
     "doc_module": ("secretballot",),
     "remove_config_comments": True,
     "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "copyfile_regex": r".*\.rst",
     "within_subsection_order": "FileNameSortKey",
@@ -97,30 +97,30 @@ sphinx_gallery_conf = {
 
 def link_to_pages(app, path, docname, content):
     """Let a file of the repository's root, whose links name files there, link to pages here."""
-    if docname.startswith("development/"):
+    if docname == "contributing":
         content[0] = re.sub(r"\]\((?:docs/)(?=[\w/-]+\.)", "](../", content[0])
 
 
 def home_of(app, module, name):
-    """Return the file's own module: users see the public path, which is not where code is."""
-    try:
-        value = importlib.import_module(module)
-        first = name.partition(".")[0]
-        found = inspect.getmodule(inspect.getsourcefile and getattr(value, first))
-        path = inspect.getsourcefile(getattr(value, first))
-    except (ImportError, AttributeError, TypeError):
-        return None
-    del found
-    return next(
-        (
-            loaded
-            for loaded, each in list(sys.modules.items())
-            if loaded.startswith("secretballot") and getattr(each, "__file__", None) == path
-        ),
-        None,
-    )
+    """Return the module that has the code: the public path, which users see, only exports it."""
+    first = name.partition(".")[0]
+    value = getattr(importlib.import_module(module), first, None)
+    for home, loaded in list(sys.modules.items()):
+        if home.startswith("secretballot.") and getattr(loaded, first, None) is value:
+            source = Path(loaded.__file__).read_text(encoding="utf-8")
+            if re.search(rf"^(class|def) {first}\b", source, flags=re.M):
+                return home
+    return None
+
+
+def without_address(app, page, template, context, doctree):
+    """Leave out the address that og:url would need, where nobody said what it is."""
+    if not ogp_site_url:
+        tags = context.get("metatags") or ""
+        context["metatags"] = re.sub(r"<meta property=\"og:url\"[^>]*>\n?", "", tags)
 
 
 def setup(app):
+    app.connect("html-page-context", without_address, priority=900)
     app.connect("include-read", link_to_pages)
     app.connect("viewcode-follow-imported", home_of)
