@@ -68,7 +68,9 @@ def draw(app):
             ax.minorticks_off()
             ax.spines[["top", "right"]].set_visible(False)
             ax.legend(frameon=False, fontsize=10.5, loc="lower right")
-            figure.savefig(PLACE / f"accuracy-{mode}.svg", transparent=True, metadata={"Date": None})
+            figure.savefig(
+                PLACE / f"accuracy-{mode}.svg", transparent=True, metadata={"Date": None}
+            )
 
 
 def setup(app):

@@ -48,6 +48,7 @@ html_baseurl = ogp_site_url = os.environ.get("DOCS_URL", "")
 ogp_site_name = project
 ogp_social_cards = {"enable": False}
 
+html_context = {"default_mode": "auto"}
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

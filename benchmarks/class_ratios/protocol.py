@@ -1,6 +1,7 @@
 """Data, bags and test sets of the class ratio benchmark; nothing here looks at an estimate.
 
-Bags, sizes and laws were fixed before anything was tuned; docs/topics/class-ratios.md says it in words.
+Bags, sizes and laws were fixed before anything was tuned: docs/topics/class-ratios.md has them in
+words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What docs/theory/composition.md says of the ensemble inside, behind and around other estimators."""
+"""What docs/theory/composition.md says of ensembles inside, behind and around other estimators."""
 
 import numpy as np
 import pytest

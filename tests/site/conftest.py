@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "_build" / "html"
+LOOK = Path(__file__).with_name("look.js")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: A browser that asks nobody but the server of this test.
 QUIET = (
@@ -67,24 +68,24 @@ def visit(browser, address):
     contexts, complaints = [], []
 
     def open_page(name="index.html", *, width=1280, height=900, mode="light"):
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=mode
-        )
+        def listen(said):
+            if said.type == "error":
+                complaints.append(f"{name}: {said.text}")
+
+        def asked(request):
+            if not request.url.startswith((address, "data:", "blob:")):
+                complaints.append(f"{name} asks {request.url}")
+
+        size = {"width": width, "height": height}
+        context = browser.new_context(viewport=size, color_scheme=mode)
+        context.add_init_script(path=LOOK)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(20_000)
         page.on("pageerror", lambda error: complaints.append(f"{name}: {error}"))
-        page.on(
-            "console",
-            lambda said: complaints.append(f"{name}: {said.text}") if said.type == "error" else None,
-        )
-        page.on(
-            "request",
-            lambda asked: complaints.append(f"{name} asks {asked.url}")
-            if not asked.url.startswith((address, "data:", "blob:"))
-            else None,
-        )
-        page.goto(f"{address}/{name}" if "://" not in name else name, wait_until="load")
+        page.on("console", listen)
+        page.on("request", asked)
+        page.goto(f"{address}/{name}")
         return page
 
     yield open_page
