@@ -12,7 +12,7 @@ OLDEST_TESTS := $(addprefix tests/,divergences games ledger accounting mechanism
 	$(wildcard tests/ensemble/test_*.py) tests/checks/test_bag_estimator.py
 WORKERS ?= auto
 
-.PHONY: help demo test test-oldest lint format docs bench audit
+.PHONY: help demo test test-oldest lint format docs docs-test dist bench audit
 .DELETE_ON_ERROR:
 
 help:
@@ -22,7 +22,9 @@ help:
 	@echo "make test-oldest  the tests of the core, on the oldest Python and dependencies declared"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the layout"
-	@echo "make docs    the documentation, in docs/_build/html"
+	@echo "make docs    the documentation and its examples, in docs/_build/html"
+	@echo "make docs-test  the same, looked at in a browser; screens in output/site"
+	@echo "make dist    what is published, in dist/, checked and tested"
 	@echo "make bench   published tables (their quick versions), labels per budget, and speed;"
 	@echo "             SUBJECT=ledger for one subject ('python benchmarks' lists them)"
 	@echo "make audit   the long statistical tests, and the table of audits in docs/"
@@ -63,9 +65,24 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# From nothing, but for examples that didn't change: pages of what is gone would stay.
 docs: $(INSTALLED_DOCS)
+	@rm -rf docs/_build/html docs/api/generated
 	$(BIN)/sphinx-build -W --keep-going -q -E -a -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+docs-test: docs
+	$(BIN)/python -m pytest -n $(WORKERS) -m site tests/site
+
+# Both are built as an installer would, and the core is tested from the source that is published.
+dist: $(INSTALLED)
+	@rm -rf dist
+	$(BIN)/python -m pip install --quiet --editable ".[dist]"
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	cd dist && tar xzf secretballot-*.tar.gz && cd secretballot-*/ && PYTHONPATH=src \
+		$(CURDIR)/$(BIN)/python -m pytest -q -n $(WORKERS) tests/accounting tests/test_package.py
 
 # Some of them would take hours without --quick. SUBJECT=ledger runs the benchmarks of one subject.
 bench: $(INSTALLED)
