@@ -1,0 +1,58 @@
+"""The user guide: what it quotes of the library is what the library says; how to cite it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import secretballot
+from secretballot._cli import _parser
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDE = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs/guide").glob("*.md")}
+CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def rows(page, heading):
+    """First cells of the first table after a heading."""
+    _, _, after = GUIDE[page].partition(heading)
+    lines = iter(after.splitlines())
+    table = [next(line for line in lines if line.startswith("|"))]
+    for line in lines:
+        if not line.startswith("|"):
+            return [row.split(" | ")[0].strip("| ") for row in table[2:]]
+        table.append(line)
+    raise AssertionError(heading)
+
+
+def said():
+    """Every text in the source; an f-string is in its parts."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_messages_are_what_the_library_says():
+    quoted = re.findall("`(.+?)`", " ".join(rows("ledger.md", "## What to do when")))
+    texts = list(said())
+    assert len(quoted) > 15
+    assert [each for each in quoted if not any(each in text for text in texts)] == []
+
+
+@pytest.mark.parametrize("command", rows("ledger.md", "## Looking at it"))
+def test_commands_are_commands(command):
+    given = _parser().parse_args(command.strip("`").split()[1:])
+    assert given.file == "FILE"
+
+
+def test_the_citation_is_of_this_version():
+    def field(name):
+        (found,) = re.findall(rf'^{name}: "?(.*?)"?$', CITATION, flags=re.M)
+        return found
+
+    assert field("cff-version") == "1.2.0"
+    assert field("version") == secretballot.__version__
+    assert f"version = {{{secretballot.__version__}}}" in GUIDE["citing.md"]
+    assert "http" not in CITATION  # no address is known
