@@ -64,7 +64,7 @@ X, y = adult.data, adult.target
 def accuracy(n_teachers):
     """Of a student of private labels, on other people."""
     ensemble = PrivateTeacherEnsemble(
-        make_pipeline(StandardScaler(), LogisticRegression(tol=0.01)),
+        make_pipeline(StandardScaler(), LogisticRegression(tol=0.01, max_iter=1_000)),
         n_teachers,
         student=make_pipeline(StandardScaler(), NoisyVoteLogisticRegression()),
         classes=[0, 1],

@@ -109,7 +109,7 @@ choice = PrivateTeacherEnsemble(
         [
             (RandomForestClassifier(50), {"min_samples_leaf": [1, 5, 20]}),
             (DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 4, 6]}),
-            make_pipeline(StandardScaler(), LogisticRegression()),
+            make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
         ],
         share=0.05,
     ),

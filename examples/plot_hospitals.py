@@ -50,7 +50,7 @@ at_home, asked, rest = np.split(
 hospitals = []
 for number, rows in enumerate(at_home.reshape(N_HOSPITALS, N_PATIENTS)):
     hospital = Party(
-        make_pipeline(StandardScaler(), LogisticRegression()),
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
         name=f"hospital {number}",
         accountant=PrivacyAccountant(epsilon=8.0, delta=1e-5),
         classes=[0, 1],
@@ -102,7 +102,8 @@ print("\n".join(str(together.report()).splitlines()[:14]))
 # %%
 # What they learned
 # -----------------
-# The three go from nothing to about where the others are. Answers are noisy, so a run may leave one of
+# The three go from nothing to about where the others are (some of whom happen to have seen one kind
+# only, too). Answers are noisy, so a run may leave one of
 # them behind; the noise is real and differs each time.
 
 BLUE, GREY = "#0072B2", "#8c8c8c"
@@ -110,7 +111,7 @@ figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 place = np.arange(N_HOSPITALS)
 ax.axhline(0.5, color=GREY, linestyle=":", linewidth=1)
 ax.annotate(
-    "calls all of them benign",
+    "calls all of them the same",
     (N_HOSPITALS - 1, 0.5),
     (0, 5),
     ha="right",

@@ -58,7 +58,7 @@ print(f"{len(y):,} visits; half of the patients came {np.median(n_visits):.0f} t
 def fitted(unit, owners=None):
     """A student of private labels, with a budget for this unit."""
     ensemble = PrivateTeacherEnsemble(
-        make_pipeline(StandardScaler(), LogisticRegression()),
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
         n_teachers=150,
         student=make_pipeline(StandardScaler(), NoisyVoteLogisticRegression()),
         classes=[0, 1],

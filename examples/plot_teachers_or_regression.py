@@ -72,7 +72,7 @@ def by_teachers(teacher, student, X, y, X_public, epsilon):
     ).fit(X, y, X_public=X_public)
 
 
-teacher = make_pipeline(StandardScaler(), LogisticRegression(tol=0.01))
+teacher = make_pipeline(StandardScaler(), LogisticRegression(tol=0.01, max_iter=1_000))
 student = make_pipeline(StandardScaler(), NoisyVoteLogisticRegression())
 y = adult.target
 census = {"logistic regression": [], "teachers": []}

@@ -121,7 +121,7 @@ changed[np.flatnonzero(y[patients] != y[replacement])[0]] = replacement
 def clinic(epsilon):
     """Twenty diagnoses by 50 models, with the one patient and with the other."""
     models = PrivateTeacherEnsemble(
-        make_pipeline(StandardScaler(), LogisticRegression()),
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)),
         n_teachers=50,
         mechanism=GNMax(sigma=noise_for(epsilon)),
         classes=[0, 1],
