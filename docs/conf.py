@@ -1,7 +1,5 @@
 """Sphinx configuration."""
 
-import re
-
 import secretballot
 
 project = "secretballot"

@@ -2,21 +2,23 @@
 Audits: catching noise that is too little
 =========================================
 
-A guarantee is a proof and a program, and either can be wrong. An *audit* asks the outcomes: it draws
-them many times over in two worlds that differ in one person, and looks for anything that tells the
-two apart better than was promised. You will see it pass a sound vote, and catch one with half the
-noise.
+A guarantee is a proof and a program, and either can be wrong. An *audit* asks the outcomes: it
+draws them many times over in two worlds that differ in one person, and looks for anything that
+tells the two apart better than was promised. You will see it pass a sound vote, and catch one
+with half the noise.
 """
 
 # %%
-# :Private: nothing. Audits are for made-up data: they draw as often as they like, and no budget pays.
+# :Private: nothing. Audits are for made-up data: they draw as often as they like, and no budget
+#     pays.
 # :Public: everything on this page.
 # :Protected: one of twenty voters. In one world they vote one way, in the other another way.
-# :Claim: the winner of one vote costs *epsilon* = 1 at *delta* = 0.01. That is what is put to the test.
-#     Epsilon bounds how much likelier one voter can make any outcome, by a factor of exp(epsilon),
-#     plus delta. (Budgets have a far smaller delta. Nothing so rare shows in a sample, and the same
-#     noise has to hold at any delta.)
+# :Claim: the winner of one vote costs *epsilon* = 1 at *delta* = 0.01. That is what is put to the
+#     test. Epsilon bounds how much likelier one voter can make any outcome, by a factor of
+#     exp(epsilon), plus delta. (Budgets have a far smaller delta. Nothing so rare shows in a
+#     sample, and the same noise has to hold at any delta.)
 
+import itertools
 import math
 
 import matplotlib.pyplot as plt
@@ -40,9 +42,9 @@ print(f"noise of {sound.sigma:.2f} votes")
 # %%
 # A sound vote
 # ------------
-# The two worlds differ in one of twenty ballots; several such pairs are tried. The audit's *lower bound*
-# is an epsilon that the outcomes prove: the true one can't be smaller (it is wrong about that once in
-# a thousand million audits). If it is above the claim, the claim is false.
+# The two worlds differ in one of twenty ballots; several such pairs are tried. The audit's *lower
+# bound* is an epsilon that the outcomes prove: the true one can't be smaller (it is wrong about
+# that once in a thousand million audits). If it is above the claim, the claim is false.
 
 one_ballot_moved = [
     (np.array([[yes, 20.0 - yes]]), np.array([[yes - 1.0, 21.0 - yes]])) for yes in (10, 12, 14, 16)
@@ -53,8 +55,9 @@ audit_epsilon(sound, one_ballot_moved, delta=DELTA, claim=CLAIM, confidence=SURE
 # %%
 # A wrong one
 # -----------
-# Somebody writes the vote anew and takes the noise for a variance, or forgets one of two counts, or
-# halves it in a hurry. Nothing else about it looks different: the winners are even a little better.
+# Somebody writes the vote anew and takes the noise for a variance, or forgets one of two counts,
+# or halves it in a hurry. Nothing else about it looks different: the winners are even a little
+# better.
 
 
 def home_made(share):
@@ -88,8 +91,8 @@ except AssertionError as error:
 # From votes to the whole thing
 # -----------------------------
 # What users get is not a vote but an ensemble: partition, teachers, ballots, noise, ledger. It is
-# audited end to end. Teachers are trained in two worlds that differ in one *row*, and what is drawn are
-# the labels that users would get.
+# audited end to end. Teachers are trained in two worlds that differ in one *row*, and what is
+# drawn are the labels that users would get.
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 2))
@@ -112,17 +115,18 @@ audit_epsilon(
 # %%
 # How little noise is caught
 # --------------------------
-# The line is the exact epsilon of a vote with a share of the noise, the worst over all votes; the points
-# are what audits of 100,000 draws could prove. An audit refutes, and never proves: between about 70 %
-# of the noise and all of it, this one sees nothing wrong. The votes of this library are held against
-# their claims by more draws, and exactly where all outcomes can be counted: :doc:`/theory/audit-table`.
+# The line is the exact epsilon of a vote with a share of the noise, the worst over all votes; the
+# points are what audits of 100,000 draws could prove. An audit refutes, and never proves: between
+# about 70 % of the noise and all of it, this one sees nothing wrong. The votes of this library are
+# held against their claims by more draws, and exactly where all outcomes can be counted:
+# :doc:`/theory/audit-table`.
 
 
 def exact(share):
     """Largest exact epsilon of a vote with this share of the noise, over all that can be cast."""
     cast = np.array([[yes, 20.0 - yes] for yes in range(21)])
     laws = outcome_law(GNMax(sigma=share * sound.sigma), cast).log_probabilities
-    return max(exact_epsilon(*two, delta=DELTA) for two in zip(laws, laws[1:], strict=False))
+    return max(exact_epsilon(*two, delta=DELTA) for two in itertools.pairwise(laws))
 
 
 BLUE, ORANGE = "#0072B2", "#D55E00"

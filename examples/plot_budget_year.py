@@ -2,9 +2,9 @@
 A budget over a year: ledger, statement, and a door that stays shut
 ===================================================================
 
-An office decides in January what may be released about its people in a year. Every month it spends a
-part; in August somebody asks for more. You will see the ledger fill, what the office can prove at any
-time, and what happens when the budget is used up.
+An office decides in January what may be released about its people in a year. Every month it
+spends a part; in August somebody asks for more. You will see the ledger fill, what the office
+can prove at any time, and what happens when the budget is used up.
 """
 
 # %%
@@ -14,9 +14,9 @@ time, and what happens when the budget is used up.
 # :Budget: epsilon = 2, delta = 0.00001, spent on twelve months of labels, four measurements of how
 #     good they are, and whatever else is asked.
 #
-# *Epsilon* bounds how much likelier one record can make *everything released in the year together*:
-# by a factor of exp(2) at most, except with a probability of about *delta*. The year is acted out in
-# some seconds, so the times that are recorded below are all of today.
+# *Epsilon* bounds how much likelier one record can make *everything released in the year
+# together*: by a factor of exp(2) at most, except with a probability of about *delta*. The year is
+# acted out in some seconds, so the times that are recorded below are all of today.
 
 import subprocess
 import sys
@@ -39,9 +39,9 @@ from secretballot import (
 # %%
 # January: the budget is opened
 # -----------------------------
-# A named *ledger* is a file that outlives the program. It fixes the budget: opening it again, here or
-# in another program, goes on with what is left. (This page keeps it in a folder that is deleted at
-# the end. Keep yours.)
+# A named *ledger* is a file that outlives the program. It fixes the budget: opening it again, here
+# or in another program, goes on with what is left. (This page keeps it in a folder that is deleted
+# at the end. Keep yours.)
 
 folder = tempfile.TemporaryDirectory()
 ledger = Path(folder.name) / "office.ledger"
@@ -50,8 +50,8 @@ accountant = PrivacyAccountant.open(ledger)  # on any later day
 accountant
 
 # %%
-# Teachers are trained once; that releases nothing. Each month they label the new records, with noise
-# that the office settled in January.
+# Teachers are trained once; that releases nothing. Each month they label the new records, with
+# noise that the office settled in January.
 
 adult = load_adult(complete_only=True)
 order = np.random.default_rng(0).permutation(len(adult.target))
@@ -71,9 +71,9 @@ print(f"40 labels take {a_month:.1%} of the budget, so twelve months take {12 * 
 # Twelve months
 # -------------
 # Every quarter the office measures, on the private records, how good a simple rule is that it uses
-# meanwhile ("yes" to whoever has thirteen years of schooling or more, and works 40 hours). In August
-# a ministry wants 120 more labels. Before each step its price is asked, which costs nothing; what
-# doesn't fit as a whole isn't begun.
+# meanwhile ("yes" to whoever has thirteen years of schooling or more, and works 40 hours). In
+# August a ministry wants 120 more labels. Before each step its price is asked, which costs
+# nothing; what doesn't fit as a whole isn't begun.
 
 
 def rule(X):
@@ -92,7 +92,7 @@ def measure():
     return private_score(accountant, y, rule(X), sigma=20)
 
 
-MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 spent, refused = [], []
 for month in MONTHS:
     wishes = [("40 labels", 40, label)]
@@ -122,9 +122,9 @@ accountant
 # %%
 # What the ledger says
 # --------------------
-# Anyone with the file can look at it, also while others spend. What follows is what
-# ``secretballot ledger`` prints: first the year's entries, then whether any of them was altered,
-# removed or cut off.
+# Anyone with the file can look at it, also while others spend. What follows is what ``secretballot
+# ledger`` prints: first the year's entries, then whether any of them was altered, removed or cut
+# off.
 
 
 def command(*arguments):
@@ -142,7 +142,8 @@ command("ledger", "verify", "office.ledger")
 # What the office signs
 # ---------------------
 # The statement says what was promised, what it was spent on, and what it rests on. It carries the
-# digest of the last entry: whoever keeps the statement can tell if the ledger is changed afterwards.
+# digest of the last entry: whoever keeps the statement can tell if the ledger is changed
+# afterwards.
 
 accountant.statement()
 

@@ -2,15 +2,15 @@
 Choosing settings before anything is spent
 ==========================================
 
-How many teachers? How many public records? Which vote? Trying it out on private records would cost
-budget; :func:`~secretballot.ensemble.advise` computes it from public numbers alone. You will see its
-advice, and whether it was good.
+How many teachers? How many public records? Which vote? Trying it out on private records would
+cost budget; :func:`~secretballot.ensemble.advise` computes it from public numbers alone. You
+will see its advice, and whether it was good.
 """
 
 # %%
 # :Private: 37,222 people's records (UCI Adult), and whether each earns more than 50,000 dollars.
-# :Public: 400 other records; and the numbers that advice is asked with: how many records there are,
-#     and the budget.
+# :Public: 400 other records; and the numbers that advice is asked with: how many records there
+#     are, and the budget.
 # :Protected: one person's record.
 # :Budget: epsilon = 1, delta = 0.00001. Advice spends nothing: it sees no record.
 
@@ -32,9 +32,10 @@ from secretballot import (
 # %%
 # What noise leaves of a vote
 # ---------------------------
-# *Teachers* are small models, each trained on a part of the private records; they vote on the public
-# ones, and noise is added to the votes. How much noise the budget asks for doesn't depend on how many
-# teachers there are; how loud they are does. A majority *survives* if it still wins after the noise.
+# *Teachers* are small models, each trained on a part of the private records; they vote on the
+# public ones, and noise is added to the votes. How much noise the budget asks for doesn't depend
+# on how many teachers there are; how loud they are does. A majority *survives* if it still wins
+# after the noise.
 
 N_PRIVATE, N_PUBLIC = 37_222, 400
 SIZES = [50, 100, 200, 400, 1_000, 2_000]
@@ -45,15 +46,15 @@ advice
 
 # %%
 # It says which estimator to take, too. For a table like this one that is not teachers at all:
-# :doc:`/examples/plot_teachers_or_regression`. Suppose the office wants teachers all the same, since
-# next year there will be texts.
+# :doc:`/examples/plot_teachers_or_regression`. Suppose the office wants teachers all the same,
+# since next year there will be texts.
 #
 # Was that good advice?
 # ---------------------
 # More teachers are heard better, and know less each. The advice takes the number at which the two
-# balance. To judge it, the office does here what it can't do in life: it spends a budget of epsilon
-# = 1 on each number, and looks at true answers of 7,600 other people. It may, as the records of
-# Adult are everybody's.
+# balance. To judge it, the office does here what it can't do in life: it spends a budget of
+# epsilon = 1 on each number, and looks at true answers of 7,600 other people. It may, as the
+# records of Adult are everybody's.
 
 adult = load_adult(complete_only=True, one_hot=True)
 order = np.random.default_rng(0).permutation(len(adult.target))
@@ -100,8 +101,8 @@ recommend_mechanism(
 # -----------
 # Left: how likely it is that a majority survives, of 60 to 100 % of the teachers. Right: what
 # students were worth. At the dashed line, the number that is advised, nearly all clear majorities
-# survive; with fewer teachers noise drowns them, and with more each teacher knows little. The points
-# on the right vary by a percent or so from run to run.
+# survive; with fewer teachers noise drowns them, and with more each teacher knows little. The
+# points on the right vary by a percent or so from run to run.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharex=True, layout="constrained")
 advice.plot(ax=axes[0])

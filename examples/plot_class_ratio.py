@@ -3,8 +3,8 @@ From shares of ill patients to patients: learning without a diagnosis
 =====================================================================
 
 Eight clinics publish which share of their patients has a malignant tumour, with noise, and no
-diagnosis of anybody. That is enough to estimate the share in a new group, with an interval, and even
-to tell for one patient. You will see how near that comes to the truth.
+diagnosis of anybody. That is enough to estimate the share in a new group, with an interval, and
+even to tell for one patient. You will see how near that comes to the truth.
 """
 
 # %%
@@ -16,9 +16,10 @@ to tell for one patient. You will see how near that comes to the truth.
 # *Epsilon* bounds how much likelier one diagnosis can make what is published: by a factor of
 # exp(epsilon) at most, 2.7 here, except with a probability of about *delta*.
 #
-# The patients are real (the Wisconsin data, which comes with scikit-learn). The clinics are made up:
-# who is where was drawn by diagnosis, so that shares differ from clinic to clinic. Such a simulation
-# gives diagnoses away. In earnest, groups have to be formed by something else, such as place or month.
+# The patients are real (the Wisconsin data, which comes with scikit-learn). The clinics are made
+# up: who is where was drawn by diagnosis, so that shares differ from clinic to clinic. Such a
+# simulation gives diagnoses away. In earnest, groups have to be formed by something else, such as
+# place or month.
 
 import warnings
 
@@ -67,9 +68,10 @@ for name, shares in zip(np.unique(clinic), published.proportions, strict=True):
 # %%
 # The share in a new group
 # ------------------------
-# :class:`~secretballot.quantification.MMDClassRatioEstimator` works out what the average patient of each
-# kind looks like, from how clinics with different shares differ; then it asks which mixture of the two
-# a new group looks like. It knows how noisy the shares are, and says how sure it is.
+# :class:`~secretballot.quantification.MMDClassRatioEstimator` works out what the average patient
+# of each kind looks like, from how clinics with different shares differ; then it asks which
+# mixture of the two a new group looks like. It knows how noisy the shares are, and says how sure
+# it is.
 
 estimator = MMDClassRatioEstimator(random_state=0).fit(bags.X, published)
 
@@ -93,8 +95,8 @@ print(f"{np.sum((low <= truth) & (truth <= high))} of {len(truth)} intervals hol
 # %%
 # One patient
 # -----------
-# :class:`~secretballot.quantification.LabelProportionsClassifier` learns to tell for a single patient,
-# though it has never seen a diagnosis of one. The true diagnoses of 169 others judge.
+# :class:`~secretballot.quantification.LabelProportionsClassifier` learns to tell for a single
+# patient, though it has never seen a diagnosis of one. The true diagnoses of 169 others judge.
 
 classifier = LabelProportionsClassifier(random_state=0)
 classifier.fit(X_train, bag_ids=clinic, proportions=published)
@@ -104,8 +106,8 @@ counted = np.array([classifier.predict(group).mean() for group in groups])
 # %%
 # Estimates follow the truth far beyond what any clinic had (the shaded shares), from eight noisy
 # numbers. Nine intervals of ten hold it, about; the noise is drawn anew each time. To count the
-# classifier's answers is near, too, where classes are as far apart as here, but it tends to fall short
-# where a group is unlike those it learned from.
+# classifier's answers is near, too, where classes are as far apart as here, but it tends to fall
+# short where a group is unlike those it learned from.
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")

@@ -2,21 +2,21 @@
 A grid search that pays for what it learns
 ==========================================
 
-To choose a setting by how well it does on private records is to release something about them. Here
-the budget pays for every fit and every score of a grid search; then comes a cheaper way, which leaves
-nearly all of it for the model. You will see what each way spent its budget on.
+To choose a setting by how well it does on private records is to release something about them.
+Here the budget pays for every fit and every score of a grid search; then comes a cheaper way,
+which leaves nearly all of it for the model. You will see what each way spent its budget on.
 """
 
 # %%
 # :Private: 37,222 people's records (UCI Adult), and whether each earns more than 50,000 dollars.
 # :Public: 400 other records, without the answer; and the list of settings that are tried.
 # :Protected: one person's record.
-# :Budget: epsilon = 2, delta = 0.00001, for each of the two ways. (To compare, this page spends both.
-#     What they allow adds up: an office takes one.)
+# :Budget: epsilon = 2, delta = 0.00001, for each of the two ways. (To compare, this page spends
+#     both. What they allow adds up: an office takes one.)
 #
 # *Epsilon* bounds what one record can change: the likelihood of anything released by a factor of
-# exp(epsilon) at most, save for *delta*. *Teachers* are small models, each trained on a part of the
-# private records, that vote on the public ones; a *student* learns from the noisy winners.
+# exp(epsilon) at most, save for *delta*. *Teachers* are small models, each trained on a part of
+# the private records, that vote on the public ones; a *student* learns from the noisy winners.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,9 +44,9 @@ X_public = PublicData(adult.data[public])  # stays whole: a search would slice a
 # %%
 # The search
 # ----------
-# Four numbers of teachers and two folds are eight fits. Each may spend epsilon = 0.5; their squares
-# add up, about, not they themselves. The usual score of a search is computed on held-out private
-# records for free, and the choice that is made by it is a leak. This one is paid:
+# Four numbers of teachers and two folds are eight fits. Each may spend epsilon = 0.5; their
+# squares add up, about, not they themselves. The usual score of a search is computed on held-out
+# private records for free, and the choice that is made by it is a leak. This one is paid:
 # :meth:`score_private <secretballot.ensemble.PrivateTeacherEnsemble.score_private>` counts right
 # answers with noise, from the same budget.
 
@@ -76,8 +76,8 @@ for setting, score in zip(
     print(f"{setting['n_teachers']:5,} teachers: about {score:.3f}")
 
 # %%
-# Copies of the ensemble, also in other processes, spend from one ledger. Two thirds of the budget are
-# gone before the model that will be used is fitted; it has the rest.
+# Copies of the ensemble, also in other processes, spend from one ledger. Two thirds of the budget
+# are gone before the model that will be used is fitted; it has the rest.
 
 accountant
 
@@ -97,10 +97,11 @@ print(f"noise on the votes: {final.mechanism_.sigma:.0f}")
 # The cheaper way
 # ---------------
 # The number of teachers needs no search: ``n_teachers=None`` takes what
-# :func:`~secretballot.ensemble.advise` says, from public numbers, for nothing. And students all learn
-# from the *same* released labels, which are paid once. Only the choice among them is bought:
-# :class:`~secretballot.ensemble.PrivateChoice` counts, with noise, how many private records each gets
-# right, and tells which has most; for a twentieth of the budget, however many candidates there are.
+# :func:`~secretballot.ensemble.advise` says, from public numbers, for nothing. And students all
+# learn from the *same* released labels, which are paid once. Only the choice among them is bought:
+# :class:`~secretballot.ensemble.PrivateChoice` counts, with noise, how many private records each
+# gets right, and tells which has most; for a twentieth of the budget, however many candidates
+# there are.
 
 choice = PrivateTeacherEnsemble(
     teacher,
@@ -126,15 +127,15 @@ print(f"chosen among {choice.student_.n_candidates_}: {choice.student_.best_esti
 # students; nothing was trained on them. Both figures vary by a percent or so from run to run, and
 # which student is chosen may vary too.
 
-# After how much of the budget each entry of the ledger was written: labels and a score for each fit,
-# and at last the labels of the final model.
+# What each entry of the ledger took of the budget: labels and a score for each fit, and at last the
+# labels of the final model.
 shares = np.diff([state["everyone"].share for state in accountant.history()])
-what_for = np.array(["NoisyCounts" in entry.mechanism for entry in accountant.entries()])
+is_score = np.array(["NoisyCounts" in entry.mechanism for entry in accountant.entries()])
 X_test, y_test = adult.data[test], adult.target[test]
 ways = {
     f"grid search:\nstudent {final.score(X_test, y_test):.1%} right": {
-        "labels to search with": shares[:-1][~what_for[:-1]].sum(),
-        "scores, or the choice": shares[what_for].sum(),
+        "labels to search with": shares[:-1][~is_score[:-1]].sum(),
+        "scores, or the choice": shares[is_score].sum(),
         "labels of the final model": shares[-1],
     },
     f"PrivateChoice:\nstudent {choice.score(X_test, y_test):.1%} right": {

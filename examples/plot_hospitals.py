@@ -2,20 +2,22 @@
 Hospitals that ask each other
 =============================
 
-Each of forty hospitals has measured a few patients' tumours. None may show its records to the others,
-nor a model that was trained on them. Three have seen benign tumours only, so that their own models
-can tell none. They ask the others to vote. You will see what they learn, and who pays for it.
+Each of forty hospitals has measured a few patients' tumours. None may show its records to the
+others, nor a model that was trained on them. Three have seen benign tumours only, so that their
+own models can tell none. They ask the others to vote. You will see what they learn, and who pays
+for it.
 """
 
 # %%
-# :Private: six patients of each hospital: what was measured of their tumours' cells, and which were
-#     malignant. (The Wisconsin breast cancer data, which comes with scikit-learn, dealt out by us.)
-# :Public: 60 measurements that nobody has diagnosed yet: twenty for each hospital that asks. *All who
-#     answer see them as they are*, so they have to be of people who agreed.
+# :Private: six patients of each hospital: what was measured of their tumours' cells, and which
+#     were malignant. (The Wisconsin breast cancer data, which comes with scikit-learn, dealt out
+#     by us.)
+# :Public: 60 measurements that nobody has diagnosed yet: twenty for each hospital that asks. *All
+#     who answer see them as they are*, so they have to be of people who agreed.
 # :Protected: one patient of any hospital.
-# :Budget: each hospital allows epsilon = 8 for its patients, delta = 0.00001, spent on the votes it
-#     takes part in. That is much: forty ballots are few to hide one among. With more hospitals, or
-#     fewer questions, less would do.
+# :Budget: each hospital allows epsilon = 8 for its patients, delta = 0.00001, spent on the votes
+#     it takes part in. That is much: forty ballots are few to hide one among. With more hospitals,
+#     or fewer questions, less would do.
 #
 # *Epsilon* bounds how much likelier one patient can make anything that leaves the hospital: by a
 # factor of exp(epsilon) at most, except with a probability of about *delta*. At 8 that factor is
@@ -37,8 +39,9 @@ N_ASKERS, N_ASKED = 3, 20
 # %%
 # Forty hospitals
 # ---------------
-# The first three have seen benign tumours only. Each trains a model at home, and has an *accountant*:
-# a budget of its own, which whatever leaves the hospital is written down in and paid from.
+# The first three have seen benign tumours only. Each trains a model at home, and has an
+# *accountant*: a budget of its own, which whatever leaves the hospital is written down in and paid
+# from.
 
 X, y = load_breast_cancer(return_X_y=True)  # 1 is benign
 order = np.random.default_rng(0).permutation(len(X))
@@ -58,9 +61,9 @@ for number, rows in enumerate(at_home.reshape(N_HOSPITALS, N_PATIENTS)):
     hospitals.append(hospital.fit(X[rows], y[rows]))
 
 # %%
-# To judge, there are some 270 patients of nobody, whose diagnoses are known. *Balanced accuracy* is the
-# mean of two shares: of malignant tumours that are called so, and of benign ones. Who calls all of
-# them benign has one half.
+# To judge, there are some 270 patients of nobody, whose diagnoses are known. *Balanced accuracy*
+# is the mean of two shares: of malignant tumours that are called so, and of benign ones. Who calls
+# all of them benign has one half.
 
 
 def quality(hospital):
@@ -75,11 +78,11 @@ print(f"the others: {np.mean(before[N_ASKERS:]):.2f}")
 # %%
 # They agree, and three ask
 # -------------------------
-# First all agree on the noise: the least at which sixty votes fit into 95 % of everybody's budget. What
-# a vote can cost a hospital's patients is set aside in its own ledger before any ballot is cast; a
-# hospital that asks doesn't vote on its own questions. Who asks sees the winner of each noisy vote,
-# and no ballot. Here one program adds the votes up, and is trusted; there are ways without that
-# (:doc:`/topics/collaboration`).
+# First all agree on the noise: the least at which sixty votes fit into 95 % of everybody's budget.
+# What a vote can cost a hospital's patients is set aside in its own ledger before any ballot is
+# cast; a hospital that asks doesn't vote on its own questions. Who asks sees the winner of each
+# noisy vote, and no ballot. Here one program adds the votes up, and is trusted; there are ways
+# without that (:doc:`/topics/collaboration`).
 
 together = Collaboration(hospitals)
 agreement = together.agree(GNMax, n_rows=N_ASKERS * N_ASKED, share=0.95)
@@ -102,9 +105,9 @@ print("\n".join(str(together.report()).splitlines()[:14]))
 # %%
 # What they learned
 # -----------------
-# The three go from nothing to about where the others are (some of whom happen to have seen one kind
-# only, too). Answers are noisy, so a run may leave one of
-# them behind; the noise is real and differs each time.
+# The three go from nothing to about where the others are (some of whom happen to have seen one
+# kind only, too). Answers are noisy, so a run may leave one of them behind; the noise is real and
+# differs each time.
 
 BLUE, GREY = "#0072B2", "#8c8c8c"
 figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")

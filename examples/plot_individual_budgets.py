@@ -2,21 +2,21 @@
 Everybody chooses how much privacy they want
 ============================================
 
-Before anything was computed, each of 37,222 people ticked a box: *strict*, *medium* or *open*. What is
-released must not give away more about anybody than the box they ticked allows. You will see what each
-of them got, what they gave, and why the open ones are heard more.
+Before anything was computed, each of 37,222 people ticked a box: *strict*, *medium* or *open*.
+What is released must not give away more about anybody than the box they ticked allows. You will
+see what each of them got, what they gave, and why the open ones are heard more.
 """
 
 # %%
 # :Private: the people's records (UCI Adult), and whether each earns more than 50,000 dollars.
-# :Public: 600 other records, without the answer; and who ticked which box. That is why ticking a box
-#     must not depend on the records. (Here it is drawn by lot.)
+# :Public: 600 other records, without the answer; and who ticked which box. That is why ticking a
+#     box must not depend on the records. (Here it is drawn by lot.)
 # :Protected: one person's record, each by the epsilon of their box.
-# :Budget: epsilon = 0.5 for the strict, 1 for the medium, 2 for the open; delta = 0.00001. Spent on 600
-#     labels.
+# :Budget: epsilon = 0.5 for the strict, 1 for the medium, 2 for the open; delta = 0.00001. Spent
+#     on 600 labels.
 #
-# *Epsilon* says how many times likelier one person's record can make any answer, all answers together:
-# exp(epsilon) times at most, except with a probability of about *delta*.
+# *Epsilon* says how many times likelier one person's record can make any answer, all answers
+# together: exp(epsilon) times at most, except with a probability of about *delta*.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,18 +35,19 @@ ticked = np.random.default_rng(1).choice(list(BOXES), len(private), p=[0.3, 0.5,
 # %%
 # How it works
 # ------------
-# 1. The records are divided among 250 small models, the *teachers*. A teacher has records of people who
-#    ticked the same box.
-# 2. For each public record the teachers vote on the answer. The votes of open people's teachers weigh
-#    more than those of strict people's.
-# 3. Noise is added to the votes, and only the winner is told. How much noise, and how heavy a vote,
-#    decides how much one person's record can change what is told.
-# 4. A new model, the *student*, learns from the public records and the winners. It has never seen a
-#    private record, and may be shown to anyone.
+# 1. The records are divided among 250 small models, the *teachers*. A teacher has records of
+#    people who ticked the same box.
+# 2. For each public record the teachers vote on the answer. The votes of open people's teachers
+#    weigh more than those of strict people's.
+# 3. Noise is added to the votes, and only the winner is told. How much noise, and how heavy a
+#    vote, decides how much one person's record can change what is told.
+# 4. A new model, the *student*, learns from the public records and the winners. It has never seen
+#    a private record, and may be shown to anyone.
 #
-# Without step 2 the strict decide for all: nobody's privacy may be used up further than theirs. Both
-# ways are computed here, to compare. Each spends a budget of its own, and what two budgets allow adds
-# up: an office decides beforehand, and spends one. (The records of Adult are everybody's.)
+# Without step 2 the strict decide for all: nobody's privacy may be used up further than theirs.
+# Both ways are computed here, to compare. Each spends a budget of its own, and what two budgets
+# allow adds up: an office decides beforehand, and spends one. (The records of Adult are
+# everybody's.)
 
 
 def labelled(individualization):
@@ -75,8 +76,8 @@ as_chosen.accountant.statement()
 # %%
 # What it was worth
 # -----------------
-# The true answers judge: of the 600 public records, and of 7,400 other people. Nothing was trained on
-# them. The noise is real, so the figures vary by a percent or so.
+# The true answers judge: of the 600 public records, and of 7,400 other people. Nothing was trained
+# on them. The noise is real, so the figures vary by a percent or so.
 
 
 def right(ensemble):
@@ -94,9 +95,10 @@ print(f"{'answers of the student':36s}{scores[0]:12.1%}{scores[1]:12.1%}")
 print(f"{'always “no”':36s}{1 - y[test].mean():12.1%}{1 - y[test].mean():12.1%}")
 
 # %%
-# With weights, those who allowed more are heard more, the noise is less, and nobody pays with more than
-# they allowed. It isn't promised that the answers are as right for everybody: people who give less are
-# heard less. Compare the student's errors between groups, on public records, before it is used.
+# With weights, those who allowed more are heard more, the noise is less, and nobody pays with more
+# than they allowed. It isn't promised that the answers are as right for everybody: people who give
+# less are heard less. Compare the student's errors between groups, on public records, before it is
+# used.
 
 GREY, ORANGE, BLUE = "#d0d0d0", "#E69F00", "#0072B2"
 figure, (ax, weights) = plt.subplots(

@@ -2,9 +2,9 @@
 Several facts about a person: three ways to vote on them
 ========================================================
 
-A statistics office wants a model that guesses five facts about a person at once. Votes on every fact
-are five questions a record, and five times the cost; votes on whole sets of facts are one question,
-but harder to agree on. You will see what each way costs, and what it is good for.
+A statistics office wants a model that guesses five facts about a person at once. Votes on every
+fact are five questions a record, and five times the cost; votes on whole sets of facts are one
+question, but harder to agree on. You will see what each way costs, and what it is good for.
 """
 
 # %%
@@ -12,8 +12,8 @@ but harder to agree on. You will see what each way costs, and what it is good fo
 #     dollars, is married, has a degree, works more than 40 hours a week, has income from capital.
 # :Public: 300 other people's age, work and origin, without the facts.
 # :Protected: one person's record, with all five facts.
-# :Budget: epsilon = 4, delta = 0.00001 for each of the three ways. (To compare, this page spends all
-#     three, and they add up: an office takes one. The records of Adult are everybody's.)
+# :Budget: epsilon = 4, delta = 0.00001 for each of the three ways. (To compare, this page spends
+#     all three, and they add up: an office takes one. The records of Adult are everybody's.)
 #
 # *Epsilon* bounds how much likelier one record can make anything that is released: by a factor of
 # exp(epsilon) at most, except with a probability of about *delta*.
@@ -60,8 +60,8 @@ public, test, private = np.split(order, [N_PUBLIC, N_PUBLIC + 7_000])
 # %%
 # Which vote? Advice beforehand
 # -----------------------------
-# 250 *teachers*, small models that are each trained on the records of 150 people, vote on the public
-# records; noise is added, and what is left of their votes is released.
+# 250 *teachers*, small models that are each trained on the records of 150 people, vote on the
+# public records; noise is added, and what is left of their votes is released.
 #
 # - *Binary* takes a vote on every fact.
 # - *tau* clips ballots: one that calls many facts true counts for each of them in part.
@@ -82,8 +82,8 @@ recommend_mechanism(
 # %%
 # What each way costs
 # -------------------
-# The least noise with which 300 records fit the budget, for more and more facts. (The budget counts
-# Renyi divergences, for which noise is quickest to find.)
+# The least noise with which 300 records fit the budget, for more and more facts. (The budget
+# counts Renyi divergences, for which noise is quickest to find.)
 
 
 def ways(n_labels):
@@ -109,8 +109,8 @@ noise = {name: [calibrated(name, k)[1].sigma for k in sizes] for name in ways(2)
 # What it is good for
 # -------------------
 # Each way labels the 300 records, and a *student* learns from its labels. The true facts judge, of
-# the public records and of 7,000 other people; nothing was trained on them. *Balanced accuracy* is one
-# half for who knows nothing, however rare a fact is; it is averaged over the facts here.
+# the public records and of 7,000 other people; nothing was trained on them. *Balanced accuracy* is
+# one half for who knows nothing, however rare a fact is; it is averaged over the facts here.
 
 
 def labelled(name):
@@ -146,9 +146,9 @@ for name, (of_labels, of_student) in scores.items():
 # %%
 # Noise grows with the root of the number of facts for Binary, and hardly for the others. It is not
 # noise alone that decides: a set of facts that half of the ballots miss by one has few votes. With
-# five facts on which teachers are often wrong, voting on each is as good as any; with fifty it would
-# drown. All are worth less than was expected above: the guess that a teacher is right three times of
-# four, about anything, was kind. The figures on the right vary from run to run.
+# five facts on which teachers are often wrong, voting on each is as good as any; with fifty it
+# would drown. All are worth less than was expected above: the guess that a teacher is right three
+# times of four, about anything, was kind. The figures on the right vary from run to run.
 
 STYLE = {
     "Binary": ("#0072B2", "o", "-"),

@@ -2,15 +2,17 @@
 One person, many rows: protect the person, not the visit
 ========================================================
 
-A clinic keeps a row for every visit, and some people come often. If one *row* is protected, somebody
-with thirty visits is promised far less than somebody with one. If the *owner* is, all visits of a person
-count as one. You will see what each promises to whom, and what the better promise costs.
+A clinic keeps a row for every visit, and some people come often. If one *row* is protected,
+somebody with thirty visits is promised far less than somebody with one. If the *owner* is, all
+visits of a person count as one. You will see what each promises to whom, and what the better
+promise costs.
 """
 
 # %%
 # :Private: about 24,000 visits of 3,000 patients: four measurements each, and whether the patient
 #     had to come back. The data is made up.
-# :Public: 200 other visits; and who is a patient (a list of numbers), but not what is known of them.
+# :Public: 200 other visits; and who is a patient (a list of numbers), but not what is known of
+#     them.
 # :Protected: once one visit, once everything that one patient contributed.
 # :Budget: epsilon = 1, delta = 0.00001, spent on 200 labels.
 #
@@ -49,10 +51,10 @@ print(f"{len(y):,} visits; half of the patients came {np.median(n_visits):.0f} t
 # %%
 # Two budgets, two promises
 # -------------------------
-# With ``unit="row"`` visits are dealt out to the teachers one by one: those of one patient go to many
-# teachers, and may move many votes. With ``unit="owner"`` and ``owners=`` all visits of a patient go
-# to one teacher, chosen by a keyed hash of the patient's number. Whatever a patient's rows are, and
-# however many, one vote moves.
+# With ``unit="row"`` visits are dealt out to the teachers one by one: those of one patient go to
+# many teachers, and may move many votes. With ``unit="owner"`` and ``owners=`` all visits of a
+# patient go to one teacher, chosen by a keyed hash of the patient's number. Whatever a patient's
+# rows are, and however many, one vote moves.
 
 
 def fitted(unit, owners=None):
@@ -74,10 +76,10 @@ by_patient.accountant.statement()
 # %%
 # What the better promise costs
 # -----------------------------
-# The noise is the same: in each case one vote moves per unit. What may be lost is that a teacher has
-# the visits of fewer patients, and that noisy counts of *people* (:meth:`score_private
-# <secretballot.ensemble.PrivateTeacherEnsemble.score_private>`) are of 3,000 patients and not of 24,000
-# visits, and cost more. The true outcomes of 3,000 made-up others judge.
+# The noise is the same: in each case one vote moves per unit. What may be lost is that a teacher
+# has the visits of fewer patients, and that noisy counts of *people* (:meth:`score_private
+# <secretballot.ensemble.PrivateTeacherEnsemble.score_private>`) are of 3,000 patients and not of
+# 24,000 visits, and cost more. The true outcomes of 3,000 made-up others judge.
 
 noise = [each.mechanism_.sigma for each in (by_visit, by_patient)]
 scores = [each.score(X_test, y_test) for each in (by_visit, by_patient)]
@@ -93,10 +95,11 @@ print(f"{'share of the budget for a score':34s}{counts[0]:10.1%}{counts[1]:12.1%
 # %%
 # What each promises to a person
 # ------------------------------
-# A budget counts *mu*: all that is released tells a world with a unit from one without it no better
-# than one number with normal noise of 1, moved by mu. Somebody with k visits, each of which is
-# protected, may move it by k times mu. (That is the most that can be said in general; it assumes the
-# worst, that all votes move and all the same way.) Read as an epsilon for the whole person:
+# A budget counts *mu*: all that is released tells a world with a unit from one without it no
+# better than one number with normal noise of 1, moved by mu. Somebody with k visits, each of which
+# is protected, may move it by k times mu. (That is the most that can be said in general; it
+# assumes the worst, that all votes move and all the same way.) Read as an epsilon for the whole
+# person:
 
 
 def epsilon_of(mu):
@@ -115,8 +118,9 @@ for k in (1, 5, 10, 40):
     print(f"{k:2d} visits: epsilon {if_visits[k - 1]:5.1f} by visit, {EPSILON:g} by patient")
 
 # %%
-# For the same noise and next to the same student, the promise to somebody with many visits is another
-# one altogether: an epsilon of ten is hardly one. Where people have several rows, protect owners.
+# For the same noise and next to the same student, the promise to somebody with many visits is
+# another one altogether: an epsilon of ten is hardly one. Where people have several rows, protect
+# owners.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 figure, (below, ax) = plt.subplots(

@@ -3,8 +3,8 @@ Private labels: what 37,000 people know, told by a vote
 =======================================================
 
 A statistics office lets 37,222 people's records teach a program that anyone may have. It never
-shows a record: small models vote on 400 public records, noise is added to the votes, and only the
-winners are told. You will see the whole way, what it cost, and what the program is worth.
+shows a record: small models vote on 400 public records, noise is added to the votes, and only
+the winners are told. You will see the whole way, what it cost, and what the program is worth.
 """
 
 # %%
@@ -52,10 +52,10 @@ accountant
 # %%
 # Teachers vote, a student learns
 # -------------------------------
-# The private records are split among *teachers*: as many as
-# :func:`~secretballot.ensemble.advise` recommends, from public numbers alone. A person is with one
-# teacher, and so moves one vote of a few hundred. Each teacher scales its own records; a scaler
-# fitted on all of them, before the ensemble, would be outside the guarantee.
+# The private records are split among *teachers*: as many as :func:`~secretballot.ensemble.advise`
+# recommends, from public numbers alone. A person is with one teacher, and so moves one vote of a
+# few hundred. Each teacher scales its own records; a scaler fitted on all of them, before the
+# ensemble, would be outside the guarantee.
 #
 # A *student* learns from the 400 public records and their winners. It is told how noisy they are.
 
@@ -77,7 +77,8 @@ print(
 # %%
 # What the office signs
 # ---------------------
-# The statement says what was promised, to whom, and what it was spent on. It holds nothing private.
+# The statement says what was promised, to whom, and what it was spent on. It holds nothing
+# private.
 
 accountant.statement()
 
@@ -138,7 +139,7 @@ plt.show()
 # %%
 # What may be shown
 # -----------------
-# ``ensemble.to_student()`` is the student and its guarantee: give it to anyone. The ensemble itself
-# holds the teachers, which remember their records: it stays in the house.
+# ``ensemble.to_student()`` is the student and its guarantee: give it to anyone. The ensemble
+# itself holds the teachers, which remember their records: it stays in the house.
 
 ensemble.to_student()

@@ -2,9 +2,10 @@
 Teachers or logistic regression: which wins when
 ================================================
 
-Two estimators, one budget. One lets small models vote, the other adds up what all records say about
-each column, with noise. Each is better at something: on the census table the regression wins at
-every epsilon; where the answer lies in how two columns go together, only teachers find it.
+Two estimators, one budget. One lets small models vote, the other adds up what all records say
+about each column, with noise. Each is better at something: on the census table the regression
+wins at every epsilon; where the answer lies in how two columns go together, only teachers find
+it.
 """
 
 # %%
@@ -15,9 +16,9 @@ every epsilon; where the answer lies in how two columns go together, only teache
 # :Budget: each model has one of its own, here with epsilon from 0.25 to 4 and delta = 0.00001.
 #
 # *Epsilon* is what one record can change: the likelihood of anything released by a factor of
-# exp(epsilon) at most, save for delta. To compare, this page spends eight budgets on the same people,
-# and what they allow adds up: it may, as the records of Adult are everybody's. An office decides
-# beforehand, and spends one.
+# exp(epsilon) at most, save for delta. To compare, this page spends eight budgets on the same
+# people, and what they allow adds up: it may, as the records of Adult are everybody's. An office
+# decides beforehand, and spends one.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,12 +43,12 @@ EPSILONS = [0.25, 0.5, 1.0, 4.0]
 # The census table
 # ----------------
 # :class:`~secretballot.linear.PrivateLogisticRegression` cuts each number into bins, by the public
-# records, and releases a few noisy sums over all private records. The log odds of an answer are then
-# a sum of what each column adds.
+# records, and releases a few noisy sums over all private records. The log odds of an answer are
+# then a sum of what each column adds.
 #
-# :class:`~secretballot.ensemble.PrivateTeacherEnsemble` trains some hundred logistic regressions on
-# parts of the private records, and releases noisy winners of their votes; a student that knows how
-# noisy they are learns from them. ``n_teachers=None`` takes the number that is advised.
+# :class:`~secretballot.ensemble.PrivateTeacherEnsemble` trains some hundred logistic regressions
+# on parts of the private records, and releases noisy winners of their votes; a student that knows
+# how noisy they are learns from them. ``n_teachers=None`` takes the number that is advised.
 
 adult, one_hot = load_adult(complete_only=True), load_adult(complete_only=True, one_hot=True)
 order = np.random.default_rng(0).permutation(len(adult.target))

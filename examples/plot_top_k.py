@@ -2,9 +2,9 @@
 The busiest places of each day, as many as stand out
 ====================================================
 
-A phone company counts how many of its customers were at each of 5,000 places of a city, and wants to
-say every day which were busiest. A market, a match, a quiet Sunday: how many are worth a mention
-differs. You will see how the data itself says how many, for the same price as for one.
+A phone company counts how many of its customers were at each of 5,000 places of a city, and
+wants to say every day which were busiest. A market, a match, a quiet Sunday: how many are worth
+a mention differs. You will see how the data itself says how many, for the same price as for one.
 """
 
 # %%
@@ -14,8 +14,8 @@ differs. You will see how the data itself says how many, for the same price as f
 #     every count by one.
 # :Budget: epsilon = 2, delta = 0.000001 for the week; each day has a seventh of it.
 #
-# *Epsilon* bounds how much likelier one customer's being there makes any set of places: by a factor of
-# exp(epsilon) at most, except with a probability of about *delta*.
+# *Epsilon* bounds how much likelier one customer's being there makes any set of places: by a
+# factor of exp(epsilon) at most, except with a probability of about *delta*.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,8 +40,8 @@ for day, n_busy in DAYS.items():  # so many places stand out
 # The gap says how many
 # ---------------------
 # Sorted, the counts of a day have a cliff. Above it are the places that stand out. If the cliff is
-# high enough, the set above it is the same whoever of the customers is missing, and can be told as it
-# is. That has to be found out with noise, and costs the same for three places and for thirty.
+# high enough, the set above it is the same whoever of the customers is missing, and can be told as
+# it is. That has to be found out with noise, and costs the same for three places and for thirty.
 
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#8c8c8c"
 ordered = np.sort(list(visitors["Wed"].values()))[::-1][:60]
@@ -60,14 +60,14 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# (This picture is for you who read it, and shows true counts: they are made up. The company would not
-# publish it.)
+# (This picture is for you who read it, and shows true counts: they are made up. The company would
+# not publish it.)
 #
 # A week
 # ------
-# The *accountant* is the budget: each day's release goes through it. Budgets add up as squares, about,
-# so that seven days of .36 times epsilon fit. Half of delta is set aside for the chance that a set is
-# told that one customer changes.
+# The *accountant* is the budget: each day's release goes through it. Budgets add up as squares,
+# about, so that seven days of .36 times epsilon fit. Half of delta is set aside for the chance
+# that a set is told that one customer changes.
 
 accountant = PrivacyAccountant(
     EPSILON, DELTA, unit="voter", relation="add_remove", approximation_delta=DELTA / 2
@@ -80,9 +80,9 @@ found = {
 accountant
 
 # %%
-# The true counts judge (they are made up): how many of the places that are told are among those that
-# stood out. On Sunday one place is so far ahead of the three others that the largest gap is below it:
-# one is told. A day whose gap is too small would be told nothing, and pay all the same.
+# The true counts judge (they are made up): how many of the places that are told are among those
+# that stood out. On Sunday one place is so far ahead of the three others that the largest gap is
+# below it: one is told. A day whose gap is too small would be told nothing, and pay all the same.
 
 for day, one in found.items():
     top = sorted(visitors[day], key=visitors[day].get, reverse=True)[: DAYS[day]]
@@ -94,10 +94,10 @@ for day, one in found.items():
 # %%
 # One after the other costs more
 # ------------------------------
-# The usual way draws the busiest place with noise, then the next, and so on, each for a part of the
-# budget. The more there are, the wider the gap has to be for the set to come out right. Here are the
-# gaps that either way needs to be right on nine days of ten, for a day's budget. The stable set's is
-# found by trying it out, on made-up counts with wider and wider gaps.
+# The usual way draws the busiest place with noise, then the next, and so on, each for a part of
+# the budget. The more there are, the wider the gap has to be for the set to come out right. Here
+# are the gaps that either way needs to be right on nine days of ten, for a day's budget. The
+# stable set's is found by trying it out, on made-up counts with wider and wider gaps.
 
 sizes = np.array([1, 2, 3, 5, 10, 20, 50, 100])
 

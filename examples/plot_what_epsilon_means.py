@@ -2,21 +2,22 @@
 What epsilon means: an attack, and the bound it can't pass
 ==========================================================
 
-Somebody knows the answers of everyone in a poll but Anna's, and sees what was released. How sure can
-they be of hers? The attack is carried out thousands of times, as well as it can be done, without
-noise and at two epsilons. You will see how far it gets, and the line that no attack passes.
+Somebody knows the answers of everyone in a poll but Anna's, and sees what was released. How sure
+can they be of hers? The attack is carried out thousands of times, as well as it can be done,
+without noise and at two epsilons. You will see how far it gets, and the line that no attack
+passes.
 """
 
 # %%
 # :Private: what 101 people answered, yes or no, to an embarrassing question.
-# :Public: the question, and 20 winners of a vote on the answers: "most said yes", or "no", with new
-#     noise each time.
+# :Public: the question, and 20 winners of a vote on the answers: "most said yes", or "no", with
+#     new noise each time.
 # :Protected: one person's answer.
 # :Budget: epsilon = 1, then epsilon = 4, with delta = 0.00001; each spent on the 20 winners.
 #
 # The data is made up, and as bad for Anna as it can be: of the 100 others, 50 said yes and 50 said
-# no. *Hers decides.* And the attacker knows all of this. A guarantee that holds here holds anywhere:
-# differential privacy assumes an attacker who knows everything but one person's row.
+# no. *Hers decides.* And the attacker knows all of this. A guarantee that holds here holds
+# anywhere: differential privacy assumes an attacker who knows everything but one person's row.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,9 +42,9 @@ nothing_else = np.zeros((101, 1))  # a column of zeros: nothing but the answers 
 # In one world Anna said yes, in the other no. Each person is a teacher who has one row, their own,
 # and votes as it says. Twenty winners are released in each world, again and again.
 #
-# :func:`~secretballot.audit.ensemble_draws` does that: it fits the ensemble and draws what its users
-# would get, as often as one likes, *without* a budget. That is for data that is made up, or is
-# everybody's, as all is on this page: a real office releases once.
+# :func:`~secretballot.audit.ensemble_draws` does that: it fits the ensemble and draws what its
+# users would get, as often as one likes, *without* a budget. That is for data that is made up, or
+# is everybody's, as all is on this page: a real office releases once.
 
 
 def worlds(ensemble, one, other, X_public):
@@ -75,20 +76,20 @@ def noise_for(epsilon):
 # Without noise there is nothing to guess: the winner is what Anna said, all twenty times. With it:
 
 for epsilon in (1, 4):
-    yes, no = poll(noise_for(epsilon))
-    print(
-        f"epsilon = {epsilon}, noise {noise_for(epsilon):.1f}: yes wins {yes.mean():.1%} of the time "
-        f"if she said yes, {no.mean():.1%} if she said no"
-    )
+    noise = noise_for(epsilon)
+    yes, no = poll(noise)
+    print(f"epsilon = {epsilon}, noise of {noise:.1f} votes:")
+    print(f"    yes wins {yes.mean():.1%} of the time if she said yes, {no.mean():.1%} if not")
 
 # %%
 # The best attack
 # ---------------
-# Nothing beats the *likelihood ratio*: how much likelier is what was released in the one world than
-# in the other? The attacker learns on one half of the repetitions how often each winner is yes in
-# each world, and is judged on the other half. A threshold turns the ratio into "she said yes". Two
-# shares say how good that is: how often it is right where she did (*true positives*), and how often
-# it is wrong where she didn't (*false positives*). Every threshold is one point of a curve.
+# Nothing beats the *likelihood ratio*: how much likelier is what was released in the one world
+# than in the other? The attacker learns on one half of the repetitions how often each winner is
+# yes in each world, and is judged on the other half. A threshold turns the ratio into "she said
+# yes". Two shares say how good that is: how often it is right where she did (*true positives*),
+# and how often it is wrong where she didn't (*false positives*). Every threshold is one point of a
+# curve.
 
 
 def attack(one, other):
@@ -138,8 +139,8 @@ def clinic(epsilon):
 # most exp(epsilon) times the false ones, plus delta; and the same holds for the two kinds of "no".
 # In the dark area no attack can be, whatever noise was used.
 #
-# The budget promises a little more. What it adds up is *mu*\ :sup:`2`: all releases together tell the
-# two worlds apart no better than one number with normal noise that is shifted by mu standard
+# The budget promises a little more. What it adds up is *mu*\ :sup:`2`: all releases together tell
+# the two worlds apart no better than one number with normal noise that is shifted by mu standard
 # deviations (with that delta besides). So no attack is in the light area either, and the one on
 # Anna runs along its edge: the noise is as little as it may be. The ordinary patient's is much
 # nearer to guessing. Both wobble by a percent or two: they are counted.
@@ -173,7 +174,7 @@ plt.show()
 
 # %%
 # At epsilon = 1 the attacker, told nothing beforehand, can be right about Anna at most 73 times of
-# 100 (the corner of the grey area), and is right some 55 times; a coin is right 50 times. At epsilon
-# = 4 the bound is 98, and the attacker gets to about 70. Both are for a person on whom
+# 100 (the corner of the grey area), and is right some 55 times; a coin is right 50 times. At
+# epsilon = 4 the bound is 98, and the attacker gets to about 70. Both are for a person on whom
 # everything turns. That is why small epsilons are asked for, and why delta has to be far below one
 # over the number of people.
