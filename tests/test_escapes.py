@@ -9,7 +9,8 @@ import pytest
 from tests._fakes import Grouped, votes
 
 from secretballot._cli import main
-from secretballot._tables import html_table, text_table, visible
+from secretballot._tables import text_table, visible
+from secretballot._views import Table
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement
 
 #: Clears the screen, begins a line, reads backwards, is invisible, and can't be encoded.
@@ -42,7 +43,7 @@ def test_text_is_shown_with_escapes():
     assert visible(ACTING) == SHOWN
     assert visible("plain é 漢 'x'") == "plain é 漢 'x'"
     assert harmless(text_table([ACTING, "b"], [[ACTING, ACTING]]))
-    assert harmless(html_table([ACTING, "b"], [[ACTING, ACTING]], caption=""))
+    assert harmless(Table([ACTING, "b"], [[ACTING, ACTING]], folded=ACTING).html)
 
 
 @pytest.mark.parametrize("command", ["show", "replay", "verify", "statement"])

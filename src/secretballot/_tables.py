@@ -1,10 +1,9 @@
-"""Tables for people: as text and as HTML, from the same cells."""
+"""Cells and tables for people, as text."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 WITHHELD = "withheld"
@@ -32,21 +31,6 @@ def visible(text: str) -> str:
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
         for each in text
     )
-
-
-def html_text(text: str) -> str:
-    """Return text as HTML that shows it."""
-    return escape(visible(text))
-
-
-def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """Return a table with escaped cells; `caption` is HTML."""
-    titled = f"<caption>{caption}</caption>" if caption else ""
-    head = "".join(f"<th>{html_text(heading)}</th>" for heading in headings)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table>{titled}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def percent(share: float | None) -> str:

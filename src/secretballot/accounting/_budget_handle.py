@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any, Self
 
 from secretballot._errors import LedgerError
+from secretballot._views import View
+from secretballot.accounting._budget_view import budget_view, fit_view
 from secretballot.accounting._replay import history, spent_by_level
 from secretballot.accounting._report import (
+    ByLevel,
     PrivacyRemaining,
     PrivacySpent,
-    as_html,
     as_text,
     remaining_for,
 )
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.divergences import Cost
-from secretballot.ledger import ONLY_LEVEL, Ledger, LedgerEntry, LevelBudget, Totals
+from secretballot.ledger import ONLY_LEVEL, Ledger, LedgerEntry, LevelBudget, Scope, Totals
 
 
 class BudgetHandle:
@@ -25,15 +27,17 @@ class BudgetHandle:
 
     def spent(self) -> PrivacySpent | dict[str, PrivacySpent]:
         """Return what has been spent, per level if epsilon was given per level."""
-        by_level = self._spent_by_level()
+        by_level = ByLevel(self._spent_by_level())
         return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
 
     def remaining(self) -> PrivacyRemaining | dict[str, PrivacyRemaining]:
         """Return what is left, per level if epsilon was given per level."""
         totals = self._ledger.totals()
-        by_level = {
-            level.name: remaining_for(level, totals) for level in self._ledger.budget.levels
-        }
+        sensitive = self.accounting == "data_dependent"
+        by_level = ByLevel(
+            (level.name, remaining_for(level, totals, sensitive=sensitive))
+            for level in self._ledger.budget.levels
+        )
         return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
 
     def same_ledger(self, other: BudgetHandle) -> bool:
@@ -54,6 +58,30 @@ class BudgetHandle:
     def history(self) -> list[dict[str, PrivacySpent]]:
         """Return what had been spent before the first release and after each, by level."""
         return history(self._ledger)
+
+    def report(self, scope: Scope | None = None) -> View:
+        """Return a small table of what was spent and is left, with a bar: print it, or show it.
+
+        Parameters
+        ----------
+        scope : Scope, default=None
+            One fit, which is told apart from all else that was spent. One of another ledger is
+            not known here.
+
+        Returns
+        -------
+        View
+            Text if it is printed, HTML in a notebook. A data-dependent spend is withheld.
+        """
+        budget = self._ledger.budget
+        try:
+            spent = self._spent_by_level()
+            fit = None if scope is None else self._spent_in(scope)
+        except LedgerError:
+            spent, fit = None, None  # What is shown in a notebook must not depend on a file.
+        if scope is None or scope.ledger != self._ledger.genesis:
+            return budget_view(budget, spent, self.ledger or "temporary")
+        return fit_view(budget, spent, fit)
 
     def statement(self) -> PrivacyStatement:
         """Return what a data owner signs, with all entries of the ledger checked."""
@@ -108,18 +136,22 @@ class BudgetHandle:
     def _spent_by_level(self) -> dict[str, PrivacySpent]:
         return spent_by_level(self._ledger.budget, self._ledger.totals())
 
+    def _spent_in(self, scope: Scope) -> dict[str, PrivacySpent]:
+        within = self._ledger.totals(scope.id).scopes.get(scope.id)
+        charges = {} if within is None else dict(within.charges)
+        return spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
+
     def _spent_or_none(self) -> dict[str, PrivacySpent] | None:
         try:
             return self._spent_by_level()
         except LedgerError:
-            return None  # What is shown in a notebook must not depend on a file.
+            return None
 
     def __repr__(self) -> str:
         return as_text(self._ledger.budget, self._spent_or_none())
 
     def _repr_html_(self) -> str:
-        name = self.ledger or "temporary"
-        return as_html(self._ledger.budget, self._spent_or_none(), name)
+        return self.report().html
 
     # Copies are the same budget: were it copied with its estimator, a search would spend unseen.
     def __sklearn_clone__(self) -> Self:

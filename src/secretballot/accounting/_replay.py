@@ -13,7 +13,8 @@ from secretballot.ledger import Budget, Ledger, LedgerEntry, Reserved, Scope, To
 
 def spent_by_level(budget: Budget, totals: Totals) -> dict[str, PrivacySpent]:
     """Sum up each level of a ledger."""
-    return {level.name: spent_on(level, totals) for level in budget.levels}
+    sensitive = budget.accounting == "data_dependent"
+    return {level.name: spent_on(level, totals, sensitive=sensitive) for level in budget.levels}
 
 
 def history(ledger: Ledger) -> list[dict[str, PrivacySpent]]:

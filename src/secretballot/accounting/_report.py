@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from secretballot._errors import PrivacyLeakWarning
-from secretballot._tables import html_table, html_text
+from secretballot._tables import WITHHELD, order_text
+from secretballot._views import Bar, Cell, Part, Prose, Shown, Table, View
 from secretballot.divergences import Cost, Order, level_cost
 from secretballot.ledger import Budget, Ledger, LevelBudget, Totals
+
+#: What is said of a budget whose file is gone.
+UNREADABLE = "its ledger can't be read"
 
 #: What sums in another order than the gate's may differ by.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacySpent:
+class PrivacySpent(Shown):
     """What has been spent on the people of one level.
 
     Attributes
@@ -41,6 +46,8 @@ class PrivacySpent:
         Rows answered or begun in them.
     cost : RenyiCost or GaussianCost
         The whole cost.
+    sensitive : bool
+        Whether that is what votes did cost, which tells of them: data-dependent accounting.
     """
 
     level: str
@@ -52,10 +59,19 @@ class PrivacySpent:
     n_releases: int
     n_rows: int
     cost: Cost
+    sensitive: bool = False
+
+    def _view(self) -> View:
+        return by_level_view([self])
+
+    def _cells(self) -> Sequence[Cell]:
+        share, bar = f"{self.share:.1%}", Bar.of(self.share, "spent")
+        reading = (f"{self.epsilon:.4g}", f"{self.delta:g}")
+        return (self.level, bar, share, *reading, f"{self.n_releases:,}", f"{self.n_rows:,}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyRemaining:
+class PrivacyRemaining(Shown):
     """What is left for the people of one level.
 
     Attributes
@@ -70,6 +86,8 @@ class PrivacyRemaining:
         The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
     delta : float
         What is left of the delta set aside for approximations.
+    sensitive : bool
+        Whether that tells of the votes: data-dependent accounting.
     """
 
     level: str
@@ -77,9 +95,42 @@ class PrivacyRemaining:
     amount: float
     order: Order
     delta: float
+    sensitive: bool = False
+
+    def _view(self) -> View:
+        return by_level_view([self])
+
+    def _cells(self) -> Sequence[Cell]:
+        share, bar = f"{self.share:.1%}", Bar.of(self.share, "left")
+        left = (f"{self.amount:.4g}", order_text(self.order), f"{self.delta:.3g}")
+        return (self.level, bar, share, *left)
 
 
-def spent_on(level: LevelBudget, totals: Totals) -> PrivacySpent:
+Report = TypeVar("Report", PrivacySpent, PrivacyRemaining)
+
+_HEADINGS = {
+    PrivacySpent: ("level", "", "spent", "epsilon so far", "delta", "releases", "rows"),
+    PrivacyRemaining: ("level", "", "left", "amount", "order", "delta set aside"),
+}
+
+
+def by_level_view(each: Sequence[PrivacySpent] | Sequence[PrivacyRemaining]) -> View:
+    """Return what is shown of one level, or of several together."""
+    kind = type(each[0])
+    parts: list[Part] = [Table(_HEADINGS[kind], [one._cells() for one in each])]
+    if each[0].sensitive:
+        parts.append(Prose.of("Data dependent: itself sensitive, and not to be published."))
+    return View(kind.__name__, tuple(parts))
+
+
+class ByLevel(dict[str, Report], Shown):
+    """What was spent, or is left, by level: a dict that is shown as one table."""
+
+    def _view(self) -> View:
+        return by_level_view(list(self.values()))
+
+
+def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> PrivacySpent:
     """Sum up one level of a ledger."""
     cost = level_cost(totals.charges, level.name, level.order)
     amount, approximate = float(cost.at(level.order)), float(cost.delta)
@@ -97,10 +148,13 @@ def spent_on(level: LevelBudget, totals: Totals) -> PrivacySpent:
         n_releases=totals.n_releases,
         n_rows=totals.n_rows,
         cost=cost,
+        sensitive=sensitive,
     )
 
 
-def remaining_for(level: LevelBudget, totals: Totals) -> PrivacyRemaining:
+def remaining_for(
+    level: LevelBudget, totals: Totals, *, sensitive: bool = False
+) -> PrivacyRemaining:
     """Say what is left of one level of a ledger."""
     spent = spent_on(level, totals)
     return PrivacyRemaining(
@@ -109,26 +163,17 @@ def remaining_for(level: LevelBudget, totals: Totals) -> PrivacyRemaining:
         amount=max(level.amount - spent.amount, 0.0),
         order=level.order,
         delta=max(level.approximation_delta - float(spent.cost.delta), 0.0),
+        sensitive=sensitive,
     )
 
 
 def as_text(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     """Describe a budget in one line; `spent` is None if its ledger can't be read."""
-    return f"<PrivacyAccountant: {_promise(budget)}, {_progress(budget, spent)}>"
+    return f"<PrivacyAccountant: {promise(budget)}, {_progress(budget, spent)}>"
 
 
-def as_html(budget: Budget, spent: Mapping[str, PrivacySpent] | None, ledger: str) -> str:
-    """Return a small table, escaped."""
-    headings = ("level", "epsilon", "delta", "share spent", "rows")
-    caption = f"PrivacyAccountant: {_promise(budget)}"
-    return html_table(
-        headings,
-        [_cells(level, spent or {}) for level in budget.levels],
-        f"{html_text(caption)}<br>{html_text(f'ledger: {ledger}')}",
-    )
-
-
-def _promise(budget: Budget) -> str:
+def promise(budget: Budget) -> str:
+    """Return what a budget guarantees, on one line."""
     epsilon = budget.epsilon
     amounts = (
         "{" + ", ".join(f"{name!r}: {amount:g}" for name, amount in epsilon.items()) + "}"
@@ -140,21 +185,13 @@ def _promise(budget: Budget) -> str:
 
 def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     if spent is None:
-        return "its ledger can't be read"
-    shares = ", ".join(
+        return UNREADABLE
+    if budget.accounting == "data_dependent":
+        return f"share spent {WITHHELD} (data dependent: itself sensitive)"
+    return ", ".join(
         f"{one.share:.1%} spent" + (f" of {name!r}" if len(spent) > 1 else "")
         for name, one in spent.items()
     )
-    if budget.accounting == "data_dependent":
-        shares += " (data dependent: itself sensitive)"
-    return shares
-
-
-def _cells(level: LevelBudget, spent: Mapping[str, PrivacySpent]) -> list[str]:
-    fixed = [level.name, f"{level.epsilon:g}", f"{level.delta:g}"]
-    if level.name not in spent:
-        return [*fixed, "?", "?"]
-    return [*fixed, f"{spent[level.name].share:.1%}", str(spent[level.name].n_rows)]
 
 
 def warn_data_dependent(budget: Budget) -> None:

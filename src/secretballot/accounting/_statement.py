@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from secretballot._tables import (
     WITHHELD,
-    html_table,
-    html_text,
     mechanism_text,
     order_text,
     percent,
     plain_number,
-    text_table,
     visible,
 )
+from secretballot._views import Heading, Items, Prose, Shown, Table, View
 from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
 from secretballot.accounting._released import contents
 from secretballot.accounting._replay import spent_by_level
@@ -29,7 +26,7 @@ _RELEASED = ("what", "rows", "releases", "first", "last", "noise")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyStatement:
+class PrivacyStatement(Shown):
     """What a data owner signs: the guarantee, what was released under it, and what it rests on.
 
     `PrivacyAccountant.statement` makes one. It is printed as text, shown as HTML in a notebook,
@@ -145,30 +142,24 @@ class PrivacyStatement:
 
     def to_html(self) -> str:
         """Return a fragment of HTML, escaped."""
-        listed = "".join(f"<li>{html_text(each)}</li>" for each in self.assumptions)
-        facts = "".join(f"<p>{html_text(each)}</p>" for each in self._ledger_lines())
-        return (
-            f"<section><h2>Privacy statement</h2><p>{html_text(self._promise())}</p>"
-            f"{html_table(_LEVELS, self._level_cells())}<h3>Released so far</h3>"
-            f"{html_table(_RELEASED, self._released_cells())}"
-            f"<h3>What this rests on</h3><ul>{listed}</ul><h3>Ledger</h3>{facts}"
-            f"<p>{html_text(_SIGNATURE)}</p></section>"
+        return self._view().html
+
+    def _view(self) -> View:
+        parts = (
+            Prose.of(self._promise(), wrapped=True),
+            Table(_LEVELS, self._level_cells()),
+            Heading("Released so far"),
+            Table(_RELEASED, self._released_cells()),
+            Heading("What this rests on"),
+            Items(self.assumptions, wrapped=True),
+            Heading("Ledger"),
+            Prose.of(*self._ledger_lines()),
+            Prose.of(_SIGNATURE),
         )
+        return View("Privacy statement", parts)
 
     def __str__(self) -> str:
-        parts = [
-            "PRIVACY STATEMENT",
-            _wrapped(self._promise()),
-            text_table(_LEVELS, self._level_cells()),
-            "RELEASED SO FAR",
-            text_table(_RELEASED, self._released_cells()),
-            "WHAT THIS RESTS ON",
-            "\n".join(_wrapped(each, bullet=True) for each in self.assumptions),
-            "LEDGER",
-            "\n".join(self._ledger_lines()),
-            _SIGNATURE,
-        ]
-        return "\n\n".join(parts)
+        return f"PRIVACY STATEMENT\n\n{self._view().text}"
 
     def __repr__(self) -> str:
         epsilons = ", ".join(
@@ -181,9 +172,6 @@ class PrivacyStatement:
             f"<PrivacyStatement: epsilon={epsilons}, delta={self.levels[0]['delta']:g} per "
             f"{self.unit}, {releases} releases>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     def _promise(self) -> str:
         return (
@@ -228,12 +216,7 @@ class PrivacyStatement:
         ]
         if self.head:
             lines.append(f"To check: secretballot ledger verify FILE --head {self.head}")
-        return [visible(line) for line in lines]
+        return lines
 
 
 _SIGNATURE = "Signed (data owner): ______________________   Date: ______________"
-
-
-def _wrapped(sentence: str, *, bullet: bool = False) -> str:
-    first, rest = ("- ", "  ") if bullet else ("", "")
-    return textwrap.fill(visible(sentence), 79, initial_indent=first, subsequent_indent=rest)

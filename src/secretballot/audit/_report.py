@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from secretballot._views import Bar, Cell, Items, Prose, Shown, Table, View
 from secretballot.audit._neighbours import Neighbours
 
 #: Exact figures are floating-point sums.
@@ -12,7 +13,7 @@ _ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairAudit:
+class PairAudit(Shown):
     """What was found on one pair of neighbours.
 
     Attributes
@@ -53,9 +54,24 @@ class PairAudit:
             found.append(f"a Renyi divergence is {self.renyi_share:.4g} times what is claimed")
         return found
 
+    def _view(self) -> View:
+        faults = (Items(tuple(self.faults)),) if self.faults else ()
+        told = f"{_verdict(not self.faults)}: {self._found()}"
+        table = Table(_HEADINGS, [self._cells()], "as a table")
+        return View("PairAudit", (Prose.of(told), *faults, table), between="\n")
+
+    def _found(self) -> str:
+        exact = "" if self.exact is None else f", exactly {self.exact:.4g}"
+        return f"epsilon >= {self.lower_bound:.4g}{exact}, of {self.claim:.4g} claimed"
+
+    def _cells(self) -> tuple[Cell, ...]:
+        exact = "-" if self.exact is None else f"{self.exact:.4g}"
+        numbers = (f"{self.claim:.4g}", f"{self.lower_bound:.4g}", exact, f"{self.share:.3f}")
+        return (self.neighbours.group, *numbers, Bar.of(self.share))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class Audit(Shown):
     """What an audit of a family of neighbours found.
 
     Attributes
@@ -102,11 +118,17 @@ class Audit:
                     f"neighbour\n{neighbour}"
                 )
 
-    def __str__(self) -> str:
-        verdict = "the claim holds" if self.holds else "the claim is refuted"
-        pair = self.most_telling
-        exact = "" if pair.exact is None else f", exactly {pair.exact:.4g}"
-        return (
-            f"{verdict}: epsilon >= {pair.lower_bound:.4g}{exact}, of {pair.claim:.4g} claimed at "
+    def _view(self) -> View:
+        told = (
+            f"{_verdict(self.holds)}: {self.most_telling._found()} at "
             f"delta={self.delta:g} ({len(self.pairs)} pairs, {self.n_draws} draws each)"
         )
+        pairs = Table(_HEADINGS, [pair._cells() for pair in self.pairs], "each pair")
+        return View("Audit", (Prose.of(told), pairs))
+
+
+_HEADINGS = ("group", "claim", "lower bound", "exact", "bound / claim", "")
+
+
+def _verdict(holds: bool) -> str:
+    return "the claim holds" if holds else "the claim is refuted"

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from secretballot._budget_shown import short_text
 from secretballot._numbers import check_number
+from secretballot._views import Prose, Shown, Table, View
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import for_party, for_voters, known_together, votes_apart
 from secretballot.mechanisms import (
@@ -26,7 +28,7 @@ _VOTES = (GNMax, ConfidentGNMax, SkellamMax, BinaryVoting, TauVoting, PowersetVo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class Agreement(Shown):
     """What parties agree on before any of them asks; public.
 
     Parameters
@@ -68,6 +70,13 @@ class Agreement:
         for name, weight in self.weights.items():
             check_number(f"weights[{name!r}]", weight, above=0)
             for_party(for_voters(self.mechanism, max(1.0, weight)), float(weight))
+
+    def _view(self) -> View:
+        weights = [(name, f"{float(weight):g}") for name, weight in self.weights.items()]
+        told = Prose.of(short_text(self.mechanism))
+        others = Prose.of("every other ballot counts 1" if weights else "every ballot counts 1")
+        table = (Table(("party", "weight"), weights),) if weights else ()
+        return View("Agreement", (told, *table, others))
 
     def weight(self, name: str) -> float:
         """Return what a party's ballot counts."""

@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._budget_shown import short_text
+from secretballot._views import Prose, Shown, Table, View, label_parts
 from secretballot.mechanisms import Mechanism
+
+#: So many voters are named.
+_MOST = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(Shown):
     """Labels that a question brought; private votes went into them, at the price that was paid.
 
     Attributes
@@ -43,12 +48,23 @@ class Answer:
     mechanism: Mechanism = field(repr=False)
     id: str = field(repr=False)
 
+    def _view(self) -> View:
+        voters = self._all_voters()
+        who = f"{len(voters):,} voters: {', '.join(voters[:_MOST])}"
+        parts = label_parts(self.labels, self.answered, self.names)
+        parts += [Prose.of(who + (", ..." if len(voters) > _MOST else ""))]
+        if self.absent:
+            parts.append(Table(("absent", "why"), list(self.absent.items())))
+        parts.append(Prose.of(short_text(self.mechanism), quiet=True))
+        return View("Answer", tuple(parts))
+
+    def _all_voters(self) -> list[str]:
+        if isinstance(self.voters, tuple):
+            return list(self.voters)
+        return list(dict.fromkeys(name for names in self.voters.values() for name in names))
+
     def __repr__(self) -> str:
-        n_voters = (
-            len(self.voters)
-            if isinstance(self.voters, tuple)
-            else len({name for names in self.voters.values() for name in names})
-        )
+        n_voters = len(self._all_voters())
         what = "rows" if self.names is None else "labels of rows"
         gone = f", {len(self.absent)} absent" if self.absent else ""
         return (

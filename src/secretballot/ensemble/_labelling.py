@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from secretballot._budget_shown import short_text
 from secretballot._errors import warn
 from secretballot.accounting import Reservation
 from secretballot.ensemble._cautions import warn_one_teacher, warn_settings
@@ -246,3 +247,14 @@ class Labelling:
                 else float(spent.share)
             )
         return told
+
+
+def told_of_fit(ensemble: Any) -> str:
+    """Say in a line what a fit brought: only what is public, or was released."""
+    told = [f"{ensemble.n_teachers_:,} teachers"]
+    if (released := getattr(ensemble, "pool_labels_", None)) is not None:
+        told.append(f"{ensemble.n_answered_:,} of {len(released.labels):,} public rows labelled")
+        told.append(short_text(ensemble.mechanism_))
+    if isinstance(ensemble.reservation, Reservation):
+        told.append("labels are drawn from a reservation that was paid for before")
+    return "; ".join(told)

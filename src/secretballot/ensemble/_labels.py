@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import PrivacyLeakWarning, warn
+from secretballot._views import Shown, View, label_parts
 
 
 def declared_classes(classes: Any) -> NDArray[Any]:
@@ -106,6 +107,11 @@ class PrivateLabels(NamedTuple):
 
     labels: NDArray[Any]
     answered: NDArray[np.bool_]
+
+    def _view(self) -> View:
+        return View("PrivateLabels", tuple(label_parts(self.labels, self.answered)))
+
+    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_
 
 
 def private_labels(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._budget_shown import BudgetShown
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -19,6 +20,7 @@ from secretballot._sklearn_compat import (
 )
 from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.ensemble._fit_run import run_fit
+from secretballot.ensemble._labelling import told_of_fit
 from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._parts import check_parts, combine_tags, refuse_arguments
 from secretballot.ensemble._rows import check_queries
@@ -29,7 +31,12 @@ from secretballot.scoring import ScoreMethods
 
 
 class PrivateTeacherEnsemble(
-    StudentMethods, ScoreMethods, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    BudgetShown,
+    StudentMethods,
+    ScoreMethods,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """Differentially private labels, and a student, from any classifier.
 
@@ -208,6 +215,12 @@ class PrivateTeacherEnsemble(
                 f"{type(self).__name__} has no reservation_: it has paid for no rows beforehand."
             )
         return cast("Reservation", labelling.reservation)
+
+    def _fit_scope(self) -> Any:
+        return getattr(getattr(self, "_labelling", None), "scope", None)
+
+    def _fit_told(self) -> str:
+        return "" if self.accountant.accounting == "data_dependent" else told_of_fit(self)
 
     def __sklearn_tags__(self) -> Any:
         return combine_tags(super().__sklearn_tags__(), self.estimator, self.student)

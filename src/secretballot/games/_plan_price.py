@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from secretballot._numbers import check_number, check_pair
+from secretballot._views import Shown, Table, View
 from secretballot.divergences import GaussianCost, Profile, bracket, gaussian_delta
 from secretballot.games._grid import ValueFunction
 
@@ -17,9 +18,12 @@ _ROUNDING = 1e-9
 #: The delta at which a price is shown.
 _SHOWN = 1e-5
 
+#: And those that are shown together.
+_DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+
 
 @dataclass(frozen=True)
-class PlanPrice:
+class PlanPrice(Shown):
     """What a plan costs: every pair (epsilon, delta) on its curve is proven.
 
     Made by `price_plan`.
@@ -112,6 +116,10 @@ class PlanPrice:
     @property
     def _highest(self) -> float:
         return -min(worth.first * worth.grid.step for worth in self._value_functions)
+
+    def _view(self) -> View:
+        priced = [(f"{delta:g}", f"{self.epsilon(delta):.4g}") for delta in _DELTAS]
+        return View("PlanPrice", (Table(("delta", "epsilon"), priced),))
 
     def __repr__(self) -> str:
         return f"<PlanPrice: epsilon {self.epsilon(_SHOWN):.4g} at delta {_SHOWN:g}>"

@@ -85,6 +85,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     warn_settings(model, data.levels, data.n_units)
     randomness, scope = Randomness.of(model.random_state), accountant.scope(model.epsilon)
     randomness.check(accountant)
+    model._scope = scope
 
     def unit(sigma: float) -> VectorSum:
         return VectorSum(sigma=sigma, diameter=2.0, weight=data.weight)

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
+from secretballot._budget_shown import BudgetShown, short_text
+from secretballot._sklearn_compat import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+)
 from secretballot.accounting import PrivacyAccountant
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._columns import columns_of
@@ -23,7 +30,9 @@ from secretballot.linear._terms import AdditiveTerm, terms_of
 from secretballot.scoring import ScoreMethods
 
 
-class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
+class PrivateLogisticRegression(
+    BudgetShown, ScoreMethods, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+):
     """Differentially private logistic regression that knows what its noise is.
 
     Every private row casts one vector: its features times how far its class is from what is
@@ -154,6 +163,14 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.accountant = accountant
         self.random_state = random_state
+
+    def _fit_scope(self) -> Any:
+        return getattr(self, "_scope", None)
+
+    def _fit_told(self) -> str:
+        if self.accountant.accounting == "data_dependent" or not hasattr(self, "mechanism_"):
+            return ""
+        return f"{self.n_rounds_} rounds of residuals; {short_text(self.mechanism_)}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

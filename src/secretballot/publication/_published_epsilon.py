@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from secretballot._views import Prose, Shown, View
+
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedEpsilon:
+class PublishedEpsilon(Shown):
     """An upper bound of what was lost, which may be published. Made by `publish_epsilon`.
 
     Attributes
@@ -37,9 +39,8 @@ class PublishedEpsilon:
     sigma: float
     n_rows: int
 
-    def __str__(self) -> str:
-        return (
-            f"Epsilon {self.epsilon:.4g} at delta {self.delta:g}, for this data set.\n\n"
+    def _view(self) -> View:
+        told = (
             f"Whoever compares this data set with any that differs from it in one unit learns no "
             f"more from all that was released than this epsilon says, this number included. It is "
             f"an upper bound with probability {1 - self.failure:g}, of {self.n_rows} rows at what "
@@ -47,3 +48,5 @@ class PublishedEpsilon:
             f"together the guarantee is the budget: epsilon {self.cap:g} at delta "
             f"{self.cap_delta:g}."
         )
+        figure = f"Epsilon {self.epsilon:.4g} at delta {self.delta:g}, for this data set."
+        return View("PublishedEpsilon", (Prose.of(figure), Prose.of(told)))

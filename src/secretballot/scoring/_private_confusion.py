@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._views import Cell, Prose, Shade, Shown, Table, View, facts
 from secretballot.scoring._answers import class_codes
 from secretballot.scoring._intervals import Interval, of_class, of_mean, of_population
 from secretballot.scoring._people import People
@@ -16,7 +17,7 @@ from secretballot.scoring._score_price import Noise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrivateConfusion:
+class PrivateConfusion(Shown):
     """A confusion matrix that was released from private rows.
 
     All intervals are for the population that the rows are a sample of: the noise, and that these
@@ -81,6 +82,31 @@ class PrivateConfusion:
     def balanced_accuracy_interval(self) -> Interval:
         """Where the balanced accuracy on the population lies."""
         return of_mean(self.recall, self.recall_interval)
+
+    def _view(self) -> View:
+        most = max(float(self.matrix.max()), 1.0)
+        rows: list[list[Cell]] = [
+            [
+                str(name),
+                *(Shade(f"{count:,.0f}", count / most) for count in counts),
+                f"{recall:.3f}",
+                f"{low:.3f} to {high:.3f}",
+            ]
+            for name, counts, recall, (low, high) in zip(
+                self.classes, self.matrix.tolist(), self.recall, self.recall_interval, strict=True
+            )
+        ]
+        predicted = (f"as {name}" for name in self.classes)
+        table = Table(("class", *predicted, "recall", f"{self.level:.0%} interval"), rows)
+        shares = [
+            (name, f"{share:.3f}", f"{low:.3f} to {high:.3f}")
+            for name, share, (low, high) in (
+                ("accuracy", self.accuracy, self.accuracy_interval),
+                ("balanced accuracy", self.balanced_accuracy, self.balanced_accuracy_interval),
+            )
+        ]
+        counted = f"{self.n:,} {self.unit}s, noise {self.sigma:.3g} on each count"
+        return View("PrivateConfusion", (table, facts(*shares), Prose.of(counted, quiet=True)))
 
 
 def private_confusion(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.scoring._answers import right_answers
 from secretballot.scoring._intervals import Interval, of_population, of_these_rows
 from secretballot.scoring._people import People
@@ -12,7 +13,7 @@ from secretballot.scoring._score_price import Noise
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateScore:
+class PrivateScore(Shown):
     """An accuracy that was released from private rows.
 
     Attributes
@@ -41,6 +42,22 @@ class PrivateScore:
     n: int
     unit: str
     sigma: float
+
+    def _view(self) -> View:
+        counted = f"{self.n:,} {self.unit}s, noise {self.sigma:.3g} in right answers"
+        table = Table(
+            ("", "share", f"{self.level:.0%} interval", ""),
+            (
+                ("accuracy, of the population", f"{self.accuracy:.3f}", *_drawn(self.interval)),
+                ("of these rows alone", f"{self.accuracy:.3f}", *_drawn(self.rows_interval)),
+            ),
+        )
+        return View("PrivateScore", (table, Prose.of(counted, quiet=True)))
+
+
+def _drawn(interval: Interval) -> tuple[Cell, Cell]:
+    low, high = interval
+    return f"{low:.3f} to {high:.3f}", Bar.between(low, high)
 
 
 def private_score(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretballot._numbers import check_integer, check_number
+from secretballot._views import Bar, Prose, Shown, Table, View
 from secretballot.mechanisms import NoisyCounts
 from secretballot.scoring._intervals import of_population
 
@@ -16,7 +17,7 @@ _BESIDE_SAMPLING = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScorePrice:
+class ScorePrice(Shown):
     """What a score on private rows would cost.
 
     Attributes
@@ -36,6 +37,15 @@ class ScorePrice:
     share: float | dict[str, float]
     half_width: float
     level: float
+
+    def _view(self) -> View:
+        shares = self.share if isinstance(self.share, dict) else {"everyone": self.share}
+        rows = [
+            (level, Bar.of(each, "of the budget"), f"{each:.1%}") for level, each in shares.items()
+        ]
+        width = f"+-{self.half_width:.1%} at {self.level:.0%}, noise {self.sigma:.3g} on each count"
+        table = Table(("level", "", "of the budget"), rows)
+        return View("ScorePrice", (table, Prose.of(width, quiet=True)))
 
 
 @dataclass(frozen=True)

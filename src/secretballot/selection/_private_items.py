@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from secretballot._views import Prose, Shown, View
+
+#: So many items are shown.
+_MOST = 20
+
 
 class PrivateItems(NamedTuple):
     """Items with the largest counts, as `private_top_k` releases them.
@@ -20,3 +25,15 @@ class PrivateItems(NamedTuple):
 
     items: Any
     released: bool
+
+    def _view(self) -> View:
+        if not self.released:
+            return View("PrivateItems", (Prose.of("nothing was released"),))
+        shown = [str(item) for item in self.items[:_MOST]]
+        further = ", ..." if len(self.items) > _MOST else ""
+        told = [Prose.of(f"{len(self.items):,} items, in their public order")]
+        if shown:
+            told.append(Prose.of(f"{', '.join(shown)}{further}"))
+        return View("PrivateItems", tuple(told))
+
+    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_

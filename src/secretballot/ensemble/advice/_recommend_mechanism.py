@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretballot._numbers import as_float, check_integer
-from secretballot._tables import text_table
+from secretballot._views import Prose, Shown, Table, View
 from secretballot.accounting import calibrate
 from secretballot.ensemble.advice._expected_balance import expected_balance
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
@@ -20,7 +20,7 @@ _ALIKE = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
-class MechanismAdvice:
+class MechanismAdvice(Shown):
     """What `recommend_mechanism` found.
 
     Attributes
@@ -37,13 +37,13 @@ class MechanismAdvice:
     reason: str
     candidates: dict[str, tuple[Vote, float]]
 
-    def __str__(self) -> str:
+    def _view(self) -> View:
         rows = [
             (name, f"{mechanism.sigma:.4g}", f"{balance:.3f}")
             for name, (mechanism, balance) in self.candidates.items()
         ]
-        table = text_table(("vote", "sigma", "expected balanced accuracy"), rows)
-        return f"{table}\n\n{self.reason}"
+        table = Table(("vote", "sigma", "expected balanced accuracy"), rows)
+        return View("MechanismAdvice", (table, Prose.of(self.reason)))
 
 
 def recommend_mechanism(

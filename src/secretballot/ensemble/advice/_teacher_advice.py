@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from secretballot._tables import text_table
+from secretballot._views import Cell, Prose, Shade, Shown, Table, View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class NoiseAgainstBallots:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeacherAdvice:
+class TeacherAdvice(Shown):
     """What `advise` found.
 
     Attributes
@@ -60,24 +60,25 @@ class TeacherAdvice:
     n_teachers: int
     reason: str
 
-    def __str__(self) -> str:
+    def _view(self) -> View:
         shares = list(self.rows[0].survives)
         headings = ["public rows", "teachers", "rows each", "sigma"]
         headings += [f"{share:.0%} survive" for share in shares] + ["evidence"]
-        cells = [
+        cells: list[list[Cell]] = [
             [
                 f"{row.n_public:,}",
                 f"{row.n_teachers:,}",
                 f"{row.rows_each:,.0f}",
                 f"{row.sigma:.4g}",
-                *(f"{row.survives[share]:.3f}" for share in shares),
+                *(Shade(f"{row.survives[share]:.3f}", row.survives[share]) for share in shares),
                 f"{row.evidence:.1f}",
             ]
             for row in self.rows
         ]
-        return f"{text_table(headings, cells)}\n\n{self.reason}"
+        return View("TeacherAdvice", (Table(headings, cells), Prose.of(self.reason)))
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values.

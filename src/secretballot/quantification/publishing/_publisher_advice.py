@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._views import Items, Prose, Shown, View
+
 _ALIKE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublisherAdvice:
+class PublisherAdvice(Shown):
     """How much can be learned from bags with these proportions, and what would help.
 
     Attributes
@@ -47,14 +49,15 @@ class PublisherAdvice:
     learning_bound: float
     advice: tuple[str, ...]
 
-    def __str__(self) -> str:
-        lines = [
+    def _view(self) -> View:
+        told = (
             f"{self.n_bags} bags of {self.sizes[0]} to {self.sizes[2]} labels, {self.n_classes} "
             f"classes, contrast {self.contrast:.2f}",
             f"expected distortion {self.expected_distortion:.3g}, learning bound "
             f"{self.learning_bound:.3g}",
-        ]
-        return "\n".join([*lines, *(f"- {line}" for line in self.advice)])
+        )
+        advice = (Items(self.advice),) if self.advice else ()
+        return View("PublisherAdvice", (Prose(told), *advice), between="\n")
 
 
 def advise_publisher(
