@@ -54,10 +54,16 @@ window.look = (() => {
     return layers.reverse().reduce((back, front) => over(front, back), [255, 255, 255, 1]);
   };
 
+  const opacity = (one) => {
+    let share = 1;
+    for (let at = one; at; at = at.parentElement) share *= Number(getComputedStyle(at).opacity);
+    return share;
+  };
+
   const shown = (one) =>
     [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()) &&
     one.getBoundingClientRect().width > 0 &&
-    !one.closest("svg, [aria-hidden=true]") &&
+    !one.closest("svg, [aria-hidden=true], .sk-top-container") && // the last is scikit-learn's
     one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
 
   // Texts with less contrast than WCAG AA asks for (4.5, and 3 for large ones), by their colours.
@@ -67,7 +73,9 @@ window.look = (() => {
       const back = shown(one) ? behind(one) : null;
       if (back === null) continue;
       const style = getComputedStyle(one);
-      const ends = [over(parts(style.color), back), back].map(luminance).sort((a, b) => b - a);
+      const [r, g, b, alpha] = parts(style.color);
+      const text = over([r, g, b, alpha * opacity(one)], back);
+      const ends = [text, back].map(luminance).sort((a, b) => b - a);
       const ratio = (ends[0] + 0.05) / (ends[1] + 0.05);
       const size = parseFloat(style.fontSize);
       const large = size >= 24 || (size >= 18.6 && Number(style.fontWeight) >= 700);
