@@ -63,7 +63,7 @@ window.look = (() => {
   const shown = (one) =>
     [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()) &&
     one.getBoundingClientRect().width > 0 &&
-    !one.closest("svg, [aria-hidden=true], .sk-top-container") && // the last is scikit-learn's
+    !one.closest("svg, [aria-hidden=true], .sk-estimator-doc-link") && // scikit-learn's own
     one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
 
   // Texts with less contrast than WCAG AA asks for (4.5, and 3 for large ones), by their colours.
