@@ -7,6 +7,7 @@ What a block of an example ends with is printed, as a page shows it. Pictures ar
 import argparse
 import ast
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = Path("output")
@@ -67,9 +68,9 @@ def main(arguments=None):
     from matplotlib import pyplot as plt
 
     plt.switch_backend("Agg")
-    plt.show = lambda: None  # pictures are saved
     for name in names:
-        run(known[name])
+        with mock.patch.object(plt, "show"):  # pictures are saved
+            run(known[name])
         save(name)
 
 

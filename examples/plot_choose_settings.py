@@ -13,6 +13,9 @@ will see its advice, and whether it was good.
 #     are, and the budget.
 # :Protected: one person's record.
 # :Budget: epsilon = 1, delta = 0.00001. Advice spends nothing: it sees no record.
+#
+# *Epsilon* bounds how much likelier one record can make anything that is released: by a factor of
+# exp(epsilon) at most, 2.7 here, except with a probability of about *delta*.
 
 import matplotlib.pyplot as plt
 import numpy as np

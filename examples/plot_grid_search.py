@@ -46,9 +46,9 @@ X_public = PublicData(adult.data[public])  # stays whole: a search would slice a
 # ----------
 # Four numbers of teachers and two folds are eight fits. Each may spend epsilon = 0.5; their
 # squares add up, about, not they themselves. The usual score of a search is computed on held-out
-# private records for free, and the choice that is made by it is a leak. This one is paid:
-# :meth:`score_private <secretballot.ensemble.PrivateTeacherEnsemble.score_private>` counts right
-# answers with noise, from the same budget.
+# private records and paid by nobody; the choice that is made by it is a leak. This one is paid:
+# ``score_private`` counts right answers with noise, from the same budget (as does
+# :func:`~secretballot.scoring.private_score`, for other models).
 
 
 def paid_score(estimator, X, y):

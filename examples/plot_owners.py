@@ -77,9 +77,9 @@ by_patient.accountant.statement()
 # What the better promise costs
 # -----------------------------
 # The noise is the same: in each case one vote moves per unit. What may be lost is that a teacher
-# has the visits of fewer patients, and that noisy counts of *people* (:meth:`score_private
-# <secretballot.ensemble.PrivateTeacherEnsemble.score_private>`) are of 3,000 patients and not of
-# 24,000 visits, and cost more. The true outcomes of 3,000 made-up others judge.
+# has the visits of fewer patients, and that noisy counts of *people*
+# (:func:`~secretballot.scoring.private_score`) are of 3,000 patients and not of 24,000 visits, and
+# cost more. The true outcomes of 3,000 made-up others judge.
 
 noise = [each.mechanism_.sigma for each in (by_visit, by_patient)]
 scores = [each.score(X_test, y_test) for each in (by_visit, by_patient)]
@@ -98,8 +98,8 @@ print(f"{'share of the budget for a score':34s}{counts[0]:10.1%}{counts[1]:12.1%
 # A budget counts *mu*: all that is released tells a world with a unit from one without it no
 # better than one number with normal noise of 1, moved by mu. Somebody with k visits, each of which
 # is protected, may move it by k times mu. (That is the most that can be said in general; it
-# assumes the worst, that all votes move and all the same way.) Read as an epsilon for the whole
-# person:
+# assumes the worst, that all votes move and all the same way; the little delta that plans cost
+# besides is left out.) Read as an epsilon for the whole person:
 
 
 def epsilon_of(mu):

@@ -87,8 +87,7 @@ accountant.statement()
 # -----------------
 # The true answers of the public records, and of 7,600 further people, judge here. Nothing was
 # trained or tuned on them, but for what is called "without privacy". An office that has no such
-# answers can buy a score: :meth:`score_private
-# <secretballot.ensemble.PrivateTeacherEnsemble.score_private>`.
+# answers can buy a score: :func:`~secretballot.scoring.private_score`.
 
 labels, answered = ensemble.pool_labels_
 print(f"{np.mean(labels[answered] == y_public[answered]):.1%} of the private labels are right")
