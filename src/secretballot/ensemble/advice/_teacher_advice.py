@@ -139,3 +139,42 @@ class TeacherAdvice(Shown):
             survives = values.pop("survives")
             flat.append({**values, **{f"survives {share:g}": p for share, p in survives.items()}})
         return pd.DataFrame(flat)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how likely each majority survives against the number of teachers.
+
+        Of the whole pool; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. A new figure if None.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            The axes with the picture.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "TeacherAdvice draws with matplotlib; install secretballot[plot]."
+            ) from error
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        pool = max(row.n_public for row in self.rows)
+        drawn = [row for row in self.rows if row.n_public == pool]
+        teachers = [row.n_teachers for row in drawn]
+        for share in drawn[0].survives:
+            survive = [row.survives[share] for row in drawn]
+            ax.plot(teachers, survive, marker="o", markersize=4, label=f"{share:.0%} of ballots")
+        ax.axvline(self.n_teachers, color="black", linewidth=0.8, linestyle="--")
+        ax.set(
+            xscale="log",
+            xlabel="teachers",
+            ylabel="the majority survives the noise",
+            title=f"{pool:,} public rows, sigma = {drawn[0].sigma:.3g}",
+        )
+        ax.legend()
+        return ax
