@@ -19,6 +19,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = {
     "_errors": 0,
     "_numbers": 0,
+    "_progress": 0,
     "_public": 0,
     "_tables": 0,
     "_views": 1,
@@ -30,6 +31,7 @@ LAYERS = {
     "mechanisms": 4,
     "_sklearn_compat": 4,
     "_budget_shown": 4,
+    "_estimator_progress": 4,
     "_owners": 5,
     "scoring": 6,
     "ensemble": 7,

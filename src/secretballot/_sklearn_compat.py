@@ -49,6 +49,14 @@ def drop_callbacks(estimator: Any) -> list[str]:
     return dropped
 
 
+def unfitted(estimator: Any) -> Any:
+    """Return an estimator with the same parameters and callbacks, and nothing that was fitted."""
+    alike = type(estimator)(**estimator.get_params(deep=False))
+    if "_skl_callbacks" in vars(estimator):
+        alike._skl_callbacks = estimator._skl_callbacks
+    return alike
+
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
@@ -58,5 +66,6 @@ __all__ = [
     "_num_samples",
     "_safe_indexing",
     "drop_callbacks",
+    "unfitted",
     "with_callbacks",
 ]

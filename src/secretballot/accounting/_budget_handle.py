@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Self
 
 from secretballot._errors import LedgerError
 from secretballot._views import View
 from secretballot.accounting._budget_view import budget_view, fit_view
-from secretballot.accounting._replay import history, spent_by_level
+from secretballot.accounting._replay import history, spent_by_level, timeline
 from secretballot.accounting._report import (
     ByLevel,
     PrivacyRemaining,
@@ -58,6 +59,14 @@ class BudgetHandle:
     def history(self) -> list[dict[str, PrivacySpent]]:
         """Return what had been spent before the first release and after each, by level."""
         return history(self._ledger)
+
+    def timeline(self) -> list[tuple[datetime, dict[str, PrivacySpent]]]:
+        """Return when the ledger changed, from its opening on, and what had been spent then.
+
+        Unlike `history`, which has the releases alone, it has what was paid beforehand, or given
+        back, at the time when that was done.
+        """
+        return timeline(self._ledger)
 
     def report(self, scope: Scope | None = None) -> View:
         """Return a small table of what was spent and is left, with a bar: print it, or show it.

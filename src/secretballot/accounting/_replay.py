@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NoReturn
 
 from secretballot._errors import LedgerError
@@ -25,6 +26,16 @@ def history(ledger: Ledger) -> list[dict[str, PrivacySpent]]:
         if entry.is_release:
             states.append(spent_by_level(ledger.budget, walk.totals))
     return states
+
+
+def timeline(ledger: Ledger) -> list[tuple[datetime, dict[str, PrivacySpent]]]:
+    """Return when the ledger was opened, and when anything was paid, drawn or given back."""
+    walk = ledger.walk()
+    times = [(ledger.header().created, spent_by_level(ledger.budget, walk.totals))]
+    for entry in walk:
+        if not entry.is_move:
+            times.append((entry.time, spent_by_level(ledger.budget, walk.totals)))
+    return [(datetime.fromisoformat(time), state) for time, state in times]
 
 
 def replay(ledger: Ledger) -> dict[str, PrivacySpent]:

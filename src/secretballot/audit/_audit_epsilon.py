@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_number
+from secretballot._progress import watched
 from secretballot.accounting import RenyiCost
 from secretballot.audit._draws import Draw, mechanism_draws
 from secretballot.audit._events import Statistics
@@ -119,7 +120,7 @@ def audit_epsilon(
         outcome_law = partial(law_of_mechanism, mechanism)
     found = []
     seeds = np.random.SeedSequence(_entropy(random_state)).spawn(len(pairs))
-    for pair, seed in zip(pairs, seeds, strict=True):
+    for pair, seed in watched(zip(pairs, seeds, strict=True), "pairs of neighbours", len(pairs)):
         curve, epsilon = _claim(mechanism, pair, delta, claim)
         rngs = map(np.random.default_rng, seed.spawn(2))
         one, two = (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from secretballot._progress import Task
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 
 #: ``draw(data, n_draws, rng)``: independent outcomes on the same data, shape (n_draws, ...).
@@ -108,10 +109,12 @@ def in_blocks(
 ) -> NDArray[Any]:
     """Draw the outcome of `rows` many times over, some draws at a time; (n_draws, n_rows, ...)."""
     parts = []
-    for n in _block_sizes(n_draws, max(1, _BLOCK_ROWS // len(rows))):
-        # Taken, not concatenated: of rows with fields that would look at the type of each part.
-        drawn = np.asarray(sample(rows[np.tile(np.arange(len(rows)), n)]))
-        parts.append(drawn.reshape(n, len(rows), *drawn.shape[1:]))
+    with Task("draws", n_draws) as task:
+        for n in _block_sizes(n_draws, max(1, _BLOCK_ROWS // len(rows))):
+            # Taken, not concatenated: of rows with fields that would look at each part's type.
+            drawn = np.asarray(sample(rows[np.tile(np.arange(len(rows)), n)]))
+            parts.append(drawn.reshape(n, len(rows), *drawn.shape[1:]))
+            task.advance(n)
     return np.concatenate(parts)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from secretballot._progress import watched
 from secretballot._tables import mechanism_text
 from secretballot.audit import Audit, Neighbours, composed, exact_epsilon, outcome_law
 from secretballot.checks._budgets import own_delta
@@ -51,7 +52,10 @@ def audit_table(n_draws: int = 1_000_000, *, random_state: int = 0) -> str:
     AssertionError
         If an audit refutes a claim.
     """
-    rows = [_row(*each) for each in _audits(n_draws, random_state)]
+    # Each mechanism alone and asked several times, as far as it can be.
+    n_audits = 2 * len(registered()) + 2 * len(ESTIMATORS)
+    audits = watched(_audits(n_draws, random_state), "audits", n_audits)
+    rows = [_row(*each) for each in audits]
     table = "\n".join(f"| {' | '.join(row)} |" for row in (*_HEAD, *rows))
     return f"{_PREFACE.format(delta=AUDIT_DELTA, n_draws=n_draws)}\n{table}\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from secretballot._estimator_progress import Progress
 from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.ensemble._fit_data import (
     FitData,
@@ -13,7 +14,6 @@ from secretballot.ensemble._fit_data import (
 )
 from secretballot.ensemble._labelling import Labelling
 from secretballot.ensemble._parts import is_parties
-from secretballot.ensemble._progress import Progress
 from secretballot.ensemble._teachers import train_teachers
 from secretballot.ensemble._votes import GroupVotes, Tally, tally_of
 from secretballot.ensemble.student import Choosing, fit_student, try_student
@@ -53,7 +53,7 @@ def run_fit(
         if ensemble.student is not None and choosing is None:
             try_student(ensemble.student, data.X_public, data.target.classes, ensemble.unanswered)
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
-    progress = Progress(ensemble, n_tasks, ensemble.verbose)
+    progress = Progress(ensemble, "fit", n_tasks, ensemble.verbose)
     tally = _train(ensemble, data, teachers, progress, labelling.counting(mechanism))
     if mechanism is not None:
         _label(ensemble, data.X_public, tally.votes, mechanism, progress, choosing)

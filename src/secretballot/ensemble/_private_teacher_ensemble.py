@@ -19,12 +19,12 @@ from secretballot._sklearn_compat import (
     _num_samples,
 )
 from secretballot.accounting import PrivacyAccountant, Reservation
+from secretballot.ensemble._asking import ask_teachers
 from secretballot.ensemble._fit_run import run_fit
 from secretballot.ensemble._labelling import told_of_fit
 from secretballot.ensemble._labels import PrivateLabels
 from secretballot.ensemble._parts import check_parts, combine_tags, refuse_arguments
 from secretballot.ensemble._rows import check_queries
-from secretballot.ensemble._votes import tally_of
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
 from secretballot.scoring import ScoreMethods
@@ -311,10 +311,4 @@ class PrivateTeacherEnsemble(
         X = check_queries(self, X, "X")
         # Before the vote: without budget nobody needs to be asked.
         mechanism = labelling.mechanism_for(self, _num_samples(X))
-        groups = labelling.plan.groups
-        counting = labelling.counting(mechanism)
-        tally = tally_of(self._teachers, X, self.classes_, self.n_jobs, groups, counting)
-        tally.failures.check_some_left(multilabel=labelling.target.multilabel)
-        released = labelling.answer(self, mechanism, tally.votes)
-        tally.failures.tell()
-        return released
+        return ask_teachers(self, X, mechanism)

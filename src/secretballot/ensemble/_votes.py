@@ -24,6 +24,7 @@ class Counted(NamedTuple):
 
     votes: GroupVotes
     failures: Failures
+    n_teachers: int
 
 
 def count_by_group(
@@ -50,7 +51,7 @@ def count_by_group(
         else:
             votes[group] = counting.begin(cast, len(teachers))
         failures += failed
-    return Counted(votes, failures)
+    return Counted(votes, failures, len(teachers))
 
 
 class Tally:
@@ -89,8 +90,9 @@ def tally_of(
     n_jobs: int | None,
     groups: Sequence[str] | None = None,
     counting: Counting | None = None,
+    told: Callable[[int], None] | None = None,
 ) -> Tally:
-    """Return the votes of all teachers, and what went wrong."""
+    """Return the votes of all teachers, and what went wrong; `told` hears how many have voted."""
     counting = counting or as_target(classes).counting
     of = [EVERYONE] * len(teachers) if groups is None else groups
     tasks = (
@@ -106,6 +108,8 @@ def tally_of(
     tally = Tally(counting)
     for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs):
         tally.add(counted)
+        if told is not None:
+            told(counted.n_teachers)
     return tally
 
 

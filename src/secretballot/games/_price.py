@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -13,12 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_pair
+from secretballot._progress import watched
 from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.games._grid import ValueFunction
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._row import nodes
 from secretballot.games._worst_game import FINE, Fineness, worst_game
+
+#: What takes long, as it is called where progress is shown.
+_TASK = "rows of the game"
 
 #: Of so many laws, and of so many numbers of rows each, it is remembered what they are worth.
 _REMEMBERED = 16
@@ -187,12 +191,20 @@ def _price(
 ) -> PlanPrice:
     """Return the price of so many rows; it goes on from what fewer are known to be worth."""
     if n_answers is not None:
-        worth = next(islice(worst_game(law, fineness, n_answers), n_rows, None))
+        worth = _after(worst_game(law, fineness, n_answers), n_rows)
         return PlanPrice((ValueFunction(worth.grid, worth.values[-1], worth.first),))
     shorter = (each for each in (played or {}).items() if each[0] <= n_rows)
     known = max(shorter, key=itemgetter(0), default=None)
     start = 0 if known is None else known[0]
-    return PlanPrice((next(islice(worst_game(law, fineness, None, known), n_rows - start, None)),))
+    return PlanPrice((_after(worst_game(law, fineness, None, known), n_rows - start),))
+
+
+def _after(game: Iterator[ValueFunction], n_rows: int) -> ValueFunction:
+    """Return what so many rows more than the first position has are worth."""
+    worth = next(game)
+    for worth in watched(islice(game, n_rows), _TASK, n_rows):  # noqa: B007
+        pass
+    return worth
 
 
 @lru_cache(maxsize=32)
@@ -314,7 +326,8 @@ def _level(group: str) -> str:
 
 @lru_cache(maxsize=32)
 def _longest(law: Law, n_rows: int, epsilon: float, delta: float) -> int:
-    for n_fit, worth in enumerate(islice(worst_game(law), 1, n_rows + 1)):
+    rows = islice(worst_game(law), 1, n_rows + 1)
+    for n_fit, worth in enumerate(watched(rows, _TASK, n_rows)):
         if PlanPrice((worth,)).delta(epsilon) > delta:
             return n_fit
     return n_rows

@@ -1,14 +1,14 @@
-"""A picture of a budget being spent."""
+"""A picture of a budget being spent, against rows or time."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from secretballot.inspection._drawing import label_text, pyplot
+from secretballot.inspection._drawing import ink, label_text, pyplot
 
 
 class BudgetDisplay:
-    """How much of a budget was used after how many rows, and what the labels were good for.
+    """How much of a budget was used after how many rows, or when; and what labels were good for.
 
     Use `from_accountant` to make one from what the ledger recorded.
 
@@ -19,6 +19,8 @@ class BudgetDisplay:
     shares : dict of str to array-like of shape (n_releases + 1,)
         For each level of the budget, the share of it that was used after each release, at the
         order on which the budget gates.
+    times : array-like of datetime of shape (n_releases + 1,), default=None
+        When each share was reached. They take the place of rows on the axis.
     accuracy : dict of str to (n_labels, accuracy), default=None
         Curves (or, where ``n_labels`` is None, one number, a horizontal line) to draw beside the
         budget, such as the accuracy of a student trained on the first ``n_labels`` labels. The
@@ -48,13 +50,14 @@ class BudgetDisplay:
     'share of the budget spent'
     """
 
-    def __init__(self, *, rows, shares, accuracy=None):
+    def __init__(self, *, rows, shares, times=None, accuracy=None):
         self.rows = rows
         self.shares = shares
+        self.times = times
         self.accuracy = accuracy
 
     @classmethod
-    def from_accountant(cls, accountant, *, accuracy=None, axes=None):
+    def from_accountant(cls, accountant, *, against="rows", accuracy=None, axes=None):
         """Draw what an accountant has released so far.
 
         Reads the ledger only; nothing is spent.
@@ -63,6 +66,9 @@ class BudgetDisplay:
         ----------
         accountant : PrivacyAccountant
             The budget to look at.
+        against : {"rows", "time"}, default="rows"
+            What the axis shows. Against time there is a step also where rows are paid for
+            beforehand, or given back.
         accuracy : dict of str to (n_labels, accuracy), default=None
             What to draw beside it; see the class.
         axes : sequence of matplotlib Axes, default=None
@@ -73,10 +79,18 @@ class BudgetDisplay:
         display : BudgetDisplay
             The display, drawn.
         """
-        states = accountant.history()
+        if against not in ("rows", "time"):
+            raise ValueError(f'against={against!r} must be "rows" or "time".')
+        if against == "time" and accuracy:
+            raise ValueError('accuracy is drawn over rows; leave it out with against="time".')
+        times = None
+        if against == "time":
+            times, states = zip(*accountant.timeline(), strict=True)
+        else:
+            states = accountant.history()
         rows = [max(spent.n_rows for spent in state.values()) for state in states]
         shares = {level: [state[level].share for state in states] for level in states[0]}
-        return cls(rows=rows, shares=shares, accuracy=accuracy).plot(axes)
+        return cls(rows=rows, shares=shares, times=times, accuracy=accuracy).plot(axes)
 
     def plot(self, axes=None):
         """Draw the display.
@@ -107,9 +121,17 @@ class BudgetDisplay:
         self.lines_ = []
         for level, share in self.shares.items():
             name = "budget" if len(self.shares) == 1 else label_text(level)
-            self.lines_ += self.ax_.plot(self.rows, share, marker="o", markersize=4, label=name)
-        self.ax_.axhline(1, color="black", linewidth=0.8, linestyle="--")
+            style = {"marker": "o", "markersize": 4, "label": name}
+            if self.times is None:
+                self.lines_ += self.ax_.plot(self.rows, share, **style)
+            else:
+                self.lines_ += self.ax_.plot(self.times, share, drawstyle="steps-post", **style)
+        self.ax_.axhline(1, color=ink(self.ax_), linewidth=0.8, linestyle="--")
         self.ax_.set(ylim=(0, 1.05), xlabel="rows begun", ylabel="share of the budget spent")
+        if self.times is not None:
+            self.ax_.set(xlabel="time (UTC)")
+            locator = self.ax_.xaxis.get_major_locator()
+            self.ax_.xaxis.set_major_formatter(plt.matplotlib.dates.ConciseDateFormatter(locator))
         if len(self.shares) > 1:
             self.ax_.legend()
         if self.accuracy:

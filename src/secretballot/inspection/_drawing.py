@@ -16,6 +16,20 @@ def pyplot(display):
     return plt
 
 
+def ink(ax):
+    """Return the colour of an axes' text: lines in it are seen on a dark ground too."""
+    return ax.xaxis.label.get_color()
+
+
+def plain_logarithms(axis):
+    """Write numbers on a logarithmic axis as they are: 0.5, 20, 1,000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def label_text(name):
     """Return a name as matplotlib shows it: a dollar sign would begin a formula."""
     return visible(str(name)).replace("$", r"\$")

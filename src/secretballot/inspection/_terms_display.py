@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.inspection._drawing import label_text, pyplot
+from secretballot.inspection._drawing import ink, label_text, pyplot
 
 #: Of more categories the ones that add or take off most are drawn.
 _MOST_CATEGORIES = 15
@@ -149,7 +149,7 @@ def _draw_number(ax, term, added):
         style = {"fmt": "o", "markersize": 4, "color": "C1"}
         apart = _BAND * term.error[:n_values]
         ax.errorbar(term.values, term.effect[:n_values], yerr=apart, **style)
-    ax.axhline(0, color="black", linewidth=0.8, linestyle=":")
+    ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
     ax.set(ylabel=added)
 
 
@@ -169,7 +169,7 @@ def _draw_categories(ax, term, added):
     style = {"fmt": "o", "markersize": 4, "color": "C0"}
     ax.errorbar(term.effect[shown], places, xerr=_BAND * term.error[shown], **style)
     ax.set_yticks(places, [label_text(term.labels[at]) for at in shown], fontsize="small")
-    ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
+    ax.axvline(0, color=ink(ax), linewidth=0.8, linestyle=":")
     ax.set(xlabel=added)
     if len(shown) < len(term.labels):
         ax.set_title(f"{ax.get_title()} ({len(shown)} of {len(term.labels)})")

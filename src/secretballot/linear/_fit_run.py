@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._estimator_progress import EstimatorTask, Progress
+from secretballot._sklearn_compat import _num_samples, _safe_indexing, with_callbacks
 from secretballot.ensemble import Randomness, warn_classes_learned, warn_settings
 from secretballot.linear._additive_bins import AdditiveBins, public_bins
 from secretballot.linear._columns import columns_of, public_columns
@@ -54,6 +55,7 @@ class _Paid:
     randomness: Randomness
     scope: Any
     note: dict[str, Any]
+    task: EstimatorTask
     drawn: int = 0
 
     def ask(self, sums: NDArray[np.float64], paid: VectorSum | None = None) -> NDArray[np.float64]:
@@ -67,9 +69,11 @@ class _Paid:
             scope=self.scope,
             note=self.note,
         )
+        self.task.advance("round")
         return np.asarray(outcome).reshape(sums.shape)
 
 
+@with_callbacks
 def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any) -> Fitted:
     """Fit a model."""
     accountant = model.accountant
@@ -123,21 +127,24 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     if data.levels is not None:
         note.update(data.levels.ledger_note)
     reservation = accountant.reserve(mechanism, n_paid, scope=scope, note=note)
-    paid = _Paid(accountant, mechanism, reservation, randomness, scope, note)
-    releases = ()
-    if unseen is not None:
-        public, releases = unseen.looked_at(ballots, mechanism, paid.ask)
-    belief = learn(
-        ballots,
-        features,
-        public,
-        paid.ask,
-        sigma=mechanism.sigma,
-        n_rounds=n_paid - paid.drawn,
-        n_people=data.n_people,
-        releases=releases,
-    )
+    progress = Progress(model, "fit", 1)
+    with progress.task("ask private rows", n_paid) as task:
+        paid = _Paid(accountant, mechanism, reservation, randomness, scope, note, task)
+        releases = ()
+        if unseen is not None:
+            public, releases = unseen.looked_at(ballots, mechanism, paid.ask)
+        belief = learn(
+            ballots,
+            features,
+            public,
+            paid.ask,
+            sigma=mechanism.sigma,
+            n_rounds=n_paid - paid.drawn,
+            n_people=data.n_people,
+            releases=releases,
+        )
     accountant.settle(reservation)
+    progress.end()
     additive = isinstance(features, AdditiveBins)
     return Fitted(data.classes, features, belief, mechanism, n_rounds, n_bins if additive else None)
 

@@ -5,18 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import numpy as np
-
 from secretballot._numbers import check_integer
 from secretballot.accounting import calibrate
-from secretballot.divergences import max_log_probabilities
 from secretballot.ensemble.advice._n_teachers import usual_n_teachers
 from secretballot.ensemble.advice._survival import WORTH_ASKING, WORTH_LEARNING
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.mechanisms import GNMax
-
-#: Shares of the ballots that a majority may have.
-_MAJORITIES = (0.6, 0.75, 0.9, 1.0)
 
 #: Numbers of teachers, and into how many parts a pool is cut.
 _TEACHERS, _PARTS = (50, 100, 200, 500, 1000, 2000, 5000), (1, 4, 16)
@@ -64,8 +58,8 @@ def advise(
     Returns
     -------
     advice : TeacherAdvice
-        A table (print it, or ``advice.frame()``), a picture (``advice.plot()``) and, in words,
-        which estimator and how many teachers.
+        A table (print it, or ``advice.frame()``) and, in words, which estimator and how many
+        teachers. `BallotsDisplay` draws it.
 
     Raises
     ------
@@ -75,6 +69,7 @@ def advise(
     See Also
     --------
     recommend_mechanism : Which vote to take for several labels a row.
+    secretballot.inspection.BallotsDisplay : The picture.
 
     Notes
     -----
@@ -111,7 +106,13 @@ def advise(
         sigmas[n_labelled] = least.sigma * (1 if n_classes == 2 else _MORE_CLASSES)
     usual = usual_n_teachers(n_private, n_public, sigmas[n_public])
     table = tuple(
-        _row(n_labelled, teachers, n_private / teachers, sigma, n_classes)
+        NoiseAgainstBallots.of(
+            n_public=n_labelled,
+            n_teachers=teachers,
+            rows_each=n_private / teachers,
+            sigma=sigma,
+            n_classes=n_classes,
+        )
         for n_labelled, sigma in sigmas.items()
         for teachers in sorted({*several, usual})
     )
@@ -121,25 +122,6 @@ def advise(
         estimator="PrivateLogisticRegression" if plain_table else "PrivateTeacherEnsemble",
         n_teachers=usual,
         reason=_reason(chosen, plain_table=plain_table),
-    )
-
-
-def _row(
-    n_public: int, n_teachers: int, rows_each: float, sigma: float, n_classes: int
-) -> NoiseAgainstBallots:
-    shares = np.array(_MAJORITIES)
-    votes = np.zeros((len(shares), n_classes))
-    # Given the winner's noise, the others stay behind independently, and log Phi is concave: for
-    # the winner it is worst that all of them are on one class.
-    votes[:, 0], votes[:, 1] = shares * n_teachers, (1 - shares) * n_teachers
-    wins = np.exp(max_log_probabilities(votes, sigma)[:, 0])
-    return NoiseAgainstBallots(
-        n_public=n_public,
-        n_teachers=n_teachers,
-        rows_each=rows_each,
-        sigma=sigma,
-        survives=dict(zip(_MAJORITIES, wins.tolist(), strict=True)),
-        evidence=math.sqrt(n_public) * n_teachers / (math.sqrt(2) * sigma),
     )
 
 

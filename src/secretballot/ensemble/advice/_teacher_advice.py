@@ -1,11 +1,18 @@
-"""What `advise` found: a table, a picture, a sentence."""
+"""What `advise` found: a table and a sentence."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View
+from secretballot.divergences import max_log_probabilities
+
+#: Shares of the ballots that a majority may have.
+_MAJORITIES = (0.6, 0.75, 0.9, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +45,26 @@ class NoiseAgainstBallots:
     survives: dict[float, float]
     evidence: float
 
+    @classmethod
+    def of(
+        cls, *, n_public: int, n_teachers: int, rows_each: float, sigma: float, n_classes: int
+    ) -> NoiseAgainstBallots:
+        """Return what so much noise leaves of the votes of so many teachers."""
+        shares = np.array(_MAJORITIES)
+        votes = np.zeros((len(shares), n_classes))
+        # Given the winner's noise, the others stay behind independently, and log Phi is concave:
+        # for the winner it is worst that all of them are on one class.
+        votes[:, 0], votes[:, 1] = shares * n_teachers, (1 - shares) * n_teachers
+        wins = np.exp(max_log_probabilities(votes, sigma)[:, 0])
+        return cls(
+            n_public=n_public,
+            n_teachers=n_teachers,
+            rows_each=rows_each,
+            sigma=sigma,
+            survives=dict(zip(_MAJORITIES, wins.tolist(), strict=True)),
+            evidence=math.sqrt(n_public) * n_teachers / (math.sqrt(2) * sigma),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherAdvice(Shown):
@@ -53,6 +80,10 @@ class TeacherAdvice(Shown):
         How many teachers, should it be an ensemble, that label the whole pool.
     reason : str
         The advice in words.
+
+    See Also
+    --------
+    secretballot.inspection.BallotsDisplay : The picture.
     """
 
     rows: tuple[NoiseAgainstBallots, ...]

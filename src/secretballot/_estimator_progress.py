@@ -1,0 +1,65 @@
+"""Progress of an estimator: printed, told to scikit-learn's callbacks and to who else listens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from secretballot._progress import Task
+
+
+class Progress:
+    """Tasks of one method, such as "train teachers", then "label public rows" and "fit student".
+
+    Callbacks get the names of tasks and, as metadata, counts. They are never handed rows, labels
+    or teachers, and no teacher is on the estimator while they are called.
+    """
+
+    def __init__(self, estimator: Any, name: str, n_tasks: int, verbose: int = 0) -> None:
+        self._estimator = estimator
+        self._verbose = verbose
+        # Bars of callbacks are bars enough.
+        self.silent = bool(getattr(estimator, "_skl_callbacks", ()))
+        self._root = estimator._init_callback_context(task_name=name, max_subtasks=n_tasks)
+        self._root.call_on_fit_task_begin(estimator=estimator)
+
+    def end(self) -> None:
+        """Say that the method is complete."""
+        self._root.call_on_fit_task_end(estimator=self._estimator)
+
+    @contextmanager
+    def task(self, name: str, n_parts: int = 0) -> Iterator[EstimatorTask]:
+        """Say that a task begins, and that it ended if nothing was raised."""
+        context = self._root.subcontext(task_name=name, max_subtasks=n_parts)
+        context.call_on_fit_task_begin(estimator=self._estimator)
+        with Task(name, n_parts or 1, silent=self.silent or not n_parts) as work:
+            task = EstimatorTask(self, context, work)
+            yield task
+        context.call_on_fit_task_end(estimator=self._estimator, metadata=task.counts)
+
+    def say(self, text: str) -> None:
+        """Print one line if the estimator is verbose."""
+        if self._verbose:
+            print(f"[{type(self._estimator).__name__}] {text}", flush=True)
+
+
+class EstimatorTask:
+    """One task of a method, and how much of it is done."""
+
+    def __init__(self, progress: Progress, context: Any, work: Task) -> None:
+        self._progress = progress
+        self._context = context
+        self._work = work
+        self.counts: dict[str, int] = {}
+
+    def advance(self, part: str, n_parts: int = 1) -> None:
+        """Say that ``n_parts`` more parts are done; a line is printed for every tenth."""
+        estimator, work = self._progress._estimator, self._work
+        for n_done in range(work.done + 1, work.done + n_parts + 1):
+            context = self._context.subcontext(task_name=part)
+            context.call_on_fit_task_begin(estimator=estimator)
+            self.counts = {"n_done": n_done, "n_total": work.total}
+            context.call_on_fit_task_end(estimator=estimator, metadata=self.counts)
+        if work.advance(n_parts):
+            self._progress.say(f"{part}s: {work.done} of {work.total}")
