@@ -93,7 +93,7 @@ def test_nothing_private_is_shown(notebook, displays):
     article = notebook(*displays).locator("article")
     assert str(PRIVATE)[:5] not in article.evaluate("(one) => one.outerHTML")
     assert "strict <b>" in article.inner_text()
-    assert article.locator("b").count() == 0
+    assert article.locator(".sb-view b").count() == 0
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
