@@ -41,7 +41,7 @@ $(INSTALLED_DOCS): $(INSTALLED)
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
-	$(BIN)/python examples/plot_individual_budgets.py
+	$(BIN)/python examples individual_budgets
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS)
