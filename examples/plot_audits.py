@@ -13,9 +13,9 @@ with half the noise.
 #     pays.
 # :Public: everything on this page.
 # :Protected: one of twenty voters. In one world they vote one way, in the other another way.
-# :Claim: the winner of one vote costs *epsilon* = 1 at *delta* = 0.01. That is what is put to the
-#     test. Epsilon bounds how much likelier one voter can make any outcome, by a factor of
-#     exp(epsilon), plus delta. (Budgets have a far smaller delta. Nothing so rare shows in a
+# :Claim: the winner of one vote costs :term:`epsilon` = 1 at :term:`delta` = 0.01. That is what is
+#     put to the test. Epsilon bounds how much likelier one voter can make any outcome, by a factor
+#     of exp(epsilon), plus delta. (Budgets have a far smaller delta. Nothing so rare shows in a
 #     sample, and the same noise has to hold at any delta.)
 
 import itertools

@@ -14,9 +14,10 @@ can prove at any time, and what happens when the budget is used up.
 # :Budget: epsilon = 2, delta = 0.00001, spent on twelve months of labels, four measurements of how
 #     good they are, and whatever else is asked.
 #
-# *Epsilon* bounds how much likelier one record can make *everything released in the year
-# together*: by a factor of exp(2) at most, except with a probability of about *delta*. The year is
-# acted out in some seconds, so the times that are recorded below are all of today.
+# :term:`Epsilon <epsilon>` bounds how much likelier one record can make *everything released in
+# the year together*: by a factor of exp(2) at most, except with a probability of about
+# :term:`delta`. The year is acted out in some seconds, so the times that are recorded below are
+# all of today.
 
 import subprocess
 import sys
@@ -39,9 +40,9 @@ from secretballot import (
 # %%
 # January: the budget is opened
 # -----------------------------
-# A named *ledger* is a file that outlives the program. It fixes the budget: opening it again, here
-# or in another program, goes on with what is left. (This page keeps it in a folder that is deleted
-# at the end. Keep yours.)
+# A named :term:`ledger` is a file that outlives the program. It fixes the budget: opening it
+# again, here or in another program, goes on with what is left. (This page keeps it in a folder
+# that is deleted at the end. Keep yours.)
 
 folder = tempfile.TemporaryDirectory()
 ledger = Path(folder.name) / "office.ledger"

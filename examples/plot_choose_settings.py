@@ -14,8 +14,8 @@ will see its advice, and whether it was good.
 # :Protected: one person's record.
 # :Budget: epsilon = 1, delta = 0.00001. Advice spends nothing: it sees no record.
 #
-# *Epsilon* bounds how much likelier one record can make anything that is released: by a factor of
-# exp(epsilon) at most, 2.7 here, except with a probability of about *delta*.
+# :term:`Epsilon <epsilon>` bounds how much likelier one record can make anything that is released:
+# by a factor of exp(epsilon) at most, 2.7 here, except with a probability of about :term:`delta`.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,10 +35,10 @@ from secretballot import (
 # %%
 # What noise leaves of a vote
 # ---------------------------
-# *Teachers* are small models, each trained on a part of the private records; they vote on the
-# public ones, and noise is added to the votes. How much noise the budget asks for doesn't depend
-# on how many teachers there are; how loud they are does. A majority *survives* if it still wins
-# after the noise.
+# :term:`Teachers <teacher>` are small models, each trained on a part of the private records; they
+# vote on the public ones, and noise is added to the votes. How much noise the budget asks for
+# doesn't depend on how many teachers there are; how loud they are does. A majority *survives* if
+# it still wins after the noise.
 
 N_PRIVATE, N_PUBLIC = 37_222, 400
 SIZES = [50, 100, 200, 400, 1_000, 2_000]

@@ -13,8 +13,8 @@ even to tell for one patient. You will see how near that comes to the truth.
 # :Protected: one patient's diagnosis.
 # :Budget: epsilon = 1, delta = 0.00001, spent on eight shares.
 #
-# *Epsilon* bounds how much likelier one diagnosis can make what is published: by a factor of
-# exp(epsilon) at most, 2.7 here, except with a probability of about *delta*.
+# :term:`Epsilon <epsilon>` bounds how much likelier one diagnosis can make what is published: by a
+# factor of exp(epsilon) at most, 2.7 here, except with a probability of about :term:`delta`.
 #
 # The patients are real (the Wisconsin data, which comes with scikit-learn). The clinics are made
 # up: who is where was drawn by diagnosis, so that shares differ from clinic to clinic. Such a

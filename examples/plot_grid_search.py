@@ -14,9 +14,10 @@ which leaves nearly all of it for the model. You will see what each way spent it
 # :Budget: epsilon = 2, delta = 0.00001, for each of the two ways. (To compare, this page spends
 #     both. What they allow adds up: an office takes one.)
 #
-# *Epsilon* bounds what one record can change: the likelihood of anything released by a factor of
-# exp(epsilon) at most, save for *delta*. *Teachers* are small models, each trained on a part of
-# the private records, that vote on the public ones; a *student* learns from the noisy winners.
+# :term:`Epsilon <epsilon>` bounds what one record can change: the likelihood of anything released
+# by a factor of exp(epsilon) at most, save for :term:`delta`. :term:`Teachers <teacher>` are small
+# models, each trained on a part of the private records, that vote on the public ones; a
+# :term:`student` learns from the noisy winners.
 
 import matplotlib.pyplot as plt
 import numpy as np

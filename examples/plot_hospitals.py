@@ -19,9 +19,9 @@ for it.
 #     it takes part in. That is much: forty ballots are few to hide one among. With more hospitals,
 #     or fewer questions, less would do.
 #
-# *Epsilon* bounds how much likelier one patient can make anything that leaves the hospital: by a
-# factor of exp(epsilon) at most, except with a probability of about *delta*. At 8 that factor is
-# nearly 3,000: it is a promise, but not a strong one.
+# :term:`Epsilon <epsilon>` bounds how much likelier one patient can make anything that leaves the
+# hospital: by a factor of exp(epsilon) at most, except with a probability of about :term:`delta`.
+# At 8 that factor is nearly 3,000: it is a promise, but not a strong one.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,8 +40,8 @@ N_ASKERS, N_ASKED = 3, 20
 # Forty hospitals
 # ---------------
 # The first three have seen benign tumours only. Each trains a model at home, and has an
-# *accountant*: a budget of its own, which whatever leaves the hospital is written down in and paid
-# from.
+# :term:`accountant`: a budget of its own, which whatever leaves the hospital is written down in
+# and paid from.
 
 X, y = load_breast_cancer(return_X_y=True)  # 1 is benign
 order = np.random.default_rng(0).permutation(len(X))

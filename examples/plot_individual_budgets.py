@@ -15,8 +15,9 @@ see what each of them got, what they gave, and why the open ones are heard more.
 # :Budget: epsilon = 0.5 for the strict, 1 for the medium, 2 for the open; delta = 0.00001. Spent
 #     on 600 labels.
 #
-# *Epsilon* says how many times likelier one person's record can make any answer, all answers
-# together: exp(epsilon) times at most, except with a probability of about *delta*.
+# :term:`Epsilon <epsilon>` says how many times likelier one person's record can make any answer,
+# all answers together: exp(epsilon) times at most, except with a probability of about
+# :term:`delta`.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,14 +36,14 @@ ticked = np.random.default_rng(1).choice(list(BOXES), len(private), p=[0.3, 0.5,
 # %%
 # How it works
 # ------------
-# 1. The records are divided among 250 small models, the *teachers*. A teacher has records of
-#    people who ticked the same box.
+# 1. The records are divided among 250 small models, the :term:`teachers <teacher>`. A teacher has
+#    records of people who ticked the same box.
 # 2. For each public record the teachers vote on the answer. The votes of open people's teachers
 #    weigh more than those of strict people's.
 # 3. Noise is added to the votes, and only the winner is told. How much noise, and how heavy a
 #    vote, decides how much one person's record can change what is told.
-# 4. A new model, the *student*, learns from the public records and the winners. It has never seen
-#    a private record, and may be shown to anyone.
+# 4. A new model, the :term:`student`, learns from the public records and the winners. It has never
+#    seen a private record, and may be shown to anyone.
 #
 # Without step 2 the strict decide for all: nobody's privacy may be used up further than theirs.
 # Both ways are computed here, to compare. Each spends a budget of its own, and what two budgets

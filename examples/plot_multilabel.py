@@ -15,8 +15,8 @@ question, but harder to agree on. You will see what each way costs, and what it 
 # :Budget: epsilon = 4, delta = 0.00001 for each of the three ways. (To compare, this page spends
 #     all three, and they add up: an office takes one. The records of Adult are everybody's.)
 #
-# *Epsilon* bounds how much likelier one record can make anything that is released: by a factor of
-# exp(epsilon) at most, except with a probability of about *delta*.
+# :term:`Epsilon <epsilon>` bounds how much likelier one record can make anything that is released:
+# by a factor of exp(epsilon) at most, except with a probability of about :term:`delta`.
 
 import warnings
 
@@ -60,8 +60,8 @@ public, test, private = np.split(order, [N_PUBLIC, N_PUBLIC + 7_000])
 # %%
 # Which vote? Advice beforehand
 # -----------------------------
-# 250 *teachers*, small models that are each trained on the records of 150 people, vote on the
-# public records; noise is added, and what is left of their votes is released.
+# 250 :term:`teachers <teacher>`, small models that are each trained on the records of 150 people,
+# vote on the public records; noise is added, and what is left of their votes is released.
 #
 # - *Binary* takes a vote on every fact.
 # - *tau* clips ballots: one that calls many facts true counts for each of them in part.
@@ -108,9 +108,10 @@ noise = {name: [calibrated(name, k)[1].sigma for k in sizes] for name in ways(2)
 # %%
 # What it is good for
 # -------------------
-# Each way labels the 300 records, and a *student* learns from its labels. The true facts judge, of
-# the public records and of 7,000 other people; nothing was trained on them. *Balanced accuracy* is
-# one half for who knows nothing, however rare a fact is; it is averaged over the facts here.
+# Each way labels the 300 records, and a :term:`student` learns from its labels. The true facts
+# judge, of the public records and of 7,000 other people; nothing was trained on them. *Balanced
+# accuracy* is one half for who knows nothing, however rare a fact is; it is averaged over the
+# facts here.
 
 
 def labelled(name):

@@ -16,8 +16,9 @@ promise costs.
 # :Protected: once one visit, once everything that one patient contributed.
 # :Budget: epsilon = 1, delta = 0.00001, spent on 200 labels.
 #
-# *Epsilon* bounds how much likelier one unit, a visit or a patient, can make anything that is
-# released: by a factor of exp(epsilon), 2.7 here, except with a probability of about *delta*.
+# :term:`Epsilon <epsilon>` bounds how much likelier one unit, a visit or a patient, can make
+# anything that is released: by a factor of exp(epsilon), 2.7 here, except with a probability of
+# about :term:`delta`.
 
 import matplotlib.pyplot as plt
 import numpy as np

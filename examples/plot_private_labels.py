@@ -15,9 +15,10 @@ the winners are told. You will see the whole way, what it cost, and what the pro
 #     any one record was in the data, or another in its place.
 # :Budget: epsilon = 1, delta = 0.00001, spent on 400 labels.
 #
-# *Epsilon* bounds how much likelier one person's record can make anything that is released: by a
-# factor of exp(epsilon) at most, here 2.7, except with a probability of about *delta*. Smaller is
-# more private. :doc:`/examples/plot_what_epsilon_means` shows what an attacker can do with it.
+# :term:`Epsilon <epsilon>` bounds how much likelier one person's record can make anything that is
+# released: by a factor of exp(epsilon) at most, here 2.7, except with a probability of about
+# :term:`delta`. Smaller is more private. :doc:`/examples/plot_what_epsilon_means` shows what an
+# attacker can do with it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,8 +44,8 @@ y_public, y_test, y_private = (adult.target[rows] for rows in (public, test, pri
 # %%
 # One budget, one door
 # --------------------
-# The *accountant* is the budget of the private records. Whatever leaves them goes through it, is
-# written down first, and is refused when the budget is used up.
+# The :term:`accountant` is the budget of the private records. Whatever leaves them goes through
+# it, is written down first, and is refused when the budget is used up.
 
 accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5, unit="row")
 accountant
@@ -52,12 +53,13 @@ accountant
 # %%
 # Teachers vote, a student learns
 # -------------------------------
-# The private records are split among *teachers*: as many as :func:`~secretballot.ensemble.advise`
-# recommends, from public numbers alone. A person is with one teacher, and so moves one vote of a
-# few hundred. Each teacher scales its own records; a scaler fitted on all of them, before the
-# ensemble, would be outside the guarantee.
+# The private records are split among :term:`teachers <teacher>`: as many as
+# :func:`~secretballot.ensemble.advise` recommends, from public numbers alone. A person is with one
+# teacher, and so moves one vote of a few hundred. Each teacher scales its own records; a scaler
+# fitted on all of them, before the ensemble, would be outside the guarantee.
 #
-# A *student* learns from the 400 public records and their winners. It is told how noisy they are.
+# A :term:`student` learns from the 400 public records and their winners. It is told how noisy they
+# are.
 
 teacher = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
 student = make_pipeline(StandardScaler(), NoisyVoteLogisticRegression())

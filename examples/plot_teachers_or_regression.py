@@ -15,10 +15,10 @@ it.
 # :Protected: one record; one run.
 # :Budget: each model has one of its own, here with epsilon 0.3, 1 and 3 and delta = 0.00001.
 #
-# *Epsilon* is what one record can change: the likelihood of anything released by a factor of
-# exp(epsilon) at most, save for delta. To compare, this page spends six budgets on the same
-# people, and what they allow adds up: it may, as the records of Adult are everybody's. An office
-# decides beforehand, and spends one.
+# :term:`Epsilon <epsilon>` is what one record can change: the likelihood of anything released by a
+# factor of exp(epsilon) at most, save for delta. To compare, this page spends six budgets on the
+# same people, and what they allow adds up: it may, as the records of Adult are everybody's. An
+# office decides beforehand, and spends one.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -14,8 +14,8 @@ a mention differs. You will see how the data itself says how many, for the same 
 #     every count by one.
 # :Budget: epsilon = 2, delta = 0.000001 for the week; each day has a seventh of it.
 #
-# *Epsilon* bounds how much likelier one customer's being there makes any set of places: by a
-# factor of exp(epsilon) at most, except with a probability of about *delta*.
+# :term:`Epsilon <epsilon>` bounds how much likelier one customer's being there makes any set of
+# places: by a factor of exp(epsilon) at most, except with a probability of about :term:`delta`.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,9 +65,9 @@ plt.show()
 #
 # A week
 # ------
-# The *accountant* is the budget: each day's release goes through it. Budgets add up as squares,
-# about, so that seven days of .36 times epsilon fit. Half of delta is set aside for the chance
-# that a set is told that one customer changes.
+# The :term:`accountant` is the budget: each day's release goes through it. Budgets add up as
+# squares, about, so that seven days of .36 times epsilon fit. Half of delta is set aside for the
+# chance that a set is told that one customer changes.
 
 accountant = PrivacyAccountant(
     EPSILON, DELTA, unit="voter", relation="add_remove", approximation_delta=DELTA / 2

@@ -15,9 +15,9 @@ passes.
 # :Protected: one person's answer.
 # :Budget: epsilon = 1, then epsilon = 4, with delta = 0.00001; each spent on the 20 winners.
 #
-# *Epsilon* bounds how much likelier Anna's answer can make anything that is released: by a factor
-# of exp(epsilon) at most, except with a probability of about *delta*. What that means is the
-# matter of this page.
+# :term:`Epsilon <epsilon>` bounds how much likelier Anna's answer can make anything that is
+# released: by a factor of exp(epsilon) at most, except with a probability of about :term:`delta`.
+# What that means is the matter of this page.
 #
 # The data is made up, and as bad for Anna as it can be: of the 100 others, 50 said yes and 50 said
 # no. *Hers decides.* And the attacker knows all of this. A guarantee that holds here holds
