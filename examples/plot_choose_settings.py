@@ -104,8 +104,8 @@ recommend_mechanism(
 # -----------
 # Left: how likely it is that a majority survives, of 60 to 100 % of the teachers. Right: what
 # students were worth. At the dashed line, the number that is advised, nearly all clear majorities
-# survive; with fewer teachers noise drowns them, and with more each teacher knows little. The
-# points on the right vary by a percent or so from run to run.
+# survive; with fewer teachers noise drowns them. Beyond it each teacher knows less, and little is
+# gained, if anything. The points on the right vary by a percent or so from run to run.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharex=True, layout="constrained")
 advice.plot(ax=axes[0])

@@ -71,6 +71,10 @@ ensemble = PrivateTeacherEnsemble(
     accountant=accountant,
 )
 ensemble.fit(X_private, y_private, X_public=X_public)
+
+# %%
+# That was the release: 400 labels, for the whole budget.
+
 print(
     f"{ensemble.n_teachers_} teachers have about {len(y_private) // ensemble.n_teachers_} records "
     f"each; the noise on the votes for an answer is about {ensemble.mechanism_.sigma:.0f} votes"
@@ -102,7 +106,8 @@ def accuracy(model, X, y):
 
 # Teachers are private; ten that are trained alike stand for them. The records of Adult are
 # everybody's, so that this page may look.
-like_teachers = np.array_split(np.arange(len(y_private)), ensemble.n_teachers_)[:10]
+lots = np.random.default_rng(1).permutation(len(y_private))
+like_teachers = np.array_split(lots, ensemble.n_teachers_)[:10]
 results = {
     "always “no”": 1 - y_test.mean(),
     "one teacher": np.mean([accuracy(teacher, X_private[i], y_private[i]) for i in like_teachers]),
@@ -120,7 +125,7 @@ for what, value in results.items():
 # :class:`~secretballot.linear.PrivateLogisticRegression` gets nearer to that:
 # :doc:`/examples/plot_teachers_or_regression`.)
 
-GREY, BLUE = "#8c8c8c", "#0072B2"
+GREY, BLUE = "#767676", "#0072B2"
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 names, values = list(results), np.array(list(results.values()))
 colours = [BLUE if name == "the private student" else GREY for name in names]
