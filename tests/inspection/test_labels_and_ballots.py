@@ -1,0 +1,195 @@
+"""Pictures of what labels cost, and of what the noise leaves of votes."""
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from secretballot.accounting import EVERYONE, PrivacyAccountant, plan_rows, price_plan
+from secretballot.ensemble import PrivateTeacherEnsemble, advise
+from secretballot.inspection import BallotsDisplay, BudgetDisplay, LabelsDisplay
+from secretballot.linear import PrivateLogisticRegression
+from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    return PrivateTeacherEnsemble(
+        LogisticRegression(),
+        n_teachers=60,
+        classes=[False, True],
+        mechanism=GNMax(sigma=12.0),
+        accountant=PrivacyAccountant(4.0, 1e-5),
+    ).fit(X[:650], X[:650, 0] > 0, X_public=X[650:670])
+
+
+def test_labels_are_priced_as_plans_and_by_renyi():
+    mechanism = GNMax(sigma=40.0)
+    display = LabelsDisplay.from_mechanism(mechanism, n_rows=50)
+    assert list(display.curves) == ["GNMax(sigma=40), plan", "GNMax(sigma=40), renyi"]
+    (plan, rows), (renyi, _) = display.curves.values()
+    assert rows.tolist() == [1, 2, 4, 8, 16, 32, 50]
+    assert plan[-1] == price_plan(mechanism, 50, n_columns=2).epsilon(1e-5)
+    assert plan_rows(mechanism, 60, plan[-1] * 1.0001, 1e-5, n_columns=2) == 50
+    one = mechanism.max_cost(2)[EVERYONE]
+    assert renyi[-1] == pytest.approx(float((one * 50).epsilon(1e-5)))
+    assert (renyi >= plan * (1 - 1e-9)).all()
+    for line, (epsilon, n_rows) in zip(display.lines_, display.curves.values(), strict=True):
+        np.testing.assert_array_equal(line.get_data(), [epsilon, n_rows])
+    assert display.ax_.get_xscale() == "log"
+    assert display.figure_ is display.ax_.figure
+
+
+def test_several_mechanisms_and_kinds():
+    several = {
+        "$a$": GNMax(sigma=30.0),
+        "b": ConfidentGNMax(sigma=30, sigma_threshold=90, threshold=9),
+    }
+    display = LabelsDisplay.from_mechanism(several, n_rows=4, accounting="plan", delta=1e-4)
+    assert list(display.curves) == ["$a$, plan", "b, plan"]
+    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert shown == [r"\$a\$, plan", "b, plan"]
+    labels = BinaryVoting(sigma=20.0, n_votes=50)
+    (found,) = LabelsDisplay.from_mechanism(
+        labels, n_columns=3, n_rows=2, accounting="plan"
+    ).curves.values()
+    assert found[0][-1] == price_plan(labels, 2, n_columns=3).epsilon(1e-5)
+
+
+def test_more_classes_are_not_shown_cheaper_than_they_are():
+    mechanism = GNMax(sigma=20.0)
+    display = LabelsDisplay.from_mechanism(mechanism, n_columns=5, n_rows=2)
+    (plan, _), (renyi, rows) = display.curves.values()
+    assert rows.tolist() == [1, 2]
+    one = mechanism.max_cost(None)[EVERYONE]
+    for shown, exact in ((plan[0], price_plan(mechanism, 1)), (plan[1], price_plan(mechanism, 2))):
+        assert exact.epsilon(1e-5) <= shown <= 1.025 * exact.epsilon(1e-5)
+    for n, shown in zip(rows, renyi, strict=True):
+        assert (one * int(n)).epsilon(1e-5) <= shown <= 1.025 * (one * int(n)).epsilon(1e-5)
+
+
+@pytest.mark.parametrize("accounting", ["game", [], ["plan", "x"]])
+def test_unknown_accountings(accounting):
+    with pytest.raises(ValueError, match="accounting=.*must be some of"):
+        LabelsDisplay.from_mechanism(GNMax(sigma=20.0), accounting=accounting)
+
+
+def test_labels_of_an_ensemble(fitted):
+    before = fitted.accountant.spent().n_releases
+    display = LabelsDisplay.from_estimator(fitted, n_rows=32)
+    assert display.budgets == {"budget": 4.0}
+    epsilon, asked = display.asked
+    assert asked == 20
+    exact = price_plan(fitted.mechanism_, 20, n_columns=2).epsilon(1e-5)
+    assert epsilon == pytest.approx(exact, rel=0.02)
+    assert fitted.accountant.spent().n_releases == before
+    # A pool that is longer than what was looked at has no point.
+    assert LabelsDisplay.from_estimator(fitted, n_rows=8).asked is None
+
+
+def test_budgets_of_levels_are_marked():
+    display = LabelsDisplay({"x": ([0.1, 1.0], [1, 20])}, delta=1e-5, budgets={"$a$": 0.3, "b": 2})
+    display.plot()
+    assert {text.get_text() for text in display.ax_.texts} == {r"\$a\$", "b"}
+
+
+def test_ballots_of_an_advice():
+    advice = advise(n_private=3_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[4])
+    ax = plt.subplots()[1]
+    display = BallotsDisplay.from_advice(advice, ax=ax)
+    assert display.ax_ is ax
+    drawn = {line.get_label(): line.get_ydata() for line in display.lines_}
+    whole = [row.survives[0.9] for row in advice.rows if row.n_public == 16]
+    assert list(drawn["90% of ballots"]) == whole
+    fewer = BallotsDisplay.from_advice(advice, n_public=4)
+    assert {row.n_public for row in fewer.rows} == {4}
+    with pytest.raises(ValueError, match=r"n_public=5 is none of what was looked at: \[4, 16\]"):
+        BallotsDisplay.from_advice(advice, n_public=5)
+
+
+def test_ballots_of_an_ensemble(fitted):
+    display = BallotsDisplay.from_estimator(fitted)
+    assert display.n_teachers == 60
+    (own,) = [row for row in display.rows if row.n_teachers == 60]
+    # Of two classes the gap is 12 ballots at 60 %, beside noise of sqrt(2) * 12.
+    noise = np.random.default_rng(0).normal(scale=12.0, size=(200_000, 2))
+    won = ((noise + [36, 24]).argmax(axis=1) == 0).mean()
+    assert own.survives[0.6] == pytest.approx(won, abs=6 * 0.5 / np.sqrt(200_000))
+    assert own.sigma == 12.0
+
+
+def test_what_is_not_drawn(fitted):
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+
+    for kind in (BallotsDisplay, LabelsDisplay):
+        for unfitted in (clone(fitted), PrivateLogisticRegression()):
+            with pytest.raises(NotFittedError):
+                kind.from_estimator(unfitted)
+    other = clone(fitted)
+    vars(other).update(vars(fitted))
+    other.mechanism_ = ConfidentGNMax(sigma=4, sigma_threshold=4, threshold=1)
+    with pytest.raises(ValueError, match="mechanism_=ConfidentGNMax"):
+        BallotsDisplay.from_estimator(other)
+
+
+def test_spend_over_time(tmp_path):
+    accountant = PrivacyAccountant({"a": 2.0, "b": 4.0}, 1e-5, ledger=tmp_path / "x.ledger")
+    votes = np.tile([30.0, 20.0], (5, 1))
+    accountant.release(GNMax(sigma=100.0), votes)
+    reservation = accountant.reserve(GNMax(sigma=100.0), 20, n_columns=2)
+    accountant.release(GNMax(sigma=100.0), votes, reservation=reservation)
+    accountant.settle(reservation)
+    display = BudgetDisplay.from_accountant(accountant, against="time")
+    entries = accountant.entries()
+    assert [time.isoformat()[:23] for time in display.times[1:]] == [
+        entry.time[:23] for entry in entries
+    ]
+    assert list(display.times) == sorted(display.times)
+    for line, (level, spent) in zip(display.lines_, accountant.spent().items(), strict=True):
+        assert line.get_label() == level
+        shares = line.get_ydata()
+        assert shares[0] == 0
+        assert shares[-1] == pytest.approx(spent.share)
+        # What was paid beforehand counts from then on; what was not drawn came back.
+        assert shares[2] == shares[3] > shares[4] > shares[1]
+    assert "time" in display.ax_.get_xlabel()
+    display.figure_.canvas.draw()
+
+
+def test_time_or_rows():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(ValueError, match="against='days' must be"):
+        BudgetDisplay.from_accountant(accountant, against="days")
+    with pytest.raises(ValueError, match="leave it out"):
+        BudgetDisplay.from_accountant(accountant, against="time", accuracy={"a": (None, 0.5)})
+
+
+def test_lines_are_seen_on_a_dark_ground(fitted):
+    with plt.style.context("dark_background"):
+        displays = [
+            BudgetDisplay.from_accountant(fitted.accountant),
+            BallotsDisplay.from_estimator(fitted),
+            LabelsDisplay.from_estimator(fitted, n_rows=2),
+        ]
+        for display in displays:
+            assert {"k", "black"}.isdisjoint(line.get_color() for line in display.ax_.lines)
+
+
+@pytest.mark.parametrize(
+    "display", [LabelsDisplay({}, delta=1e-5), BallotsDisplay([], n_teachers=1)]
+)
+def test_without_matplotlib(monkeypatch, display):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"install secretballot\[plot\]"):
+        display.plot()
