@@ -21,9 +21,12 @@ window.look = (() => {
     return found;
   };
 
-  // Code that has to be scrolled to be read: the longest line of each.
+  // Code that has to be scrolled to be read: the longest line of each. What it printed may have to
+  // be, on a telephone.
+  const printed = ".highlight-text, .highlight-none, .sphx-glr-script-out";
   const scrolledCode = () =>
     [...document.querySelectorAll("article pre")]
+      .filter((one) => wide() > 600 || !one.closest(printed))
       .filter((one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1)
       .map((one) => one.innerText.split("\n").reduce((a, b) => (a.length > b.length ? a : b)));
 

@@ -35,9 +35,7 @@ def test_nothing_is_cut_off(visit, address, width):
     cut = {}
     for name in EVERY:
         page.goto(f"{address}/{name}")
-        found = page.evaluate("look.cutOff()")
-        if width == 1280:
-            found += page.evaluate("look.scrolledCode()")
+        found = page.evaluate("look.cutOff()") + page.evaluate("look.scrolledCode()")
         if found:
             cut[name] = found
     assert cut == {}
