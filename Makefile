@@ -40,8 +40,7 @@ $(INSTALLED_DOCS): $(INSTALLED)
 	@touch $@
 
 demo: $(INSTALLED)
-	$(BIN)/python examples/demo.py
-	$(BIN)/python examples individual_budgets
+	$(BIN)/python examples private_labels individual_budgets
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS)
