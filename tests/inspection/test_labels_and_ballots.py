@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from secretballot.accounting import EVERYONE, PrivacyAccountant, plan_rows, price_plan
+from secretballot.accounting import (
+    EVERYONE,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    plan_rows,
+    price_plan,
+)
 from secretballot.ensemble import PrivateTeacherEnsemble, advise
 from secretballot.inspection import BallotsDisplay, BudgetDisplay, LabelsDisplay
 from secretballot.linear import PrivateLogisticRegression
@@ -82,6 +88,11 @@ def test_more_classes_are_not_shown_cheaper_than_they_are():
 def test_unknown_accountings(accounting):
     with pytest.raises(ValueError, match="accounting=.*must be some of"):
         LabelsDisplay.from_mechanism(GNMax(sigma=20.0), accounting=accounting)
+
+
+def test_numbers_of_rows():
+    with pytest.raises(ValueError, match="n_rows=0 must be"):
+        LabelsDisplay.from_mechanism(GNMax(sigma=20.0), n_rows=0)
 
 
 def test_labels_of_an_ensemble(fitted):
@@ -173,6 +184,13 @@ def test_time_or_rows():
         BudgetDisplay.from_accountant(accountant, against="days")
     with pytest.raises(ValueError, match="leave it out"):
         BudgetDisplay.from_accountant(accountant, against="time", accuracy={"a": (None, 0.5)})
+
+
+def test_a_data_dependent_spend_is_drawn_with_a_caution():
+    with pytest.warns(PrivacyLeakWarning):
+        accountant = PrivacyAccountant(1.0, 1e-5, accounting="data_dependent")
+    display = BudgetDisplay.from_accountant(accountant)
+    assert "sensitive" in display.ax_.get_title()
 
 
 def test_lines_are_seen_on_a_dark_ground(fitted):

@@ -81,6 +81,16 @@ class BudgetHandle:
         -------
         View
             Text if it is printed, HTML in a notebook. A data-dependent spend is withheld.
+
+        Examples
+        --------
+        >>> from secretballot.accounting import PrivacyAccountant
+        >>> print(PrivacyAccountant(epsilon=1.0, delta=1e-5).report())
+        level     epsilon  budget                  spent #  left .  rows
+        --------  -------  ----------------------  -------  ------  ----
+        everyone  1        [....................]  0.0%     100.0%  0
+        <BLANKLINE>
+        ledger: temporary
         """
         budget = self._ledger.budget
         try:

@@ -90,7 +90,10 @@ class BudgetDisplay:
             states = accountant.history()
         rows = [max(spent.n_rows for spent in state.values()) for state in states]
         shares = {level: [state[level].share for state in states] for level in states[0]}
-        return cls(rows=rows, shares=shares, times=times, accuracy=accuracy).plot(axes)
+        display = cls(rows=rows, shares=shares, times=times, accuracy=accuracy).plot(axes)
+        if accountant.accounting == "data_dependent":
+            display.ax_.set_title("data dependent: itself sensitive", fontsize="small")
+        return display
 
     def plot(self, axes=None):
         """Draw the display.

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from secretballot._numbers import check_integer
 from secretballot.accounting import EVERYONE, RenyiCost, price_plan
 from secretballot.inspection._drawing import ink, label_text, plain_logarithms, pyplot
 from secretballot.mechanisms import GNMax
@@ -175,7 +176,8 @@ def _curves(mechanism, delta, n_columns, n_rows, accounting):
     several = mechanism if isinstance(mechanism, dict) else {_name(mechanism): mechanism}
     curves = {}
     for name, each in several.items():
-        most = n_rows or _most_rows(each) // len(several)
+        most = _most_rows(each) // len(several) if n_rows is None else n_rows
+        check_integer("n_rows", most)
         rows = np.unique(np.append(2 ** np.arange(int(np.log2(most)) + 1), most))
         each, columns = _quick(each, n_columns)
         for kind in accountings:

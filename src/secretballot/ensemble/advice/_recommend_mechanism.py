@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretballot._numbers import as_float, check_integer
-from secretballot._views import Prose, Shown, Table, View
+from secretballot._views import Prose, Shade, Shown, Table, View
 from secretballot.accounting import calibrate
 from secretballot.ensemble.advice._expected_balance import expected_balance
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
@@ -39,7 +39,7 @@ class MechanismAdvice(Shown):
 
     def _view(self) -> View:
         rows = [
-            (name, f"{mechanism.sigma:.4g}", f"{balance:.3f}")
+            (name, f"{mechanism.sigma:.4g}", Shade(f"{balance:.3f}", balance))
             for name, (mechanism, balance) in self.candidates.items()
         ]
         table = Table(("vote", "sigma", "expected balanced accuracy"), rows)

@@ -169,7 +169,7 @@ class TeacherAdvice(Shown):
         for share in drawn[0].survives:
             survive = [row.survives[share] for row in drawn]
             ax.plot(teachers, survive, marker="o", markersize=4, label=f"{share:.0%} of ballots")
-        ax.axvline(self.n_teachers, color="black", linewidth=0.8, linestyle="--")
+        ax.axvline(self.n_teachers, color=ax.xaxis.label.get_color(), linewidth=0.8, linestyle="--")
         ax.set(
             xscale="log",
             xlabel="teachers",
