@@ -149,9 +149,17 @@ def test_what_is_not_drawn(fitted):
                 kind.from_estimator(unfitted)
     other = clone(fitted)
     vars(other).update(vars(fitted))
-    other.mechanism_ = ConfidentGNMax(sigma=4, sigma_threshold=4, threshold=1)
-    with pytest.raises(ValueError, match="mechanism_=ConfidentGNMax"):
-        BallotsDisplay.from_estimator(other)
+    for mechanism in (
+        ConfidentGNMax(sigma=4, sigma_threshold=4, threshold=1),
+        GNMax(sigma=12.0, ballots={"a": 1, "b": 2}),
+    ):
+        other.mechanism_ = mechanism
+        with pytest.raises(ValueError, match=f"mechanism_={type(mechanism).__name__}.*not drawn"):
+            BallotsDisplay.from_estimator(other)
+    # Levels have curves of their own, and the pool no one price.
+    display = LabelsDisplay.from_estimator(other, n_rows=20)
+    assert {name.split(", ")[1] for name in display.curves} == {"a", "b"}
+    assert display.asked is None
 
 
 def test_spend_over_time(tmp_path):

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot.ensemble import NoiseAgainstBallots
 from secretballot.inspection._drawing import ink, plain_logarithms, pyplot
-from secretballot.mechanisms import BinaryVoting, GNMax
+from secretballot.mechanisms import BinaryVoting, GNMax, Mechanism
 
 #: Numbers of teachers, in shares of those that there are.
 _AROUND = (0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3.5, 5, 10)
@@ -107,11 +107,16 @@ class BallotsDisplay:
         """
         check_is_fitted(estimator, "pool_labels_")
         mechanism, n_teachers = estimator.mechanism_, estimator.n_teachers_
-        plain = isinstance(mechanism, GNMax | BinaryVoting)
-        if not plain or getattr(mechanism, "threshold", None) is not None:
+        known = isinstance(mechanism, GNMax | BinaryVoting)
+        if (
+            not known
+            or getattr(mechanism, "threshold", None) is not None
+            or Mechanism.for_plain_ballots(mechanism) != mechanism
+        ):
             raise ValueError(
-                f"mechanism_={mechanism!r} is drawn only if it is GNMax, or BinaryVoting without a "
-                "threshold; BallotsDisplay.from_advice draws what advise() finds."
+                f"mechanism_={mechanism!r} is not drawn: only GNMax is, and BinaryVoting without a "
+                "threshold, where all ballots weigh alike. BallotsDisplay.from_advice draws what "
+                "advise() finds."
             )
         n_public = len(estimator.pool_labels_.labels)
         n_classes = 2 if isinstance(mechanism, BinaryVoting) else len(estimator.classes_)

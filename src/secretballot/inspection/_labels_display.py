@@ -104,7 +104,10 @@ class LabelsDisplay:
         ----------
         estimator : PrivateTeacherEnsemble
             Fitted, with a pool that was labelled.
-        n_rows, accounting, ax
+        n_rows : int, default=None
+            The most rows that are looked at. None: twice as many as the pool has, but no more than
+            take a second or two.
+        accounting, ax
             As for `from_mechanism`.
 
         Returns
@@ -115,18 +118,17 @@ class LabelsDisplay:
         check_is_fitted(estimator, "pool_labels_")
         accountant, n_asked = estimator.accountant, len(estimator.pool_labels_.labels)
         n_columns = len(estimator.classes_)
+        if n_rows is None:
+            # What the pool asked for, and as much again.
+            n_rows = min(max(2 * n_asked, _FEWER), _most_rows(estimator.mechanism_))
         curves = _curves(estimator.mechanism_, accountant.delta, n_columns, n_rows, accounting)
         epsilon = accountant.epsilon
         budgets = epsilon if isinstance(epsilon, dict) else {"budget": epsilon}
-        asked = None
-        if len(curves) and n_asked:
-            # On the cheapest curve that reaches so far.
-            found = [
-                float(np.exp(np.interp(np.log(n_asked), np.log(rows), np.log(cost))))
-                for cost, rows in curves.values()
-                if rows[-1] >= n_asked
-            ]
-            asked = (min(found), n_asked) if found else None
+        asked, n_kinds = None, 1 if isinstance(accounting, str) else len(accounting)
+        if n_asked <= n_rows and len(curves) == n_kinds:
+            # One level: on the cheapest curve, which is how it is paid for.
+            found = [np.interp(np.log(n_asked), np.log(n), np.log(e)) for e, n in curves.values()]
+            asked = (float(np.exp(min(found))), n_asked)
         return cls(curves, delta=accountant.delta, budgets=budgets, asked=asked).plot(ax)
 
     def plot(self, ax=None):
