@@ -31,6 +31,7 @@ from secretballot import (
     load_adult,
     recommend_mechanism,
 )
+from secretballot.inspection import BallotsDisplay
 
 # %%
 # What noise leaves of a vote
@@ -108,8 +109,8 @@ recommend_mechanism(
 # gained, if anything. The points on the right vary by a percent or so from run to run.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharex=True, layout="constrained")
-advice.plot(ax=axes[0])
-for line, style in zip(axes[0].get_lines(), (":", "-.", "--", "-"), strict=False):
+display = BallotsDisplay.from_advice(advice, ax=axes[0])
+for line, style in zip(display.lines_, (":", "-.", "--", "-"), strict=False):
     line.set_linestyle(style)
 axes[0].legend(title="a majority of", fontsize="small")
 axes[0].set_title(f"noise of {advice.rows[0].sigma:.0f} votes")
