@@ -44,7 +44,7 @@ print(f"noise of {sound.sigma:.2f} votes")
 # ------------
 # The two worlds differ in one of twenty ballots; several such pairs are tried. The audit's *lower
 # bound* is an epsilon that the outcomes prove: the true one can't be smaller (it is wrong about
-# that once in a thousand million audits). If it is above the claim, the claim is false.
+# that in at most one of a thousand million audits). If it is above the claim, the claim is false.
 
 one_ballot_moved = [
     (np.array([[yes, 20.0 - yes]]), np.array([[yes - 1.0, 21.0 - yes]])) for yes in (10, 12, 14, 16)
@@ -55,9 +55,9 @@ audit_epsilon(sound, one_ballot_moved, delta=DELTA, claim=CLAIM, confidence=SURE
 # %%
 # A wrong one
 # -----------
-# Somebody writes the vote anew and takes the noise for a variance, or forgets one of two counts,
-# or halves it in a hurry. Nothing else about it looks different: the winners are even a little
-# better.
+# Somebody writes the vote anew. They take the noise for a variance, which leaves its root, 61 % of
+# it here; or add it to one of the two counts only, which is worth 71 %; or halve it in a hurry.
+# Nothing else about it looks different: the winners are even a little better. Here is a half:
 
 
 def home_made(share):
@@ -115,9 +115,11 @@ audit_epsilon(
 # %%
 # How little noise is caught
 # --------------------------
-# The line is the exact epsilon of a vote with a share of the noise, the worst over all votes; the
-# points are what audits of 100,000 draws could prove. An audit refutes, and never proves: between
-# about 70 % of the noise and all of it, this one sees nothing wrong. The votes of this library are
+# The line is the exact epsilon of a vote with a share of the noise, the worst over all ways to cast
+# twenty ballots. (It has bends where another way becomes the worst. It may even fall with less
+# noise: winners that hardly ever happen are forgiven by delta.) The points are what audits of
+# 100,000 draws could prove. An audit refutes, and never proves: between about 70 % of the noise and
+# all of it, this one sees nothing wrong, though the claim is false. The votes of this library are
 # held against their claims by more draws, and exactly where all outcomes can be counted:
 # :doc:`/theory/audit-table`.
 
@@ -146,3 +148,7 @@ ax.set_title("With half of the noise an audit proves the claim wrong")
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
+
+# %%
+# Where to go on: :doc:`/theory/audit` says how to audit a mechanism of your own, and what an audit
+# can't do; :doc:`/guide/limits` what no audit looks for.

@@ -1,6 +1,6 @@
 """
-A budget over a year: ledger, statement, and a door that stays shut
-===================================================================
+A budget over a year
+====================
 
 An office decides in January what may be released about its people in a year. Every month it
 spends a part; in August somebody asks for more. You will see the ledger fill, what the office
@@ -116,7 +116,9 @@ for month in MONTHS:
             refused.append((month, what))
 
 # %%
-# Nobody can be talked into more: there is one door, and the ledger behind it says no.
+# What is left would do for a measurement in December, and for no month of labels. The ledger says
+# so to every program that asks: there is one door. (Asked without looking at the price, the
+# teachers would have labelled as many of October's records as fit, and warned.)
 
 accountant
 
@@ -180,6 +182,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The folder goes, and the ledger with it.
+# Where to go on: :doc:`/guide/ledger` is about keeping such a file, backing it up, and what it
+# complains of; :doc:`/guide/spending` about how to divide a budget. (The folder of this page goes,
+# and the ledger with it.)
 
 folder.cleanup()

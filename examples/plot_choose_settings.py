@@ -1,6 +1,6 @@
 """
-Choosing settings before anything is spent
-==========================================
+Choosing settings beforehand
+============================
 
 How many teachers? How many public records? Which vote? Trying it out on private records would
 cost budget; :func:`~secretballot.ensemble.advise` computes it from public numbers alone. You
@@ -130,3 +130,7 @@ axes[1].set_xticks(SIZES, [f"{size:,}" for size in SIZES])
 axes[1].set_xticks([], minor=True)
 figure.suptitle(f"{advice.n_teachers} teachers are advised, before anything is spent")
 plt.show()
+
+# %%
+# Where to go on: :doc:`/guide/teachers` reads the table line by line; :doc:`/topics/students` says
+# which student to take, and how to choose one by private records, for a price.

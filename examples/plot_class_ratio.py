@@ -1,6 +1,6 @@
 """
-From shares of ill patients to patients: learning without a diagnosis
-=====================================================================
+Learning from shares, without a diagnosis
+=========================================
 
 Eight clinics publish which share of their patients has a malignant tumour, with noise, and no
 diagnosis of anybody. That is enough to estimate the share in a new group, with an interval, and
@@ -131,3 +131,8 @@ ax.set_title("Eight noisy shares tell how many of a new group are ill")
 ax.legend(loc="upper left")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
+
+# %%
+# Where to go on: :doc:`/topics/proportions` (which noise, how many groups),
+# :doc:`/topics/class-ratios` (groups that differ by more than their classes, which is where such
+# estimates go wrong), and :doc:`/topics/label-proportions`.

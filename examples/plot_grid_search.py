@@ -1,6 +1,6 @@
 """
-A grid search that pays for what it learns
-==========================================
+A grid search that is paid for
+==============================
 
 To choose a setting by how well it does on private records is to release something about them.
 Here the budget pays for every fit and every score of a grid search; then comes a cheaper way,
@@ -167,3 +167,10 @@ ax.xaxis.set_major_formatter("{x:.0%}")
 figure.legend(loc="outside lower center", ncols=3, frameon=False)
 figure.suptitle("Searching eats the budget that the model could have had")
 plt.show()
+
+# %%
+# The two ways do not search the same thing: the one tries numbers of teachers, the other students.
+# A search over students alone would pay for labels in every fit, as this one did.
+#
+# Where to go on: :doc:`/topics/students`, and :doc:`/theory/composition` for what else of
+# scikit-learn may be put around an ensemble, or inside.

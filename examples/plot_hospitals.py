@@ -146,3 +146,7 @@ ax.set(
 ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0.12))
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
+
+# %%
+# Where to go on: :doc:`/topics/collaboration` says who learns what, how to vote with nobody to
+# trust, how to do it across machines, and what was gained with fifty parties, and with ten.

@@ -124,3 +124,7 @@ for each in (ax, weights):
     each.spines[["top", "right"]].set_visible(False)
 figure.suptitle("Everybody gives what they allowed, and no more")
 plt.show()
+
+# %%
+# Where to go on: :doc:`/topics/individual-budgets` has the other ways to let people differ, what
+# each buys, and how errors shift between groups.

@@ -1,6 +1,6 @@
 """
-One person, many rows: protect the person, not the visit
-========================================================
+One person, many rows
+=====================
 
 A clinic keeps a row for every visit, and some people come often. If one *row* is protected,
 somebody with thirty visits is promised far less than somebody with one. If the *owner* is, all
@@ -96,10 +96,10 @@ print(f"{'share of the budget for a score':34s}{counts[0]:10.1%}{counts[1]:12.1%
 # %%
 # What each promises to a person
 # ------------------------------
-# A budget counts *mu*: all that is released tells a world with a unit from one without it no
-# better than one number with normal noise of 1, moved by mu. Somebody with k visits, each of which
-# is protected, may move it by k times mu. (That is the most that can be said in general; it
-# assumes the worst, that all votes move and all the same way; the little delta that plans cost
+# A budget counts *mu*: all that is released tells a world with a unit from one with another in its
+# place no better than one number with normal noise of 1, moved by mu. Somebody with k visits, each
+# of which is protected, may move it by k times mu. (That is the most that can be said in general;
+# it assumes the worst, that all votes move and all the same way; the little delta that plans cost
 # besides is left out.) Read as an epsilon for the whole person:
 
 
@@ -121,7 +121,7 @@ for k in (1, 5, 10, 40):
 # %%
 # For the same noise and next to the same student, the promise to somebody with many visits is
 # another one altogether: an epsilon of ten is hardly one. Where people have several rows, protect
-# owners.
+# owners (:doc:`/guide/protected` says how to choose the unit).
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 figure, (below, ax) = plt.subplots(

@@ -1,6 +1,6 @@
 """
-Private labels: what 37,000 people know, told by a vote
-=======================================================
+Private labels, told by a vote
+==============================
 
 A statistics office lets 37,222 people's records teach a program that anyone may have. It never
 shows a record: small models vote on 400 public records, noise is added to the votes, and only
@@ -147,5 +147,9 @@ plt.show()
 # -----------------
 # ``ensemble.to_student()`` is the student and its guarantee: give it to anyone. The ensemble
 # itself holds the teachers, which remember their records: it stays in the house.
+#
+# Where to go on: :doc:`/examples/plot_choose_settings` for how many teachers there should be,
+# :doc:`/guide/publishing` for what may leave the house, and :doc:`/guide/for-me` for whether any of
+# this is for you.
 
 ensemble.to_student()

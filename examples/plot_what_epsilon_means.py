@@ -1,6 +1,6 @@
 """
-What epsilon means: an attack, and the bound it can't pass
-==========================================================
+What epsilon means: an attack
+=============================
 
 Somebody knows the answers of everyone in a poll but Anna's, and sees what was released. How sure
 can they be of hers? The attack is carried out thousands of times, as well as it can be done,
@@ -20,8 +20,9 @@ passes.
 # What that means is the matter of this page.
 #
 # The data is made up, and as bad for Anna as it can be: of the 100 others, 50 said yes and 50 said
-# no. *Hers decides.* And the attacker knows all of this. A guarantee that holds here holds
-# anywhere: differential privacy assumes an attacker who knows everything but one person's row.
+# no. *Hers decides.* And the attacker knows all of this. Differential privacy is a promise against
+# exactly that attacker, who knows everything but one person's row, and so against all who know
+# less.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -88,12 +89,12 @@ for epsilon in (1, 4):
 # %%
 # The best attack
 # ---------------
-# Nothing beats the *likelihood ratio*: how much likelier is what was released in the one world
-# than in the other? The attacker learns on one half of the repetitions how often each winner is
-# yes in each world, and is judged on the other half. A threshold turns the ratio into "she said
-# yes". Two shares say how good that is: how often it is right where she did (*true positives*),
-# and how often it is wrong where she didn't (*false positives*). Every threshold is one point of a
-# curve.
+# No test beats the *likelihood ratio* (Neyman and Pearson): how much likelier is what was released
+# in the one world than in the other? The attacker learns on one half of the repetitions how often
+# each winner is yes in each world, and is judged on the other half. A threshold turns the ratio
+# into "she said yes". Two shares say how good that is: how often it is right where she did (*true
+# positives*), and how often it is wrong where she didn't (*false positives*). Every threshold is
+# one point of a curve.
 
 
 def attack(one, other):
@@ -111,10 +112,11 @@ def attack(one, other):
 # %%
 # Somebody else
 # -------------
-# Anna's case is the worst there is. What of an ordinary one? 450 patients whose tumours were
-# measured (the Wisconsin data, in scikit-learn) teach 50 small models, which vote on 20 other
-# patients. One patient's record is replaced by another's, with the other diagnosis. The attacker
-# knows all records but that one, and both that it could be.
+# Anna's case is the worst there is. What of another one? 450 patients whose tumours were measured
+# (the Wisconsin data, in scikit-learn) teach 50 small models, which vote on 20 other patients. One
+# patient's record is replaced by another's, with the other diagnosis. The attacker knows all
+# records but that one, and both that it could be. (A record moves one ballot of 50 on each
+# question, or none. This is one pair of records; others move theirs on more of the 20, or fewer.)
 
 X, y = load_breast_cancer(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(y))
@@ -145,9 +147,10 @@ def clinic(epsilon):
 #
 # The budget promises a little more. What it adds up is *mu*\ :sup:`2`: all releases together tell
 # the two worlds apart no better than one number with normal noise that is shifted by mu standard
-# deviations (with that delta besides). So no attack is in the light area either, and the one on
-# Anna runs along its edge: the noise is as little as it may be. The ordinary patient's is much
-# nearer to guessing. Both wobble by a percent or two: they are counted.
+# deviations (but for a part of that delta). So no attack is in the light area either, and the one
+# on Anna runs along its edge: the noise is as little as it may be. The patient's is much nearer to
+# guessing. Both curves wobble by a percent or two, also across the edge, since they are counted
+# over 3,000 repetitions; the bounds are not.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 figure, axes = plt.subplots(1, 2, figsize=(9, 5), sharey=True, layout="constrained")
@@ -162,7 +165,7 @@ for ax, epsilon in zip(axes, (1, 4), strict=True):
     ax.fill_between(false, most_here, most, color="#ececec", label="nor here, by what is counted")
     ax.plot([0, 0, 1], [0, 1, 1], ":", color=GREY, linewidth=3, label="Anna, without noise")
     ax.plot(*attack(*poll(noise_for(epsilon))), color=ORANGE, linewidth=2.5, label="Anna")
-    ax.plot(*attack(*clinic(epsilon)), "--", color=BLUE, linewidth=2, label="an ordinary patient")
+    ax.plot(*attack(*clinic(epsilon)), "--", color=BLUE, linewidth=2, label="one patient of 450")
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     ax.annotate("guessing", (0.72, 0.69), rotation=42, color=GREY, ha="center", va="top")
     ax.set(
@@ -177,8 +180,12 @@ figure.suptitle("What the best attacker can know is bounded by epsilon")
 plt.show()
 
 # %%
-# At epsilon = 1 the attacker, told nothing beforehand, can be right about Anna at most 73 times of
-# 100 (the corner of the grey area), and is right some 55 times; a coin is right 50 times. At
-# epsilon = 4 the bound is 98, and the attacker gets to about 70. Both are for a person on whom
-# everything turns. That is why small epsilons are asked for, and why delta has to be far below one
-# over the number of people.
+# At epsilon = 1 an attacker to whom both answers were as likely beforehand can be right about Anna
+# at most 73 times of 100 (the corner of the dark area); by what this budget counts, at most 55
+# times, which is about what the attack reaches. A coin is right 50 times. At epsilon = 4 it is 98,
+# 68, and about that again. All of it is for a person on whom everything turns, and that is whom the
+# promise is for.
+#
+# Where to go on: :doc:`/guide/protected` has a table of what epsilon does to odds, and how to pick
+# it; :doc:`/guide/limits` what it does not bound; :doc:`/theory/audit` how such attacks test a
+# claim.
