@@ -56,7 +56,7 @@ def draw(app):
             "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"],
         }
         with matplotlib.rc_context(style):
-            figure = Figure(figsize=(9, 4.6), layout="constrained")
+            figure = Figure(figsize=(7.2, 4.6), layout="constrained")
             ax = figure.subplots()
             ax.axhline(free, color=ink, linewidth=1, linestyle=":")
             ax.text(2, free, "boosting without privacy", ha="right", va="bottom")
