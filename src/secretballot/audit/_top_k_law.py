@@ -175,10 +175,11 @@ def _about(
         return _shrunk(values, tops, size, k, draws, _columns(votes, most))
     found = np.zeros((len(votes), _n_sets(votes, most)))
     for number in range(k + 1):
-        start = tops[:, size] & (2**n_items - 1)
-        rows = np.flatnonzero(k - np.bitwise_count(start) == number)
-        start, scale, floor = start[rows], float(draws.scale(np.array([number]))[0]), None
-        pool = np.where(_holds(tops[rows, size], n_items), -np.inf, votes[rows])
+        held = _holds(tops[:, size], n_items)
+        rows = np.flatnonzero(k - held.sum(axis=1) == number)
+        start = tops[rows, size] & (2**n_items - 1)
+        scale, floor = float(draws.scale(np.array([number]))[0]), None
+        pool = np.where(held[rows], -np.inf, votes[rows])
         if mechanism.unknown_domain:
             pool = np.where(_holds(tops[rows, -1], n_items), pool, -np.inf)
             floor = floor_height(mechanism, values[rows, -1], scale, most, mechanism.delta_t)
@@ -197,7 +198,7 @@ def _shrunk(
     number = k if keeps else surplus
     scores = np.full((len(values), n_columns), -np.inf)
     for place in range(size):
-        item = np.bitwise_count((tops[:, place] ^ tops[:, place + 1]) - 1)
+        item = _holds(tops[:, place] ^ tops[:, place + 1], n_columns).argmax(axis=1)
         scores[np.arange(len(values)), item] = (1 if keeps else -1) * values[:, place]
     drawn = _drawn(scores, number, float(draws.scale(np.array([number]))[0]))
     if keeps:
