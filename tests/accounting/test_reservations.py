@@ -59,7 +59,7 @@ def test_fifty_batches_cost_what_one_does():
     reservation = accountant.reserve(VOTE, 44, n_columns=2)
     for _ in range(44):
         accountant.release(VOTE, tied(1), reservation=reservation)
-    with pytest.raises(BudgetExceededError, match="Reserve fewer rows, or use more noise"):
+    with pytest.raises(BudgetExceededError, match="Take fewer rows, or use more noise"):
         budget(epsilon=math.log(2)).reserve(VOTE, 45, n_columns=2)
 
 

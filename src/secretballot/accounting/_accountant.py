@@ -185,9 +185,10 @@ class PrivacyAccountant(Drawing):
     ) -> NDArray[Any]:
         """Answer as many rows as the budget allows, and record their cost before returning.
 
-        Rows are taken in order. A row is begun only if the most it can cost fits on top of what
-        the rows before it *did* cost; otherwise the answer ends there. A mechanism whose rows are
-        parallel answers all of them or none.
+        Rows are taken in order, as many as fit. A batch is priced as one plan, before it is drawn;
+        in a budget of Renyi divergences a row is begun only if the most it can cost fits on top of
+        what the rows before it *did* cost. A mechanism whose rows are parallel answers all of them
+        or none.
 
         Parameters
         ----------

@@ -144,7 +144,7 @@ class Limits:
                     remedy = _LESS_DELTA
                 raise BudgetExceededError(
                     f"The rows don't fit what is left {self._of(gate)}: together they can cost "
-                    f"{short}. Nothing was reserved. Reserve fewer rows, {remedy}"
+                    f"{short}. Nothing was spent or reserved. Take fewer rows, {remedy}"
                 )
 
     def admit_first(self, totals: Totals, most: Costs) -> None:

@@ -111,8 +111,8 @@ class PairTerms:
                     )
                     raise BudgetExceededError(
                         f"The rows don't fit the (epsilon, delta) = ({left[level][0]:.4g}, "
-                        f"{left[level][1]:.3g}) that is left to {level!r}. Nothing was reserved. "
-                        + (own or "Reserve fewer rows, or use more noise.")
+                        f"{left[level][1]:.3g}) that is left to {level!r}. Nothing was spent or "
+                        f"reserved. " + (own or "Take fewer rows, or use more noise.")
                     )
                 cost: Cost = share_of_pair(share, *left[level])
                 charges[level] = charges[level].parallel(cost) if level in charges else cost
@@ -143,8 +143,8 @@ class Mu2Terms:
             name, share = max(self._terms.shares(span, left).items(), key=lambda each: each[1])
             raise BudgetExceededError(
                 f"The rows cost {share:.4g} times the mu^2 of {left[name][0]:.4g} (and the delta "
-                f"of {left[name][1]:.3g}) that is left to {name!r}. Nothing was reserved. "
-                + (own or "Reserve fewer rows, or use more noise.")
+                f"of {left[name][1]:.3g}) that is left to {name!r}. Nothing was spent or "
+                "reserved. " + (own or "Take fewer rows, or use more noise.")
             )
         return charges
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from secretballot._views import Bar, Cell, Items, Prose, Shown, Table, View
 from secretballot.audit._neighbours import Neighbours
+from secretballot.divergences import EVERYONE
 
 #: Exact figures are floating-point sums.
 _ROUNDING = 1 + 1e-9
@@ -111,11 +112,11 @@ class Audit(Shown):
         for pair in self.pairs:
             if pair.faults:
                 data, neighbour, group = pair.neighbours
+                of = "" if group == EVERYONE else f" for group {group!r}"
                 raise AssertionError(
-                    f"epsilon = {pair.claim:.4g} is claimed at delta={self.delta:g} for "
-                    f"group {group!r}, but {'; '.join(pair.faults)} (confidence "
-                    f"{self.confidence:g}, {self.n_draws} draws), on the data\n{data}\nand the "
-                    f"neighbour\n{neighbour}"
+                    f"epsilon = {pair.claim:.4g} is claimed at delta={self.delta:g}{of}, but "
+                    f"{'; '.join(pair.faults)} (confidence {self.confidence:.10g}, "
+                    f"{self.n_draws:,} draws), on the data\n{data}\nand the neighbour\n{neighbour}"
                 )
 
     def _view(self) -> View:

@@ -44,8 +44,8 @@ class Processes:
     def __init__(self, timeout: float) -> None:
         if importlib.util.find_spec("mpyc") is None:
             raise ImportError(
-                "secret sharing computes with MPyC; install it with: pip install 'secretballot"
-                "[mpc]'."
+                "secret sharing computes with MPyC; install secretballot with its extra: "
+                "secretballot[mpc]."
             )
         self.token = secrets.token_hex(32)
         self._running: list[subprocess.Popen[bytes]] = []

@@ -23,8 +23,8 @@ def show_progress(show="auto"):
     Parameters
     ----------
     show : {"auto", "bar", "lines"} or callable, default="auto"
-        ``"bar"`` draws bars, in notebooks too, and needs `rich` (``pip install
-        "secretballot[progress]"``). ``"lines"`` prints a line for every tenth. ``"auto"`` takes
+        ``"bar"`` draws bars, in notebooks too, and needs `rich` (the extra
+        ``secretballot[progress]``). ``"lines"`` prints a line for every tenth. ``"auto"`` takes
         bars if it can. Tasks that are over within half a second are not shown. A function is called
         with all of it, as ``show(name, done, total)``, at the beginning of a task and whenever
         more is done; an error of its own ends the work.

@@ -41,8 +41,9 @@ class PrivateLogisticRegression(
     them best, given their known noise, is kept. One row, or one owner, changes a sum by a bounded
     vector.
 
-    For the classes of a table this is the accurate choice. Teachers (`PrivateTeacherEnsemble`) are
-    for what no bins describe, for any estimator, several labels a row, and for parties.
+    For the classes of a table this is mostly the more accurate of the two. Teachers
+    (`PrivateTeacherEnsemble`) are for what columns say only together, for what no bins describe,
+    for any estimator, several labels a row, and for parties.
 
     Parameters
     ----------

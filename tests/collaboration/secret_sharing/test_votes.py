@@ -198,7 +198,7 @@ def test_a_computing_party_that_says_nothing_is_given_up():
 def test_mpyc_is_an_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     together = Collaboration(rich(1, 1, 1, 1, 1), aggregator=SecretSharingAggregator())
-    with pytest.raises(ImportError, match=r"pip install 'secretballot\[mpc\]'"):
+    with pytest.raises(ImportError, match=r"its extra: secretballot\[mpc\]"):
         together.ask("a", ROWS, agreed())
     assert set(shares_spent(together).values()) == {0}
 
