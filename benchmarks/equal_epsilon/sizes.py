@@ -1,0 +1,72 @@
+"""How good with how many people? `PrivateLogisticRegression` on fewer and fewer private rows.
+
+    python benchmarks/equal_epsilon/sizes.py [--sets adult bank credit] [--epsilons .5 1 2]
+        [--sizes 1000 3000 10000 30000] [--seeds 5] [--quick]
+
+400 public rows, the test rows of `sets`, delta 1e-5, one row replaced; the first rows of a split's
+private ones are kept. Accuracy / AUC, means over seeds and the largest standard error of each line.
+Without noise: logistic regression on as many bins of the public rows, from the same private rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+import numpy as np
+from encoding import binned
+from sets import Split, available, split
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
+
+DELTA, POOL = 1e-5, 400
+
+
+def quality(rows: Split, chances: np.ndarray) -> list[float]:
+    """Return accuracy and AUC on the test rows."""
+    return [accuracy_score(rows.y_test, chances > 0.5), roc_auc_score(rows.y_test, chances)]
+
+
+def run(rows: Split, size: int, epsilons: list[float], seed: int) -> list[list[float]]:
+    """Return the quality of one model for each epsilon, and of one without noise."""
+    X, y = rows.X_private[:size], rows.y_private[:size]
+    found = []
+    for epsilon in epsilons:
+        ours = PrivateLogisticRegression(
+            classes=[0, 1], accountant=PrivacyAccountant(epsilon, DELTA), random_state=seed
+        ).fit(X, y, X_public=PublicData(rows.X_pool))
+        found.append(quality(rows, ours.predict_proba(rows.X_test)[:, 1]))
+    encode = binned(rows.X_pool, ours.n_bins_)
+    noiseless = LogisticRegression(max_iter=500).fit(encode(X), y)
+    return [*found, quality(rows, noiseless.predict_proba(encode(rows.X_test))[:, 1])]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=available())
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1.0, 2.0])
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 3_000, 10_000, 30_000])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="Adult, 3,000 rows, one seed")
+    given = parser.parse_args()
+    if given.quick:
+        given.sets, given.sizes, given.seeds = ["adult"], [3_000], 1
+    warnings.simplefilter("ignore")  # noise is seeded
+    heads = "".join(f"epsilon {epsilon:<8g}" for epsilon in given.epsilons)
+    for name in given.sets:
+        splits = [split(name, POOL, seed) for seed in range(given.seeds)]
+        larger = np.mean([max(rows.y_test.mean(), 1 - rows.y_test.mean()) for rows in splits])
+        print(f"\n{name}: larger class {larger:.3f}\n{'rows':<8}{heads}{'without noise':<16}+-")
+        for size in given.sizes:
+            rows = min(size, min(len(each.y_private) for each in splits))
+            runs = [run(each, rows, given.epsilons, seed) for seed, each in enumerate(splits)]
+            values = np.array(runs)
+            cells = "".join(f"{a:.3f} / {b:.3f}   " for a, b in values.mean(axis=0))
+            error = values.std(axis=0).max() / np.sqrt(max(given.seeds - 1, 1))
+            print(f"{rows:<8,}{cells}{error:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
