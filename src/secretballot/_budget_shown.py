@@ -6,6 +6,7 @@ from typing import Any
 
 from secretballot._tables import mechanism_text
 from secretballot._views import Prose, View
+from secretballot.accounting import PrivacyAccountant
 
 
 class BudgetShown:
@@ -29,9 +30,13 @@ class BudgetShown:
         """
         if self.accountant is None:
             return View("Budget", (Prose.of("none: accountant=None, so nothing can be released"),))
+        if not isinstance(self.accountant, PrivacyAccountant):
+            kind = type(self.accountant).__name__
+            return View("Budget", (Prose.of(f"none: accountant is a {kind}, and can't be asked"),))
         scope = self._fit_scope()
         shown: View = self.accountant.report(scope)
-        told = "" if scope is None else self._fit_told()
+        # What another budget bought stands below that one only: it may have to be withheld.
+        told = self._fit_told() if self.accountant._knows(scope) else ""
         if not told:
             return shown
         return View(shown.title, (*shown.parts, Prose.of(told, quiet=True)), about=shown.about)

@@ -1,20 +1,26 @@
 """What an estimator shows of its budget: what this fit spent, and nothing private."""
 
+import contextlib
 import html
 import pickle
 import re
+import sqlite3
+import time
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
+from secretballot.collaboration import Party
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.ledger import _file as ledger_file
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import GNMax
 
@@ -197,3 +203,42 @@ def test_a_reservation_of_others_is_said():
     assert this == 0
     assert elsewhere == pytest.approx(100 * accountant.spent().share, abs=0.06)
     assert "paid for before" in str(model.budget_report())
+
+
+@ESTIMATORS
+def test_what_is_no_budget_is_shown_as_that(make):
+    """It is refused when it is needed; until then, a notebook shows the estimator."""
+    for wrong in ("a file", [PrivacyAccountant(1.0, 1e-5)], PrivacyAccountant):
+        assert "accountant is a" in str(make(wrong).budget_report())
+        assert "accountant is a" in make(wrong)._repr_html_()
+    assert "a file" not in str(make("a file").budget_report())
+
+
+@pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+@ESTIMATORS
+def test_what_another_budget_bought_is_not_told(make):
+    """What was withheld stays so when a budget that withholds nothing takes the other's place."""
+    accountant = PrivacyAccountant(8.0, 1e-5, accounting="data_dependent", order="renyi")
+    model = make(accountant).fit(X, Y, X_public=PUBLIC)
+    model.set_params(accountant=PrivacyAccountant(8.0, 1e-5))
+    assert str(model.budget_report()) == str(model.accountant.report())
+
+
+def test_what_is_shown_waits_for_nobody_for_long(tmp_path, monkeypatch):
+    """A process that was stopped at the wrong moment must not stop notebooks and debuggers."""
+    path = tmp_path / "x.ledger"
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    party = Party(DummyClassifier(), name="north", accountant=accountant, classes=[0, 1])
+    monkeypatch.setattr(ledger_file, "SHOWN_TIMEOUT", 0.02)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        begun = time.monotonic()
+        for shown in (repr(accountant), str(accountant.report()), accountant._repr_html_()):
+            assert "ledger can" in shown
+        assert repr(party) == "<Party 'north'>"
+        assert time.monotonic() - begun < ledger_file.BUSY_TIMEOUT / 4
+        other.execute("ROLLBACK")
+    assert "0.0% spent" in repr(accountant)
+    assert "0.0% of epsilon" in repr(party)
+    path.unlink()
+    assert repr(party) == "<Party 'north'>"

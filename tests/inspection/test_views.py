@@ -229,6 +229,19 @@ def test_tables():
     assert str(folded) == ""
 
 
+def test_what_comes_back_from_elsewhere_is_shown_too():
+    """From JSON, say, or with levels taken out."""
+    there = PrivateLabels(["b", "a", "b"], [True, True, False])
+    assert str(there) == str(PrivateLabels(np.array(["b", "a", "b"]), np.array([1, 1, 0]) > 0))
+    spent = levels().spent()
+    one = copy.copy(spent)
+    del one[ACTING]
+    assert len(str(one).splitlines()) == 3
+    one.clear()
+    assert str(one) == ""
+    assert "sb-view" in one._repr_html_()
+
+
 def test_many_classes_are_counted_together():
     names = np.array([f"c{at:02}" for at in range(40)] * 2, dtype=object)
     text = str(PrivateLabels(names, np.ones(80, dtype=bool)))

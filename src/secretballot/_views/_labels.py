@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from secretballot._views._cells import Bar, Cell
 from secretballot._views._parts import Part, Prose, Table
 
@@ -23,6 +25,7 @@ def label_parts(labels: Any, answered: Any, names: Sequence[str] | None = None) 
     names : sequence of str, default=None
         Of several labels a row.
     """
+    labels, answered = np.asarray(labels), np.asarray(answered, dtype=bool)
     n_rows = len(labels)
     if labels.ndim > 1:
         told = f"{int(answered.sum()):,} of {answered.size:,} labels of {n_rows:,} rows answered"

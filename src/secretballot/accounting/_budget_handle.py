@@ -18,7 +18,15 @@ from secretballot.accounting._report import (
 )
 from secretballot.accounting._statement import PrivacyStatement
 from secretballot.divergences import Cost
-from secretballot.ledger import ONLY_LEVEL, Ledger, LedgerEntry, LevelBudget, Scope, Totals
+from secretballot.ledger import (
+    ONLY_LEVEL,
+    Ledger,
+    LedgerEntry,
+    LevelBudget,
+    Scope,
+    Totals,
+    showing,
+)
 
 
 class BudgetHandle:
@@ -94,11 +102,12 @@ class BudgetHandle:
         """
         budget = self._ledger.budget
         try:
-            spent = self._spent_by_level()
-            fit = None if scope is None else self._spent_in(scope)
+            with showing():
+                spent = self._spent_by_level()
+                fit = None if scope is None else self._spent_in(scope)
         except LedgerError:
             spent, fit = None, None  # What is shown in a notebook must not depend on a file.
-        if scope is None or scope.ledger != self._ledger.genesis:
+        if scope is None or not self._knows(scope):
             return budget_view(budget, spent, self.ledger or "temporary")
         return fit_view(budget, spent, fit)
 
@@ -155,6 +164,9 @@ class BudgetHandle:
     def _spent_by_level(self) -> dict[str, PrivacySpent]:
         return spent_by_level(self._ledger.budget, self._ledger.totals())
 
+    def _knows(self, scope: Scope | None) -> bool:
+        return scope is not None and scope.ledger == self._ledger.genesis
+
     def _spent_in(self, scope: Scope) -> dict[str, PrivacySpent]:
         within = self._ledger.totals(scope.id).scopes.get(scope.id)
         charges = {} if within is None else dict(within.charges)
@@ -162,7 +174,8 @@ class BudgetHandle:
 
     def _spent_or_none(self) -> dict[str, PrivacySpent] | None:
         try:
-            return self._spent_by_level()
+            with showing():
+                return self._spent_by_level()
         except LedgerError:
             return None
 

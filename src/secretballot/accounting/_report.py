@@ -127,7 +127,7 @@ class ByLevel(dict[str, Report], Shown):
     """What was spent, or is left, by level: a dict that is shown as one table."""
 
     def _view(self) -> View:
-        return by_level_view(list(self.values()))
+        return by_level_view(list(self.values())) if self else View("ByLevel", ())
 
 
 def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> PrivacySpent:

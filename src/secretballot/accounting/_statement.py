@@ -41,9 +41,10 @@ class PrivacyStatement(Shown):
         ``order`` (the Renyi order it gates on), ``share_spent`` and ``epsilon_spent``. The last
         two are None if accounting is data dependent: they are sensitive themselves.
     released : tuple of dict
-        What was released, alike releases together: ``mechanism``, ``note`` (what the caller
-        declared), ``seeded``, ``n_releases``, ``n_rows`` (None if it is sensitive), ``first`` and
-        ``last`` (times, UTC).
+        What was released, alike releases together: ``mechanism`` (its name alone if accounting is
+        data dependent: noise that was calibrated to what was left tells how much that was),
+        ``note`` (what the caller declared), ``seeded``, ``n_releases``, ``n_rows`` (None if it is
+        sensitive), ``first`` and ``last`` (times, UTC).
     assumptions : tuple of str
         What the guarantee rests on, in sentences.
     ledger_id, created, library_version : str
@@ -106,7 +107,7 @@ class PrivacyStatement(Shown):
             ),
             released=tuple(
                 {
-                    "mechanism": kind.mechanism,
+                    "mechanism": _named(kind.mechanism) if sensitive else kind.mechanism,
                     "note": kind.note,
                     "seeded": kind.seeded,
                     "n_releases": kind.n_releases,
@@ -217,6 +218,13 @@ class PrivacyStatement(Shown):
         if self.head:
             lines.append(f"To check: secretballot ledger verify FILE --head {self.head}")
         return lines
+
+
+def _named(mechanism: Any) -> Any:
+    """Return what a mechanism is called, without its parameters."""
+    if not isinstance(mechanism, dict):
+        return mechanism
+    return {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}
 
 
 _SIGNATURE = "Signed (data owner): ______________________   Date: ______________"

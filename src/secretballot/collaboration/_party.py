@@ -195,11 +195,11 @@ class Party(HomeModel):
             del self._paid[question.id]
 
     def __repr__(self) -> str:
-        spent = self.accountant.spent()
-        if isinstance(spent, dict):
+        spent, epsilon = self.accountant._spent_or_none(), self.accountant.epsilon
+        if spent is None or isinstance(epsilon, dict):
             return f"<Party {self.name!r}>"
-        share = "withheld" if spent.share is None else f"{spent.share:.1%}"
-        return f"<Party {self.name!r}: {share} of epsilon={self.accountant.epsilon:g} spent>"
+        (one,) = spent.values()
+        return f"<Party {self.name!r}: {one.share:.1%} of epsilon={epsilon:g} spent>"
 
 
 class _SomeLabels:

@@ -34,8 +34,9 @@ def _ask(told: Any, ensemble: Any, X: Any, mechanism: Any) -> PrivateLabels:
         released = labelling.answer(ensemble, mechanism, tally.votes)
         n_rows = len(released.answered)
         n_answered = int(released.answered.reshape(n_rows, -1).all(axis=1).sum())
-        task.counts = {"n_done": n_answered, "n_total": n_rows}
-        progress.say(f"rows labelled: {n_answered} of {n_rows}")
+        if not labelling.stops_by_votes(ensemble.accountant):
+            task.counts = {"n_done": n_answered, "n_total": n_rows}
+            progress.say(f"rows labelled: {n_answered} of {n_rows}")
     progress.end()
     tally.failures.tell()
     return released

@@ -122,8 +122,9 @@ def _label(
         answered = ensemble.pool_labels_.answered
         n_rows = len(answered)
         ensemble.n_answered_ = int(answered.reshape(n_rows, -1).all(axis=1).sum())
-        task.counts = {"n_done": ensemble.n_answered_, "n_total": n_rows}
-        progress.say(f"rows labelled: {ensemble.n_answered_} of {n_rows}")
+        if not labelling.stops_by_votes(ensemble.accountant):
+            task.counts = {"n_done": ensemble.n_answered_, "n_total": n_rows}
+            progress.say(f"rows labelled: {ensemble.n_answered_} of {n_rows}")
     ensemble._privacy = labelling.privacy(ensemble.accountant)
 
 

@@ -224,6 +224,11 @@ class Labelling:
             )
         return self.target.released(outcome, len(counts))
 
+    @staticmethod
+    def stops_by_votes(accountant: Any) -> bool:
+        """Whether how many rows are answered tells of the votes: progress and logs don't say it."""
+        return bool(accountant.accounting == "data_dependent")
+
     def next_noise(self) -> Any:
         """Return what the next release draws from."""
         count, self.n_releases = self.n_releases, self.n_releases + 1

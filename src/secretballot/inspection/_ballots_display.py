@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot.ensemble import NoiseAgainstBallots
-from secretballot.inspection._drawing import ink, plain_logarithms, pyplot
+from secretballot.inspection._drawing import caution, ink, plain_logarithms, pyplot, tells_of_votes
 from secretballot.mechanisms import BinaryVoting, GNMax, Mechanism
 
 #: Numbers of teachers, in shares of those that there are.
@@ -24,6 +24,9 @@ class BallotsDisplay:
         Of one number of public rows; a point of each curve for each.
     n_teachers : int
         The number that is marked.
+    sensitive : bool, default=False
+        Whether the noise tells of the votes, as it was calibrated to what they had left of a
+        data-dependent budget: a caution is drawn.
 
     Attributes
     ----------
@@ -47,9 +50,10 @@ class BallotsDisplay:
     ['60% of ballots', '75% of ballots', '90% of ballots', '100% of ballots']
     """
 
-    def __init__(self, rows, *, n_teachers):
+    def __init__(self, rows, *, n_teachers, sensitive=False):
         self.rows = rows
         self.n_teachers = n_teachers
+        self.sensitive = sensitive
 
     @classmethod
     def from_advice(cls, advice, *, n_public=None, ax=None):
@@ -131,7 +135,8 @@ class BallotsDisplay:
             )
             for each in several
         ]
-        return cls(rows, n_teachers=n_teachers).plot(ax)
+        sensitive = tells_of_votes(estimator)
+        return cls(rows, n_teachers=n_teachers, sensitive=sensitive).plot(ax)
 
     def plot(self, ax=None):
         """Draw the display.
@@ -166,5 +171,7 @@ class BallotsDisplay:
             title=f"{first.n_public:,} public rows, sigma = {first.sigma:.3g}",
         )
         plain_logarithms(ax.xaxis)
+        if self.sensitive:
+            caution(ax)
         ax.legend(fontsize="small")
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.inspection._drawing import ink, label_text, pyplot
+from secretballot.inspection._drawing import caution, ink, label_text, pyplot
 
 
 class BudgetDisplay:
@@ -26,6 +26,8 @@ class BudgetDisplay:
         budget, such as the accuracy of a student trained on the first ``n_labels`` labels. The
         display only draws them: computed on public data they cost nothing; computed on private
         data they are a release of their own.
+    sensitive : bool, default=False
+        Whether the shares tell of the votes (data-dependent accounting): a caution is drawn.
 
     Attributes
     ----------
@@ -50,11 +52,12 @@ class BudgetDisplay:
     'share of the budget spent'
     """
 
-    def __init__(self, *, rows, shares, times=None, accuracy=None):
+    def __init__(self, *, rows, shares, times=None, accuracy=None, sensitive=False):
         self.rows = rows
         self.shares = shares
         self.times = times
         self.accuracy = accuracy
+        self.sensitive = sensitive
 
     @classmethod
     def from_accountant(cls, accountant, *, against="rows", accuracy=None, axes=None):
@@ -90,10 +93,9 @@ class BudgetDisplay:
             states = accountant.history()
         rows = [max(spent.n_rows for spent in state.values()) for state in states]
         shares = {level: [state[level].share for state in states] for level in states[0]}
-        display = cls(rows=rows, shares=shares, times=times, accuracy=accuracy).plot(axes)
-        if accountant.accounting == "data_dependent":
-            display.ax_.set_title("data dependent: itself sensitive", fontsize="small")
-        return display
+        sensitive = accountant.accounting == "data_dependent"
+        display = cls(rows=rows, shares=shares, times=times, accuracy=accuracy, sensitive=sensitive)
+        return display.plot(axes)
 
     def plot(self, axes=None):
         """Draw the display.
@@ -148,4 +150,6 @@ class BudgetDisplay:
                     self.lines_ += self.accuracy_ax_.plot(n_labels, score, label=label, **style)
             self.accuracy_ax_.set(ylabel="accuracy")
             self.accuracy_ax_.legend(fontsize="small")
+        if self.sensitive:
+            caution(self.ax_)
         return self

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from secretballot._tables import visible
 
+#: What is written over a picture that is not to be published.
+CAUTION = "data dependent: itself sensitive"
+
 
 def pyplot(display):
     """Return matplotlib's interface, or say what to install for a display."""
@@ -33,3 +36,19 @@ def plain_logarithms(axis):
 def label_text(name):
     """Return a name as matplotlib shows it: a dollar sign would begin a formula."""
     return visible(str(name)).replace("$", r"\$")
+
+
+def tells_of_votes(estimator):
+    """Whether the noise of an ensemble was calibrated to what votes had left of a budget."""
+    accountant = estimator.accountant
+    return (
+        estimator.mechanism is None
+        and accountant is not None
+        and accountant.accounting == "data_dependent"
+    )
+
+
+def caution(ax):
+    """Say of a picture that what it shows tells of the votes."""
+    above = ax.get_title()
+    ax.set_title((f"{above}\n" if above else "") + CAUTION, fontsize="small")

@@ -9,7 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._numbers import check_integer
 from secretballot.accounting import EVERYONE, RenyiCost, price_plan
-from secretballot.inspection._drawing import ink, label_text, plain_logarithms, pyplot
+from secretballot.inspection._drawing import (
+    caution,
+    ink,
+    label_text,
+    plain_logarithms,
+    pyplot,
+    tells_of_votes,
+)
 from secretballot.mechanisms import GNMax
 
 _ACCOUNTINGS = ("plan", "renyi")
@@ -37,6 +44,9 @@ class LabelsDisplay:
         Budgets that are marked by a line, by level.
     asked : (epsilon, n_rows), default=None
         What a fit asked for, marked by a point.
+    sensitive : bool, default=False
+        Whether the noise tells of the votes, as it was calibrated to what they had left of a
+        data-dependent budget: a caution is drawn.
 
     Attributes
     ----------
@@ -59,11 +69,12 @@ class LabelsDisplay:
     64 0.84
     """
 
-    def __init__(self, curves, *, delta, budgets=None, asked=None):
+    def __init__(self, curves, *, delta, budgets=None, asked=None, sensitive=False):
         self.curves = curves
         self.delta = delta
         self.budgets = budgets
         self.asked = asked
+        self.sensitive = sensitive
 
     @classmethod
     def from_mechanism(
@@ -114,8 +125,18 @@ class LabelsDisplay:
         -------
         display : LabelsDisplay
             The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If it has no accountant any more.
         """
         check_is_fitted(estimator, "pool_labels_")
+        if estimator.accountant is None:
+            raise ValueError(
+                "accountant=None: there is no budget to mark. LabelsDisplay.from_mechanism draws "
+                "what rows of mechanism_ cost."
+            )
         accountant, n_asked = estimator.accountant, len(estimator.pool_labels_.labels)
         n_columns = len(estimator.classes_)
         if n_rows is None:
@@ -129,7 +150,10 @@ class LabelsDisplay:
             # One level: on the cheapest curve, which is how it is paid for.
             found = [np.interp(np.log(n_asked), np.log(n), np.log(e)) for e, n in curves.values()]
             asked = (float(np.exp(min(found))), n_asked)
-        return cls(curves, delta=accountant.delta, budgets=budgets, asked=asked).plot(ax)
+        sensitive = tells_of_votes(estimator)
+        return cls(
+            curves, delta=accountant.delta, budgets=budgets, asked=asked, sensitive=sensitive
+        ).plot(ax)
 
     def plot(self, ax=None):
         """Draw the display.
@@ -165,6 +189,8 @@ class LabelsDisplay:
         plain_logarithms(ax.xaxis)
         plain_logarithms(ax.yaxis)
         ax.set_title(f"what an epsilon buys, delta = {self.delta:g}")
+        if self.sensitive:
+            caution(ax)
         ax.legend(fontsize="small")
         return self
 

@@ -14,6 +14,7 @@ from secretballot.ledger._budget import (
 )
 from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
+from secretballot.ledger._file import showing
 from secretballot.ledger._header import Header
 from secretballot.ledger._ledger import Head, Ledger
 from secretballot.ledger._reserved import Reserved
@@ -34,5 +35,6 @@ __all__ = [
     "Totals",
     "budget_levels",
     "export",
+    "showing",
     "to_json",
 ]

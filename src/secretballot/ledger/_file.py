@@ -8,13 +8,33 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Literal
 
 from secretballot._errors import LedgerError
 
-#: How long to wait for another process that is spending, in seconds.
+#: How long to wait for another process that is spending, in seconds; and only to show something.
 BUSY_TIMEOUT = 60.0
+SHOWN_TIMEOUT = 2.0
+
+_SHOWING: ContextVar[bool] = ContextVar("secretballot_showing", default=False)
+
+
+@contextmanager
+def showing() -> Iterator[None]:
+    """Read within for a display: a notebook or a debugger is not kept waiting."""
+    token = _SHOWING.set(True)
+    try:
+        yield
+    finally:
+        _SHOWING.reset(token)
+
+
+def busy_timeout() -> float:
+    """Return how long to wait for another process, in seconds."""
+    return min(SHOWN_TIMEOUT, BUSY_TIMEOUT) if _SHOWING.get() else BUSY_TIMEOUT
+
 
 # One transaction at a time in a process: threads queue here instead of polling the file, and a
 # fork waits until no connection is open, because a child must not inherit locks.
@@ -74,7 +94,7 @@ def connection(
             opened = sqlite3.connect(
                 f"{Path(path).as_uri()}?mode={mode}",
                 uri=True,
-                timeout=BUSY_TIMEOUT,
+                timeout=busy_timeout(),
                 isolation_level=None,
             )
         except sqlite3.Error as error:
@@ -122,7 +142,7 @@ def readable(error: Exception, path: str) -> LedgerError:
         reason = "is a folder; name the file"
     elif isinstance(error, TimeoutError) or code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         reason = (
-            f"was locked by another process for more than {BUSY_TIMEOUT:g} seconds; try again. "
+            f"was locked by another process for more than {busy_timeout():g} seconds; try again. "
             "Nothing was released"
         )
     elif code == sqlite3.SQLITE_NOTADB:

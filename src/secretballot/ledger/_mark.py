@@ -80,7 +80,7 @@ def held(path: str) -> Iterator[Held]:
 
 
 def _locked(path: str) -> int:
-    deadline, pause = time.monotonic() + _file.BUSY_TIMEOUT, 0.0005
+    deadline, pause = time.monotonic() + _file.busy_timeout(), 0.0005
     while True:
         try:
             # Whoever may write to the ledger may write the mark. Not through a link: it would let
