@@ -57,7 +57,8 @@ class Task:
         self.name = name
         self.total = total
         self.done = 0
-        self._listener = None if silent else _LISTENER.get()
+        # Of nothing no share is done: who divides by the total would fail.
+        self._listener = None if silent or total < 1 else _LISTENER.get()
 
     def __enter__(self) -> Task:
         if self._listener is not None:
@@ -69,7 +70,8 @@ class Task:
         before, self.done = self.done, self.done + n_parts
         if self._listener is not None:
             self._listener.advance(self)
-        return self.done * 10 // self.total > before * 10 // self.total
+        total = max(self.total, 1)
+        return self.done * 10 // total > before * 10 // total
 
     def __exit__(
         self,

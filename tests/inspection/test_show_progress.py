@@ -180,6 +180,30 @@ def test_work_that_fails_ends_its_tasks():
     assert books.open == []
 
 
+def test_of_nothing_nothing_is_told(heard, capsys):
+    """A function may divide by the total, and so do lines."""
+    for show in (heard, "lines"):
+        with show_progress(show), Task("no work", 0) as task:
+            assert task.advance() in (True, False)
+    with show_progress(heard):
+        price_plan(GNMax(sigma=53.7), 1, n_columns=2)
+    assert all(total for _, _, total in heard)
+
+
+def test_work_that_goes_on_after_the_block_does_not_fail(capsys):
+    pytest.importorskip("rich")
+    with show_progress("bar"):
+        tasks = [Task(name, 5).__enter__() for name in ("outer", "inner")]
+        time.sleep(0.6)
+        for task in tasks:
+            task.advance()
+    assert "inner" in capsys.readouterr().out
+    for task in reversed(tasks):
+        task.advance()
+        task.__exit__(None, None, None)
+    assert capsys.readouterr().out == ""
+
+
 def test_other_threads_are_not_told(heard):
     with show_progress(heard):
         other = threading.Thread(target=slow, kwargs={"n_parts": 3, "pause": 0})

@@ -122,11 +122,14 @@ class _Bars:
         self._drawing = None
         self._begun = {}
         self._bars = {}
+        self._closed = False
 
     def begin(self, task):
         self._begun[task] = time.monotonic()
 
     def advance(self, task):
+        if self._closed:
+            return  # work that was begun in the block and goes on after it
         if task in self._bars:
             self._drawing.update(self._bars[task], completed=task.done)
         elif time.monotonic() - self._begun[task] > _SOON:
@@ -144,9 +147,14 @@ class _Bars:
         if self._bars:
             self._drawing.remove_task(bar)
         else:
-            self.close()
+            self._stop_drawing()
 
     def close(self):
+        self._closed = True
+        self._bars.clear()
+        self._stop_drawing()
+
+    def _stop_drawing(self):
         if self._drawing is not None:
             self._drawing.stop()
             self._drawing = None
