@@ -80,7 +80,7 @@ dist: $(INSTALLED)
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
-	cd dist && tar xzf secretballot-*.tar.gz && cd secretballot-*/ && PYTHONPATH=src \
+	cd dist && tar xzf secretballot-*.tar.gz && cd secretballot-*/ && PYTHONPATH="$$PWD/src" \
 		$(CURDIR)/$(BIN)/python -m pytest -q -n $(WORKERS) tests/ledger tests/datasets tests/test_package.py
 
 # Some of them would take hours without --quick. SUBJECT=ledger runs the benchmarks of one subject.

@@ -272,6 +272,26 @@ def test_callbacks_are_told_of_the_end_of_a_vote_that_fails(listener):
     assert listener.names("setup") == listener.names("teardown")
 
 
+@pytest.mark.parametrize("fails_at", ["label rows", "predict_private"])
+def test_labels_that_were_paid_for_are_not_lost_to_a_callback(listener, fails_at):
+    def fails(estimator, context, **given):
+        if context.task_name == fails_at:
+            raise OSError("the bar is gone")
+
+    model = ensemble().fit(X[:300], Y[:300])
+    listener.on_fit_task_end = fails
+    model.set_callbacks(listener)
+    with pytest.warns(UserWarning, match="are returned, but .* OSError: the bar is gone"):
+        labels = model.predict_private(X[:5])
+    assert labels.answered.all()
+    # Before anything was paid it is an error like any other.
+    spent = model.accountant.spent().amount
+    fails_at = "ask teachers"
+    with pytest.raises(OSError, match="the bar is gone"):
+        model.predict_private(X[:5])
+    assert model.accountant.spent().amount == spent
+
+
 def test_callbacks_follow_a_regression(listener):
     model = regression().set_callbacks(listener).fit(X[:300], Y[:300], X_public=PUBLIC)
     assert listener.names("end").count("round") == 1 + model.n_rounds_

@@ -67,7 +67,8 @@ def everything(rows, accounting, capsys):
         warnings.simplefilter("always")
         accountant = PrivacyAccountant(60.0, 1e-5, accounting=accounting, order="renyi")
         with show_progress(lambda *told: heard.append(told)):
-            fitted(accountant, GNMax(sigma=8.0)).fit(rows, Y, X_public=PUBLIC)
+            first = fitted(accountant, GNMax(sigma=8.0), listener).fit(rows, Y, X_public=PUBLIC)
+            first.predict_private(rows[-3:])
             model = fitted(accountant, None, listener).fit(rows, Y, X_public=PUBLIC)
     statement, report = accountant.statement(), model.budget_report()
     shown = {
