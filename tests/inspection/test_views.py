@@ -4,6 +4,7 @@ import copy
 import html as html_module
 import pickle
 import re
+import time
 from functools import cache
 
 import numpy as np
@@ -240,6 +241,20 @@ def test_what_comes_back_from_elsewhere_is_shown_too():
     one.clear()
     assert str(one) == ""
     assert "sb-view" in one._repr_html_()
+
+
+def test_long_texts_and_many_classes_take_no_time():
+    """Others may have written them: the name of a voter, the reason why it is absent."""
+    begun = time.process_time()
+    table = Table(("a",), [("1" * 20_000 + "x",), ("1," * 10_000 + "x",), ("." * 20_000,)])
+    assert "sb-number" not in table.html
+    text = str(PrivateLabels(np.arange(100_000), np.ones(100_000, dtype=bool)))
+    assert "and 99,988 rarer classes" in text
+    assert time.process_time() - begun < 5
+    for number in ("1,234", "-0.5", "+1e-05", ".5", "5.", "97.5%", "3 %", "inf", "nan", "-", ""):
+        assert "sb-number" in Table(("a",), [(number,)]).html
+    for word in ("1-2", "1.2.3", "e5", "a", "%"):
+        assert "sb-number" not in Table(("a",), [(word,)]).html
 
 
 def test_many_classes_are_counted_together():

@@ -15,7 +15,8 @@ _LETTERS = 20
 _DRAWN = {"spent": "=", "this": "#", "": "."}
 
 #: What is aligned to the right: numbers, with what may stand in their place.
-_NUMBER = re.compile(r"[-+]?(\d[\d,]*)?\.?\d*(e[-+]?\d+)?\s?%?|-?inf|nan|-|\?|withheld")
+#: (No digit can be read in two ways, or a long text of digits would take for ever.)
+_NUMBER = re.compile(r"|[-+]?(\d[\d,]*(\.\d*)?|\.\d+)(e[-+]?\d+)?\s?%?|-?inf|nan|-|\?|withheld")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +34,9 @@ def label_parts(labels: Any, answered: Any, names: Sequence[str] | None = None) 
     known = Counter(str(label) for label in labels[answered].tolist())
     rows: list[Sequence[Cell]] = [
         (label, f"{count:,}", f"{count / n_rows:.1%}", Bar.of(count / n_rows))
-        for label, count in sorted(known.items(), key=lambda each: (-each[1], each[0]))
+        for label, count in heapq.nsmallest(
+            _MOST_CLASSES, known.items(), key=lambda each: (-each[1], each[0])
+        )
     ]
     shown = [
         str(label) if there else "unanswered"
@@ -42,9 +45,9 @@ def label_parts(labels: Any, answered: Any, names: Sequence[str] | None = None) 
     further = ", ..." if n_rows > _FIRST else ""
     parts: list[Part] = [Prose.of(f"{int(answered.sum()):,} of {n_rows:,} rows answered")]
     if rows:
-        parts.append(Table(("class", "rows", "of all", ""), rows[:_MOST_CLASSES]))
-    if len(rows) > _MOST_CLASSES:
-        parts.append(Prose.of(f"and {len(rows) - _MOST_CLASSES:,} rarer classes", quiet=True))
+        parts.append(Table(("class", "rows", "of all", ""), rows))
+    if len(known) > len(rows):
+        parts.append(Prose.of(f"and {len(known) - len(rows):,} rarer classes", quiet=True))
     if shown:
         parts.append(Prose.of(f"first rows: {', '.join(shown)}{further}", quiet=True))
     return parts
