@@ -17,9 +17,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
+from secretballot.accounting import EVERYONE, PrivacyAccountant, PrivacyLeakWarning, RenyiCost
+from secretballot.accounting._report import remaining_for, spent_on
 from secretballot.collaboration import Party
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
+from secretballot.ledger import Totals
 from secretballot.ledger import _file as ledger_file
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import GNMax
@@ -242,3 +244,13 @@ def test_what_is_shown_waits_for_nobody_for_long(tmp_path, monkeypatch):
     assert "0.0% of epsilon" in repr(party)
     path.unlink()
     assert repr(party) == "<Party 'north'>"
+
+
+def test_where_delta_is_scarcer_it_is_what_counts():
+    (level,) = PrivacyAccountant(1.0, 1e-5, order=float("inf")).levels
+    pair = RenyiCost.from_epsilon_delta(0.1, 8e-6)
+    totals = Totals(digest="", charges={EVERYONE: pair})
+    assert spent_on(level, totals).share == pytest.approx(0.8)
+    assert remaining_for(level, totals).share == pytest.approx(0.2)
+    assert "80.0%" in str(spent_on(level, totals))
+    assert "20.0%" in str(remaining_for(level, totals))

@@ -257,6 +257,17 @@ def test_long_texts_and_many_classes_take_no_time():
         assert "sb-number" not in Table(("a",), [(word,)]).html
 
 
+def test_what_was_not_answered_is_not_shown():
+    """Whatever stands there."""
+    there = np.array([True, False, True])
+    text = str(PrivateLabels(np.array(["b", "hidden", "b"]), there))
+    assert "first rows: b, unanswered, b" in text
+    assert "hidden" not in text
+    several = PrivateLabels(np.ones((3, 2), dtype=int), np.column_stack([there, ~there]))
+    rows = [line.split()[:4] for line in str(several).splitlines()[-2:]]
+    assert rows == [["0", "2", "0", "1"], ["1", "1", "0", "2"]]
+
+
 def test_many_classes_are_counted_together():
     names = np.array([f"c{at:02}" for at in range(40)] * 2, dtype=object)
     text = str(PrivateLabels(names, np.ones(80, dtype=bool)))
