@@ -1,5 +1,6 @@
 """Pictures of what labels cost, and of what the noise leaves of votes."""
 
+import pickle
 import sys
 
 import numpy as np
@@ -219,3 +220,13 @@ def test_without_matplotlib(monkeypatch, display):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"install secretballot\[plot\]"):
         display.plot()
+
+
+def test_displays_are_pickled_with_what_they_drew(fitted):
+    for display in (
+        LabelsDisplay.from_estimator(fitted, n_rows=4),
+        BallotsDisplay.from_estimator(fitted),
+    ):
+        again = pickle.loads(pickle.dumps(display))
+        assert again.ax_.get_title() == display.ax_.get_title()
+        assert again.ax_.xaxis.get_major_formatter()(1000.0) == "1,000"

@@ -29,7 +29,7 @@ def plain_logarithms(axis):
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_major_formatter(FuncFormatter(_plain))
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -52,3 +52,8 @@ def caution(ax):
     """Say of a picture that what it shows tells of the votes."""
     above = ax.get_title()
     ax.set_title((f"{above}\n" if above else "") + CAUTION, fontsize="small")
+
+
+# Of the module, not a lambda: figures are pickled with what their axes hold.
+def _plain(value, position):
+    return f"{value:,.10g}"
