@@ -183,6 +183,7 @@ def test_spend_over_time(tmp_path):
         assert shares[-1] == pytest.approx(spent.share)
         # What was paid beforehand counts from then on; what was not drawn came back.
         assert shares[2] == shares[3] > shares[4] > shares[1]
+        assert line.get_drawstyle() == "steps-post"
     assert "time" in display.ax_.get_xlabel()
     display.figure_.canvas.draw()
 
