@@ -34,8 +34,12 @@ def visible(text: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share for a table, or that it is withheld."""
-    return WITHHELD if share is None else f"{share:.1%}"
+    """Return a share for a table, or that it is withheld; next to none, or to all, is not it."""
+    if share is None:
+        return WITHHELD
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return ">99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
 
 
 def plain_number(value: float | str) -> float | str:

@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from secretballot._tables import percent
 from secretballot.accounting import EVERYONE, PrivacyAccountant, PrivacyLeakWarning, RenyiCost
 from secretballot.accounting._report import remaining_for, spent_on
 from secretballot.collaboration import Party
@@ -150,8 +151,7 @@ def test_a_data_dependent_spend_is_withheld(make):
         accountant = PrivacyAccountant(8.0, 1e-5, accounting="data_dependent", order="renyi")
         mechanism = GNMax(sigma=15.0) if make is teachers else None
         model = make(accountant, mechanism=mechanism).fit(X, Y, X_public=PUBLIC)
-    share = f"{accountant.spent().share:.1%}"
-    left = f"{accountant.remaining().share:.1%}"
+    share, left = percent(accountant.spent().share), percent(accountant.remaining().share)
     shown = [str(model.budget_report()), budget_of(model._repr_html_()), str(accountant.report())]
     for form in (*shown, repr(accountant), str(accountant), budget_of(accountant._repr_html_())):
         assert "withheld" in form

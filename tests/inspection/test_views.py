@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from secretballot._tables import percent
 from secretballot._views import Bar, Heading, Items, Key, Prose, Segment, Shade, Table, View, facts
 from secretballot.accounting import PlanPrice, PrivacyAccountant, price_plan
 from secretballot.audit import Neighbours, audit_epsilon
@@ -253,6 +254,8 @@ def test_long_texts_and_many_classes_take_no_time():
     assert time.process_time() - begun < 5
     for number in ("1,234", "-0.5", "+1e-05", ".5", "5.", "97.5%", "3 %", "inf", "nan", "-", ""):
         assert "sb-number" in Table(("a",), [(number,)]).html
+    for share in (1e-9, 0.5, 1 - 1e-9):
+        assert "sb-number" in Table(("a",), [(percent(share),)]).html
     for word in ("1-2", "1.2.3", "e5", "a", "%"):
         assert "sb-number" not in Table(("a",), [(word,)]).html
 
@@ -277,3 +280,9 @@ def test_many_classes_are_counted_together():
     nothing = PrivateLabels(np.array([], dtype=object), np.array([], dtype=bool))
     assert str(nothing) == "0 of 0 rows answered"
     assert "0 of 2 rows" in str(PrivateLabels(np.array([None, None]), np.zeros(2, dtype=bool)))
+
+
+def test_next_to_nothing_and_next_to_all_are_not_it():
+    shares = (None, 0, 1e-9, 0.0005, 0.5, 0.9994, 1 - 1e-9, 1, 1.2)
+    told = ["withheld", "0.0%", "<0.1%", "0.1%", "50.0%", "99.9%", ">99.9%", "100.0%", "120.0%"]
+    assert list(map(percent, shares)) == told

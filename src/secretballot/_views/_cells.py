@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from secretballot._tables import visible
+from secretballot._tables import percent, visible
 from secretballot._views._escape import html_text
 
 #: How many letters long a bar is in text, and what its kinds are drawn with.
@@ -16,7 +16,9 @@ _DRAWN = {"spent": "=", "this": "#", "": "."}
 
 #: What is aligned to the right: numbers, with what may stand in their place.
 #: (No digit can be read in two ways, or a long text of digits would take for ever.)
-_NUMBER = re.compile(r"|[-+]?(\d[\d,]*(\.\d*)?|\.\d+)(e[-+]?\d+)?\s?%?|-?inf|nan|-|\?|withheld")
+_NUMBER = re.compile(
+    r"|[<>]?[-+]?(\d[\d,]*(\.\d*)?|\.\d+)(e[-+]?\d+)?\s?%?|-?inf|nan|-|\?|withheld"
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Bar:
     def html(self) -> str:
         """The bar in colours, with a text for who doesn't see them."""
         named = [each for each in self.segments if each.name]
-        said = ", ".join(f"{_within(each.share):.1%} {each.name}" for each in named)
+        said = ", ".join(f"{percent(_within(each.share))} {each.name}" for each in named)
         spoken = f' role="img" aria-label="{html_text(said)}"' if said else ' aria-hidden="true"'
         drawn = "".join(
             f'<span class="sb-{each.kind or "empty"}" '

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from secretballot._tables import WITHHELD
+from secretballot._tables import WITHHELD, percent
 from secretballot._views import Bar, Cell, Key, Part, Prose, Segment, Table, View
 from secretballot.accounting._report import UNREADABLE, PrivacySpent, promise
 from secretballot.ledger import Budget
@@ -23,7 +23,7 @@ def budget_view(budget: Budget, spent: Spent | None, ledger: str) -> View:
         one = spent[level.name]
         left = max(1 - one.share, 0.0)
         bar = Bar((Segment("this", one.share, "spent"), Segment("", left, "left")))
-        rows.append((*fixed, bar, f"{one.share:.1%}", f"{left:.1%}", f"{one.n_rows:,}"))
+        rows.append((*fixed, bar, percent(one.share), percent(left), f"{one.n_rows:,}"))
     spent_key, left_key = Key("spent", "this"), Key("left", "")
     table = Table(("level", "epsilon", "budget", spent_key, left_key, "rows"), rows)
     parts = [table, *_said(budget, spent), Prose.of(f"ledger: {ledger}", quiet=True)]
@@ -57,7 +57,7 @@ def fit_view(budget: Budget, spent: Spent | None, fit: Spent | None) -> View:
                 Segment("", shares[2], "left"),
             )
         )
-        rows.append((*fixed, bar, *(f"{share:.1%}" for share in shares)))
+        rows.append((*fixed, bar, *map(percent, shares)))
     keys = (Key("elsewhere", "spent"), Key("this fit", "this"), Key("left", ""))
     table = Table(("level", "epsilon", "budget", *keys), rows)
     return View("Budget", (table, *_said(budget, spent)), about=promise(budget))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from secretballot._errors import PrivacyLeakWarning
-from secretballot._tables import WITHHELD, order_text
+from secretballot._tables import WITHHELD, order_text, percent
 from secretballot._views import Bar, Cell, Part, Prose, Shown, Table, View
 from secretballot.divergences import Cost, Order, level_cost
 from secretballot.ledger import Budget, Ledger, LevelBudget, Totals
@@ -65,7 +65,7 @@ class PrivacySpent(Shown):
         return by_level_view([self])
 
     def _cells(self) -> Sequence[Cell]:
-        share, bar = f"{self.share:.1%}", Bar.of(self.share, "spent")
+        share, bar = percent(self.share), Bar.of(self.share, "spent")
         reading = (f"{self.epsilon:.4g}", f"{self.delta:g}")
         return (self.level, bar, share, *reading, f"{self.n_releases:,}", f"{self.n_rows:,}")
 
@@ -101,7 +101,7 @@ class PrivacyRemaining(Shown):
         return by_level_view([self])
 
     def _cells(self) -> Sequence[Cell]:
-        share, bar = f"{self.share:.1%}", Bar.of(self.share, "left")
+        share, bar = percent(self.share), Bar.of(self.share, "left")
         left = (f"{self.amount:.4g}", order_text(self.order), f"{self.delta:.3g}")
         return (self.level, bar, share, *left)
 
@@ -189,7 +189,7 @@ def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     if budget.accounting == "data_dependent":
         return f"share spent {WITHHELD} (data dependent: itself sensitive)"
     return ", ".join(
-        f"{one.share:.1%} spent" + (f" of {name!r}" if len(spent) > 1 else "")
+        f"{percent(one.share)} spent" + (f" of {name!r}" if len(spent) > 1 else "")
         for name, one in spent.items()
     )
 

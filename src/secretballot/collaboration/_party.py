@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._tables import percent
 from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.collaboration._home_model import HomeModel
 from secretballot.collaboration._question import Motion, Question
@@ -199,7 +200,7 @@ class Party(HomeModel):
         if spent is None or isinstance(epsilon, dict):
             return f"<Party {self.name!r}>"
         (one,) = spent.values()
-        return f"<Party {self.name!r}: {one.share:.1%} of epsilon={epsilon:g} spent>"
+        return f"<Party {self.name!r}: {percent(one.share)} of epsilon={epsilon:g} spent>"
 
 
 class _SomeLabels:

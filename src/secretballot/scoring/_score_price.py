@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from secretballot._numbers import check_integer, check_number
+from secretballot._tables import percent
 from secretballot._views import Bar, Prose, Shown, Table, View
 from secretballot.mechanisms import NoisyCounts
 from secretballot.scoring._intervals import of_population
@@ -41,7 +42,7 @@ class ScorePrice(Shown):
     def _view(self) -> View:
         shares = self.share if isinstance(self.share, dict) else {"everyone": self.share}
         rows = [
-            (level, Bar.of(each, "of the budget"), f"{each:.1%}") for level, each in shares.items()
+            (level, Bar.of(each, "of the budget"), percent(each)) for level, each in shares.items()
         ]
         width = f"+-{self.half_width:.1%} at {self.level:.0%}, noise {self.sigma:.3g} on each count"
         table = Table(("level", "", "of the budget"), rows)
