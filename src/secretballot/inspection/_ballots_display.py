@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot.ensemble import NoiseAgainstBallots
-from secretballot.inspection._drawing import caution, ink, plain_logarithms, pyplot, tells_of_votes
+from secretballot.inspection._drawing import axes_of, caution, ink, plain_logarithms, tells_of_votes
 from secretballot.mechanisms import BinaryVoting, GNMax, Mechanism
 
 #: Numbers of teachers, in shares of those that there are.
@@ -151,10 +151,7 @@ class BallotsDisplay:
         display : BallotsDisplay
             The display itself.
         """
-        plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = axes_of(self, ax)
         self.lines_ = []
         teachers = [row.n_teachers for row in self.rows]
         for share in self.rows[0].survives:

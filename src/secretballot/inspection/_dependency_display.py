@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.inspection._drawing import label_text, pyplot
+from secretballot.inspection._drawing import axes_of, label_text
 from secretballot.inspection._label_dependencies import label_dependencies
 
 #: Up to so many labels the shares are written into the picture.
@@ -86,7 +86,6 @@ class DependencyDisplay:
         display : DependencyDisplay
             The display itself.
         """
-        plt = pyplot(self)
         table = np.asarray(self.dependencies, dtype=float)
         names = range(len(table)) if self.names is None else self.names
         if table.ndim != 2 or table.shape != (len(names), len(names)):
@@ -94,10 +93,8 @@ class DependencyDisplay:
                 f"dependencies has shape {table.shape} and there are {len(names)} names; give a "
                 "square table, and one name for each label."
             )
-        if ax is None:
-            size = min(4 + 0.25 * len(table), 12)
-            _, ax = plt.subplots(layout="constrained", figsize=(size + 1, size))
-        self.ax_, self.figure_ = ax, ax.figure
+        size = min(4 + 0.25 * len(table), 12)
+        ax = axes_of(self, ax, figsize=(size + 1, size))
         self.image_ = ax.imshow(table, vmin=0, vmax=1, cmap="viridis")
         shown = [label_text(name) for name in names]
         ax.set_xticks(range(len(table)), shown, rotation=90)

@@ -19,6 +19,15 @@ def pyplot(display):
     return plt
 
 
+def axes_of(display, ax, **figure):
+    """Return the axes that a display draws on, its own if None, and let it keep them."""
+    plt = pyplot(display)
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained", **figure)
+    display.ax_, display.figure_ = ax, ax.figure
+    return ax
+
+
 def ink(ax):
     """Return the colour of an axes' text: lines in it are seen on a dark ground too."""
     return ax.xaxis.label.get_color()

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from secretballot._numbers import check_integer
 from secretballot.accounting import EVERYONE, RenyiCost, price_plan
 from secretballot.inspection._drawing import (
+    axes_of,
     caution,
     ink,
     label_text,
     plain_logarithms,
-    pyplot,
     tells_of_votes,
 )
 from secretballot.mechanisms import GNMax
@@ -168,10 +168,7 @@ class LabelsDisplay:
         display : LabelsDisplay
             The display itself.
         """
-        plt = pyplot(self)
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = axes_of(self, ax)
         self.lines_ = []
         for name, (epsilon, n_rows) in self.curves.items():
             label = label_text(name)
