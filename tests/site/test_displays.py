@@ -111,6 +111,6 @@ def test_screens(notebook, visit, mode):
         page.wait_for_load_state("networkidle")
         page.screenshot(path=SCREENS / f"{name}-{mode}.png")
     for name in ("ensemble", "accountant", "statement"):
-        page = notebook(name, mode=mode)
+        page = notebook(name, mode=mode, height=1400)  # what is beyond the window is not drawn
         page.locator(f"#{name}").screenshot(path=SCREENS / f"display-{name}-{mode}.png")
     assert len(list(SCREENS.glob(f"*-{mode}.png"))) == 7

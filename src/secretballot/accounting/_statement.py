@@ -213,7 +213,7 @@ class PrivacyStatement(Shown):
     def _ledger_lines(self) -> list[str]:
         lines = [
             f"{self.ledger_id}, opened {self.created[:10]} (secretballot {self.library_version})",
-            f"{self.n_entries} entries, head digest {self.head or WITHHELD}",
+            f"{self.n_entries} {'entry' if self.n_entries == 1 else 'entries'}, head digest {self.head or WITHHELD}",
         ]
         if self.head:
             lines.append(f"To check: secretballot ledger verify FILE --head {self.head}")
