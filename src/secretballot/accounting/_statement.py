@@ -211,9 +211,10 @@ class PrivacyStatement(Shown):
         ] or [["nothing", "0", "0", "-", "-", "-"]]
 
     def _ledger_lines(self) -> list[str]:
+        entries = "1 entry" if self.n_entries == 1 else f"{self.n_entries} entries"
         lines = [
             f"{self.ledger_id}, opened {self.created[:10]} (secretballot {self.library_version})",
-            f"{self.n_entries} {'entry' if self.n_entries == 1 else 'entries'}, head digest {self.head or WITHHELD}",
+            f"{entries}, head digest {self.head or WITHHELD}",
         ]
         if self.head:
             lines.append(f"To check: secretballot ledger verify FILE --head {self.head}")
