@@ -219,7 +219,9 @@ def test_what_one_person_brought_is_hardly_named(name, times, relation):
         brought = (pairs[:, here] > 0) & (pairs[:, there] == 0)
         telling = (found.outcomes[None] == 1) & brought[:, None]
         named.append((law * telling.any(axis=-1)).sum(axis=1).max())
-    assert 0.1 * mechanism.delta_t < max(named) <= times * mechanism.delta_t * (1 + 1e-12)
+    # It is reached, and what is added up to it may end an ulp or two beside it.
+    most = times * mechanism.delta_t * (1 + 4 * np.finfo(float).eps)
+    assert 0.1 * mechanism.delta_t < max(named) <= most
 
 
 def test_of_many_items_sets_are_not_enumerated():

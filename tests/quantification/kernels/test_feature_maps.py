@@ -84,6 +84,8 @@ def test_landmarks_in_single_precision_only_where_it_has_the_digits(gap, monkeyp
         sums, lengths = feature_sums(features, X, sizes, which=[0, 1])
         return features(X[:5], [1])[0], [one @ one.T for one in sums], lengths
 
+    assert found()[0].dtype == np.float64  # of few instances nothing is rounded
+    monkeypatch.setattr(_feature_maps, "_MANY", 400)
     some, products, lengths = found()
     assert some.dtype == (np.float64 if gap else np.float32)
     monkeypatch.setattr(_feature_maps, "_SINGLE", 0.0)

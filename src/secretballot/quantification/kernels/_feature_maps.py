@@ -17,6 +17,8 @@ _ROWS = 1024
 _LENGTHS = 128
 #: Squared lengths times gamma up to which single precision has distances right to 1e-5 or so.
 _SINGLE = 100.0
+#: From so many instances on it is worth its rounding, which orthonormal features magnify.
+_MANY = 20_000
 
 
 class LinearFeatures:
@@ -78,8 +80,8 @@ class FourierFeatures:
 class NystroemFeatures:
     """Kernel values at landmarks drawn from the instances, made orthonormal.
 
-    Kernel values are in single precision wherever distances can be; their rounding is far below
-    the error of having few landmarks.
+    Of many instances kernel values are in single precision wherever distances can be; their
+    rounding is far below the error of having few landmarks.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class NystroemFeatures:
             _inverse_root(kernel)
             for kernel in powers(_distances(self.landmarks, self.landmarks, self.norms), gammas)
         ]
+        self._many = X.shape[0] >= _MANY
         self._single = [array.astype("f4") for array in (self.landmarks, self.norms)]
         self._single_roots = [root.astype("f4") for root in self.roots]
 
@@ -106,7 +109,7 @@ class NystroemFeatures:
         X, gammas = self._moved(X), self.gammas[list(which)]
         landmarks, norms = self.landmarks, self.norms
         longest = max(float(squared_lengths(X).max(initial=0)), float(norms.max()))
-        if gammas.max() * longest < _SINGLE:
+        if self._many and gammas.max() * longest < _SINGLE:
             X, (landmarks, norms) = X.astype("f4"), self._single
         # Each in place of the one before: to be used before the next is asked for.
         return powers(_distances(X, landmarks, norms), gammas)
