@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from secretballot._errors import warn
 from secretballot._progress import Task
 
 
@@ -13,7 +14,8 @@ class Progress:
     """Tasks of one method, such as "train teachers", then "label public rows" and "fit student".
 
     Callbacks get the names of tasks and, as metadata, counts. They are never handed rows, labels
-    or teachers, and no teacher is on the estimator while they are called.
+    or teachers, and no teacher is on the estimator while they are called. Once something is paid,
+    it is not lost because somebody couldn't be told: what failed is warned of in the end.
     """
 
     def __init__(self, estimator: Any, name: str, n_tasks: int, verbose: int = 0) -> None:
@@ -21,22 +23,46 @@ class Progress:
         self._verbose = verbose
         # Bars of callbacks are bars enough.
         self.silent = bool(getattr(estimator, "_skl_callbacks", ()))
+        self._paid = False
+        self._failure: Exception | None = None
         self._root = estimator._init_callback_context(task_name=name, max_subtasks=n_tasks)
         self._root.call_on_fit_task_begin(estimator=estimator)
 
+    def paid(self) -> None:
+        """Have the method go on from here, whoever fails to hear of it."""
+        self._paid = True
+
     def end(self) -> None:
         """Say that the method is complete."""
-        self._root.call_on_fit_task_end(estimator=self._estimator)
+        with self._telling():
+            self._root.call_on_fit_task_end(estimator=self._estimator)
+        if self._failure is not None:
+            warn(
+                "the fit went on, as it was paid for, but what had to be told of it failed: "
+                f"{type(self._failure).__name__}: {self._failure}"
+            )
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            # Warnings are errors where that is asked for.
+            if not self._paid or isinstance(error, Warning):
+                raise
+            self._failure = self._failure or error
 
     @contextmanager
     def task(self, name: str, n_parts: int = 0) -> Iterator[EstimatorTask]:
         """Say that a task begins, and that it ended if nothing was raised."""
         context = self._root.subcontext(task_name=name, max_subtasks=n_parts)
-        context.call_on_fit_task_begin(estimator=self._estimator)
+        with self._telling():
+            context.call_on_fit_task_begin(estimator=self._estimator)
         with Task(name, n_parts or 1, silent=self.silent or not n_parts) as work:
             task = EstimatorTask(self, context, work)
             yield task
-        context.call_on_fit_task_end(estimator=self._estimator, metadata=task.counts)
+        with self._telling():
+            context.call_on_fit_task_end(estimator=self._estimator, metadata=task.counts)
 
     def say(self, text: str) -> None:
         """Print one line if the estimator is verbose."""
@@ -55,6 +81,10 @@ class EstimatorTask:
 
     def advance(self, part: str, n_parts: int = 1) -> None:
         """Say that ``n_parts`` more parts are done; a line is printed for every tenth."""
+        with self._progress._telling():
+            self._advance(part, n_parts)
+
+    def _advance(self, part: str, n_parts: int) -> None:
         estimator, work = self._progress._estimator, self._work
         for n_done in range(work.done + 1, work.done + n_parts + 1):
             context = self._context.subcontext(task_name=part)

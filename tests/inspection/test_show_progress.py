@@ -292,6 +292,39 @@ def test_labels_that_were_paid_for_are_not_lost_to_a_callback(listener, fails_at
     assert model.accountant.spent().amount == spent
 
 
+@pytest.mark.parametrize(
+    ("make", "fails_at"),
+    [
+        (ensemble, "label public rows"),
+        (ensemble, "fit"),
+        (regression, "round"),
+        (regression, "ask private rows"),
+    ],
+)
+def test_a_fit_that_was_paid_for_is_not_lost_to_a_callback(listener, make, fails_at):
+    def fails(estimator, context, **given):
+        if context.task_name == fails_at:
+            raise OSError("the bar is gone")
+
+    listener.on_fit_task_end = fails
+    model = make().set_callbacks(listener)
+    with pytest.warns(UserWarning, match="was paid for, but .* OSError: the bar is gone"):
+        model.fit(X[:300], Y[:300], X_public=PUBLIC)
+    assert len(model.predict(X[:5])) == 5
+
+
+@pytest.mark.parametrize("make", [ensemble, regression])
+def test_a_callback_that_fails_beforehand_costs_nothing(listener, make):
+    def fails(estimator, context, **given):
+        raise OSError("the bar is gone")
+
+    listener.on_fit_task_begin = fails
+    model = make().set_callbacks(listener)
+    with pytest.raises(OSError, match="the bar is gone"):
+        model.fit(X[:300], Y[:300], X_public=PUBLIC)
+    assert model.accountant.spent().amount == 0
+
+
 def test_callbacks_follow_a_regression(listener):
     model = regression().set_callbacks(listener).fit(X[:300], Y[:300], X_public=PUBLIC)
     assert listener.names("end").count("round") == 1 + model.n_rounds_

@@ -119,6 +119,7 @@ def _label(
             if choosing is not None:
                 choosing.cancel(ensemble)
             raise
+        progress.paid()
         answered = ensemble.pool_labels_.answered
         n_rows = len(answered)
         ensemble.n_answered_ = int(answered.reshape(n_rows, -1).all(axis=1).sum())

@@ -126,8 +126,9 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     note: dict[str, Any] = {"classes_learned": data.classes_learned, "features_from": origin}
     if data.levels is not None:
         note.update(data.levels.ledger_note)
-    reservation = accountant.reserve(mechanism, n_paid, scope=scope, note=note)
     progress = Progress(model, "fit", 1)
+    reservation = accountant.reserve(mechanism, n_paid, scope=scope, note=note)
+    progress.paid()
     with progress.task("ask private rows", n_paid) as task:
         paid = _Paid(accountant, mechanism, reservation, randomness, scope, note, task)
         releases = ()
