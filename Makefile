@@ -20,7 +20,7 @@ help:
 	@echo "             pictures in output/"
 	@echo "make test    the tests and the examples in the docstrings"
 	@echo "make test-oldest  the tests of the core, on the oldest Python and dependencies declared"
-	@echo "make lint    ruff and mypy"
+	@echo "make lint    ruff, mypy and spelling: what .pre-commit-config.yaml lists"
 	@echo "make format  let ruff rewrite the layout"
 	@echo "make docs    the documentation and its examples, in docs/_build/html"
 	@echo "make docs-test  the same, looked at in a browser; screens in output/site"
@@ -56,9 +56,7 @@ test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) $(OLDEST_TESTS)
 
 lint: $(INSTALLED)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/pre-commit run --all-files --show-diff-on-failure
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
@@ -89,4 +87,4 @@ bench: $(INSTALLED)
 
 audit: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
-	$(BIN)/python -m secretballot.checks docs/theory/audit-table.md
+	$(BIN)/python -m tests.checks docs/theory/audit-table.md

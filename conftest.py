@@ -54,3 +54,17 @@ def _nothing_left_to_chance(request, monkeypatch):
     if not request.node.get_closest_marker("unseeded"):
         monkeypatch.setattr("os.urandom", stream.randbytes)
         monkeypatch.setattr("secrets.randbits", stream.getrandbits)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the counts that attacks report (`tests/attacks`)."""
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
+    lines = [
+        f"{report.nodeid}: {name.removeprefix('attack: ')}: {value}"
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name.startswith("attack: ")
+    ]
+    if lines:
+        terminalreporter.section("attacks")
+        terminalreporter.write_line("\n".join(sorted(lines)))

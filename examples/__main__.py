@@ -69,7 +69,7 @@ def main(arguments=None):
 
     plt.switch_backend("Agg")
     for name in names:
-        with mock.patch.object(plt, "show"):  # pictures are saved
+        with mock.patch.object(plt, "show", return_value=None):  # pictures are saved
             run(known[name])
         save(name)
 

@@ -96,7 +96,8 @@ recommend_mechanism(
     n_queries=100,
     epsilon=4.0,
     delta=1e-5,
-    agreement=0.8,
+    recall=0.7,
+    specificity=0.9,
     n_positives=2,
 )
 

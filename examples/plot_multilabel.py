@@ -67,7 +67,8 @@ public, test, private = np.split(order, [N_PUBLIC, N_PUBLIC + 7_000])
 # - *tau* clips ballots: one that calls many facts true counts for each of them in part.
 # - *Powerset* takes one vote a record, between all 32 sets of facts.
 #
-# Advice needs no private record: public numbers, and a guess of how often teachers are right.
+# Advice needs no private record: public numbers, and a guess of how often teachers call a true
+# fact true, and a false one false.
 
 recommend_mechanism(
     n_teachers=N_TEACHERS,
@@ -75,7 +76,8 @@ recommend_mechanism(
     n_queries=N_PUBLIC,
     epsilon=EPSILON,
     delta=DELTA,
-    agreement=0.75,
+    recall=0.65,
+    specificity=0.8,
     n_positives=2,
 )
 

@@ -156,12 +156,12 @@ class RoundRobin(Fake):
     rate: float
 
     def max_cost(self, n_columns=None, counts=None, *, order=None):
-        return {f"{self.level}/{member}": gaussian(self.rate) for member in (0, 1)}
+        return {f"{self.level}/x/{member}": gaussian(self.rate) for member in (0, 1)}
 
     def cost(self, outcome, counts=None, *, n_columns=None):
         turn = np.arange(len(outcome)) % 2
         return {
-            f"{self.level}/{member}": gaussian(self.rate * (turn == member)) for member in (0, 1)
+            f"{self.level}/x/{member}": gaussian(self.rate * (turn == member)) for member in (0, 1)
         }
 
 

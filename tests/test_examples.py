@@ -67,6 +67,7 @@ def test_an_example_runs_and_saves_its_pictures(name, tmp_path, monkeypatch, cap
     saved = sorted((tmp_path / "output").glob(f"{name}*.png"))
     assert saved
     told = capsys.readouterr().out
+    assert "Mock" not in told
     for picture in saved:
         assert picture.stat().st_size > 10_000
         assert f"picture: {Path('output') / picture.name}" in told

@@ -20,11 +20,14 @@ LAYERS = {
     "_errors": 0,
     "_numbers": 0,
     "_progress": 0,
+    "_row_order": 0,
     "_public": 0,
+    "_sizes": 1,
     "_tables": 0,
     "_views": 1,
-    "computing": 1,
     "divergences": 1,
+    "transport": 1,
+    "computing": 2,
     "games": 2,
     "ledger": 2,
     "accounting": 3,
@@ -33,21 +36,31 @@ LAYERS = {
     "_budget_shown": 4,
     "_estimator_progress": 4,
     "_owners": 5,
+    "schema": 5,
     "scoring": 6,
-    "ensemble": 7,
-    "quantification": 7,
-    "publication": 7,
-    "selection": 7,
-    "linear": 8,
-    "collaboration": 8,
-    "audit": 9,
-    "datasets": 9,
-    "inspection": 9,
-    "checks": 10,
+    "screening": 7,
+    "ensemble": 8,
+    "quantification": 8,
+    "publication": 8,
+    "selection": 8,
+    "linear": 9,
+    "collaboration": 9,
+    "audit": 10,
+    "datasets": 10,
+    "inspection": 10,
+    "checks": 11,
 }
-WITHOUT_SKLEARN = ("computing", "divergences", "games", "ledger", "accounting", "mechanisms")
+WITHOUT_SKLEARN = (
+    "transport",
+    "computing",
+    "divergences",
+    "games",
+    "ledger",
+    "accounting",
+    "mechanisms",
+)
 # A mechanism knows mathematics only: no budget, no file.
-MECHANISMS_KNOW = ("_errors", "_numbers", "_public", "divergences")
+MECHANISMS_KNOW = ("_errors", "_numbers", "_public", "_sizes", "divergences")
 # Functions of mechanisms that draw on public counts of their own making.
 PUBLIC_DRAWS = ("expected_distortion",)
 # Beside the accountant one other draws, when all whose ballots it has seen have paid.
@@ -265,11 +278,11 @@ for name in {needed!r}:
     ("absent", "needed"),
     [
         (
-            ["sklearn", "matplotlib", "pandas"],
+            ["sklearn", "matplotlib", "pandas", "grpc", "pyarrow"],
             ["secretballot", *(f"secretballot.{name}" for name in WITHOUT_SKLEARN)],
         ),
         (
-            ["matplotlib", "pandas"],
+            ["matplotlib", "pandas", "grpc", "pyarrow"],
             [f"secretballot.{name}" for name in LAYERS if (PACKAGE / name).is_dir()],
         ),
     ],

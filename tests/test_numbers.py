@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from secretballot._numbers import as_float, check_integer, check_number
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ConfidentGNMax,
+    ExponentialTopK,
+    GNMax,
+    SkellamMax,
+    TauVoting,
+    VectorSum,
+)
 
 
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(2), np.int8(3), Fraction(1, 3)])
@@ -60,3 +68,34 @@ def test_nothing_else_is(value):
 def test_messages(refuse, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         refuse()
+
+
+@pytest.mark.parametrize("value", [1e308, -1e76, 1e-300, 5e-324, 10**300], ids=str)
+def test_numbers_beyond_what_floats_compute_with_are_refused(value):
+    with pytest.raises(ValueError, match=r"^x=.* must be 0, or of a size from 1e-75 to 1e\+75"):
+        check_number("x", value)
+    check_number("x", 0)
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 10**400, 10**5000], ids=["16", "400", "5000"])
+def test_integers_that_floats_do_not_hold_are_refused(value):
+    with pytest.raises(ValueError, match=f"must be an integer from 1 to {2**53}"):
+        check_integer("x", value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GNMax(sigma=1e-300),
+        lambda: GNMax(sigma=40, ballots=10**400),
+        lambda: BinaryVoting(sigma=40, n_votes=100, ballots=10**400),
+        lambda: TauVoting(sigma=40, n_votes=100, tau=1.4, ballots=2**53),
+        lambda: ConfidentGNMax(sigma=40, threshold=1e308, sigma_threshold=100, n_votes=100),
+        lambda: VectorSum(sigma=1e-300),
+        lambda: ExponentialTopK(k=1, epsilon=1e-300),
+        lambda: SkellamMax(variance=1e-300, n_parties=4),
+    ],
+)
+def test_mechanisms_refuse_what_floats_do_not_tell(make):
+    with pytest.raises(ValueError, match=r"^(sigma|ballots|threshold|epsilon|variance)=.* must be"):
+        make()

@@ -145,8 +145,10 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *parts], default=[])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(seeds=1)
     arguments = parser.parse_args()
-    seeds = range(SEEDS[0], SEEDS[0] + (1 if arguments.quick else arguments.seeds))
+    seeds = range(SEEDS[0], SEEDS[0] + arguments.seeds)
     cases: dict[str, dict[str, Any]] = {part: {} for part in parts}
     for name in GROUPINGS:
         data = grouped(name)

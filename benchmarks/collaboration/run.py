@@ -214,9 +214,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--quick", action="store_true", help="Adult, 10 parties, a seed")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], parties=[10], epsilons=[20.0], seeds=1)
     given = parser.parse_args()
-    if given.quick:
-        given.sets, given.parties, given.epsilons, given.seeds = ["adult"], [10], [20.0], 1
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", UndefinedMetricWarning)
     given.out.parent.mkdir(parents=True, exist_ok=True)

@@ -63,7 +63,7 @@ def measure(aggregator, n_rows: int, n_voters: int, n_columns: int, labels: bool
         for name in weights
     }
     begun = time.perf_counter()
-    gathered = aggregator.gather(question, voters)
+    gathered = aggregator.gather(question, [motion], voters)
     shared = time.perf_counter()
     before, pids = aggregator._panel.traffic(), aggregator._processes.pids
     used = cpu_seconds(pids)
@@ -92,8 +92,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000)
     parser.add_argument("--voters", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="100 rows")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(rows=100)
     arguments = parser.parse_args()
-    n_rows = 100 if arguments.quick else arguments.rows
+    n_rows = arguments.rows
     print(f"{n_rows} rows, {arguments.voters} voters, load {os.getloadavg()[0]:.1f}")
     with SecretSharingAggregator(timeout=600) as aggregator:
         measure(aggregator, 10, arguments.voters, 2, False)

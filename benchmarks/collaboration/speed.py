@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import ssl
 import statistics
 import tempfile
 import time
@@ -31,6 +30,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.collaboration import (
     Agreement,
     Collaboration,
+    Credentials,
     Membership,
     Party,
     SecretSharingAggregator,
@@ -54,9 +54,10 @@ class Task(NamedTuple):
         return {"classes": self.classes} if self.classes else {"labels": self.labels}
 
     def agreement(self, n_parties: int) -> Agreement:
+        names = [f"party {index}" for index in range(n_parties)]
         if self.classes:
-            return Agreement(mechanism=GNMax(sigma=40.0))
-        return Agreement(mechanism=BinaryVoting(sigma=40.0, n_votes=n_parties - 1))
+            return Agreement(mechanism=GNMax(sigma=40.0), parties=names)
+        return Agreement(mechanism=BinaryVoting(sigma=40.0, n_votes=n_parties - 1), parties=names)
 
 
 TASKS = (
@@ -107,7 +108,7 @@ def over_tls(task: Task, n_parties: int, folder: str) -> Iterator[Asking]:
     names, agreement = [f"party {i}" for i in range(n_parties)], task.agreement(n_parties)
     certificates(folder, names)
     server = VoteServer(
-        agreement, parties=names, context=context(folder, "server"), timeout=300, **task.kinds
+        agreement, credentials=credentials(folder, "server"), timeout=300, **task.kinds
     )
     # Forked from one that has imported everything, and has no threads.
     apart = multiprocessing.get_context("forkserver")
@@ -133,7 +134,7 @@ def by_shares(task: Task, n_parties: int, folder: str) -> Iterator[Asking]:
     """All parties in this process, and three computing parties; bytes are what these send."""
     parties = [party(task, index, folder) for index in range(n_parties)]
     mechanism = SkellamMax(variance=1_600.0, n_parties=n_parties - 1, n_colluders=1)
-    agreement = Agreement(mechanism=mechanism)
+    agreement = Agreement(mechanism=mechanism, parties=[party.name for party in parties])
     with SecretSharingAggregator(timeout=300) as aggregator:
         together = Collaboration(parties, aggregator=aggregator)
 
@@ -157,7 +158,7 @@ def member(task: Task, n_parties: int, index: int, folder: str, address: Any) ->
     return Membership(
         party(task, index, folder),
         address,
-        context=context(folder, f"party {index}"),
+        credentials=credentials(folder, f"party {index}"),
         agreement=task.agreement(n_parties),
         timeout=300,
     )
@@ -168,15 +169,9 @@ def vote(task: Task, n_parties: int, index: int, folder: str, address: Any) -> N
     member(task, n_parties, index, folder, address).serve()
 
 
-def context(folder: str, name: str) -> ssl.SSLContext:
-    """A context that asks for certificates."""
-    side = ssl.PROTOCOL_TLS_SERVER if name == "server" else ssl.PROTOCOL_TLS_CLIENT
-    made = ssl.SSLContext(side)
-    made.minimum_version = ssl.TLSVersion.TLSv1_3
-    made.verify_mode = ssl.CERT_REQUIRED
-    made.load_verify_locations(Path(folder, "authority.pem"))
-    made.load_cert_chain(Path(folder, f"{name}.pem"))
-    return made
+def credentials(folder: str, name: str) -> Credentials:
+    """A certificate, its key in the same file, and who signed it."""
+    return Credentials(Path(folder, "authority.pem"), Path(folder, f"{name}.pem"))
 
 
 def certificates(folder: str, names: list[str]) -> None:
@@ -211,9 +206,10 @@ def main() -> None:
     parser.add_argument("--parties", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="100 rows, 4 parties, once")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(parties=4, rows=100, repeat=1)
     chosen = parser.parse_args()
-    sizes = chosen.parties, chosen.rows, chosen.repeat
-    n_parties, n_rows, repeat = (4, 100, 1) if chosen.quick else sizes
+    n_parties, n_rows, repeat = chosen.parties, chosen.rows, chosen.repeat
     print(f"{n_parties} parties, {n_rows:,} rows of {N_FEATURES} numbers, median of {repeat}\n")
     print(
         "| | aggregator | seconds | rows a second | bytes | messages |\n|---|---|---|---|---|---|"

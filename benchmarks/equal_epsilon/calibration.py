@@ -82,10 +82,10 @@ def main() -> None:
     parser.add_argument("--pools", nargs="+", type=int, default=[400, 7_000])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="Adult, 400 rows, epsilon 1, one seed")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], pools=[400], epsilons=[1.0], seeds=1)
     given = parser.parse_args()
     settings, seeds = (given.sets, given.pools, given.epsilons), given.seeds
-    if given.quick:
-        settings, seeds = (["adult"], [400], [1.0]), 1
     warnings.simplefilter("ignore")  # noise is seeded
     for name, pool, epsilon in product(*settings):
         runs = [run(split(name, pool, seed), epsilon, seed) for seed in range(seeds)]

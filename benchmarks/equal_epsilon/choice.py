@@ -98,8 +98,10 @@ def main() -> None:
     parser.add_argument("--public", type=int, default=400)
     parser.add_argument("--teachers", type=int, default=500)
     parser.add_argument("--quick", action="store_true", help="one seed, 100 teachers")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(seeds=1, teachers=100)
     given = parser.parse_args()
-    seeds, n_teachers = (1, 100) if given.quick else (given.seeds, given.teachers)
+    seeds, n_teachers = given.seeds, given.teachers
     warnings.simplefilter("ignore")
     runs = [run(seed, given.epsilon, given.public, n_teachers) for seed in range(seeds)]
     print(f"Adult, epsilon {given.epsilon:g}, {given.public} public rows, {n_teachers} teachers")

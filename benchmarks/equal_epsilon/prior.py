@@ -171,11 +171,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--votes", type=Path, default=VOTES)
     parser.add_argument("--quick", action="store_true", help="Adult, 400 rows, epsilon 1, 2 seeds")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], pools=[400], epsilons=[1.0], seeds=2)
     given = parser.parse_args()
     given.votes.mkdir(parents=True, exist_ok=True)
     names, pools, epsilons, seeds = given.sets, given.pools, given.epsilons, given.seeds
-    if given.quick:
-        names, pools, epsilons, seeds = ["adult"], [400], [1.0], 2
     warnings.simplefilter("ignore")
     for name, pool, epsilon in product(names, pools, epsilons):
         runs = [run(given.votes, name, pool, epsilon, seed) for seed in range(seeds)]

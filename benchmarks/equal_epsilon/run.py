@@ -94,10 +94,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--best", action="store_true", help="only the best settings so far")
     parser.add_argument("--list", action="store_true", help="show the names of methods")
     parser.add_argument("--quick", action="store_true", help="Adult, epsilon 1, 400 rows, a seed")
-    given = parser.parse_args()
-    if given.quick:
-        given.sets, given.epsilons, given.pools, given.seeds = ["adult"], [1.0], [400], 1
-    return given
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], epsilons=[1.0], pools=[400], seeds=1)
+    return parser.parse_args()
 
 
 def main() -> None:

@@ -50,9 +50,9 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 3_000, 10_000, 30_000])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="Adult, 3,000 rows, one seed")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], sizes=[3_000], seeds=1)
     given = parser.parse_args()
-    if given.quick:
-        given.sets, given.sizes, given.seeds = ["adult"], [3_000], 1
     warnings.simplefilter("ignore")  # noise is seeded
     heads = "".join(f"epsilon {epsilon:<8g}" for epsilon in given.epsilons)
     for name in given.sets:

@@ -138,11 +138,11 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--votes", type=Path, default=ROOT / "output" / "votes")
     parser.add_argument("--quick", action="store_true", help="Adult, 400 rows, epsilon 1, 2 seeds")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], pools=[400], epsilons=[1.0], seeds=2, draws=1)
     given = parser.parse_args()
     given.votes.mkdir(parents=True, exist_ok=True)
     settings = [given.sets, given.teachers, given.pools, given.epsilons]
-    if given.quick:
-        settings, given.seeds, given.draws = [["adult"], [500], [400], [1.0]], 2, 1
     warnings.simplefilter("ignore")
     every = []
     for name, n_teachers, n_rows, epsilon in product(*settings):

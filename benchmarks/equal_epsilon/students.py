@@ -171,11 +171,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--votes", type=Path, default=ROOT / "output" / "votes")
     parser.add_argument("--quick", action="store_true", help="Adult alone, fewer teachers")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], seeds=2)
     arguments = parser.parse_args()
     arguments.votes.mkdir(parents=True, exist_ok=True)
     sets, grid, seeds = arguments.sets, GRID, arguments.seeds
     if arguments.quick:
-        sets, grid, seeds = ["adult"], (100, 500), 2
+        grid = (100, 500)
     compare_students(arguments.votes, seeds)
     for weight in (None, "balanced"):
         for name in sets:

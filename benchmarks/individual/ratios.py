@@ -54,7 +54,7 @@ def cost_ratios(data: str, seed: int, trees: int, ratios: Iterable[int]) -> dict
         )
         there = turns.participation(ballots.shape[1])
         for teacher in range(half):
-            whole[teacher] = there[RoundRobin.part(LOW, teacher % ratio, ratio)]
+            whole[teacher] = there[turns.part(LOW, teacher % ratio)]
         found["vanishing"].append(_ratio(ballots, whole, turns, data, seed))
         found["their mean"].append(_ratio(ballots, whole, turns, data, seed, np.mean))
     return found

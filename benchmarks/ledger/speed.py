@@ -37,7 +37,7 @@ from secretballot._cli import main as command_line
 from secretballot.accounting import PrivacyAccountant
 from secretballot.datasets import make_votes
 from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ledger import Ledger
+from secretballot.ledger import Ledger, Transaction
 from secretballot.mechanisms import GNMax
 
 PLENTY = 1e9
@@ -202,11 +202,14 @@ def report_growth(folder: str, sizes: list[int], distinct: bool) -> None:
     for size in sizes:
         # What lies between the sizes is written by the thousand, and costs what releases do.
         while (n_entries := accountant.spent().n_releases) < size:
-            with Ledger.open(path).transaction(scope.id) as transaction:
-                for number in range(n_entries, min(n_entries + 1000, size)):
+
+            def append(transaction: Transaction, first: int = n_entries, size: int = size) -> None:
+                for number in range(first, min(first + 1000, size)):
                     times = 1 + number if distinct else 1
                     charges = {group: times * cost for group, cost in like.charges.items()}
                     transaction.append(replace(like, charges=charges, checkpoint=None))
+
+            Ledger.open(path).transact(append, scope.id)
         large = path.stat().st_size / size
         opening = milliseconds(lambda: PrivacyAccountant.open(path), 9)
         showing = milliseconds(show, 9)

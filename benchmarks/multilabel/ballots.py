@@ -45,8 +45,11 @@ def load_ballots(
     max_positives: int | None = None,
     n_teachers: int = N_TEACHERS,
     lift: float = LIFT,
+    errors: float = 1.0,
 ) -> Ballots | None:
     """Return ballots on a set's public rows; None where the set is not there.
+
+    Simulated teachers (CelebA) err `errors` times as often as `simulated` says.
 
     With `max_positives` teachers name no more than their likeliest labels (not on CelebA, where
     they are simulated and have no scores).
@@ -57,7 +60,7 @@ def load_ballots(
     stored = np.load(path)
     if name == "celeba":
         attributes = np.unpackbits(stored["packed"], axis=1)[:, :40]
-        return simulated(attributes, most_public, n_teachers=n_teachers)
+        return simulated(attributes, most_public, n_teachers=n_teachers, errors=errors)
     X = (
         stored["X"]
         if "X" in stored
@@ -116,6 +119,7 @@ def simulated(
     misread: float = 0.2,
     seed: int = 0,
     n_teachers: int = N_TEACHERS,
+    errors: float = 1.0,
 ) -> Ballots:
     """Return ballots of teachers that err, on rows whose labels are real.
 
@@ -123,15 +127,15 @@ def simulated(
     one for the other has all of its labels, and that happens on some rows more often than on
     others, with a chance that is exponential with mean `misread` (at most .9). Besides, labels flip
     one by one with a chance that is exponential with mean `wrong` over rows and labels (at most
-    .5), the same for all teachers.
+    .5), the same for all teachers. Both means are taken `errors` times.
     """
     rng = np.random.default_rng(seed)
     chosen, doubles = rng.choice(len(attributes), (2, n_rows), replace=False)
     truth, double = attributes[chosen], attributes[doubles]
     n_labels = truth.shape[1]
-    taken = np.minimum(rng.exponential(misread, (n_rows, 1, 1)), 0.9)
+    taken = np.minimum(rng.exponential(errors * misread, (n_rows, 1, 1)), 0.9)
     is_double = rng.random((n_rows, n_teachers, 1)) < taken
-    flip = np.minimum(rng.exponential(wrong, (n_rows, 1, n_labels)), 0.5)
+    flip = np.minimum(rng.exponential(errors * wrong, (n_rows, 1, n_labels)), 0.5)
     flips = rng.random((n_rows, n_teachers, n_labels), dtype=np.float32) < flip
     seen: NDArray[Any] = np.where(is_double, double[:, None], truth[:, None])
     return Ballots((seen ^ flips).astype(np.uint8), truth)

@@ -184,6 +184,8 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(STUDENTS))
     parser.add_argument("--quick", action="store_true", help="one split, every fifth setting")
     parser.add_argument("--splits", type=int, default=5)
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(splits=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # of noise that would drown single votes: it is meant
     settings = SETTINGS[:: 5 if given.quick else 1]
@@ -191,7 +193,7 @@ def main() -> None:
         print("Steps on drawn rows are left out: dp-accounting, which charges them, is missing.")
         settings = [each for each in settings if each.share == 1]
     for name in given.sets or STUDENTS:
-        found = splits(name, 1 if given.quick else given.splits)
+        found = splits(name, given.splits)
         parted = {n: [rows_of(each, n) for each in found] for n in (None, 16)}
         print(f"\n{name}: {[len(part[0]) for part in found[0]]} private, public and test rows")
         print(f"  {'':30s}{'ACC':>6s} {'BAC':>6s} {'AUC':>6s} {'MAP':>6s}")

@@ -166,10 +166,12 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(TEACHERS))
     parser.add_argument("--quick", action="store_true", help="one split, few teachers")
     parser.add_argument("--splits", type=int, default=5)
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(splits=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # of noise that would drown single votes: it is meant
     for name in given.sets or TEACHERS:
-        found = splits(name, 1 if given.quick else given.splits)
+        found = splits(name, given.splits)
         positives = max(1, round(found[0].pool[1].sum(axis=1).mean()))
         print(f"\n{name}: {[len(part[0]) for part in found[0]]} rows, {positives} labels a row")
         kinds: dict[str, Callable[[tuple[NDArray[Any], NDArray[Any]]], Any]] = {

@@ -28,16 +28,13 @@ from scipy.special import ndtri
 
 from secretballot.accounting import ORDERS, RenyiCost
 from secretballot.divergences import Margin, epsilon_at_orders, gap_costs
-from secretballot.divergences.sanitized import (
-    SmoothRelease,
-    papernot_sensitivities,
-    smooth_sensitivity,
-    two_class_sensitivities,
-)
 from secretballot.mechanisms import GNMax
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "accounting"))
 from adult_votes import adult_votes
+from smooth_bit import two_class_sensitivities
+from smooth_papernot import papernot_sensitivities
+from smooth_release import SmoothRelease, smooth_sensitivity
 
 SIGMA, DELTA, TEACHERS = 40.0, 1e-5, 250
 QUERIES = (100, 300, 500, 1_000, 3_000, 5_000)

@@ -75,12 +75,14 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0, help="of ten days")
     parser.add_argument("--delta", type=float, default=1e-6, help="of ten days")
     parser.add_argument("--quick", action="store_true", help="ten trials")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(trials=10)
     arguments = parser.parse_args()
     days = covid()
     if days is None:
         print("left out: there is no us_covid_states_2020-03_05.csv.gz in the folder of data")
         return
-    n_trials = 10 if arguments.quick else arguments.trials
+    n_trials = arguments.trials
     epsilon, delta = arguments.epsilon, arguments.delta
     headings = [f"days {start + 1}-{start + BLOCK}" for start in range(0, len(days), BLOCK)]
     tables = {}

@@ -93,13 +93,15 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--delta", default="1e-6", help='a number, or "people"')
     parser.add_argument("--quick", action="store_true", help="ten trials")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(trials=10)
     arguments = parser.parse_args()
     if checkins(CHECKINS[0]) is None:
         print("left out: there is no checkins.npz in the folder of shared data")
         return
     sets = {name: (name, checkins(name), N_PEOPLE[name]) for name in CHECKINS}
     sets |= {f"{name} x {times}": (name, *scaled(name)) for name, times in TIMES.items()}
-    n_trials = 10 if arguments.quick else arguments.trials
+    n_trials = arguments.trials
     tables = {}
     for title, (name, counts, people) in sets.items():
         delta = 1 / people if arguments.delta == "people" else float(arguments.delta)

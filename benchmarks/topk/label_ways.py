@@ -46,11 +46,15 @@ class Setting(NamedTuple):
     taus: tuple[float, ...]
     size: int
 
-    def load(self, name: str) -> Ballots | None:
+    def load(self, name: str, errors: float = 1.0) -> Ballots | None:
+        """Return ballots of a set; the errors of simulated ones `errors` times as likely."""
         if name == "dense":
             present = np.random.default_rng(0).random((1_000, DENSE)) < self.size / DENSE
-            return simulated(present.astype(np.uint8), N_ROWS, n_teachers=self.n_teachers)
-        return load_ballots(name, N_ROWS, self.max_positives, self.n_teachers, self.lift)
+            known = {"n_teachers": self.n_teachers, "errors": errors}
+            return simulated(present.astype(np.uint8), N_ROWS, **known)
+        return load_ballots(
+            name, N_ROWS, self.max_positives, self.n_teachers, self.lift, errors=errors
+        )
 
     def __str__(self) -> str:
         most = "any number" if self.max_positives is None else f"{self.max_positives} at most"

@@ -26,8 +26,10 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--delta", type=float, default=1e-6)
     parser.add_argument("--quick", action="store_true", help="ten trials")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(trials=10)
     arguments = parser.parse_args()
-    n_trials = 10 if arguments.quick else arguments.trials
+    n_trials = arguments.trials
     epsilon, delta = arguments.epsilon, arguments.delta
     found = {}
     for name, method in KNOWN_DOMAIN.items():

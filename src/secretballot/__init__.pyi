@@ -14,6 +14,7 @@ from secretballot import quantification as quantification
 from secretballot import scoring as scoring
 from secretballot import selection as selection
 from secretballot.accounting import BudgetExceededError as BudgetExceededError
+from secretballot.accounting import CompletedInterrupt as CompletedInterrupt
 from secretballot.accounting import LedgerError as LedgerError
 from secretballot.accounting import PrivacyAccountant as PrivacyAccountant
 from secretballot.accounting import PrivacyLeakWarning as PrivacyLeakWarning

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from secretballot import __version__
 from secretballot._tables import mechanism_text, order_text, percent, text_table, visible
@@ -16,22 +19,45 @@ from secretballot.ledger import Ledger, LedgerEntry, export
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 if all is well, 1 if the ledger is not, 2 for a wrong command."""
+    """Run one command; 0 if all is well, 1 if the ledger is not, 2 for a wrong command.
+
+    1 also if nothing can be written to the standard output; 130 if Ctrl-C ended it.
+    """
     # Whatever a terminal can't show is shown as an escape.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     given = _parser().parse_args(arguments)
     try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         given.run(Ledger.open(given.file), given)
         sys.stdout.flush()
     except LedgerError as error:
-        print(f"error: {visible(str(error))}", file=sys.stderr)
+        _complain(visible(str(error)))
         return 1
     except BrokenPipeError:
-        # Whoever reads has read enough; Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # whoever reads has read enough
+    except OSError as error:
+        _drop_output()
+        _complain(f"nothing can be written to the standard output: {error}")
+        return 1
+    except KeyboardInterrupt:
+        _drop_output()
+        return 128 + signal.SIGINT
     return 0
+
+
+def _complain(message: str) -> None:
+    # Where that can't be written either, the exit status has to do.
+    with suppress(OSError):
+        print(f"error: {message}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Drop what was not written yet: Python would complain of it once more at exit."""
+    with suppress(OSError, AttributeError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,10 +104,12 @@ def _count(text: str) -> int:
 
 def _warn_of_copy(ledger: Ledger) -> None:
     try:
-        ledger.settle(moved=False)
+        told = ledger.settle(moved=False)
     except LedgerError as error:
         # Reading it is all right; spending from it would be refused.
-        print(f"note: {visible(str(error))}", file=sys.stderr)
+        told = str(error)
+    if told:
+        print(f"note: {visible(told)}", file=sys.stderr)
 
 
 def _show(ledger: Ledger, given: argparse.Namespace) -> None:

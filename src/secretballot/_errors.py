@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
 
 class BudgetExceededError(RuntimeError):
@@ -14,9 +15,43 @@ class LedgerError(RuntimeError):
     """The ledger can't be used: missing, foreign, read-only, altered or of another budget."""
 
 
+class CompletedInterrupt(KeyboardInterrupt):
+    """Ctrl-C that came after a spend was recorded: the call was completed, and this has its answer.
+
+    It is a KeyboardInterrupt, and ends a program as one. Don't repeat the call: it was paid for.
+
+    Attributes
+    ----------
+    answer : object
+        What the call would have returned; in an interactive session ``sys.last_value.answer``.
+
+    Examples
+    --------
+    >>> from secretballot.accounting import CompletedInterrupt
+    >>> try:
+    ...     raise CompletedInterrupt([1, 0])  # as `PrivacyAccountant.release` would
+    ... except CompletedInterrupt as interrupt:
+    ...     interrupt.answer
+    [1, 0]
+    """
+
+    def __init__(self, answer: Any = None) -> None:
+        super().__init__(
+            "the call was recorded before the interrupt, and completed: don't repeat it; this "
+            "exception has its answer (sys.last_value.answer in an interactive session)"
+        )
+        self.answer = answer
+
+    def __reduce__(self) -> tuple[type[CompletedInterrupt], tuple[Any]]:
+        return CompletedInterrupt, (self.answer,)
+
+
 class PrivacyLeakWarning(UserWarning):
     """Something weaker than the stated guarantee is in use; the message says what and why."""
 
+
+#: What messages end with that quote, or depend on, private rows: they are for the operator alone.
+NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION, as it depends on private rows."
 
 #: Whose frames a warning is not about: ours, and what calls us on a user's behalf.
 _NOT_THE_USERS = ("secretballot", "sklearn", "joblib")

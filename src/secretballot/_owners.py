@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples
 
 
 def check_owners(owners: Any, n_rows: int) -> None:
     """Check that there is one id for each row; `canonical` checks what the ids are."""
     if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
-        raise ValueError(f"owners={owners!r} is no list; give one owner id per row.")
+        raise ValueError(
+            f"owners={owners!r} is no list; give one owner id per row. {NOT_FOR_PUBLICATION}"
+        )
     if _num_samples(owners) != n_rows:
         raise ValueError(
             f"owners has {_num_samples(owners)} entries, but X has {n_rows} rows; give one owner "
@@ -45,7 +48,8 @@ def canonical(owner: Any, position: int) -> tuple[str, bytes]:
         return "integer", str(int(owner)).encode()
     raise ValueError(
         f"owners[{position}]={owner!r} is not an owner id: give strings, bytes or integers, and "
-        "one for every row (a row without an owner needs an id of its own)."
+        "one for every row (a row without an owner needs an id of its own). "
+        f"{NOT_FOR_PUBLICATION}"
     )
 
 
@@ -54,5 +58,5 @@ def check_kinds(kinds: Set[str]) -> None:
     if len(kinds) > 1:
         raise ValueError(
             f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "
-            "Give all ids as strings, or all as integers."
+            f"Give all ids as strings, or all as integers. {NOT_FOR_PUBLICATION}"
         )

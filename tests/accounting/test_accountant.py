@@ -50,7 +50,7 @@ def test_members_that_take_turns_share_a_level_and_not_a_charge():
     # that a row can cost, so the first member's sixth has to fit already.
     assert len(outcome) == 9
     assert accountant.spent().share == pytest.approx(5 / 5.5)
-    assert set(accountant.entries()[0].charges) == {"everyone/0", "everyone/1"}
+    assert set(accountant.entries()[0].charges) == {"everyone/x/0", "everyone/x/1"}
     refused(accountant, RoundRobin(level="everyone", rate=rate), votes(1))
 
 

@@ -9,7 +9,7 @@ from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, v
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, calibrate
 from secretballot.divergences._groups import EVERYONE
 from secretballot.ledger._budget import budget_levels
-from secretballot.mechanisms import BestOfCounts, ConfidentGNMax, GNMax
+from secretballot.mechanisms import BestOfCounts, ConfidentGNMax, GNMax, NoisyCounts, VectorSum
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
@@ -85,14 +85,14 @@ def test_the_strictest_level_decides():
     alone = calibrate(Gaussian, epsilon=0.5, delta=1e-5, n_queries=10, order="renyi")
     assert mechanism.sigma == pytest.approx(alone.sigma, rel=1e-8)
     shared = calibrate(
-        lambda noise: Grouped(rates={"strict": noise**-2, "generous/1": 100 * noise**-2}),
+        lambda noise: Grouped(rates={"strict": noise**-2, "generous/x/1": 100 * noise**-2}),
         epsilon=levels,
         delta=1e-5,
         n_queries=10,
         order="renyi",
     )
     generous = calibrate(Gaussian, epsilon=3.0, delta=1e-5, n_queries=1000, order="renyi")
-    assert shared.rates["generous/1"] == pytest.approx(100 * generous.sigma**-2, rel=1e-6)
+    assert shared.rates["generous/x/1"] == pytest.approx(100 * generous.sigma**-2, rel=1e-6)
 
 
 def test_a_function_of_the_noise():
@@ -224,3 +224,16 @@ def test_a_price_is_asked_for_and_nothing_spent():
         accountant.calibrate(GNMax, 1, share=1.5)
     with pytest.raises(ValueError, match="share=0 must be a finite number above 0"):
         accountant.calibrate(GNMax, 1, share=0)
+
+
+@pytest.mark.parametrize("kind", [VectorSum, NoisyCounts])
+@pytest.mark.parametrize(
+    ("n_queries", "epsilon"), [(4, 11 / 7), (7, 2.0), (23, 30 / 7), (25, 32 / 7)]
+)
+def test_single_releases_fit_what_was_calibrated_together(kind, n_queries, epsilon):
+    # Prices add exactly: only what is rounded could refuse the last.
+    accountant = PrivacyAccountant(epsilon, 1e-5)
+    mechanism = accountant.calibrate(kind, n_queries=n_queries)
+    for _ in range(n_queries):
+        assert accountant.release(mechanism, [[1.0, 2.0]]).shape == (1, 2)
+    assert accountant.spent().share == pytest.approx(1, abs=1e-8)

@@ -23,13 +23,13 @@ from secretballot.divergences import (
     worst_case_cost,
 )
 from secretballot.games import _long_plan
-from secretballot.games._grid import ValueFunction
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
 from secretballot.games._parted_plan import PlanPiece, answers_of, thresholds_of
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part, _price
 from secretballot.games._worst_game import FINE
+from secretballot.games.moves._grid import ValueFunction
 from secretballot.mechanisms import StableTopK
 
 RATIO, OWN = 0.3, 1e-3
@@ -228,13 +228,12 @@ def test_rows_are_reserved_and_drawn(order, options):
 
 
 def test_a_test_that_may_fail_is_no_bit():
-    from secretballot.accounting.reserving._reservation import _dominates
 
-    assert _dominates(TEST, StableTest(scale=1.0, shift=0.2))
-    assert not _dominates(TEST, BIT)
-    assert not _dominates(BIT, TEST)
-    assert not _dominates(BoundedRange(width=0.1), BoundedRange(width=0.11))
-    assert not _dominates(FewDraws(width=0.1, most=3), FewDraws(width=0.1, most=4))
+    assert StableTest(scale=1.0, shift=0.2).dominated_by(TEST)
+    assert not BIT.dominated_by(TEST)
+    assert not TEST.dominated_by(BIT)
+    assert not BoundedRange(width=0.11).dominated_by(BoundedRange(width=0.1))
+    assert not FewDraws(width=0.1, most=4).dominated_by(FewDraws(width=0.1, most=3))
 
 
 @pytest.mark.parametrize(("order", "options"), KINDS)

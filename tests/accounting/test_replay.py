@@ -27,7 +27,7 @@ def test_replay_reproduces_epsilon_exactly(path):
     accountant.release(vote, counts, scope=accountant.scope(1.5))
     # Members take the largest of their charges.
     accountant.release(
-        Grouped(rates={"strict": 1e-5, "lax/one": 1e-4 / 7, "lax/two": 1e-4 / 3}), votes(3)
+        Grouped(rates={"strict": 1e-5, "lax/x/one": 1e-4 / 7, "lax/x/two": 1e-4 / 3}), votes(3)
     )
     again = replay(Ledger.open(path))
     spent = accountant.spent()

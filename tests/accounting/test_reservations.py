@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests._fakes import Gaussian, Grouped
+from tests._fakes import Gaussian, Grouped, Pure, votes
 from tests.accounting._reserved_rows import CONFIDENT, SHARP, VOTE, budget, failing, passing, tied
 
 from secretballot import GaussianProportions
@@ -49,7 +49,7 @@ def test_rows_are_paid_once_and_drawn_over_time(order, tmp_path):
     again = replay(PrivacyAccountant.open(path)._ledger)["everyone"]
     assert again.amount == paid.amount
     text = " ".join(str(accountant.statement()).split())
-    assert "In 1 reservations rows were paid for before they were drawn; 0 of them" in text
+    assert "In one reservation rows were paid for before they were drawn. " in text
     assert "was moved or restored" not in text
 
 
@@ -233,3 +233,24 @@ def test_never_more_comes_back_than_noisy_counts_cost(n_rows, n_columns):
     accountant.release(VOTE, tied(1), reservation=reservation)
     accountant.settle(reservation)
     assert paid - accountant.spent().amount <= n_rows * 2 / 40**2 * (1 + 1e-12)
+
+
+def test_numbers_of_numpy_are_numbers():
+    accountant = PrivacyAccountant(10.0, 1e-5, order=math.inf)
+    reservation = accountant.reserve(Pure(epsilon=0.1), np.int64(3))
+    accountant.top_up(reservation, n_rows=np.int64(2))
+    accountant.record(reservation, np.int64(1))
+    assert accountant.reserved(reservation).rows_left == 4
+    with pytest.raises(ValueError, match="n_answers"):
+        accountant.record(reservation, 1, n_answers="")
+    for id in ([], "\ud800", 5):
+        with pytest.raises(ValueError, match="no reservation"):
+            accountant.resume(id, Pure(epsilon=0.1))
+
+
+@pytest.mark.parametrize("note", [5, "abc", [1]])
+def test_a_note_that_is_no_dict_is_refused_before_the_draw(note):
+    accountant = PrivacyAccountant(10.0, 1e-5, order=math.inf)
+    with pytest.raises(TypeError, match="note="):
+        accountant.release(Pure(epsilon=0.1), votes(1), note=note)
+    assert not accountant.entries()

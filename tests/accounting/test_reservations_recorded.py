@@ -26,21 +26,19 @@ def test_replay_finds_rows_that_nobody_paid_for(state, n_rows, message):
     reservation = accountant.reserve(VOTE, 10, n_columns=2)
     (entry,) = accountant.entries()
     told = {"id": reservation.id, "event": "draw", "plans": ((10, None),), **(state or {})}
-    with accountant._ledger.transaction() as transaction:
-        after = None if state is None else Reserved(**told)
-        charges = entry.charges if told["event"] == "reserve" else {}
-        transaction.append(
-            type(entry)(
-                **{
-                    **{name: getattr(entry, name) for name in ("mechanism", "note", "seeded")},
-                    "scope_id": entry.scope_id,
-                    "scope_epsilon": None,
-                    "n_rows": n_rows,
-                    "reservation": after,
-                    "charges": charges,
-                }
-            )
-        )
+    after = None if state is None else Reserved(**told)
+    charges = entry.charges if told["event"] == "reserve" else {}
+    another = type(entry)(
+        **{
+            **{name: getattr(entry, name) for name in ("mechanism", "note", "seeded")},
+            "scope_id": entry.scope_id,
+            "scope_epsilon": None,
+            "n_rows": n_rows,
+            "reservation": after,
+            "charges": charges,
+        }
+    )
+    accountant._ledger.transact(lambda transaction: transaction.append(another))
     if message is None:
         replay(accountant._ledger)
     else:
@@ -55,9 +53,11 @@ def test_replay_finds_what_was_given_back_and_not_paid():
     paid = accountant.entries()[0]
     accountant.release(VOTE, tied(1), reservation=reservation)
     state = accountant.reserved(reservation)
-    with accountant._ledger.transaction(reservation.scope.id) as transaction:
-        more = {group: 1.5 * cost for group, cost in paid.charges.items()}
-        transaction.append(accountant._entry(reservation, state.settled(), more, {}))
+    more = {group: 1.5 * cost for group, cost in paid.charges.items()}
+    settled = accountant._entry(reservation, state.settled(), more, {})
+    accountant._ledger.transact(
+        lambda transaction: transaction.append(settled), reservation.scope.id
+    )
     assert accountant.reserved(other).rows_left == 10
     with pytest.raises(LedgerError, match="gives back more than was paid"):
         replay(accountant._ledger)

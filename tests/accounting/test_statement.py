@@ -148,8 +148,8 @@ def test_a_note_of_another_version_breaks_nothing(note):
     """What the statement can't read it doesn't say; what was noted is there as it is."""
     accountant = basic_budget()
     spend(accountant)
-    with accountant._ledger.transaction() as transaction:
-        transaction.append(dataclasses.replace(accountant.entries()[0], note=json.dumps(note)))
+    entry = dataclasses.replace(accountant.entries()[0], note=json.dumps(note))
+    accountant._ledger.transact(lambda transaction: transaction.append(entry))
     statement = accountant.statement()
     plain = basic_budget()
     spend(plain, 2)
@@ -267,3 +267,22 @@ def test_as_one_line(accountant):
     assert repr(accountant.statement()) == (
         "<PrivacyStatement: epsilon=1 (strict), 3 (lax), delta=1e-05 per owner, 3 releases>"
     )
+
+
+def test_rows_that_are_reserved():
+    accountant = PrivacyAccountant(4.0, 1e-5)
+    mechanism = mechanisms.GNMax(sigma=400.0)
+    assert "paid for before" not in flat(accountant.statement())
+    first = accountant.reserve(mechanism, 2)
+    said = "In one reservation rows were paid for before they were drawn; 2 of them may still be"
+    assert said in flat(accountant.statement())
+    accountant.release(mechanism, votes(1), reservation=first)
+    second = accountant.reserve(mechanism, 1)
+    accountant.release(mechanism, votes(1), reservation=second)
+    said = "In 2 reservations rows were paid for before they were drawn; 1 of them may still be"
+    assert said in flat(accountant.statement())
+    accountant.settle(first)
+    accountant.settle(second)
+    said = flat(accountant.statement())
+    assert "In 2 reservations rows were paid for before they were drawn. " in said
+    assert "may still be drawn" not in said

@@ -4,18 +4,19 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.checks import _audit_table as table_module
+from tests.checks._audit_table import audit_table
+from tests.checks._registry import EXAMPLES
 
-from secretballot.checks import _audit_table as table_module
-from secretballot.checks import audit_table, registered
 from secretballot.checks._mechanism_noise import audit_example
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "theory" / "audit-table.md"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", registered())
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_a_million_draws(name):
-    example = registered()[name]
+    example = EXAMPLES[name]
     audit = audit_example(example, n_draws=1_000_000, random_state=7)
     audit.check()
     assert audit.share >= example.tightness
@@ -29,7 +30,7 @@ def lines_of(page):
 def test_the_table_has_every_mechanism_and_the_ensembles():
     lines = lines_of(PAGE.read_text(encoding="utf-8"))
     named = {re.match(r"`(\w+)\(", line[0])[1] for line in lines if line[0].startswith("`")}
-    missing = {type(example.mechanism).__name__ for example in registered().values()} - named
+    missing = {type(example.mechanism).__name__ for example in EXAMPLES.values()} - named
     assert not missing, f"run `make audit` and commit {PAGE.name}: it has no {sorted(missing)}"
     assert sum("PrivateTeacherEnsemble" in line[0] for line in lines) == 4
     for what, _, claim, bound, exact, ratio in lines:

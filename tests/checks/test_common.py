@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.checks._ensembles import ENSEMBLES
+from tests.checks._registry import EXAMPLES
 
 from secretballot import mechanisms
 from secretballot.checks import (
@@ -13,11 +15,8 @@ from secretballot.checks import (
     check_mechanism,
     ensemble_checks,
     mechanism_checks,
-    register,
-    registered,
 )
 from secretballot.checks import _mechanism as mechanism_module
-from secretballot.checks import _registry as registry_module
 from secretballot.checks._mechanism_door import check_relation_is_enforced
 from secretballot.checks._mechanism_noise import check_claim_survives_the_audit
 from secretballot.mechanisms import GNMax, Mechanism
@@ -26,7 +25,7 @@ from secretballot.mechanisms import GNMax, Mechanism
 NOT_APPLICABLE = {
     **{
         f"{name}-{promise}": "no outcome_law is stated, by which outcomes could be enumerated"
-        for name, example in registered().items()
+        for name, example in EXAMPLES.items()
         if not isinstance(example.mechanism, mechanisms.TopK)
         and type(example.mechanism).__name__.removeprefix("Confident")
         not in ("BestOfCounts", "BinaryVoting", "GNMax", "PowersetVoting", "TauVoting")
@@ -39,19 +38,19 @@ NOT_APPLICABLE = {
     },
     **{
         f"{name}-charges_pass_the_filter": "what has a delta of its own has no moment to bound"
-        for name, example in registered().items()
+        for name, example in EXAMPLES.items()
         if hasattr(example.mechanism, "delta_t")
     },
     **{
         f"{name}-runs_end_predictably": "parallel rows are all answered, or none"
-        for name in registered()
+        for name in EXAMPLES
         if name.endswith("Proportions")
     },
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "check"), [pytest.param(*each, id=each[0]) for each in mechanism_checks()]
+    ("name", "check"), [pytest.param(*each, id=each[0]) for each in mechanism_checks(EXAMPLES)]
 )
 def test_mechanism(name, check):
     reason = None
@@ -69,7 +68,7 @@ def test_mechanism(name, check):
     "check",
     [
         pytest.param(check, id=name)
-        for name, check in ensemble_checks()
+        for name, check in ensemble_checks(ENSEMBLES)
         if not name.endswith("private_labels_survive_the_audit")
     ],
 )
@@ -77,14 +76,14 @@ def test_ensemble(check):
     check()
 
 
-def test_every_public_mechanism_is_registered():
+def test_every_public_mechanism_has_an_example():
     public = {
         value
         for name in mechanisms.__all__
         if inspect.isclass(value := getattr(mechanisms, name)) and not inspect.isabstract(value)
     }
     assert public
-    assert public == {type(example.mechanism) for example in registered().values()}
+    assert public == {type(example.mechanism) for example in EXAMPLES.values()}
     assert all(issubclass(one, Mechanism) for one in public)
 
 
@@ -92,28 +91,14 @@ PAIR = np.array([[[3.0, 2.0]], [[2.0, 3.0]]])
 OWN = MechanismExample(mechanism=GNMax(sigma=2.0), counts=PAIR[:, 0], neighbours=(PAIR,))
 
 
-def test_a_mechanism_of_ones_own_can_be_registered(monkeypatch):
-    monkeypatch.setattr(registry_module, "_EXAMPLES", {})
-    register(OWN)
-    names = [name for name, _ in mechanism_checks()]
+def test_a_mechanism_of_ones_own_is_checked():
+    names = [name for name, _ in mechanism_checks({"mine": OWN})]
     assert len(names) == len(mechanism_module._CHECKS)
-    assert all(name.startswith("GNMax-") for name in names)
-
-
-def test_an_example_takes_the_place_of_another_only_if_it_is_told_to(monkeypatch):
-    monkeypatch.setattr(registry_module, "_EXAMPLES", registered())
-    ours = registered()["GNMax"]
-    with pytest.raises(ValueError, match=r"name='GNMax' is taken by GNMax\(sigma=1\.5"):
-        register(OWN)
-    assert registered()["GNMax"] is ours
-    register(OWN, name="GNMax, little noise")
-    assert (registered()["GNMax"], registered()["GNMax, little noise"]) == (ours, OWN)
-    register(OWN, replace=True)
-    assert registered()["GNMax"] is OWN
+    assert all(name.startswith("mine-") for name in names)
 
 
 def test_a_check_that_says_nothing_has_not_passed():
-    reasons = check_mechanism(registered()["LaplaceProportions"])
+    reasons = check_mechanism(EXAMPLES["LaplaceProportions"])
     skipped = {name.partition("-")[2] for name in NOT_APPLICABLE if name.startswith("LaplaceProp")}
     assert set(reasons) == skipped
 
@@ -152,13 +137,13 @@ class HidesItsNoise(GNMax):
     ],
 )
 def test_broken_mechanisms_are_refused(mechanism, promise):
-    planted = replace(registered()["GNMax"], mechanism=mechanism(sigma=1.5))
+    planted = replace(EXAMPLES["GNMax"], mechanism=mechanism(sigma=1.5))
     with pytest.raises((AssertionError, RuntimeError), match=promise):
         check_mechanism(planted)
 
 
 def test_neighbours_that_tell_little_have_to_be_owned_up_to():
-    example = registered()["GNMax"]
+    example = EXAMPLES["GNMax"]
     dull = replace(example, neighbours=example.neighbours[:1])
     with pytest.raises(AssertionError, match=r"less than tightness=0\.7 of it"):
         check_claim_survives_the_audit(dull)

@@ -10,21 +10,22 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.checks import _planted as planted
+from tests.checks._ensembles import ESTIMATORS, make_ensemble
+from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import ORDERS, RenyiCost
 from secretballot.audit import Neighbours
-from secretballot.checks import MechanismExample, registered
+from secretballot.checks import MechanismExample
 from secretballot.checks import _ensemble as ensemble
 from secretballot.checks import _ensemble_neighbours as neighbours
 from secretballot.checks import _mechanism as mechanism
 from secretballot.checks import _mechanism_costs as costs
 from secretballot.checks import _mechanism_door as door
 from secretballot.checks import _mechanism_noise as noise
-from secretballot.checks._ensemble_examples import ESTIMATORS, make_ensemble
 from secretballot.divergences import renyi_divergence
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
-PLAIN, CONFIDENT, TURNS = (registered()[k] for k in ("GNMax", "ConfidentGNMax", "RoundRobin"))
+PLAIN, CONFIDENT, TURNS = (EXAMPLES[k] for k in ("GNMax", "ConfidentGNMax", "RoundRobin"))
 
 
 def votes(one, two, group="*", n_rows=1):
@@ -169,7 +170,7 @@ CASES = [
     (
         planted.a_refusal_that_is_recorded,
         door.check_refusal_changes_nothing,
-        registered()["LaplaceProportions"],
+        EXAMPLES["LaplaceProportions"],
         "a refusal records nothing",
     ),
     (

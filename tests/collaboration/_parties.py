@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
@@ -10,7 +12,16 @@ from sklearn.linear_model import LogisticRegression
 from secretballot import GNMax, PrivacyAccountant
 from secretballot.collaboration import Agreement, Party
 
-PLAIN = Agreement(mechanism=GNMax(sigma=3.0))
+#: Names that `several` and `real` give.
+NAMES = (*string.ascii_lowercase, *(f"site {i}" for i in range(20)), "broken")
+
+
+def agreed(mechanism, **settings):
+    """Return an agreement of parties of all these names."""
+    return Agreement(mechanism=mechanism, **{"parties": NAMES, **settings})
+
+
+PLAIN = agreed(GNMax(sigma=3.0))
 
 
 class Says(ClassifierMixin, BaseEstimator):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from tests.collaboration._parties import PLAIN, Says, budget, saying, several
+from tests.collaboration._parties import PLAIN, Says, agreed, budget, saying, several
 
 from secretballot import BinaryVoting, GNMax, PrivacyAccountant, SkellamMax
-from secretballot.collaboration import Agreement, Collaboration, Party, VoteRefusedError
+from secretballot.collaboration import Collaboration, Party, VoteRefusedError
 from secretballot.mechanisms import PowersetVoting
 
 ROWS = np.zeros((5, 2))
@@ -41,7 +41,7 @@ def test_answers_that_a_party_has_never_seen_are_learned_as_they_are(classes, se
         )
         for name, y in zip("abcd", [seen, *[[classes[0], last] * 2] * 3], strict=True)
     ]
-    answer = Collaboration(parties).ask("a", ROWS, Agreement(mechanism=GNMax(sigma=0.05)))
+    answer = Collaboration(parties).ask("a", ROWS, agreed(GNMax(sigma=0.05)))
     parties[0].learn(ROWS, answer)
     assert parties[0]._model.classes_[-1] == last
 
@@ -57,7 +57,7 @@ def test_what_holds_for_all_labels_is_not_applied_to_some(mechanism):
     # Of those who know y and z, y would be taken for x, on which z depends no less than on y.
     parties = knowing("xyz", "yz", "yz", "yz")
     with pytest.raises(ValueError, match="all 3 labels"):
-        Collaboration(parties).ask("a", ROWS, Agreement(mechanism=mechanism))
+        Collaboration(parties).ask("a", ROWS, agreed(mechanism))
     assert all(party.accountant.entries() == [] for party in parties)
 
 
@@ -73,7 +73,7 @@ def test_too_few_parties_for_so_many_colluders_are_refused_where_some_are_gone()
     mechanism = SkellamMax(variance=9.0, n_parties=4, n_colluders=2)
     parties = [*several(0, 1, 1), saying(1, "d", budget(0.01))]
     with pytest.raises(VoteRefusedError, match=r"n_colluders=2 of n_parties=2.*'d': its budget"):
-        Collaboration(parties).ask("a", ROWS, Agreement(mechanism=mechanism))
+        Collaboration(parties).ask("a", ROWS, agreed(mechanism))
     assert parties[1].accountant.spent().share == 0
 
 
@@ -88,12 +88,10 @@ def test_who_votes_on_several_sets_of_labels_can_pay_for_what_was_agreed():
 
 
 def test_weights_are_of_parties_and_may_exceed_a_number_of_votes_that_is_filled_in():
-    heavy = Agreement(mechanism=BinaryVoting(sigma=1.0, n_votes=1), weights={"a": 3.0, "b": 0.5})
+    heavy = agreed(BinaryVoting(sigma=1.0, n_votes=1), weights={"a": 3.0, "b": 0.5})
     assert heavy.weight("a") == 3.0
-    with pytest.raises(ValueError, match=r"weights name \['zz'\]"):
-        Collaboration(several(0, 1, 1)).ask(
-            "a", ROWS, Agreement(mechanism=GNMax(sigma=3), weights={"zz": 2.0})
-        )
+    with pytest.raises(ValueError, match=r"weights name 'zz'"):
+        agreed(GNMax(sigma=3), weights={"zz": 2.0}, parties=["a", "b", "c"])
 
 
 def test_pools_that_cannot_be_asked_about_are_refused_before_anybody_pays():
@@ -141,5 +139,5 @@ def test_ballots_too_heavy_for_the_noise_are_refused_whatever_they_say(said):
     mechanism = BinaryVoting(sigma=1e-3, n_votes=1) if np.ndim(said) else GNMax(sigma=1e-3)
     parties = several(said, said, said, said)
     with pytest.raises(ValueError, match="too coarse|above 2"):
-        Collaboration(parties).ask("a", ROWS, Agreement(mechanism=mechanism, weights=heavy))
+        Collaboration(parties).ask("a", ROWS, agreed(mechanism, weights=heavy))
     assert all(party.accountant.entries() == [] for party in parties)

@@ -12,7 +12,7 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
-from tests.collaboration._parties import PLAIN, Says, budget, real, saying, several
+from tests.collaboration._parties import PLAIN, Says, agreed, budget, real, saying, several
 
 from secretballot import (
     BinaryVoting,
@@ -22,7 +22,7 @@ from secretballot import (
     PrivacyLeakWarning,
     SkellamMax,
 )
-from secretballot.collaboration import Agreement, Collaboration, Party, VoteRefusedError
+from secretballot.collaboration import Collaboration, Party, VoteRefusedError
 from secretballot.collaboration._question import for_party
 from secretballot.mechanisms import NoisyMargin
 
@@ -31,7 +31,7 @@ ROWS = np.zeros((5, 2))
 
 def test_a_weak_party_learns_from_the_others():
     parties, X, y = real(9, 40, epsilon=1e5)
-    sharp = Agreement(mechanism=GNMax(sigma=0.3))  # which turns hardly any vote but ties
+    sharp = agreed(GNMax(sigma=0.3))  # which turns hardly any vote but ties
     weak = parties[0].fit(X[:4], 1 - y[:4])  # it has everything the wrong way round
     before = (weak.predict(X) == y).mean()
     together = Collaboration(parties)
@@ -47,7 +47,7 @@ def test_a_weak_party_learns_from_the_others():
 def test_what_was_answered_before_a_vote_failed_is_learned_from():
     parties, X, y = real(4, 10)
     weak = parties[0].fit(X[:4], 1 - y[:4])
-    sharp = Agreement(mechanism=GNMax(sigma=0.5))
+    sharp = agreed(GNMax(sigma=0.5))
     for party in parties[1:]:
         party.accountant = budget(epsilon=150.0)
     before = weak.predict(X)
@@ -103,9 +103,7 @@ def test_several_labels_data_frames_and_rounds():
         ).fit(X[i::5], Y[i::5] if i else Y[i::5][:, [2, 0]])
         for i in range(4)
     ]
-    agreement = Agreement(
-        mechanism=BinaryVoting(sigma=0.3, n_votes=3, threshold=2, sigma_threshold=0.5)
-    )
+    agreement = agreed(BinaryVoting(sigma=0.3, n_votes=3, threshold=2, sigma_threshold=0.5))
     together = Collaboration(parties)
     assert together.labels == ("r", "p", "q")
     asked = X[4::5]
@@ -145,13 +143,13 @@ def test_models_trained_elsewhere_vote_too():
     parties = [
         Party(
             FrozenEstimator(LogisticRegression(C=c).fit(X, y)),
-            name=f"c={c}",
+            name=f"site {i}",
             accountant=budget(),
             classes=[0, 1],
         ).fit(X[i : i + 4], np.arange(4) % 2)
         for i, c in enumerate((0.1, 1.0, 10.0))
     ]
-    assert Collaboration(parties).ask(None, X, PLAIN).voters == ("c=0.1", "c=1.0", "c=10.0")
+    assert Collaboration(parties).ask(None, X, PLAIN).voters == ("site 0", "site 1", "site 2")
 
 
 def test_what_can_not_collaborate_is_refused_and_told_why():
@@ -236,12 +234,12 @@ def test_bad_questions_cost_nothing():
         Collaboration([saying([0, 1], name) for name in "xyz"]).ask("x", ROWS, PLAIN)
     for mechanism in (3, NoisyCounts(sigma=3.0)):
         with pytest.raises(TypeError, match="voting mechanism"):
-            Agreement(mechanism=mechanism)
+            agreed(mechanism)
     # Else it would be charged less than it costs.
     with pytest.raises(ValueError, match="another weight than 1"):
-        Agreement(mechanism=GNMax(sigma=3, weight=0.5))
+        agreed(GNMax(sigma=3, weight=0.5))
     with pytest.raises(ValueError, match="weights"):
-        Agreement(mechanism=GNMax(sigma=3), weights={"a": 0.0})
+        agreed(GNMax(sigma=3), weights={"a": 0.0})
     with pytest.raises(ValueError, match="knows no weights"):
         for_party(NoisyMargin(sigma=3.0), 2.0)
     assert all(party.accountant.entries() == [] for party in parties)

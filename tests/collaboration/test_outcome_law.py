@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
-from tests.collaboration._parties import budget, several
+from tests.collaboration._parties import agreed, budget, several
 
 from secretballot import GNMax
-from secretballot.collaboration import Agreement, Collaboration, TrustedAggregator
+from secretballot.collaboration import Collaboration, TrustedAggregator
 
 N_ROWS, SIGMA = 20_000, 2.0
 LEVEL = 1e-8
@@ -29,7 +29,7 @@ def test_winners_are_as_frequent_as_the_law_says(aggregator):
     for party in parties:
         party.accountant = budget(epsilon=1e7)
     together = Collaboration(parties, aggregator=aggregator)
-    answer = together.ask("a", np.zeros((N_ROWS, 2)), Agreement(mechanism=GNMax(sigma=SIGMA)))
+    answer = together.ask("a", np.zeros((N_ROWS, 2)), agreed(GNMax(sigma=SIGMA)))
     wins = int((answer.labels == 1).sum())  # three against one
     expected = norm.cdf(2 / (np.sqrt(2) * SIGMA))
     found = binomtest(wins, N_ROWS, expected).pvalue

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.collaboration._parties import PLAIN, budget, saying, several
+from tests.collaboration._parties import PLAIN, agreed, budget, saying, several
 
 from secretballot import BinaryVoting, ConfidentGNMax, GNMax
 from secretballot.collaboration import (
-    Agreement,
     Collaboration,
     TrustedAggregator,
     VoteRefusedError,
@@ -178,7 +177,7 @@ def test_rows_that_fail_a_threshold_give_their_vote_back(order):
     parties = several(0, 1, 1, 0)  # two against one: never three
     for party in parties:
         party.accountant = budget(epsilon=1000.0, order=order)
-    answer = Collaboration(parties).ask("a", ROWS, Agreement(mechanism=mechanism))
+    answer = Collaboration(parties).ask("a", ROWS, agreed(mechanism))
     assert not answer.answered.any()
     whole = budget(epsilon=1000.0, order=order).price(mechanism, 5, n_columns=2)
     paid = parties[1].accountant.spent().share
@@ -194,7 +193,7 @@ def test_labels_are_voted_on_by_those_who_know_them():
         saying([0, 1], "d", labels=["z", "x"]),
         saying([1, 1], "e", labels=["y", "w"]),
     ]
-    agreement = Agreement(mechanism=BinaryVoting(sigma=0.05, n_votes=1))
+    agreement = agreed(BinaryVoting(sigma=0.05, n_votes=1))
     for party in parties:
         party.accountant = budget(epsilon=1e6)
     answer = Collaboration(parties).ask("a", ROWS, agreement)
@@ -213,7 +212,7 @@ def test_heavier_ballots_cost_more_and_count_more():
     parties = several(0, 1, 0, 0)
     for party in parties:
         party.accountant = budget(epsilon=1e5)
-    agreement = Agreement(mechanism=GNMax(sigma=0.05), weights={"b": 3.0})
+    agreement = agreed(GNMax(sigma=0.05), weights={"b": 3.0})
     answer = Collaboration(parties).ask("a", ROWS, agreement)
     assert (answer.labels == 1).all()
     heavy = budget(epsilon=1e5).price(GNMax(sigma=0.05, weight=3.0), 5, n_columns=2)

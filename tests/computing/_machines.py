@@ -25,29 +25,53 @@ def _free_ports():
     return found[:3]
 
 
+class Machines(list):
+    """Their addresses, and the programs that run there."""
+
+    def __init__(self, options):
+        super().__init__((HOST, port) for port in _free_ports())
+        panel = [f"{host}:{port}" for host, port in self]
+        self._program = [sys.executable, "-m", "secretballot.computing", *options]
+        self._program += ["--computing", *panel, "--listen"]
+        self.running = [self._started(port) for _, port in self]
+        self._listening(self.running)
+
+    @property
+    def pids(self):
+        return [each.pid for each in self.running]
+
+    def lose(self, at):
+        """Kill one of them."""
+        self.running[at].kill()
+        self.running[at].wait()
+        self.running[at].stdout.close()
+
+    def restart(self, at):
+        """Start one anew that was lost."""
+        self.running[at] = self._started(self[at][1])
+        self._listening(self.running[at : at + 1])
+
+    def _started(self, port):
+        path = os.pathsep.join(filter(None, sys.path))
+        return subprocess.Popen(
+            [*self._program, f"{HOST}:{port}"],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+
+    def _listening(self, running):
+        assert {int(each.stdout.readline()) for each in running} <= {port for _, port in self}
+
+
 @contextmanager
-def machines(authority, certificate):
+def machines(authority, certificate, voters, *more):
     """Three that let "votes" hold votes; the certificate, of their host, is that of all."""
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
-    found = [(HOST, port) for port in _free_ports()]
     given = {"certificate": certificate, "key": certificate, "authority": authority}
     files = [text for name, file in given.items() for text in (f"--{name}", str(file))]
-    panel = ["--computing", *(f"{host}:{port}" for host, port in found)]
-    options = ["--coordinator", "votes", *files, *panel]
-    program = [sys.executable, "-m", "secretballot.computing", *options]
-    running = [
-        subprocess.Popen(
-            [*program, "--listen", f"{HOST}:{port}"],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        for _, port in found
-    ]
+    found = Machines(["--coordinator", "votes", "--voters", *voters, *files, *more])
     try:
-        assert [int(each.stdout.readline()) for each in running] == [port for _, port in found]
         yield found
     finally:
-        for each in running:
-            each.kill()
-            each.wait()
-            each.stdout.close()
+        for at in range(len(found)):
+            found.lose(at)

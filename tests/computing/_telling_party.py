@@ -32,7 +32,7 @@ async def told(runtime, shares, how, bits):
         return result
 
     runtime.output = listened
-    sign = runtime.np_sgn(kind.array(kind.field.array(shares)), l=bits, LT=True)
+    sign = runtime.np_sgn(kind.array(kind.field.array(shares[:, :1])), l=bits, LT=True)
     await runtime.gather(sign)
     runtime.output = output
     masked = (await opened[0]).value.reshape(-1)

@@ -14,9 +14,9 @@ class Three:
         self.processes = Processes(timeout=60)
         self.panel = Panel(self.processes.addresses, self.processes.token, timeout=60)
 
-    def begin(self):
+    def begin(self, *votes):
         """Where to send the shares of a new vote."""
-        session = self.panel.begin()
+        session = self.panel.begin(votes)
         return Recipients(session, self.panel.addresses, self.processes.token, timeout=60)
 
 

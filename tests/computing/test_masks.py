@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2
+from tests.computing._votes import part
 
-from secretballot.computing import Panel, Part, Processes, Recipients, deliver
+from secretballot.computing import Panel, Processes, Recipients, deliver
 
 # The keys are those of other processes: false alarms at most 1e-7 in all.
 ALARM = 1e-7 / 10
@@ -25,10 +26,13 @@ def tell():
         processes = Processes(timeout=60)
     panel = Panel(processes.addresses, processes.token, timeout=60)
 
-    def ask(number, how, bits=BITS):
-        there = Recipients(panel.begin(), panel.addresses, processes.token)
-        deliver("a", [Part((0,), np.full((N_ROWS, 1), number), how, "a", bits)], there)
-        return panel.winners(there.session, (0,), "a", slice(0, N_ROWS))
+    def ask(number, rule, bits=BITS):
+        # Of two columns they make bits, of three they tell three digits of the first one's mask.
+        numbers = np.full((N_ROWS, 2 if rule == "plurality" else 3), number)
+        one = part(numbers, bits=bits, rule=rule)
+        there = Recipients(panel.begin([one.vote]), panel.addresses, processes.token)
+        deliver("a", [one], there)
+        return panel.winners(there.session, one.vote)
 
     yield ask
     panel.close()

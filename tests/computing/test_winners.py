@@ -1,16 +1,18 @@
-"""Winners that three processes find, against those of the numbers themselves."""
+"""Winners of shared numbers, and what voters did not share for."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.computing._votes import part, terms
 
-from secretballot.computing import LineError, Panel, Part, Recipients, deliver, withdraw
-from secretballot.computing._server import Sums
-from secretballot.computing._shares import as_bytes
-from secretballot.computing._wire import Line
+from secretballot.computing import Panel, Part, Recipients, deliver, withdraw
+from secretballot.computing._ballots import Sums, read_votes
+from secretballot.computing._shares import as_integers, from_integers
+from secretballot.transport import ChannelError, Connection, Message
 
 
 @pytest.mark.parametrize("n_columns", [2, 3, 4, 5, 7])
@@ -18,153 +20,248 @@ def test_the_first_of_the_largest_wins(three, n_columns):
     # All rows of -1, 0 and 1 (for many columns every 19th), shared in two parts.
     rows = np.array(list(itertools.product((-1, 0, 1), repeat=n_columns)))
     rows = rows[:: 1 if n_columns < 5 else 19]
-    there, columns = three.begin(), tuple(range(n_columns))
-    part = np.arange(rows.size).reshape(rows.shape) % 3 - 1
-    for name, numbers in {"a": part, "b": rows - part}.items():
-        deliver(name, [Part(columns, numbers, "plurality", "ab", bits=3)], there)
-    won = three.panel.winners(there.session, columns, "ab", slice(0, len(rows)))
+    vote, one = terms(rows.shape, "ab", bits=3), np.arange(rows.size).reshape(rows.shape) % 3 - 1
+    there = three.begin(vote)
+    for name, numbers in {"a": one, "b": rows - one}.items():
+        deliver(name, [Part(vote, numbers)], there)
+    won = three.panel.winners(there.session, vote)
     np.testing.assert_array_equal(won, rows.argmax(axis=1))
 
 
 @pytest.mark.parametrize("bits", [4, 17, 62])
 def test_signs_up_to_the_last_number_of_a_length(three, bits):
     most = 2 ** (bits - 1) - 1
-    numbers = np.array([[-most - 1, -most, -1, 0, 1, most]])
-    there = three.begin()
-    deliver("a", [Part((0,), numbers, "negative", "a", bits)], there)
-    won = three.panel.winners(there.session, (0,), "a", slice(0, 1))
-    np.testing.assert_array_equal(won, numbers < 0)
+    one = part([[-most - 1, -most, -1, 0, 1, most]], bits=bits, rule="negative")
+    there = three.begin(one.vote)
+    deliver("a", [one], there)
+    won = three.panel.winners(there.session, one.vote)
+    np.testing.assert_array_equal(won, one.numbers < 0)
 
 
-def test_rows_are_opened_in_parts_and_motions_apart(three):
-    there = three.begin()
-    one, two = np.array([[1], [-1], [2]]), np.array([[3, -4]] * 3)
-    parts = [Part((0,), one, "negative", "ab", 5), Part((1, 4), two, "negative", "a", 5)]
-    deliver("a", parts, there)
-    deliver("b", [Part((0,), one * -2, "negative", "ab", 5)], there)
+def test_rows_are_opened_in_parts_and_motions_apart(three, monkeypatch):
+    monkeypatch.setattr("secretballot.computing._ballots.BATCH", 10)  # two rows of one number
+    one = part([[1], [-1], [2]], voters="ab")
+    two = part([[3, -4]] * 3, columns=(1, 4), rule="negative")
+    there = three.begin(one.vote, two.vote)
+    deliver("a", [one, two], there)
+    deliver("b", [replace(one, numbers=one.numbers * -2)], there)
     assert three.panel.received(there.session) == [{"a", "b"}] * 3
-
-    def won(columns, names, rows):
-        return three.panel.winners(there.session, columns, names, rows).tolist()
-
-    assert won((0,), "ab", slice(0, 2)) == [[1], [0]]
+    assert three.panel.winners(there.session, one.vote).tolist() == [[1], [0], [1]]
     assert not withdraw("a", there)  # whoever says that it is void
-    assert won((0,), "ab", slice(2, 3)) == [[1]]
-    assert won((1, 4), "a", slice(0, 1)) == [[0, 1]]
+    assert three.panel.winners(there.session, two.vote).tolist() == [[0, 1]] * 3
     # Who holds votes may begin one of the same name.
-    three.panel._ask({"do": "begin", "session": there.session})
+    words = {"session": there.session, "votes": [one.vote.words()]}
+    three.panel._ask("begin", "begun", words)
     assert not withdraw("a", there)
 
 
-def told(name, voters="ab", how="negative", shape=(2, 1), bits=5):
-    part = {"columns": [0], "shape": list(shape), "how": how, "voters": list(voters), "bits": bits}
-    return {"name": name, "parts": [part]}
+BODY = memoryview(from_integers(np.array([5, 6], dtype=object)).tobytes())
+VOTE = terms((2, 1), "ab")
 
 
-BODY = as_bytes(np.array([5, 6], dtype=object))
+def said(*votes, session="one"):
+    return {"session": session, "votes": [each.words() for each in votes or (VOTE,)]}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        terms((2, 1), "abc"),
+        terms((2, 1), "bc"),
+        terms((1, 2), "ab"),
+        terms((2, 1), "ab", bits=4),
+        terms((2, 1), "ab", digest="u"),
+        terms((2, 1), "ab", columns=(1,)),
+    ],
+)
+def test_shares_for_another_vote_are_not_added_up(other):
+    sums = Sums("one", [VOTE])
+    for words in (said(other), said(VOTE, other), said(VOTE, VOTE), {"session": "one"}):
+        with pytest.raises(ValueError, match="'b' are for another vote"):
+            sums.add("b", words, BODY)
+    assert sums.names == set()
+    # They keep nobody else from it.
+    sums.add("a", said(), BODY)
 
 
 def test_what_voters_did_not_share_for_is_opened_to_nobody():
-    sums = Sums("one")
-    sums.add(told("a"), BODY)
+    sums = Sums("one", [VOTE])
+    for words in (said(session="two"), said(session="")):
+        with pytest.raises(ValueError, match="no such vote"):
+            sums.add("a", words, BODY)
+    with pytest.raises(ValueError, match="no such vote"):
+        Sums().add("a", said(session=""), BODY)
+    sums.add("a", said(), BODY)
     with pytest.raises(ValueError, match="not of those who vote"):
-        sums.begin((0,), {"a"}, 0, 2)  # noise was made for two
-    for other in (
-        told("b", "abc"),
-        told("b", "bc"),
-        told("b", how="plurality"),
-        told("b", shape=(1, 2)),
-        told("b", bits=4),
-    ):
-        with pytest.raises(ValueError, match="'b' are for another vote"):
-            sums.add(other, BODY)
+        sums.begin([0], 0, 2)  # noise was made for two
     with pytest.raises(ValueError, match="'c' are for another vote"):
-        sums.add(told("c"), BODY)  # with whom nobody votes
-    sums.add(told("b"), BODY)
-    for columns, names in (((0,), {"a"}), ((0,), {"a", "b", "c"}), ((1,), {"a", "b"})):
+        sums.add("c", said(), BODY)  # with whom nobody votes
+    with pytest.raises(ValueError, match="sent shares before"):
+        sums.add("a", said(), BODY)
+    sums.add("b", said(), BODY)
+    for columns in ([1], [0, 1], (0,), None, 0):
         with pytest.raises(ValueError, match="not of those who vote"):
-            sums.begin(columns, names, 0, 2)
-    assert sums.begin((0,), {"a", "b"}, 0, 1).share.tolist() == [[10]]
+            sums.begin(columns, 0, 2)
+    vote, shares = sums.begin([0], 0, 1)
+    assert (vote, as_integers(shares).tolist()) == (VOTE, [[10]])
     # Each row once, however often it is asked for.
-    for rows in ((0, 1), (0, 2), (2, 3), (1, 1)):
+    for rows in ((0, 1), (0, 2), (2, 3), (1, 1), (1, 3), (1, 0), (True, 2), ("1", 2), (1, None)):
         with pytest.raises(ValueError, match="not those that come next"):
-            sums.begin((0,), {"a", "b"}, *rows)
-    assert sums.begin((0,), {"a", "b"}, 1, 2).share.tolist() == [[12]]
+            sums.begin([0], *rows)
+    assert as_integers(sums.begin([0], 1, 2)[1]).tolist() == [[12]]
     with pytest.raises(ValueError, match="have been opened"):
-        sums.withdraw("a")
+        sums.withdraw("a", "one")
+
+
+def test_rows_are_compared_in_parts_that_memory_has_place_for():
+    wide = terms((3_000, 10), "a", bits=20)
+    sums = Sums("one", [wide])
+    sums.add("a", said(wide), memoryview(bytes(wide.n_bytes)))
+    with pytest.raises(ValueError, match="3000 rows are too many at once"):
+        sums.begin(list(wide.columns), 0, 3_000)
+    assert len(sums.begin(list(wide.columns), 0, wide.n_rows_at_once)[1]) == 655
 
 
 def test_what_a_voter_has_withdrawn_is_opened_to_nobody():
-    sums = Sums("one")
-    sums.add(told("a", "a"), BODY)
-    with pytest.raises(ValueError, match="no shares of 'b'"):
-        sums.withdraw("b")
+    sums = Sums("one", [terms((2, 1))])
+    sums.add("a", said(terms((2, 1))), BODY)
+    for name, session in (("b", "one"), ("a", "two"), ("a", None)):
+        with pytest.raises(ValueError, match=f"no shares of '{name}'"):
+            sums.withdraw(name, session)
     for _ in "ab":  # more than once
-        sums.withdraw("a")
+        sums.withdraw("a", "one")
     with pytest.raises(ValueError, match="the vote is void"):
-        sums.begin((0,), {"a"}, 0, 1)
+        sums.begin([0], 0, 1)
 
 
 def test_shares_that_are_not_what_they_say():
-    sums = Sums("one")
-    with pytest.raises(ValueError, match="32 bytes are not 3 shares"):
-        sums.add(told("a", shape=(3, 1)), BODY)
-    with pytest.raises(ValueError, match="too long"):
-        sums.add(told("a"), BODY + b"\0")
-    twice = told("a", shape=(1, 1))
-    with pytest.raises(ValueError, match="another vote"):
-        sums.add({**twice, "parts": twice["parts"] * 2}, BODY)
+    sums = Sums("one", [VOTE])
+    for body, message in ((BODY[:31], "31 bytes|15 bytes"), (memoryview(bytes(33)), "too long")):
+        with pytest.raises(ValueError, match=message):
+            sums.add("a", said(), body)
+    with pytest.raises(ValueError, match="no element of the field"):
+        sums.add("a", said(), memoryview(b"\xff" * 32))
+    with pytest.raises(ValueError, match="same columns"):
+        Sums("one", [VOTE, VOTE])
     assert sums.names == set()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (None, "no terms"),
+        ([], "no terms"),
+        ([None], "lack something"),
+        ([{**VOTE.words(), "more": 1}], "too much"),
+        ([{**VOTE.words(), "columns": []}], "no numbers"),
+        ([{**VOTE.words(), "columns": [-1]}], "no numbers"),
+        ([{**VOTE.words(), "columns": [True]}], "no numbers"),
+        ([{**VOTE.words(), "shape": [2, 1, 1]}], "no numbers"),
+        ([{**VOTE.words(), "shape": [2, 0]}], "no numbers"),
+        ([{**VOTE.words(), "shape": [2.0, 1]}], "no numbers"),
+        ([{**VOTE.words(), "shape": [2**40, 2**40]}], "bits=5"),
+        ([{**VOTE.words(), "shape": [2**40, 1]}], "max_bytes=1,024"),
+        ([{**VOTE.words(), "voters": []}], "no names"),
+        ([{**VOTE.words(), "voters": ["a", 1]}], "no names"),
+        ([{**VOTE.words(), "voters": ["a" * 300]}], "no names"),
+        ([{**VOTE.words(), "voters": ["b", "a"]}], "not in order"),
+        ([{**VOTE.words(), "voters": ["a", "a"]}], "named twice"),
+        ([{**VOTE.words(), "voters": ["a", "ghost"]}], "1 who may not vote, such as 'ghost'"),
+        ([{**VOTE.words(), "rule": "all"}], "rule='all'"),
+        ([{**VOTE.words(), "rule": "plurality"}], "rule=.plurality."),
+        ([{**VOTE.words(), "digest": 3}], "rule=.negative."),
+        ([{**VOTE.words(), "bits": 63}], "bits=63"),
+        ([{**VOTE.words(), "bits": 5.0}], "bits=5.0"),
+    ],
+)
+def test_terms_that_are_none(words, message):
+    with pytest.raises(ValueError, match=message):
+        read_votes(words, frozenset("abc"), 1_024)
+
+
+def test_terms_go_and_come():
+    assert read_votes([VOTE.words()], frozenset("abc"), 1_024) == [VOTE]
+
+
 def test_what_computing_parties_refuse(three):
-    there, one = three.begin(), [Part((0,), np.array([[1]]), "negative", "ab", 2)]
-    deliver("a", one, there)
-    with pytest.raises(LineError, match="'a' has sent shares before"):
-        deliver("a", one, there)
-    with pytest.raises(LineError, match="no such vote"):
-        deliver("b", one, Recipients("another", there.addresses, there.token))
-    # The coordinator has joined others, or in another order, than the voter was given.
-    for others in (there.addresses[::-1], (*there.addresses[:2], ("127.0.0.1", 1))):
-        with pytest.raises(LineError, match="must be given the same ones, in one order"):
-            deliver("b", one, Recipients(there.session, others, there.token))
-    with pytest.raises(LineError, match="does not know the token"):
-        deliver("b", one, Recipients(there.session, there.addresses, "another"))
-    hello = {"role": "coordinator", "token": there.token}
-    with pytest.raises(LineError, match="another vote is going on"):
-        Line(there.addresses[0], hello, timeout=60)
+    one = part([[1]], voters="ab", bits=2)
+    there = three.begin(one.vote)
+    deliver("a", [one], there)
+    for name, parts, where, message in (
+        ("a", [one], there, "'a' has sent shares before"),
+        ("b", [one], replace(there, session="another"), "no such vote"),
+        ("b", [one], replace(there, token="another"), "does not know the token"),
+        ("b", [part([[1]], voters="ab", bits=3)], there, "'b' are for another vote"),
+        # The coordinator has joined others, or in another order, than the voter was given.
+        ("b", [one], replace(there, addresses=there.addresses[::-1]), "in one order"),
+    ):
+        with pytest.raises(ChannelError, match=message):
+            deliver(name, parts, where)
+    with (
+        Connection(there.addresses[0]) as connection,
+        pytest.raises(ChannelError, match="another vote is going on"),
+    ):
+        connection.ask("coordinate", Message("hello", {"token": there.token}), timeout=60)
     # None of that has come in.
     assert three.panel.received(there.session) == [{"a"}] * 3
     assert withdraw("a", there)
     assert not withdraw("a", Recipients("another", there.addresses, there.token))
 
 
-class _Replies:
-    """Lines of which one is interrupted."""
+def test_who_breaks_off_has_sent_nothing(three):
+    one = part([[1]], voters="ab", bits=2)
+    there = three.begin(one.vote)
+    words = {
+        "name": "a",
+        "session": there.session,
+        "at": 0,
+        "panel": [list(each) for each in there.addresses],
+        "votes": [one.vote.words()],
+        "token": there.token,
+    }
+    for body in (None, b"", bytes(15), bytes(17), b"\xff" * 16):
+        with Connection(there.addresses[0]) as connection:
+            line = connection.open("share")
+            line.ask(Message("share", words), "send", timeout=60)
+            if body is not None:
+                with pytest.raises(ChannelError):
+                    line.ask(Message("shares", {}, body), "added", timeout=60)
+            line.close()
+    assert three.panel.received(there.session) == [set()] * 3
+    # It may begin again, as long as nobody has its shares.
+    for name in "ab":
+        deliver(name, [one], there)
+    assert three.panel.winners(there.session, one.vote).tolist() == [[0]]
+
+
+class _Line:
+    """A line of which the second answer is interrupted."""
 
     open = 3
 
-    def __init__(self, *_):
-        self.replies = iter([({}, b"")])  # to join
+    def __init__(self):
+        self.replies = iter([Message("joined")])
 
-    def send(self, *_):
+    def ask(self, *_, **__):
         pass
 
-    def receive(self):
+    send = ask
+
+    def receive(self, *_):
         try:
             return next(self.replies)
         except StopIteration:
             raise KeyboardInterrupt from None
 
     def close(self):
-        _Replies.open -= 1
+        _Line.open -= 1
 
 
 def test_after_an_interruption_nobody_reads_late_replies(monkeypatch):
-    monkeypatch.setattr("secretballot.computing._panel.Line", _Replies)
-    panel = Panel([("h", 1)] * 3, "", timeout=1)
+    monkeypatch.setattr(Connection, "open", lambda *_: _Line())
+    panel = Panel([("127.0.0.1", 1)] * 3, "", timeout=1)
     assert not panel.closed
     with pytest.raises(KeyboardInterrupt):
-        panel.begin()
+        panel.begin([VOTE])
     assert panel.closed
-    assert _Replies.open == 0
+    assert _Line.open == 0

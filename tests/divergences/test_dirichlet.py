@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
 
-from secretballot._numbers import check_pair
+from secretballot._sizes import check_pair
 from secretballot.accounting import ORDERS
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
 from secretballot.divergences._just_enough import sharpest

@@ -43,4 +43,5 @@ def ensemble(accountant):
         student=LogisticRegression(),
         classes=[0, 1],
         accountant=accountant,
+        check_public_rows=False,
     )

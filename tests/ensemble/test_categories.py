@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
-from secretballot.ensemble._rows import public_categories
+from secretballot.ensemble._rows import types_learned
 from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import GNMax
 
@@ -31,6 +31,7 @@ def ensemble_of(random_state=None):
         mechanism=GNMax(sigma=2.0),
         accountant=PrivacyAccountant(500.0, 1e-5),
         random_state=random_state,
+        check_public_rows=False,
     )
 
 
@@ -52,76 +53,48 @@ def test_a_new_category_moves_one_ballot():
         votes.append(collect_votes(ensemble._teachers, POOL, ensemble.classes_, None)["*"])
     assert votes[0].tolist() == [[8, 0], [0, 8]]
     assert np.abs(votes[1] - votes[0]).sum(axis=1).max() <= 2
-    assert "categories" not in str(ensemble.statement())
+    assert "types and categories" not in str(ensemble.statement())
 
 
-SAID = r"the categories of 'job' are those of the private table.*X_public a data type"
+SAID = r"the types and categories of columns \('job', 'age'\) are those of the private table"
 
 
-def test_categories_of_the_private_table_are_told_once():
-    ensemble = ensemble_of()
-    with pytest.warns(PrivacyLeakWarning, match=SAID) as warned:
-        ensemble.fit(table(), Y, X_public=POOL.astype({"job": object}))
-    assert len(warned) == 1
-    text = " ".join(str(ensemble.statement()).split())
-    assert "In the one release the categories of some columns were read off the private" in text
+@pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+def test_types_of_the_private_table_are_told_once():
     # Without a pool nothing is released by the fit; then it is the first release that tells.
-    ensemble.fit(table(), Y)
-    with pytest.warns(PrivacyLeakWarning, match=SAID):
+    ensemble = ensemble_of().fit(table(), Y)
+    with pytest.warns(PrivacyLeakWarning, match=SAID) as warned:
         ensemble.predict_private(POOL)
+    assert len(warned) == 1
     ensemble.predict_private(POOL)
+    text = " ".join(str(ensemble.statement()).split())
+    assert "the types and categories of some columns were read off the private table" in text
 
 
-def test_texts_have_no_categories():
-    texts = {"job": object}
-    ensemble = ensemble_of().fit(table().astype(texts), Y, X_public=POOL.astype(texts))
-    assert "categories_learned" not in ensemble.accountant.entries()[0].note
+def test_a_pool_says_the_types_of_all_rows():
+    ensemble = ensemble_of().fit(table(), Y, X_public=POOL.astype({"job": object}))
+    assert "types_learned" not in ensemble.accountant.entries()[0].note
+    (dtype,) = {str(shown) for shown in ensemble._row_schema.sample.dtypes[["job"]]}
+    assert dtype == "object"
 
 
-def test_a_value_that_the_public_column_lacks_is_missing_in_its_row_alone():
-    ordered = pandas.CategoricalDtype(["cook", "clerk"], ordered=True)
-    given = table(rare=7)
-    X, learned = public_categories(given, POOL.astype({"job": ordered}))
-    assert learned == []
-    assert X["job"].dtype == ordered
-    assert np.flatnonzero(X["job"].isna()).tolist() == [7]
-    assert given["job"].isna().sum() == 0
-    assert X.drop(columns="job").equals(given.drop(columns="job"))
-
-
-def test_columns_of_polars():
-    polars = pytest.importorskip("polars")
-    jobs = ["clerk", "baker", "cook"]
-    declared = polars.Series("job", JOBS.tolist(), dtype=polars.Enum(JOBS.tolist())).to_frame()
-    learnt = polars.Series("job", jobs, dtype=polars.Categorical).to_frame()
-    X, learned = public_categories(learnt, declared)
-    assert (X["job"].dtype, X["job"].to_list(), learned) == (
-        declared["job"].dtype,
-        ["clerk", None, "cook"],
-        [],
-    )
-    assert public_categories(learnt, learnt).learned == ["job"]
-    assert public_categories(learnt, None).learned == ["job"]
-
-
-class Column:
-    def __init__(self, kind):
-        self.dtype = (kind, 8, "", "=")
+def test_categories_that_no_public_row_shows():
+    kind = pandas.CategoricalDtype(["HIV", "clerk", "cook", "flu"])
+    pool = POOL.astype({"job": kind})
+    with pytest.warns(UserWarning, match=r"'job' lists 2 categories that no public.*categories="):
+        ensemble = ensemble_of().fit(table(), Y, X_public=pool)
+    assert ensemble._row_schema.sample["job"].cat.categories.tolist() == ["clerk", "cook"]
+    declared = ensemble_of().set_params(categories={"job": ["HIV", "flu"]})
+    declared.fit(table(), Y, X_public=pool)
+    assert declared._row_schema.sample["job"].dtype == kind
 
 
 class OtherFrame:
-    """A data frame of a library that we don't know, as the interchange protocol shows it."""
+    """A data frame of a library that we don't know."""
 
-    columns = {"age": Column(0), "job": Column(23)}
-    get_column_by_name = columns.__getitem__
-
-    def __dataframe__(self):
-        return self
-
-    def column_names(self):
-        return list(self.columns)
+    columns = ("age", "job")
 
 
-def test_columns_of_other_frames():
-    assert public_categories(OtherFrame(), OtherFrame()).learned == ["job"]
-    assert public_categories(np.zeros((3, 2)), None).learned == []
+def test_types_that_only_private_tables_have():
+    assert types_learned(OtherFrame()) == types_learned(table()[["age", "job"]]) == ["age", "job"]
+    assert types_learned(np.zeros((3, 2))) == types_learned([["a"]]) == []

@@ -2,12 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import PublicData
 
 OWNERS = np.arange(200) % 40
 LEVELS = {"strict": 90.0, "generous": 200.0}
@@ -58,26 +54,3 @@ def test_a_cap_below_one_level_is_no_mistake(ensemble, private, public):
     budgets = np.where(OWNERS < 20, "strict", "generous")
     ensemble.fit(*private, X_public=public[0], budgets=budgets)
     assert ensemble.n_answered_ == 30
-
-
-def frame(X):
-    pandas = pytest.importorskip("pandas")
-    return pandas.DataFrame({"age": X[:, 0], "job": "cook", "pay": X[:, 1]})
-
-
-@pytest.mark.parametrize("make", [np.asarray, frame], ids=["array", "frame"])
-def test_a_pool_in_other_units(ensemble, private, public, make):
-    columns = ["age", "pay"] if make is frame else [0, 1]
-    learner = make_pipeline(make_column_transformer(("passthrough", columns)), LogisticRegression())
-    ensemble.set_params(estimator=learner, student=None, epsilon=9.0)
-    X, y = private
-    X = X - X.min(axis=0) + 1.0
-    pool = np.exp(X[:30])
-    column = "'age'" if make is frame else "0"
-    message = f"outside of all values of X in 2 .* such as {column}. .*transform_input"
-    with pytest.warns(UserWarning, match=f"{message}.*NOT FOR PUBLICATION") as warned:
-        ensemble.fit(make(X), y, X_public=make(pool))
-    assert len(warned) == 1
-    ensemble.fit(make(X), y, X_public=PublicData(make(X[:30])))
-    # A few rows may be anywhere.
-    ensemble.fit(make(X), y, X_public=make(pool[:7]))

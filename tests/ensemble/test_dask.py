@@ -18,6 +18,7 @@ def labels(X, y, pool):
         classes=[0, 1],
         accountant=PrivacyAccountant(5.0, 1e-5),
         random_state=0,
+        check_public_rows=False,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)

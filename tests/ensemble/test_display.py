@@ -21,6 +21,7 @@ def fitted():
         student=DecisionTreeClassifier(),
         classes=[0, 1],
         accountant=PrivacyAccountant(epsilon=9.0, delta=1e-5),
+        check_public_rows=False,
     )
     return ensemble.fit(X, y, X_public=PublicData(np.zeros((5, 2)))), X
 
@@ -34,6 +35,7 @@ def test_public_attributes_hold_nothing_private(fitted):
         "n_features_in_",
         "n_teachers_",
         "pool_labels_",
+        "public_rows_check_",
         "student_",
     }
 

@@ -31,7 +31,11 @@ def parties(private):
 def test_parties_vote(parties, public, unit):
     accountant = PrivacyAccountant(100.0, 1e-5, unit=unit)
     ensemble = PrivateTeacherEnsemble(
-        parties, student=LogisticRegression(), classes=[0, 1], accountant=accountant
+        parties,
+        student=LogisticRegression(),
+        classes=[0, 1],
+        accountant=accountant,
+        check_public_rows=False,
     )
     ensemble = clone(ensemble).fit(None, None, X_public=public[0])
     assert ensemble.n_teachers_ == 8
@@ -48,7 +52,9 @@ def test_parties_vote(parties, public, unit):
 def test_classes_of_the_parties(private, public, accountant):
     X, y = private
     parties = [party(X, np.array(["a", "b"])[y]), party(X, np.array(["b", "c"])[y])]
-    ensemble = PrivateTeacherEnsemble(parties, accountant=accountant).fit(None, None)
+    ensemble = PrivateTeacherEnsemble(parties, accountant=accountant, check_public_rows=False).fit(
+        None, None
+    )
     assert ensemble.classes_.tolist() == ["a", "b", "c"]
     with pytest.warns(PrivacyLeakWarning, match="classes=None"):
         ensemble.predict_private(public[0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score
 
 from secretballot.ensemble import PrivateLabels
 from secretballot.ensemble._labels import declared_classes, encode, learned_classes, private_labels
@@ -62,3 +63,13 @@ def test_bad_classes(classes, message):
 def test_labels_of_no_class(labels):
     with pytest.raises(ValueError, match=r"y holds labels that are not among the classes \[0, 1\]"):
         encode(np.array(labels), np.array([0, 1]), "y")
+
+
+@pytest.mark.parametrize("use", [np.asarray, np.unique, lambda both: accuracy_score([1, 0], both)])
+def test_labels_and_what_is_answered_are_not_one_array(use):
+    """As one array they would be counted together: two labels and two flags are four values."""
+    released = PrivateLabels(np.array([1, 0]), np.array([True, True]))
+    with pytest.raises(TypeError, match=r"labels\[.*answered\]"):
+        use(released)
+    labels, answered = released
+    assert labels[answered].tolist() == [1, 0]

@@ -28,14 +28,14 @@ def test_it_is_never_copied():
 
 def test_a_bare_pool_as_long_as_the_data_is_refused():
     with pytest.raises(ValueError, match=r"X_public has as many rows as X \(5\).*PublicData"):
-        public_rows(np.zeros((5, 2)), 5)
-    assert len(public_rows(np.zeros((5, 2)), 4)) == 5
-    assert len(public_rows(PublicData(np.zeros((5, 2))), 5)) == 5
+        public_rows(np.zeros((5, 2)), np.ones((5, 2)))
+    assert len(public_rows(np.zeros((5, 2)), np.ones((4, 2)))) == 5
+    assert len(public_rows(PublicData(np.zeros((5, 2))), np.ones((5, 2)))) == 5
 
 
 def test_an_empty_pool_is_refused():
     with pytest.raises(ValueError, match="X_public has 0 rows"):
-        public_rows(PublicData(np.zeros((0, 2))), 5)
+        public_rows(PublicData(np.zeros((0, 2))), np.ones((5, 2)))
 
 
 def test_nothing_is_no_pool():

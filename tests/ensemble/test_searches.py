@@ -24,6 +24,7 @@ def make(accountant, **parameters):
         classes=[0, 1],
         accountant=accountant,
         **parameters,
+        check_public_rows=False,
     )
 
 

@@ -17,7 +17,8 @@ class PrivateOnItself(PrivateTeacherEnsemble):
 
     def fit(self, X, y):
         """Fit, with the private rows in the place of public ones."""
-        return super().fit(X, y, X_public=None if X is None else PublicData(X))
+        pool = None if X is None else PublicData(X, may_be_private=True)
+        return super().fit(X, y, X_public=pool)
 
 
 def checks():

@@ -73,7 +73,12 @@ def test_a_run_that_ends_early_says_so(private, public):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5)
     mechanism = accountant.calibrate(GNMax, n_queries=12, n_columns=2)
     ensemble = PrivateTeacherEnsemble(
-        LogisticRegression(), 10, mechanism=mechanism, classes=[0, 1], accountant=accountant
+        LogisticRegression(),
+        10,
+        mechanism=mechanism,
+        classes=[0, 1],
+        accountant=accountant,
+        check_public_rows=False,
     ).fit(*private)
     with pytest.warns(UserWarning, match="the budget ended after 12 of 30 rows"):
         released = ensemble.predict_private(public[0])
@@ -165,6 +170,7 @@ def test_seeded_noise_is_new_in_each_release(private, public):
             classes=[0, 1],
             accountant=PrivacyAccountant(epsilon=50.0, delta=1e-5),
             random_state=seed,
+            check_public_rows=False,
         ).fit(*private)
         return [ensemble.predict_private(public[0]).labels.tolist() for _ in range(2)]
 
@@ -187,6 +193,7 @@ def test_data_dependent_spending_is_not_published(private, public, accounting):
         mechanism=ConfidentGNMax(sigma=10, sigma_threshold=10, threshold=-1000),
         classes=[0, 1],
         accountant=accountant,
+        check_public_rows=False,
     ).fit(*private, X_public=public[0])
     assert ensemble.n_answered_ == 30
     # Where the worst case is charged, it is that of so many votes.

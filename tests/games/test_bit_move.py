@@ -17,10 +17,10 @@ from tests.games._references import (
 )
 
 from secretballot.divergences._law import NoisyBit, NoisyMax, Step
-from secretballot.games._bit_move import BitMove, Cells, bit_move
-from secretballot.games._grid import LossGrid, Padded, ValueFunction
 from secretballot.games._price import _longest, _price, _remembered_price, price_plan
 from secretballot.games._worst_game import FINE
+from secretballot.games.moves._bit_move import BitMove, Cells, bit_move
+from secretballot.games.moves._grid import LossGrid, Padded, ValueFunction
 from secretballot.mechanisms import GNMax
 
 GAPS = (-2.5, -1.0, -0.3, 0.0, 0.3, 1.0, 2.5)

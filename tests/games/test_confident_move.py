@@ -9,12 +9,12 @@ from tests.games._references import best_move, end
 from secretballot.divergences._confident_max import ConfidentMax, confident_outcomes
 from secretballot.divergences._exact_max import max_log_probabilities
 from secretballot.divergences._law import NoisyBit, NoisyMax, NoisyTop, Step
-from secretballot.games import _choices, _confident_move
-from secretballot.games._choices import Choices
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import _price
 from secretballot.games._worst_game import FINE
+from secretballot.games.moves import _choices, _confident_move
+from secretballot.games.moves._choices import Choices
 
 SIGMA, NOISE, THRESHOLD = 2.0, 3.0, 7.0
 

@@ -8,12 +8,12 @@ from scipy.special import ndtr
 from tests.games._references import best_move, end, tied
 
 from secretballot.divergences._law import NoisyBit, NoisyMax, Step
-from secretballot.games._choices import bit_choices, max_choices
-from secretballot.games._grid import LossGrid
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import _remembered_price
 from secretballot.games._worst_game import FINE
+from secretballot.games.moves._choices import bit_choices, max_choices
+from secretballot.games.moves._grid import LossGrid
 
 BIT = (Step("bit", NoisyBit(scale=2.0, shift=1.0)),)
 

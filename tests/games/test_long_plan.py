@@ -9,11 +9,11 @@ import pytest
 from secretballot.divergences import GaussianCost, gaussian_delta
 from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games import _long_plan
-from secretballot.games._grid import ValueFunction
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part, _price
 from secretballot.games._worst_game import FINE
+from secretballot.games.moves._grid import ValueFunction
 
 MOST, RATIO = 300, 0.05
 BIT = (Step("label", NoisyBit(scale=1.0, shift=RATIO)),)

@@ -7,10 +7,12 @@ from tests.games._references import best_move, bit_laws, end, max_laws
 from secretballot.divergences._additive_noise import gaussian_delta
 from secretballot.divergences._law import NoisyMax, Step
 from secretballot.divergences._worst_max_search import three_outcomes
-from secretballot.games._gaussian_move import GaussianMove
-from secretballot.games._grid import LossGrid, Padded
-from secretballot.games._max_move import max_move
-from secretballot.games._plane import (
+from secretballot.games._price import _remembered_price
+from secretballot.games._worst_game import FINE
+from secretballot.games.moves._gaussian_move import GaussianMove
+from secretballot.games.moves._grid import LossGrid, Padded
+from secretballot.games.moves._max_move import max_move
+from secretballot.games.moves._plane import (
     Region,
     _caps,
     _curvature,
@@ -21,8 +23,6 @@ from secretballot.games._plane import (
     stick,
     tent,
 )
-from secretballot.games._price import _remembered_price
-from secretballot.games._worst_game import FINE
 
 POINTS = [(0.0, 0.0), (1.2, 1.1), (0.5, -0.5), (3.0, 3.1), (-1.0, -1.0), (2.0, 0.0)]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from secretballot.divergences import BoundedRange, FewDraws, PureRelease, Step
-from secretballot.games._grid import LossGrid, Padded, ValueFunction
 from secretballot.games._price import _price
-from secretballot.games._range_move import RangeMove, range_move, response_move
 from secretballot.games._worst_game import FINE
+from secretballot.games.moves._grid import LossGrid, Padded, ValueFunction
+from secretballot.games.moves._range_move import RangeMove, range_move, response_move
 
 STEP = 0.04
 FEW, MANY = 8.0, 0.1  # moves before the end

@@ -5,10 +5,10 @@ import pytest
 from tests.games._references import best_move, bit_laws, end
 
 from secretballot.divergences._law import NoisyBit, Step
-from secretballot.games._bit_move import BitMove
 from secretballot.games._price import _price, _remembered_price
 from secretballot.games._row import nodes
 from secretballot.games._worst_game import FINE
+from secretballot.games.moves._bit_move import BitMove
 
 VOTE_GAPS, BIT_GAPS = (-0.7, 0.0, 0.2, 1.0), (-2.0, 0.0, 1.0, 2.5, 6.0)
 

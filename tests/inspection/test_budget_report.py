@@ -43,6 +43,7 @@ def teachers(accountant, **parameters):
         classes=[False, True],
         accountant=accountant,
         **parameters,
+        check_public_rows=False,
     )
 
 

@@ -37,6 +37,7 @@ def fitted():
         classes=[False, True],
         mechanism=GNMax(sigma=12.0),
         accountant=PrivacyAccountant(4.0, 1e-5),
+        check_public_rows=False,
     ).fit(X[:650], X[:650, 0] > 0, X_public=X[650:670])
 
 

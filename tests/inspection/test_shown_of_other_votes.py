@@ -57,6 +57,7 @@ def fitted(accountant, mechanism, listener=None):
         accountant=accountant,
         verbose=1,
         random_state=0,
+        check_public_rows=False,
     )
     return model if listener is None else model.set_callbacks(listener)
 

@@ -81,7 +81,6 @@ def published():
         failure=0.001,
         cap=2.81,
         cap_delta=1e-5,
-        method="margin",
         order=3.0,
         sigma=4.0,
         n_rows=500,
@@ -114,7 +113,13 @@ SHOWN = {
     "several labels": multilabel,
     "teachers": lambda: advise(n_private=2_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[]),
     "votes": lambda: recommend_mechanism(
-        n_teachers=50, n_labels=4, n_queries=10, epsilon=8, delta=1e-5
+        n_teachers=50,
+        n_labels=4,
+        n_queries=10,
+        epsilon=8,
+        delta=1e-5,
+        recall=0.8,
+        specificity=0.9,
     ),
     "publisher": lambda: advise_publisher(
         [[0.9, 0.1], [0.1, 0.9]], sizes=[600, 70], distortion=0.6
@@ -129,7 +134,9 @@ SHOWN = {
     "published": published,
     "items": lambda: PrivateItems(np.array([ACTING, "b"], dtype=object), True),
     "no items": lambda: PrivateItems(None, False),
-    "agreement": lambda: Agreement(mechanism=GNMax(sigma=5.0), weights={ACTING: 2.0}),
+    "agreement": lambda: Agreement(
+        mechanism=GNMax(sigma=5.0), parties=[ACTING, "south", "west"], weights={ACTING: 2.0}
+    ),
     "answer": answer,
 }
 

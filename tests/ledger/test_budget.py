@@ -49,7 +49,8 @@ def test_epsilon_out_of_range(epsilon):
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, 2.0, math.nan, None, "1e-5"])
 def test_delta_out_of_range(delta):
-    with pytest.raises(ValueError, match="delta=.*between 0 and 1"):
+    named = r"delta=None: give the probability" if delta is None else "delta=.*between 0 and 1"
+    with pytest.raises(ValueError, match=named):
         budget_levels(1.0, delta, order="renyi")
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -40,9 +41,10 @@ def test_nobody_pays_more_than_the_budget_over_many_fits():
             begun = len(accountant.release(mechanism, ROWS, scope=scope))
         except BudgetExceededError:
             break
-        one_row = float(mechanism.max_cost(2)["strict/0"].at(accountant.levels[0].order))
-        for part in range(3):
-            parts[part] = one_row * mechanism.participation(begun)[f"strict/{part}"].sum()
+        names = [mechanism.part("strict", number) for number in range(3)]
+        one_row = float(mechanism.max_cost(2)[names[0]].at(accountant.levels[0].order))
+        for part, name in enumerate(names):
+            parts[part] = one_row * mechanism.participation(begun)[name].sum()
         paid_in_fit.append(parts)
         people += parts[rng.integers(3, size=len(people))]
     strict = accountant.levels[0]
@@ -71,13 +73,13 @@ def test_parts_of_one_fit_take_the_most_of_them_over_all_its_releases():
         (first, 1, 4),
         (first, 1, 5),
     ):
-        mechanism = Grouped(rates={f"everyone/{part}": unit / order})
+        mechanism = Grouped(rates={f"everyone/x/{part}": unit / order})
         accountant.release(mechanism, votes(1), scope=scope)
         assert accountant.spent().amount == pytest.approx(spent * unit)
     # So does another handle: part 1 of the first fit has paid 2 there and has 5 left; then part 0,
     # which had paid 1, may pay 6 until it has paid as much.
     for part, fitting in ((1, 5), (0, 6)):
-        mechanism = Grouped(rates={f"everyone/{part}": 0.999 * unit / order})
+        mechanism = Grouped(rates={f"everyone/x/{part}": 0.999 * unit / order})
         assert len(other.release(mechanism, votes(9), scope=first)) == fitting
     for scope in (None, first):
         with pytest.raises(BudgetExceededError):
@@ -104,7 +106,11 @@ def at(cost):
     return float(cost.at(2.0)) * 8
 
 
-GROUPS = (EVERYONE, "a", "a/0", "a/1", "a/2", "b", "b/0")
+GROUPS = (
+    *(EVERYONE, "a", "a/x/0", "a/x/1", "a/x/2", "a/y/0", "a/y/1", "b", "b/x/0"),
+    # As earlier versions named parts: nobody knows the division.
+    *("a/0", "a/1", "b/0"),
+)
 
 
 @settings(max_examples=30, deadline=None)
@@ -118,19 +124,24 @@ GROUPS = (EVERYONE, "a", "a/0", "a/1", "a/2", "b", "b/0")
     )
 )
 def test_what_a_level_has_paid_by_brute_force(entries):
-    """The dearest of all people: one for each choice of a part in each fit."""
+    """The dearest of all people: one for each choice of a part in each division of each fit.
+
+    Parts without a division are of another one in each entry.
+    """
     totals = Totals(digest="")
     for number, (scope, charges) in enumerate(entries, start=1):
         totals = totals.after(entry(scope, charges).chained(number, "", totals.digest))
-    fits = {}
+    divisions = {}
     for number, (scope, charges) in enumerate(entries):
-        fits.setdefault(scope or number, []).append(charges)
-    for level, parts in (("a", "012"), ("b", "0")):
+        for group, rate in charges.items():
+            level, *division, part = group.split("/") if "/" in group else (group, "", "")
+            fit = scope if division and scope else number
+            if part:
+                parts = divisions.setdefault((level, fit, *division), Counter())
+                parts[part] += rate
+    for level in "ab":
         shared = sum(c.get(EVERYONE, 0) + c.get(level, 0) for _, c in entries)
-        paid = [
-            [sum(c.get(f"{level}/{part}", 0) for c in fit) for part in parts]
-            for fit in fits.values()
-        ]
+        paid = [parts.values() for (of, *_), parts in divisions.items() if of == level]
         dearest = max(map(sum, itertools.product(*paid)))
         assert at(level_cost(totals.charges, level, 2.0)) == shared + dearest
         # Seen from a fit, its parts are apart, and nothing is lost.
@@ -142,7 +153,7 @@ def test_what_a_level_has_paid_by_brute_force(entries):
                 group
                 for fit, charges in entries
                 for group in charges
-                if scope and fit == scope and group.startswith(f"{level}/")
+                if scope and fit == scope and group.startswith((f"{level}/x/", f"{level}/y/"))
             }
 
 

@@ -13,13 +13,15 @@ from secretballot._cli import main
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import LedgerEntry, Totals
 from secretballot.ledger import _ledger as ledger
+from secretballot.ledger import _transaction as transactions
 
 EVERY = 4
 
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
-    monkeypatch.setattr(ledger, "CHECKPOINT_EVERY", EVERY)
+    for module in (ledger, transactions):
+        monkeypatch.setattr(module, "CHECKPOINT_EVERY", EVERY)
 
 
 @pytest.fixture
@@ -60,7 +62,8 @@ def test_totals_that_were_stored_are_the_sums_to_the_last_digit(path):
     rng = np.random.default_rng(0)
     for _ in range(5 * EVERY):
         scope = scopes[rng.integers(3)]
-        rates = {group: rng.random() / 1e3 for group in ("*", "a/0", f"a/{rng.integers(3)}", "b")}
+        groups = ("*", "a/x/0", f"a/x/{rng.integers(3)}", "b")
+        rates = {group: rng.random() / 1e3 for group in groups}
         accountant.release(Grouped(rates=rates), votes(1), scope=scope)
         added = Totals(digest=accountant._ledger.genesis)
         for entry in accountant._ledger.entries():

@@ -171,9 +171,12 @@ def test_a_ledger_that_is_read_only(what):
 
 def test_a_spend_is_synced_before_it_is_returned(path):
     basic_budget(path)
-    with ledger_file.connection(str(path), to="write") as opened:
+
+    def look(opened):
         assert opened.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
         assert opened.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+    ledger_file.transact(str(path), look, to="write")
 
 
 def test_a_full_disk_returns_nothing(path, monkeypatch):
@@ -312,3 +315,18 @@ def test_threads_racing_for_a_budget_never_overspend():
     assert sum(done) == 40
     assert accountant.spent().amount == 10.0
     assert [entry.sequence for entry in accountant.entries()] == list(range(1, 41))
+
+
+@pytest.mark.parametrize("depth", [100, 20_000])
+def test_a_note_that_is_too_deep_is_refused(path, depth):
+    """What can't be read back everywhere must not be written."""
+    accountant, note = basic_budget(path), "leaf"
+    for _ in range(depth):
+        note = [note]
+    with pytest.raises(ValueError, match="note must not hold more than 64 lists and dicts"):
+        accountant.release(Pure(epsilon=0.25), votes(1), note={"deep": note})
+    with pytest.raises(ValueError, match="more than 64"):
+        accountant.reserve(Pure(epsilon=0.25), 1, note={"deep": {"deep": note}})
+    assert accountant.entries() == []
+    accountant.release(Pure(epsilon=0.25), votes(1), note={"deep": [[[{}]]]})
+    assert accountant.statement().released[0]["note"] == {"deep": [[[{}]]]}

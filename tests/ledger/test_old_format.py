@@ -5,11 +5,12 @@ import dataclasses
 import gzip
 import math
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests._fakes import Grouped, gaussian, spend, votes
+from tests._fakes import Grouped, gaussian, spend, tamper, votes
 
 from secretballot._cli import main
 from secretballot.accounting import (
@@ -18,12 +19,13 @@ from secretballot.accounting import (
     LedgerError,
     PrivacyAccountant,
     PrivacyLeakWarning,
+    RenyiCost,
 )
 from secretballot.accounting._replay import replay
-from secretballot.ledger import Budget, Ledger, LedgerEntry, budget_levels
+from secretballot.ledger import Budget, Ledger, LedgerEntry, Scope, Transaction, budget_levels
 from secretballot.ledger import _header as header
 from secretballot.ledger import _ledger as ledger
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import GNMax, RoundRobin
 
 OLD = Path(__file__).parent / "old"
 VOTES = [[90, 10], [20, 80], [55, 45], [70, 30]]
@@ -31,7 +33,7 @@ VOTES = [[90, 10], [20, 80], [55, 45], [70, 30]]
 
 @pytest.fixture
 def old(tmp_path):
-    """Return a copy of a ledger that was written in format 2, 3 or 4."""
+    """Return a copy of a ledger that was written in format 2, 3, 4 or 5."""
 
     def copied(name):
         path = tmp_path / "old.ledger"
@@ -91,12 +93,70 @@ def test_a_ledger_of_the_format_before_goes_on(old, name, capsys):
         assert again.spent().amount > before.amount > 0
     # What newer versions add can be done in it, but for what its budget is not for.
     assert list(again._ledger.private_records()) == []
-    with again._ledger.transaction() as transaction, pytest.raises(ValueError, match="sanitized"):
-        transaction.append(entries[0], private="secret")
+    with pytest.raises(ValueError, match="sanitized"):
+        again._ledger.transact(lambda opened: opened.append(entries[0], private="secret"))
     reservation = again.reserve(GNMax(sigma=400), 2, n_columns=2)
     again.release(GNMax(sigma=400), VOTES[:1], reservation=reservation)
     again.settle(reservation)
     assert replay(again._ledger).keys() == {level.name for level in again.levels}
+
+
+def test_parts_whose_division_was_not_recorded_add_up(old):
+    """Who was in which part is not known, so each release had people of its own."""
+    path = old("turns")
+    with pytest.raises(LedgerError, match="it is a copy"):
+        PrivacyAccountant.open(path)
+    accountant = PrivacyAccountant.open(path, moved=True)
+    order, entries = accountant.levels[0].order, accountant.entries()
+    assert any(entry.checkpoint for entry in entries)
+
+    def amount(charges, combine):
+        parts = [float(cost.at(order)) for name, cost in charges.items() if "strict/" in name]
+        return combine(parts, default=0.0) + float(charges.get("*", RenyiCost.zero()).at(order))
+
+    truth = sum(
+        -amount(each.charges, min) if each.is_refund else amount(each.charges, max)
+        for each in entries
+    )
+    assert accountant.spent()["strict"].amount == pytest.approx(truth)
+    # Earlier versions read the most of all parts of one name.
+    n_turns = sum("strict/0" in entry.charges for entry in entries)
+    assert n_turns == 8
+    # It goes on, beyond the next sums that are stored, in whichever way it is read.
+    (scope,) = {each.scope_id for each in entries if each.scope_id}
+    cap = next(each.scope_epsilon for each in entries if each.scope_id)
+    within = Scope(scope, cap, accountant._ledger.genesis)
+    turns = RoundRobin(mechanism=GNMax(sigma=100.0), turns={"strict": (1, 2), "generous": (1, 1)})
+    row = float(turns.max_cost(2)[turns.part("strict", 0)].at(order))
+    n_releases = 70
+    for _ in range(n_releases):
+        accountant.release(turns, VOTES[:1], scope=within)
+    paid = truth + n_releases * row
+    for handle in (accountant, PrivacyAccountant.open(path)):
+        assert handle.spent()["strict"].amount == pytest.approx(paid)
+        totals = handle._ledger.totals(scope)
+        assert float(totals.scopes[scope].charges[turns.part("strict", 0)].at(order)) == (
+            pytest.approx(n_releases * row)
+        )
+    assert sum(entry.checkpoint is not None for entry in accountant.entries()) == 2
+    assert replay(accountant._ledger)["strict"].amount == pytest.approx(paid)
+    assert accountant._ledger.verify().n_entries == len(entries) + n_releases
+    # Reservations of such parts can't go on: what was paid for is not known.
+    reserved = next(each.reservation.id for each in entries if each.reservation)
+    with pytest.raises(ValueError, match="is not what was reserved"):
+        accountant.resume(reserved, RoundRobin(mechanism=GNMax(sigma=100.0), turns=turns.turns))
+
+
+def test_an_altered_ledger_of_unknown_divisions_is_detected(old):
+    for statement in (
+        "UPDATE charge SET delta = 1e-9 WHERE member != ''",
+        "UPDATE charge SET member = '7' WHERE member = '0'",
+        "DELETE FROM charge WHERE sequence = 2",
+    ):
+        path = old("turns")
+        tamper(path, statement)
+        with pytest.raises(LedgerError, match="does not follow from"):
+            PrivacyAccountant.open(path, moved=True)
 
 
 def test_a_ledger_of_the_format_before_in_its_place(old, monkeypatch):
@@ -152,17 +212,15 @@ def test_a_ledger_that_overspent_says_so(tmp_path, capsys):
             f"strict/{part}": gaussian((0.8 if part == fit else 0.1) * strict.amount / strict.order)
             for part in range(3)
         }
-        with accountant._ledger.transaction() as transaction:
-            transaction.append(
-                LedgerEntry(
-                    mechanism="{}",
-                    n_rows=4,
-                    scope_id=f"fit {fit}",
-                    scope_epsilon=None,
-                    seeded=False,
-                    charges={**charges, "lax": gaussian(1e-6)},
-                )
-            )
+        entry = LedgerEntry(
+            mechanism="{}",
+            n_rows=4,
+            scope_id=f"fit {fit}",
+            scope_epsilon=None,
+            seeded=False,
+            charges={**charges, "lax": gaussian(1e-6)},
+        )
+        accountant._ledger.transact(partial(Transaction.append, entry=entry))
     with pytest.warns(
         PrivacyLeakWarning, match=r"has overspent: 240\.0% of the budget of 'strict'"
     ):

@@ -4,6 +4,7 @@ import contextlib
 import pickle
 import sqlite3
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from tests._fakes import Gaussian, tamper
 
 from secretballot._cli import main
 from secretballot.accounting import LedgerError, PrivacyAccountant, replay
-from secretballot.ledger import Ledger, LedgerEntry, export
+from secretballot.ledger import Ledger, LedgerEntry, Transaction, export
 from secretballot.ledger import _ledger as ledger
+from secretballot.ledger import _transaction as transactions
 from secretballot.mechanisms import GNMax
 
 #: Of the entries 1, 2 and 4.
@@ -36,9 +38,11 @@ def release(number):
 
 
 def record(accountant, number, private=None, then=lambda: None):
-    with accountant._ledger.transaction() as transaction:
+    def append(transaction):
         transaction.append(release(number), private)
         then()
+
+    accountant._ledger.transact(append)
 
 
 @pytest.fixture
@@ -75,7 +79,7 @@ def test_an_entry_and_its_record_are_there_together_or_not_at_all(
         raise OSError("planted")
 
     if where == "writing the record":
-        monkeypatch.setattr(ledger, "insert_private_record", fail)
+        monkeypatch.setattr(transactions, "insert_private_record", fail)
     head = accountant._ledger.verify()
     with pytest.raises(OSError, match="planted"):
         record(accountant, 5, "lost 655943", then=fail)
@@ -136,12 +140,11 @@ def test_other_records_leave_the_same_chain(tmp_path, monkeypatch):
     heads = []
     monkeypatch.setattr(ledger, "place_of", lambda path: "here")
     monkeypatch.setattr(ledger, "same_place", lambda one, other: True)
-    monkeypatch.setattr(ledger, "CHECKPOINT_EVERY", 1)
-    monkeypatch.setattr(ledger, "datetime", Noon)
+    monkeypatch.setattr(transactions, "CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(transactions, "datetime", Noon)
     for each, secret in ((path, "yes"), (other, "no"), (third, None)):
         opened = Ledger.open(each)
-        with opened.transaction() as transaction:
-            transaction.append(release(1), secret)
+        opened.transact(partial(Transaction.append, entry=release(1), private=secret))
         heads.append((opened.verify(), export(opened)))
         assert list(opened.private_records()) == ([] if secret is None else [(1, secret)])
     assert heads[0] == heads[1] == heads[2]

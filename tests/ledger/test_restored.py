@@ -1,5 +1,6 @@
 """A backup that is put in a ledger's place: noticed by the file's birth, or by the mark."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from tests._fakes import basic_budget, spend
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ledger import _place as place
+from secretballot.ledger._mark import read_slots
+from secretballot.ledger._slots import Mark, slot_bytes
 
 
 def in_place(backup, path):
@@ -76,6 +79,13 @@ def backed_up(path, times=1):
     return accountant, backup
 
 
+def opened(path, *, is_damaged):
+    """Open a ledger; where its mark is damaged, that is said."""
+    said = pytest.warns(UserWarning, match="damaged and count as none")
+    with said if is_damaged else contextlib.nullcontext():
+        return PrivacyAccountant.open(path)
+
+
 @pytest.mark.parametrize("restore", WAYS)
 def test_a_backup_is_not_spent_from(path, restore):
     if restore is from_git and not shutil.which("git"):
@@ -133,7 +143,7 @@ def test_the_birth_alone_notices(path):
         shutil.copy2(path, backup)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\xff nonsense", b"secretballot x y z"])
+@pytest.mark.parametrize("content", [None, b"", bytes(700), b"secret", b"secretballot x y z"])
 def test_a_mark_that_says_nothing_is_written_anew(path, content):
     """It was lost, perhaps in a power failure; the ledger may have been renamed."""
     accountant, _ = backed_up(path)
@@ -141,8 +151,8 @@ def test_a_mark_that_says_nothing_is_written_anew(path, content):
     mark.unlink()
     if content is not None:
         mark.write_bytes(content)
-    spend(PrivacyAccountant.open(path))
-    assert mark.read_text().split()[2:] == ["3", accountant.entries()[-1].digest]
+    spend(opened(path, is_damaged=bool((content or b"").strip(b"\0"))))
+    assert read_slots(str(path)).mark[1:] == (3, accountant.entries()[-1].digest)
 
 
 def test_a_mark_that_is_behind_or_of_another_ledger_is_moved_on(path):
@@ -150,10 +160,27 @@ def test_a_mark_that_is_behind_or_of_another_ledger_is_moved_on(path):
     accountant, _ = backed_up(path)
     mark = path.with_name("budget.ledger.mark")
     genesis = accountant._ledger.header()
-    for told in (f"{genesis.ledger_id} 0 {genesis.digest}", f"{'0' * 32} 99 {'f' * 64}"):
-        mark.write_text(f"secretballot {told}\n")
+    for told in (Mark(genesis.ledger_id, 0, genesis.digest), Mark("0" * 32, 99, "f" * 64)):
+        mark.write_bytes(slot_bytes(told, 9))
         spend(PrivacyAccountant.open(path))
-        assert int(mark.read_text().split()[2]) == accountant.spent().n_releases
+        assert read_slots(str(path)).mark.sequence == accountant.spent().n_releases
+
+
+def test_a_mark_without_checksums_is_read(path):
+    """One line, as it was written before there were slots."""
+    accountant, backup = backed_up(path)
+    ledger, mark = accountant._ledger, path.with_name("budget.ledger.mark")
+    old = f"secretballot {ledger.header().ledger_id} 2 {ledger.entries()[1].digest}\n"
+    now = path.read_bytes()
+    in_place(backup, path)
+    mark.write_text(old)
+    with pytest.raises(LedgerError, match="2 entries had been recorded"):
+        PrivacyAccountant.open(path)
+    path.write_bytes(now)
+    for n_releases in (3, 4):
+        spend(PrivacyAccountant.open(path))
+        slots = read_slots(str(path))
+        assert (slots.mark.sequence, slots.n_broken) == (n_releases, 0)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
@@ -163,7 +190,7 @@ def test_a_mark_is_not_written_through_a_link(path):
     other.write_text("precious")
     path.with_name("budget.ledger.mark").unlink()
     path.with_name("budget.ledger.mark").symlink_to(other)
-    with pytest.raises(LedgerError, match="have to be writable"):
+    with pytest.raises(LedgerError, match="is not written over: it is no regular file, but a link"):
         spend(accountant)
     assert other.read_text() == "precious"
 

@@ -82,5 +82,6 @@ def test_a_row_that_is_not_written_is_an_error():
 
 def test_a_function_in_the_file_is_not_trusted(path):
     basic_budget(path)
-    with _file.connection(str(path), to="read") as opened:
-        assert opened.execute("PRAGMA trusted_schema").fetchone() == (0,)
+    asked = "PRAGMA trusted_schema"
+    answer = _file.transact(str(path), lambda opened: opened.execute(asked).fetchone(), to="read")
+    assert answer == (0,)

@@ -12,6 +12,7 @@ import pytest
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ledger._export import export
 from secretballot.ledger._ledger import Ledger
+from secretballot.ledger._slots import Mark, slot_bytes
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 # Counts that occur nowhere else, neither as numbers nor by accident in text.
@@ -94,8 +95,10 @@ def test_what_is_left_beside_it(tmp_path):
     names = sorted(each.name for each in tmp_path.iterdir())
     assert names == ["budget.ledger", "budget.ledger.mark"]
     header, (entry,) = accountant._ledger.header(), accountant.entries()
-    mark = (tmp_path / names[1]).read_text()
-    assert mark == f"secretballot {header.ledger_id} 1 {entry.digest}\n"
+    # Beside the ledger's number a number of entries and a digest, and what is made of these.
+    marks = Mark(header.ledger_id, 1, entry.digest), Mark(header.ledger_id, 0, header.digest)
+    slots = b"".join(map(slot_bytes, marks, (3, 2)))
+    assert (tmp_path / names[1]).read_bytes() == slots
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have other permissions here")

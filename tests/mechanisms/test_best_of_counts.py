@@ -5,10 +5,10 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.audit import exact_divergence, outcome_law
-from secretballot.checks import registered
 from secretballot.checks._mechanism_noise import (
     check_claim_survives_the_audit,
     check_draws_follow_the_stated_law,
@@ -96,7 +96,7 @@ def one_way_only(patch):
     ],
 )
 def test_planted_errors_are_seen(monkeypatch, plant, checks):
-    example = registered()["BestOfCounts"]
+    example = EXAMPLES["BestOfCounts"]
     plant(monkeypatch)
     for check in checks:
         with pytest.raises(AssertionError):

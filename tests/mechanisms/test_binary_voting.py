@@ -131,7 +131,7 @@ def test_levels_and_turns():
     assert set(costs) == {"a", "b"}
     assert costs["a"].at(2.0) == pytest.approx(3 * GNMax(sigma=9).max_cost(2)["*"].at(2.0))
     turns = RoundRobin(mechanism=mechanism, turns={"a": (1, 2), "b": (1, 1)})
-    assert turns.max_cost(3)["a/1"].at(2.0) == costs["a"].at(2.0)
+    assert turns.max_cost(3)[turns.part("a", 1)].at(2.0) == costs["a"].at(2.0)
     plain = mechanism.for_plain_ballots()
     assert plain.max_cost(3)["*"].at(2.0) == costs["a"].at(2.0)
     twice = CONFIDENT.scaled(2.0)

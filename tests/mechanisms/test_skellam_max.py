@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, calibrate, price_plan
 from secretballot.audit import Neighbours, exact_divergence, outcome_law
-from secretballot.checks import registered
 from secretballot.checks._mechanism_noise import (
     check_charges_pass_the_filter,
     check_claim_survives_the_audit,
@@ -203,7 +203,7 @@ def on(example, check):
         Neighbours(np.array([one], float), np.array([other], float))
         for one, other in (([5, 5], [6, 4]), ([6, 5], [5, 6]), ([8, 12], [7, 13]))
     )
-    chosen = registered()[example]
+    chosen = EXAMPLES[example]
     if example.endswith("two classes"):
         chosen = replace(chosen, neighbours=tied)
     return lambda: check(chosen)

@@ -11,7 +11,6 @@ from scipy.special import log_ndtr
 from scipy.stats import binom
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
-from secretballot.accounting.reserving._reservation import _dominates
 from secretballot.audit import outcome_law
 from secretballot.divergences import (
     ClippedBits,
@@ -23,12 +22,12 @@ from secretballot.divergences import (
 )
 from secretballot.divergences._bit import worst_bit
 from secretballot.divergences._clipped_bits import moved_squares
-from secretballot.games._bit_move import bit_move
-from secretballot.games._clipped_row import clipped_node
-from secretballot.games._grid import Padded
-from secretballot.games._row import Node, play
-from secretballot.games._small_bits import SmallBits, SmallBitsMove
+from secretballot.games._row import play
 from secretballot.games._worst_game import FINE, worst_game
+from secretballot.games.moves import Node, play_of
+from secretballot.games.moves._bit_move import bit_move
+from secretballot.games.moves._grid import Padded
+from secretballot.games.moves._small_bits import SmallBits, SmallBitsMove
 from secretballot.mechanisms import BinaryVoting, TauVoting, clip_ballots
 
 FINITE = ORDERS[:-1:6]
@@ -187,16 +186,19 @@ def test_a_row_in_the_game_is_worth_more_than_any_neighbour(norm, tau):
 
 def test_a_plan_is_played_with_the_cheapest_of_three_bounds():
     def played(**parameters):
-        return clipped_node(Node("labels", ClippedBits(sigma=9.0, **parameters), 1, ()))
+        move = ClippedBits(sigma=9.0, **parameters)
+        return Node("labels", play_of(move), 1, ()).expand()
 
     whole = played(tau=1.8, norm="l2", n_labels=20)
     assert whole.times == 2
-    assert [(one.times, round(one.move.shift * 9 / np.sqrt(2), 3)) for one in whole.either[:2]] == [
+    assert [
+        (one.times, round(one.play.move.shift * 9 / np.sqrt(2), 3)) for one in whole.either[:2]
+    ] == [
         (3, 1.0),
         (4, 0.9),
     ]
-    assert [one.move.n_bits for one in whole.either[2:]] == list(range(5, 21))
-    assert whole.either[2].move.ratio == pytest.approx(np.sqrt(2) * 1.8 / np.sqrt(5) / 9)
+    assert [one.play.move.n_bits for one in whole.either[2:]] == list(range(5, 21))
+    assert whole.either[2].play.move.ratio == pytest.approx(np.sqrt(2) * 1.8 / np.sqrt(5) / 9)
     few = played(tau=1.8, norm="l2", n_labels=3)
     assert (few.times, few.either) == (3, ())
     # Of any number of labels, of several ballots, and of published charges: noisy numbers.
@@ -206,7 +208,7 @@ def test_a_plan_is_played_with_the_cheapest_of_three_bounds():
         mu = np.sqrt(2 * 2 * 1.8**2) / 9 * move.ballots
         assert float(worth.at(np.array(-0.5))) == pytest.approx(gaussian_delta(mu, 0.5), rel=1e-3)
     # Of very many labels sizes are grouped: the most labels of a group, and the largest shift.
-    many = [one.move for one in played(tau=1.8, norm="l2", n_labels=400).either[2:]]
+    many = [one.play.move for one in played(tau=1.8, norm="l2", n_labels=400).either[2:]]
     assert len(many) < 40
     assert many[-1].n_bits == 400
     assert many[-1].ratio == pytest.approx(np.sqrt(2) * 1.8 / np.sqrt(many[-2].n_bits + 1) / 9)
@@ -274,14 +276,14 @@ def test_a_budget_pays_for_rows():
     # Of two labels D2 is 2 for both, and yet a ballot on both of them gets more.
     paid, longer = (ClippedBits(sigma=9.0, tau=tau, norm="l2", n_labels=2) for tau in (1.0, 1.3))
     assert paid.noisy_numbers == longer.noisy_numbers
-    assert _dominates(longer, paid)
-    assert not _dominates(paid, longer)
+    assert paid.dominated_by(longer)
+    assert not longer.dominated_by(paid)
     # Less in all, and yet one label moves further; two ballots, and they weigh as much as one.
     paid = ClippedBits(sigma=9.0, tau=1.8, norm="l2", n_labels=20, weight=2.0)
     further = replace(paid, tau=1.0, sigma=5.4)
     assert further.noisy_numbers < paid.noisy_numbers
     for other in (further, replace(paid, weight=1.0, ballots=2)):
-        assert not _dominates(paid, other)
+        assert not other.dominated_by(paid)
     less = replace(mechanism, tau=0.9, sigma=2 * mechanism.sigma)
     assert accountant.release(less, [[40.0, 1.0]], reservation=reservation).shape == (1, 2)
 

@@ -6,9 +6,9 @@ import pickle
 import mpmath
 import numpy as np
 import pytest
+from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, calibrate, price_plan
-from secretballot.checks import registered
 from secretballot.checks._mechanism_noise import check_claim_survives_the_audit
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import NoisyMargin, VectorSum
@@ -129,7 +129,7 @@ def half_the_change(patch):
 def test_planted_errors_are_caught(fault, monkeypatch):
     fault(monkeypatch)
     with pytest.raises(AssertionError):
-        check_claim_survives_the_audit(registered()["VectorSum"])
+        check_claim_survives_the_audit(EXAMPLES["VectorSum"])
 
 
 @pytest.mark.parametrize(

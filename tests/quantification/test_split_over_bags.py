@@ -34,7 +34,7 @@ def given():
     grouped = group_bags(pd.concat(frames), np.concatenate(labels), np.repeat(NAMES, 60))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # seeded
-        published = publish_proportions(grouped, [0, 1, 2], 2.0, 1e-5, random_state=0)
+        published = publish_proportions(grouped, [0, 1, 2], 2.0, 1e-5, random_state=1)
     return {"arrays": bags, "stack": np.array(bags), "frames": frames, "Bags": grouped}, published
 
 

@@ -108,7 +108,7 @@ def test_owners_weigh_alike():
     assert (found.n, found.unit) == (2, "owner")
 
 
-STRANGE = [None, math.nan, "1", "other", [1], np.array([1, 2]), 99, {}, 1 + 1e-9]
+STRANGE = [None, math.nan, "1", "other", [1, 1], np.array([1, 2]), 99, {}, 1 + 1e-9]
 
 
 @pytest.mark.parametrize("strange", STRANGE, ids=repr)
@@ -120,6 +120,17 @@ def test_a_strange_label_is_wrong_and_changes_no_other(strange):
     codes = class_codes(truth, np.array([0, 1, 2]), "y_true")
     assert codes[:-1].tolist() == TRUTH[:-1].tolist()
     assert codes[-1] == -1
+
+
+@pytest.mark.parametrize("strange", [None, 1, [], [0, 1], "1", [[1]]], ids=repr)
+def test_a_strange_label_among_lists_of_one_changes_no_other(strange):
+    truth = [[label] for label in TRUTH.tolist()]
+    neighbour = [*truth[:-1], strange]
+    right, moved = right_answers(truth, TOLD), right_answers(neighbour, TOLD)
+    assert right.tolist() == right_answers(TRUTH, TOLD).tolist()
+    assert moved[:-1].tolist() == right[:-1].tolist()
+    codes = class_codes(neighbour, np.array([0, 1, 2]), "y_true")
+    assert codes[:-1].tolist() == TRUTH[:-1].tolist()
 
 
 def test_labels_of_several_kinds_compare_by_value():
@@ -212,13 +223,15 @@ def test_owners_that_are_not_averaged_are_seen():
     assert cells > math.sqrt(2)
 
 
-def test_an_owner_moves_exact_sums_by_one_at_most():
+@pytest.mark.parametrize("n_labels", [1, 3, 7])
+def test_an_owner_moves_exact_sums_by_one_at_most(n_labels):
+    # Several labels: each row's share of right answers is no multiple of a power of two.
     rng = np.random.default_rng(0)
     others = rng.integers(1, 300, size=5000)
     for n_rows in (1, 3, 7, 49):
         owners = np.concatenate([np.zeros(n_rows, int), others])
         people = People.of(budget(1.0, unit="owner"), owners, len(owners))
-        right = rng.integers(2, size=len(owners)).astype(float)
+        right = rng.integers(2, size=(len(owners), n_labels)).mean(axis=1)
         right[:n_rows] = 0
         none = people.total(right)
         right[:n_rows] = 1
@@ -226,3 +239,13 @@ def test_an_owner_moves_exact_sums_by_one_at_most():
         order = rng.permutation(len(owners))
         again = People.of(budget(1.0, unit="owner"), owners[order], len(owners))
         assert again.total(right[order]) == people.total(right)
+
+
+def test_a_row_moves_exact_sums_by_one_at_most():
+    people = People.of(budget(), None, 5000)
+    right = np.random.default_rng(0).integers(8, size=5000) / 7
+    right[0] = 0
+    none = people.total(right)
+    right[0] = 1
+    assert Fraction(float(people.total(right))) - Fraction(float(none)) == 1
+    assert people.total(right[::-1]) == people.total(right)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -71,6 +72,41 @@ def test_as_many_as_the_gap_says():
 def test_names_are_kept(counts, domain):
     found = private_top_k(counts, accountant=budget(), domain=domain)
     assert sorted(found.items) == sorted(NAMES[i] for i in TOP)
+
+
+@pytest.mark.parametrize("domain", ["known", "unknown"])
+@pytest.mark.parametrize("kind", ["series", "dict", "data frame", "categories", "pairs", "mixed"])
+def test_names_come_sorted_whatever_the_order_of_counts(kind, domain):
+    # The index of `value_counts()` is the ranking, which nothing was paid for.
+    ranked = np.argsort(-COUNTS, kind="stable")
+    names = NAMES
+    if kind == "pairs":
+        names = [(name, 1) for name in NAMES]
+    elif kind == "mixed":
+        names = [name if at % 2 else at for at, name in enumerate(NAMES)]
+    rows = dict(zip([names[at] for at in ranked], COUNTS[ranked].tolist(), strict=True))
+    if kind in ("series", "pairs", "mixed"):
+        counts = pd.Series(rows)
+    elif kind == "categories":
+        index = pd.CategoricalIndex(list(rows), categories=list(rows), ordered=True)
+        counts = pd.Series(list(rows.values()), index=index)
+    elif kind == "data frame":
+        counts = pd.DataFrame(voters().toarray()[:, ranked], columns=list(rows))
+    else:
+        counts = rows
+    found = private_top_k(counts, 3, accountant=budget(), domain=domain)
+    numbers = sorted(name for name in map(names.__getitem__, TOP) if isinstance(name, int))
+    texts = sorted(name for name in map(names.__getitem__, TOP) if not isinstance(name, int))
+    assert list(found.items) == [*numbers, *texts]
+
+
+def test_ties_of_a_list_go_by_name():
+    mechanism = StableTopK(k=1, rho=50.0, delta_t=1e-9, relation="add_remove", regularizer=math.inf)
+    for order in (["a", "b", "c"], ["c", "b", "a"]):
+        counts = dict.fromkeys(order, 50)
+        candidates = Candidates.of(counts).sorted_by_name()
+        assert candidates.names.tolist() == ["a", "b", "c"]
+        assert mechanism.check_counts(candidates.counts[None]).tolist() == [[50, 50, 50]]
 
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.coo_matrix, sp.csc_array, np.asarray])
@@ -199,6 +235,19 @@ def test_sums_are_not_rounded(dtype):
         assert Candidates.of(sp.csr_array(people)).counts.tolist() == [2**12 + 1] * 2
 
 
+@pytest.mark.parametrize("as_table", [np.asarray, sp.csr_array])
+def test_one_person_moves_a_count_by_no_more_than_a_contribution(as_table):
+    most = 2 / 3
+    people = most * np.random.default_rng(0).random((200_000, 20))
+    without, along = people.copy(), people.copy()
+    without[-1], along[-1] = 0.0, most
+    counts = [Candidates.of(as_table(each), most).counts for each in (without, along)]
+    moved = [Fraction(b) - Fraction(a) for a, b in zip(*counts, strict=True)]
+    assert max(moved) <= Fraction(most)
+    # In another order the same counts, to the last digit.
+    assert (Candidates.of(as_table(along[::-1]), most).counts == counts[1]).all()
+
+
 def test_tables_of_several_types_and_zeros_that_are_stored():
     frame = pd.DataFrame({"a": [True, False], "b": [1, 0]})
     for table in (frame, frame.astype("Int64"), frame.astype("boolean")):
@@ -278,3 +327,30 @@ def test_bad_input_is_told_and_costs_nothing(given, message):
     with pytest.raises((TypeError, ValueError), match=message):
         private_top_k(given.pop("counts"), **given)
     assert accountant is None or accountant.spent().n_releases == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "other"),
+    [
+        ([(1, "x"), (2, "y")], (1.5, "y")),
+        (
+            pd.to_datetime(["2020-01-01", "2021-01-01"]),
+            pd.Timestamp("2021-01-01 00:00:00.000000001"),
+        ),
+        (pd.to_timedelta([1, 2], unit="D"), pd.Timedelta(1, "ns")),
+        ([1, 2], 2 + 1j),
+    ],
+)
+def test_a_released_name_tells_of_no_other_name(names, other):
+    def shown(index):
+        found = next(
+            each
+            for each in Candidates.of(pd.Series(1, index=index)).brought().names
+            if each == names[0]
+        )
+        return repr(found), type(found), getattr(found, "unit", None)
+
+    make = pd.MultiIndex.from_tuples if isinstance(other, tuple) else pd.Index
+    alone, beside = make(list(names)), make([*names, other])
+    first = shown(alone)
+    assert first == shown(beside[[0, 2]]) == shown(beside[:1])

@@ -33,7 +33,12 @@ def displays():
     levels = np.where(np.arange(600) < 400, "strict <b>", "open")
     accountant = PrivacyAccountant(epsilon={"strict <b>": 1.0, "open": 4.0}, delta=1e-5)
     ensemble = PrivateTeacherEnsemble(
-        GaussianNB(), 30, student=GaussianNB(), classes=[0, 1], accountant=accountant
+        GaussianNB(),
+        30,
+        student=GaussianNB(),
+        classes=[0, 1],
+        accountant=accountant,
+        check_public_rows=False,
     )
     ensemble.fit(X, y, X_public=rng.normal(size=(40, 2)), budgets=levels)
     vote = ([[20.0, 10.0]], [[19.0, 11.0]])

@@ -3,7 +3,12 @@
 What is imported as itself is for other folders of the library, not for users.
 """
 
-from secretballot._errors import BudgetExceededError, LedgerError, PrivacyLeakWarning
+from secretballot._errors import (
+    BudgetExceededError,
+    CompletedInterrupt,
+    LedgerError,
+    PrivacyLeakWarning,
+)
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
 from secretballot.accounting._calibrate import calibrate
@@ -34,6 +39,7 @@ __all__ = [
     "plan_rows",
     "PlanPrice",
     "BudgetExceededError",
+    "CompletedInterrupt",
     "LedgerError",
     "PrivacyLeakWarning",
 ]

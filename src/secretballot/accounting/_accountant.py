@@ -10,23 +10,30 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._errors import LedgerError
-from secretballot._numbers import check_integer, check_number
+from secretballot._errors import CompletedInterrupt, LedgerError, warn
+from secretballot._numbers import check_number
+from secretballot._sizes import check_size
 from secretballot.accounting._calibrate import builder, least_noise_within
-from secretballot.accounting._notes import check_note, told_of
+from secretballot.accounting._notes import check_note, private_record, told_of
 from secretballot.accounting._pricing import pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
-from secretballot.accounting._report import warn_data_dependent, warn_overspent
+from secretballot.accounting._report import (
+    warn_data_dependent,
+    warn_large_epsilon,
+    warn_overspent,
+)
 from secretballot.accounting.reserving import Drawing, Reservation
-from secretballot.divergences import GAUSSIAN, gap_records, to_text
+from secretballot.divergences import GAUSSIAN
 from secretballot.ledger import (
     AskedOrder,
     Budget,
     Cap,
+    HeldInterrupts,
     Ledger,
     LedgerEntry,
     Scope,
+    Transaction,
     budget_levels,
     to_json,
 )
@@ -43,9 +50,10 @@ class PrivacyAccountant(Drawing):
     Parameters
     ----------
     epsilon : float or dict of str to float
-        The most that may ever be spent, for everyone alike or per level.
+        The most that may ever be spent, for everyone alike or per level. Above 10 it warns.
     delta : float
-        The delta of the guarantee, the same for all levels.
+        The delta of the guarantee, the same for all levels: well below one over the number of
+        private rows, or owners. It has no default.
     unit : {"row", "owner", "label", "voter"}, default="row"
         What is protected.
     relation : {"replace", "add_remove"}, default="replace"
@@ -97,7 +105,7 @@ class PrivacyAccountant(Drawing):
     def __init__(
         self,
         epsilon: float | Mapping[str, float],
-        delta: float,
+        delta: float | None = None,
         *,
         unit: str = "row",
         relation: str = "replace",
@@ -115,6 +123,7 @@ class PrivacyAccountant(Drawing):
             allow_seeded=allow_seeded,
         )
         warn_data_dependent(budget)
+        warn_large_epsilon(budget)
         self._ledger = Ledger.temporary(budget) if ledger is None else Ledger.create(ledger, budget)
 
     @classmethod
@@ -166,7 +175,8 @@ class PrivacyAccountant(Drawing):
                     f"{name}={value!r}. A budget is fixed for good: leave {name} out to continue "
                     "it as it is."
                 )
-        ledger.settle(moved=moved)
+        if damage := ledger.settle(moved=moved):
+            warn(damage)
         warn_data_dependent(budget)
         warn_overspent(ledger)
         accountant = cls.__new__(cls)
@@ -225,6 +235,9 @@ class PrivacyAccountant(Drawing):
             If the reservation was not made for this mechanism, or has fewer rows left.
         LedgerError
             If the spend can't be recorded.
+        CompletedInterrupt
+            A KeyboardInterrupt: Ctrl-C came when the spend was recorded already. Its attribute
+            `answer` has what would have been returned. One that comes earlier records nothing.
         """
         budget = self._ledger.budget
         check_mechanism(mechanism, budget.relation)
@@ -266,38 +279,42 @@ class PrivacyAccountant(Drawing):
                 f"the mechanism's sample() answered {len(outcome)} rows instead of {n_rows}. "
                 "Nothing was released or recorded."
             )
-        if reservation is not None:
-            begun = self._draw(reservation, mechanism, n_columns, entry, outcome, note)
-        else:
+        fault: BaseException | None = None
+
+        def record(transaction: Transaction) -> int:
+            nonlocal fault
             assert pricing is not None
-            pricing.settle(outcome)
-            with self._ledger.transaction(limits.scope_id) as transaction:
-                begun, charges = pricing.charge(transaction.totals)
-                told, fault = told_of(note, outcome[:begun])
-                told.update(pricing.note)
-                done = replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
-                kept = self._kept(mechanism, votes[:begun], outcome[:begun], n_columns)
-                transaction.append(done, private=kept)
+            begun, charges = pricing.charge(transaction.totals)
+            told, fault = told_of(note, outcome[:begun])
+            told.update(pricing.note)
+            done = replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
+            kept = private_record(budget, mechanism, votes[:begun], outcome[:begun], n_columns)
+            transaction.append(done, private=kept)
+            return begun
+
+        with HeldInterrupts() as interrupts:
+            if reservation is not None:
+                begun, fault = self._draw(
+                    reservation, mechanism, n_columns, entry, outcome, note, interrupts
+                )
+            else:
+                assert pricing is not None
+                pricing.settle(outcome)
+                begun = self._ledger.transact(record, limits.scope_id, interrupts=interrupts)
+            # A copy: a view would still hold, in its base, the rows that were not begun.
+            answer = interrupts.keep(outcome[:begun].copy())
+            if isinstance(fault, KeyboardInterrupt):
+                raise CompletedInterrupt(answer)
             if fault is not None:
                 raise fault
-        # A copy: a view would still hold, in its base, the rows that were not begun.
-        return outcome[:begun].copy()
-
-    def _kept(
-        self, mechanism: Any, votes: Any, outcome: NDArray[Any], n_columns: int | None
-    ) -> str | None:
-        """Return what a budget that may be published keeps of votes, if anything."""
-        if not self._ledger.budget.keeps_private:
-            return None
-        records = gap_records(mechanism, votes, outcome, n_columns)
-        return None if records is None else to_text(records)
+            return answer
 
     def scope(self, epsilon: Cap = None) -> Scope:
         """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
 
-        Where parts of a level take turns (`RoundRobin`), each part is the same people in all
-        releases of a scope, and the level pays what the dearest part does. In another scope they
-        are other people, and what scopes cost adds up.
+        Where parts of a level take turns (`RoundRobin`), each part of a division is the same
+        people in all releases of a scope, and the level pays what the dearest part does. In another
+        division or another scope they are other people, and what these cost adds up.
 
         Parameters
         ----------
@@ -351,7 +368,7 @@ class PrivacyAccountant(Drawing):
             If less than three thousandths are left: what calibrated noise may leave over.
         """
         relation = self._ledger.budget.relation
-        check_integer("n_queries", n_queries)
+        check_size(n_queries, n_columns, name="n_queries")
         check_number("share", share, above=0)
         if share > 1:
             raise ValueError(f"share={share!r} must be at most 1, all that is left.")

@@ -80,7 +80,8 @@ def _overspent(shares: Mapping[str, float]) -> Iterator[str]:
         yield (
             f"THE BUDGET OF {level!r} IS OVERSPENT ({share:.1%}): a version with a fault let parts "
             "of a level, which take turns, pay anew in every fit, though they are other people "
-            "there. For that level the guarantee above does not hold; epsilon so far is a reading."
+            "there, or did not record how they were divided, so that what they paid adds up. For "
+            "that level the guarantee above does not hold; epsilon so far is a reading."
         )
 
 
@@ -94,10 +95,10 @@ def _moved(times: int) -> Iterator[str]:
 
 def _reserved(reservations: Sequence[Reserved]) -> Iterator[str]:
     if reservations:
-        left = [each for each in reservations if not each.is_settled]
-        yield (
-            f"In {len(reservations)} reservations rows were paid for before they were drawn; "
-            f"{sum(each.rows_left for each in left)} of them may still be."
+        which = "one reservation" if len(reservations) == 1 else f"{len(reservations)} reservations"
+        left = sum(each.rows_left for each in reservations if not each.is_settled)
+        yield f"In {which} rows were paid for before they were drawn" + (
+            f"; {left:,} of them may still be drawn." if left else "."
         )
 
 
@@ -153,6 +154,16 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
             ["categories_learned" in each.told for each in released],
             "In {} the categories of some columns were read off the private table, and could show "
             "in the codes that all teachers saw, outside the guarantee.",
+        ),
+        (
+            ["types_learned" in each.told for each in released],
+            "In {} the types and categories of some columns were read off the private table, and "
+            "could show in what all teachers saw, outside the guarantee.",
+        ),
+        (
+            ["public_may_be_private" in each.told for each in released],
+            "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. What is "
+            "learned from them, or shown of them, is outside the guarantee.",
         ),
         (
             ["priced" in each.told for each in released],

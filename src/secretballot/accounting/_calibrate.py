@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
-from secretballot._numbers import check_integer
+from secretballot._sizes import check_size
 from secretballot.accounting._gaussian_terms import GaussianTerms, Left, Span
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._own_delta import own_delta_fault, own_deltas
@@ -24,6 +24,9 @@ _LEAST, _MOST = 1e-6, 1e12
 
 #: What a sum of deltas may be rounded up by.
 _ROUNDED = 1e-6
+
+#: What a price is rounded up by, and what each term of a sum of charges is.
+_PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
 
 #: What is looked at first has a little room, for what "about" means.
 _SPARE = 1.0002
@@ -74,7 +77,7 @@ def calibrate(
     --------
     PrivacyAccountant.calibrate : The same for what is left of a budget.
     """
-    check_integer("n_queries", n_queries)
+    check_size(n_queries, n_columns, name="n_queries")
     budget = Budget(levels=budget_levels(epsilon, delta, order, approximation_delta))
     return least_noise_within(make, Limits(budget), Totals(digest=""), int(n_queries), n_columns)
 
@@ -87,7 +90,12 @@ def least_noise_within(
     n_columns: int | None,
     part: float = 1.0,
 ) -> M:
-    """Return ``make(noise)`` for the least noise at which rows fit a part of what is left."""
+    """Return ``make(noise)`` for the least noise at which rows fit a part of what is left.
+
+    A little is left over, so that as many single releases fit whose prices are as exact: each
+    price, and each sum of charges, is rounded up.
+    """
+    part *= 1 - _PRICE_ROUNDING - n_queries * _SUM_ROUNDING
     _check_own_deltas(builder(make)(1.0), limits, totals, n_queries, n_columns)
     if limits.kind == "gaussian":
         return _least_noise_in_mu2(make, limits, totals, n_queries, n_columns, part)

@@ -16,6 +16,7 @@ from secretballot.divergences import (
     Costs,
     Order,
     best_order,
+    division_of,
     gate_budget,
     gaussian_budget,
     is_member,
@@ -72,10 +73,11 @@ class Gate:
     def _lines(
         self, value: Callable[[Cost], Any], spent: Costs, *loads: Costs
     ) -> Iterable[tuple[float, list[Any]]]:
-        """Yield, per member, what it has spent and what it would be charged on top.
+        """Yield, per part, what it has spent and what it would be charged on top.
 
-        Members that this release doesn't name differ only in what they have spent, so the dearest
-        stands for them (and for a level without members).
+        Whoever is in a part may be in the dearest part of every other division. Parts of its own
+        division that this release doesn't name differ only in what they have spent, so the dearest
+        stands for them (and for a level without parts).
         """
 
         def shared(costs: Costs) -> Any:
@@ -85,12 +87,19 @@ class Gate:
         base = float(shared(spent))
         common = [shared(load) for load in loads]
         named = {g for load in loads for g in load if is_member(g, self.level)}
-        idle = [
-            float(value(cost))
-            for group, cost in spent.items()
-            if is_member(group, self.level) and group not in named
-        ]
-        yield base + max(idle, default=0.0), common
+        # One: `check_groups` refuses more.
+        divisions = set(map(division_of, named))
+        idle, apart = 0.0, dict[str, float]()
+        for group, cost in spent.items():
+            if not is_member(group, self.level) or group in named:
+                continue
+            paid, division = float(value(cost)), division_of(group)
+            if division in divisions:
+                idle = max(idle, paid)
+            else:
+                apart[division] = max(apart.get(division, 0.0), paid)
+        base += sum(apart.values())
+        yield base + idle, common
         for group in named:
             own = float(value(spent[group])) if group in spent else 0.0
             yield (
@@ -103,7 +112,7 @@ class Gate:
 
     def left(self, spent: Costs, group: str) -> tuple[float, float]:
         """Return what may still be charged to a group of this level: amount, and delta."""
-        # The last line is the member's own, if the group is one.
+        # The last line is the part's own, if the group is one.
         amount, delta = (
             limit - list(self._lines(value, spent, {group: nothing(self.order)}))[-1][0]
             for _, value, limit in self._limits()

@@ -148,6 +148,11 @@ class InMu2:
 
     def _refuse(self, left: _Left) -> NoReturn:
         own = self._terms.own_delta_fault(1, _pairs(left))
+        if not own and (level := self._limits.used_up(_pairs(left))) is not None:
+            raise BudgetExceededError(
+                f"Nothing of the mu^2 is left {self._limits.where} (level {level!r}). Nothing was "
+                f"released or recorded: {self._limits.helps_plan}"
+            )
         pairs = "; ".join(f"{mu2:.4g} beside {d:.3g} for {name!r}" for name, mu2, d in left)
         raise BudgetExceededError(
             f"Not even one row fits the mu^2 and the delta that are left {self._limits.where}: "

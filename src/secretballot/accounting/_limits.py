@@ -22,7 +22,13 @@ from secretballot.ledger import Budget, Scope, Totals
 
 #: What helps where a part's cap, and where the budget itself, is used up.
 _MORE = "another fit with a larger epsilon gets more of the budget, while that lasts."
-_NO_MORE = "this budget is used up, and what was released from it stays free to use."
+_NO_MORE = (
+    "this budget is used up, and what was released from it stays free to use. A fit without "
+    "epsilon= takes all that is left: pass epsilon= to it where scores or other fits are to follow."
+)
+
+#: A smaller share of a budget is what sums of many charges are rounded by.
+_ROUNDING = 1e-9
 
 #: What helps where rows' own deltas are too much.
 _LESS_DELTA = "use a smaller delta_t, or open the budget with a larger approximation_delta."
@@ -92,6 +98,15 @@ class Limits:
     def helps_plan(self) -> str:
         """What helps where not one row of a plan fits."""
         return _MORE if self._scope_gates else _NO_MORE
+
+    def used_up(self, left: Mapping[str, tuple[float, float]]) -> str | None:
+        """Return a level of which rounding alone has left some mu^2, if there is one."""
+        gates = [*self._gates, *self._scope_gates]
+        for group, (mu2, _) in left.items():
+            level = split_group(group)[0]
+            if any(mu2 <= _ROUNDING * gate.amount for gate in gates if gate.level == level):
+                return level
+        return None
 
     def check_most(self, most: Costs) -> None:
         """Refuse a mechanism whose costs don't suit the budget, whatever is left of it."""

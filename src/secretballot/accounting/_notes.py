@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from secretballot.ledger import LedgerEntry, to_json
+from secretballot.divergences import gap_records, to_text
+from secretballot.ledger import Budget, LedgerEntry, to_json
 
 SPLITS = ("row", "owner", "party")
 #: Who draws the noise of a vote among parties, and opens its outcome.
@@ -44,6 +45,8 @@ def _is_bound(value: Any) -> bool:
 _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
     "categories_learned": ("a list of columns", lambda value: isinstance(value, list)),
+    "types_learned": ("a list of columns", lambda value: isinstance(value, list)),
+    "public_may_be_private": ("True", lambda value: value is True),
     "split_by": (f"one of {SPLITS}", lambda value: isinstance(value, str) and value in SPLITS),
     "aggregator": (
         f"one of {AGGREGATORS}",
@@ -73,6 +76,8 @@ COLUMNS = "columns_reserved"
 
 def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a caller's note as plain values; ValueError if it can't be kept, or misleads."""
+    if note is not None and not isinstance(note, Mapping):
+        raise TypeError(f"note={note!r} must be a dict of public facts, or None.")
     plain: dict[str, Any] = json.loads(to_json(dict(note or {}), "note"))
     for word in plain.keys() & {COLUMNS, *_RESERVED}:
         raise ValueError(
@@ -90,18 +95,32 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
 def told_of(
     note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None,
     outcome: NDArray[Any],
-) -> tuple[dict[str, Any], Exception | None]:
+) -> tuple[dict[str, Any], BaseException | None]:
     """Return what a note says of the rows that are paid for, or why it can't be said.
 
-    Who was shown an outcome must not get out of paying for it, so a failure is to be raised only
-    after the release has been recorded.
+    Who was shown an outcome must not get out of paying for it, so a failure, Ctrl-C included, is to
+    be raised only after the release has been recorded.
     """
     if not callable(note):
         return check_note(note), None
     try:
         return check_note(note(outcome.copy())), None
-    except Exception as fault:
+    except BaseException as fault:
         return {}, fault
+
+
+def private_record(
+    budget: Budget,
+    mechanism: Any,
+    votes: NDArray[Any],
+    outcome: NDArray[Any],
+    n_columns: int | None,
+) -> str | None:
+    """Return what a budget that may be published keeps of votes, if anything."""
+    if not budget.keeps_private:
+        return None
+    records = gap_records(mechanism, votes, outcome, n_columns)
+    return None if records is None else to_text(records)
 
 
 def declared(entry: LedgerEntry) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from secretballot.divergences import Costs
 class ReleaseMechanism(Protocol):
     """How counts become a private answer, and what that costs.
 
-    Costs are keyed by group: `EVERYONE`, a level of the budget, or ``"level/member"`` for a part
-    of a level that is charged on its own. In one fit (a scope) a level has spent what was charged
-    to everyone and to itself, plus the largest charge of its members; fits add up.
+    Costs are keyed by group: `EVERYONE`, a level of the budget, or ``"level/division/part"`` for a
+    part of a level that is charged on its own. In one fit (a scope) a level has spent what was
+    charged to everyone and to itself, plus, for each division, the largest charge of its parts;
+    divisions add up, and so do fits.
     """
 
     relations: ClassVar[frozenset[str]]

@@ -112,6 +112,6 @@ def _check(gate: Gate, charges: Costs, entry: LedgerEntry, path: str, what: str)
         raise LedgerError(
             f"The ledger {path!r} is wrong: entry {entry.sequence} spends more than {what} allows "
             f"for the level {gate.level!r}. (Where parts of a level take turns, the first versions "
-            "of secretballot recorded that: they let parts pay anew in every fit, but parts are "
-            "other people there. No version records it otherwise.)"
+            "of secretballot recorded that: they let parts pay anew in every fit or division, but "
+            "parts are other people there. No version records it otherwise.)"
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from secretballot._errors import PrivacyLeakWarning
+from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot._tables import WITHHELD, order_text, percent
 from secretballot._views import Bar, Cell, Part, Prose, Shown, Table, View
 from secretballot.divergences import Cost, Order, level_cost
@@ -15,6 +15,9 @@ from secretballot.ledger import Budget, Ledger, LevelBudget, Totals
 
 #: What is said of a budget whose file is gone.
 UNREADABLE = "its ledger can't be read"
+
+#: The largest epsilon that is opened without a word.
+_LARGE_EPSILON = 10
 
 #: What sums in another order than the gate's may differ by.
 ROUNDING = 1e-9
@@ -194,6 +197,17 @@ def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     )
 
 
+def warn_large_epsilon(budget: Budget) -> None:
+    """Warn, when a budget is opened, that its epsilon promises next to nothing."""
+    level = max(budget.levels, key=lambda each: each.epsilon)
+    if level.epsilon > _LARGE_EPSILON:
+        warn(
+            f"epsilon={level.epsilon:g} is a weak guarantee: an outcome may be e^{level.epsilon:g} "
+            "times as likely with one person's data as without. Budgets for people's data have "
+            f"an epsilon of about 1, and of {_LARGE_EPSILON} at most."
+        )
+
+
 def warn_data_dependent(budget: Budget) -> None:
     """Say that costs of actual votes are sensitive themselves."""
     if budget.accounting == "data_dependent":
@@ -214,8 +228,9 @@ def warn_overspent(ledger: Ledger) -> None:
         if spent.share > 1:
             warnings.warn(
                 f"the ledger {ledger.path!r} has overspent: {spent.share:.1%} of the budget of "
-                f"{level.name!r} is gone. Parts of a level are other people in every fit, and a "
-                "version before this one let each of them pay anew. Nothing more is released for "
+                f"{level.name!r} is gone. Parts of a level are other people in every fit and every "
+                "division, and a version before this one let each of them pay anew, or recorded "
+                "no division, so that they add up here. Nothing more is released for "
                 f"that level; what was released amounts to an epsilon of {spent.epsilon:.4g} "
                 f"instead of {level.epsilon:g}, and the statement says so.",
                 PrivacyLeakWarning,

@@ -20,8 +20,8 @@ class Neighbours(NamedTuple):
         As the mechanism, or the function that draws, takes them. For a mechanism: counts of shape
         (n_rows, ...); several rows are audited together, as one release.
     group : str, default="*"
-        Whose unit is replaced: the level, or ``"level/member"``, to which the mechanism charges
-        it. The default is for mechanisms that charge everyone alike.
+        Whose unit is replaced: the level, or ``"level/division/part"``, to which the mechanism
+        charges it. The default is for mechanisms that charge everyone alike.
     """
 
     data: Any
@@ -42,7 +42,7 @@ def claimed_cost(
     n_columns : int, default=None
         Columns of the counts; a bound for any number if None.
     group : str, default="*"
-        A level of the budget, or ``"level/member"``.
+        A level of the budget, or ``"level/division/part"``.
 
     Returns
     -------

@@ -1,29 +1,25 @@
 """The family's contract: checks that every mechanism and every ensemble has to pass.
 
-Register an example of your own mechanism and run `check_mechanism` on it; in pytest, parametrize
-over ``mechanism_checks()``.
+Run `check_mechanism` on an example of your own mechanism; in pytest, parametrize over
+``mechanism_checks({"name": example})``.
 """
 
 from secretballot._public import published
-from secretballot.checks._audit_table import audit_table
 from secretballot.checks._bag_estimator import bag_estimator_checks, check_bag_estimator
 from secretballot.checks._contract import NotApplicable
 from secretballot.checks._ensemble import check_ensemble, ensemble_checks
 from secretballot.checks._mechanism import check_mechanism, mechanism_checks
-from secretballot.checks._registry import MechanismExample, register, registered
+from secretballot.checks._mechanism_example import MechanismExample
 
 __all__ = [
     "MechanismExample",
     "NotApplicable",
-    "audit_table",
     "bag_estimator_checks",
     "check_bag_estimator",
     "check_ensemble",
     "check_mechanism",
     "ensemble_checks",
     "mechanism_checks",
-    "register",
-    "registered",
 ]
 
 published(globals())

@@ -8,7 +8,7 @@ import numpy as np
 
 from secretballot.accounting import PrivacyAccountant, PrivacySpent, RenyiCost
 from secretballot.checks._contract import quietly
-from secretballot.checks._registry import MechanismExample
+from secretballot.checks._mechanism_example import MechanismExample
 from secretballot.divergences import EVERYONE, level_cost, split_group
 
 _PLENTY = 1e9

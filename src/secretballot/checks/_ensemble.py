@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ from sklearn.base import clone
 from secretballot.accounting import BudgetExceededError
 from secretballot.checks._contract import named, quietly, refused, run
 from secretballot.checks._ensemble_examples import (
-    ESTIMATORS,
     Make,
     fit,
-    make_ensemble,
     some_budget,
     some_data,
     votes_of,
@@ -67,9 +64,14 @@ def check_ensemble(make: Make) -> dict[str, str]:
     return run(_CHECKS, make)
 
 
-def ensemble_checks() -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield a name and a check to call, for every kind of ensemble and promise."""
-    makes = {name: partial(make_ensemble, estimator) for name, estimator in ESTIMATORS.items()}
+def ensemble_checks(makes: Mapping[str, Make]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield a name and a check to call, for every ensemble and promise.
+
+    Parameters
+    ----------
+    makes : mapping of str to callable
+        By name, functions as `check_ensemble` takes them.
+    """
     return named(_CHECKS, makes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, fields
 
 from secretballot.checks._contract import named, run
@@ -22,6 +22,7 @@ from secretballot.checks._mechanism_door import (
     check_returned_means_recorded,
     check_runs_end_predictably,
 )
+from secretballot.checks._mechanism_example import MechanismExample
 from secretballot.checks._mechanism_noise import (
     check_charges_pass_the_filter,
     check_claim_survives_the_audit,
@@ -30,7 +31,6 @@ from secretballot.checks._mechanism_noise import (
     check_every_release_draws_afresh,
     check_gaussian_charges_cover_the_law,
 )
-from secretballot.checks._registry import MechanismExample, registered
 
 
 def check_mechanism(example: MechanismExample) -> dict[str, str]:
@@ -65,13 +65,20 @@ def check_mechanism(example: MechanismExample) -> dict[str, str]:
     return run(_CHECKS, example)
 
 
-def mechanism_checks() -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield a name and a check to call, for every registered mechanism and promise.
+def mechanism_checks(
+    examples: Mapping[str, MechanismExample],
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield a name and a check to call, for every example and promise.
 
     A check that says nothing about a mechanism raises `NotApplicable`, which pytest and unittest
     take for a skip.
+
+    Parameters
+    ----------
+    examples : mapping of str to MechanismExample
+        By name.
     """
-    return named(_CHECKS, registered())
+    return named(_CHECKS, examples)
 
 
 def check_is_an_immutable_description(example: MechanismExample) -> None:

@@ -16,7 +16,7 @@ from secretballot.checks._budgets import (
     some_level,
     spent_by_level,
 )
-from secretballot.checks._registry import MechanismExample
+from secretballot.checks._mechanism_example import MechanismExample
 from secretballot.divergences import level_cost
 
 

@@ -23,7 +23,7 @@ from secretballot.checks._budgets import (
     spent_by_level,
 )
 from secretballot.checks._contract import NotApplicable, refused
-from secretballot.checks._registry import MechanismExample
+from secretballot.checks._mechanism_example import MechanismExample
 from secretballot.divergences import Costs, level_cost
 
 

@@ -32,7 +32,7 @@ from secretballot.checks._budgets import (
     pay,
 )
 from secretballot.checks._contract import NotApplicable
-from secretballot.checks._registry import MechanismExample
+from secretballot.checks._mechanism_example import MechanismExample
 from secretballot.divergences import EVERYONE, GAUSSIAN, gaussian_delta, level_cost, split_group
 from secretballot.mechanisms import Mechanism
 

@@ -7,8 +7,9 @@ from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._collaboration import Collaboration
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._voter import VoteRefusedError
-from secretballot.collaboration.remote import ChannelError, Membership, TermsError, VoteServer
+from secretballot.collaboration.remote import Membership, TermsError, VoteOutcome, VoteServer
 from secretballot.collaboration.secret_sharing import SecretSharingAggregator
+from secretballot.transport import ChannelError, Credentials
 
 __all__ = [
     "Aggregator",
@@ -16,11 +17,13 @@ __all__ = [
     "Answer",
     "ChannelError",
     "Collaboration",
+    "Credentials",
     "Membership",
     "Party",
     "SecretSharingAggregator",
     "TermsError",
     "TrustedAggregator",
+    "VoteOutcome",
     "VoteRefusedError",
     "VoteServer",
 ]

@@ -33,7 +33,9 @@ class Aggregator(ABC):
         del motions
 
     @abstractmethod
-    def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
+    def gather(
+        self, question: Question, motions: Sequence[Motion], voters: Mapping[str, Voter]
+    ) -> Gathered:
         """Collect ballots; `Absent` if a voter has none. Nothing is opened before all are in."""
 
     @abstractmethod
@@ -75,8 +77,11 @@ class TrustedAggregator(Aggregator):
             alike = ballot if labels else np.zeros(1, dtype=np.intp)
             motion.mechanism.check_counts(motion.counted(dict.fromkeys(motion.voters, alike)))
 
-    def gather(self, question: Question, voters: Mapping[str, Voter]) -> Gathered:
+    def gather(
+        self, question: Question, motions: Sequence[Motion], voters: Mapping[str, Voter]
+    ) -> Gathered:
         """Collect ballots as they are."""
+        del motions
         return {name: voter.cast(question) for name, voter in voters.items()}
 
     def open(

@@ -1,4 +1,4 @@
-"""What parties agree on before they ask: the mechanism, and what each ballot counts."""
+"""Agreement of parties: who may vote, by which mechanism, and the weight of each ballot."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from secretballot._budget_shown import short_text
-from secretballot._numbers import check_number
+from secretballot._numbers import check_integer, check_number
 from secretballot._views import Prose, Shown, Table, View
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import for_party, for_voters, known_together, votes_apart
+from secretballot.collaboration._question import (
+    Motion,
+    for_columns,
+    for_party,
+    for_voters,
+    known_together,
+    votes_apart,
+)
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
@@ -27,6 +34,10 @@ from secretballot.mechanisms import (
 _VOTES = (GNMax, ConfidentGNMax, SkellamMax, BinaryVoting, TauVoting, PowersetVoting, StableTopK)
 
 
+#: So many parties are named in a message.
+_MOST_NAMED = 12
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agreement(Shown):
     """What parties agree on before any of them asks; public.
@@ -36,23 +47,35 @@ class Agreement(Shown):
     mechanism : Mechanism
         How votes become labels, such as ``GNMax(sigma=5)`` for classes or
         ``BinaryVoting(sigma=5, n_votes=10)`` for labels. Its number of votes (`n_votes`) is filled
-        in for each vote.
+        in for each vote. Where voters make the noise together (``SkellamMax(n_parties=10)``), at
+        most `n_parties` of them may vote; it is filled in where fewer do.
+    parties : sequence of str
+        Names of all who may ask and vote. A vote of anybody else is refused: a voter divides its
+        noise among those who vote, and whoever invents voters would take noise away.
     weights : dict of str to float, default={}
         What ballots count, by party; 1 for those not named. A heavier ballot costs its people
         more.
+    min_voters : int, default=2
+        A question that fewer parties can vote on is refused, and so is a label that fewer know.
 
     Examples
     --------
     >>> from secretballot import GNMax
     >>> from secretballot.collaboration import Agreement
-    >>> Agreement(mechanism=GNMax(sigma=5.0), weights={"north": 2.0}).weight("south")
+    >>> parties = ["north", "south", "west"]
+    >>> agreement = Agreement(mechanism=GNMax(sigma=5.0), parties=parties, weights={"north": 2.0})
+    >>> agreement.weight("south")
     1.0
     """
 
     mechanism: Mechanism
+    parties: Sequence[str]
     weights: Mapping[str, float] = field(default_factory=dict)
+    min_voters: int = 2
 
     def __post_init__(self) -> None:
+        check_integer("min_voters", self.min_voters, least=2)
+        object.__setattr__(self, "parties", _checked_names(self.parties, self.min_voters))
         if not isinstance(self.mechanism, _VOTES):
             raise TypeError(
                 f"mechanism={self.mechanism!r} must be a voting mechanism such as GNMax(sigma=5)."
@@ -67,20 +90,104 @@ class Agreement(Shown):
                 f"mechanism={self.mechanism!r} counts on ballots of another weight than 1, or on "
                 "people with several; say weights here, by party."
             )
+        if self.most_voters > len(self.parties):
+            raise ValueError(
+                f"mechanism={self.mechanism!r} divides its noise among more than the "
+                f"{len(self.parties)} parties {_shown(self.parties)}; name all who may vote, or "
+                "take a smaller n_parties."
+            )
+        strangers = [name for name in self.weights if name not in self.parties]
+        if strangers:
+            raise ValueError(
+                f"weights name {_shown(strangers)}, and parties are {_shown(self.parties)}."
+            )
         for name, weight in self.weights.items():
             check_number(f"weights[{name!r}]", weight, above=0)
             for_party(for_voters(self.mechanism, max(1.0, weight)), float(weight))
+
+    @property
+    def most_voters(self) -> int:
+        """Number of voters among whom noise may be divided; of one, the aggregator draws it."""
+        n_parties = int(getattr(self.mechanism, "n_parties", 1))
+        return n_parties if n_parties > 1 else len(self.parties)
+
+    def motion(
+        self,
+        columns: tuple[int, ...],
+        voters: Sequence[str],
+        labels: tuple[str, ...] | None,
+        *,
+        asker: str | None = None,
+    ) -> Motion:
+        """Build the vote of some parties, as every one of them computes it for itself.
+
+        Parameters
+        ----------
+        columns : tuple of int
+            Positions of the classes or labels that are voted on.
+        voters : sequence of str
+        labels : tuple of str or None
+            All labels, where rows have several.
+        asker : str, default=None
+            Who has no ballot.
+
+        Raises
+        ------
+        ValueError
+            If those may not vote, or the mechanism can't be adapted to them.
+        """
+        self._check_voters(voters, asker)
+        weights = {name: self.weight(name) for name in voters}
+        mechanism = for_voters(self.mechanism, sum(weights.values()), len(weights))
+        if labels is not None:
+            mechanism = for_columns(mechanism, columns, len(labels))
+        return Motion(columns, mechanism, weights, apart=votes_apart(mechanism, labels))
+
+    def _check_voters(self, voters: Sequence[str], asker: str | None) -> None:
+        strangers = [name for name in voters if name not in self.parties]
+        if strangers or len(set(voters)) < len(voters):
+            wrong = f"{_shown(strangers)} did not agree" if strangers else "some are named twice"
+            raise ValueError(
+                f"voters={_shown(voters)}: {wrong}; those who may vote are {_shown(self.parties)}."
+            )
+        if asker in voters:
+            raise ValueError(f"voters={_shown(voters)}: {asker!r} asks, and has no ballot.")
+        if not self.min_voters <= len(voters) <= self.most_voters:
+            raise ValueError(
+                f"{len(voters)} parties vote, and agreed are from min_voters={self.min_voters} to "
+                f"{self.most_voters} (n_parties of the mechanism, where parties make the noise)."
+            )
 
     def _view(self) -> View:
         weights = [(name, f"{float(weight):g}") for name, weight in self.weights.items()]
         told = Prose.of(short_text(self.mechanism))
         others = Prose.of("every other ballot counts 1" if weights else "every ballot counts 1")
         table = (Table(("party", "weight"), weights),) if weights else ()
-        return View("Agreement", (told, *table, others))
+        who = f"{len(self.parties):,} parties, of which {self.min_voters} or more vote: "
+        named = Prose.of(who + _shown(self.parties))
+        return View("Agreement", (told, named, *table, others))
 
     def weight(self, name: str) -> float:
         """Return what a party's ballot counts."""
         return float(self.weights.get(name, 1.0))
+
+
+def _checked_names(parties: Sequence[str], min_voters: int) -> tuple[str, ...]:
+    names = (parties,) if isinstance(parties, str) else tuple(parties)
+    named = names != (parties,) and all(isinstance(name, str) and name for name in names)
+    if not named or len(set(names)) < len(names):
+        raise ValueError(f"parties={parties!r} must be the names of all who may vote, once each.")
+    if len(names) <= min_voters:
+        raise ValueError(
+            f"parties={parties!r}: one asks and min_voters={min_voters} others answer; name all "
+            "who may take part."
+        )
+    return names
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(repr, names[:_MOST_NAMED])) + more
 
 
 def least_noise(
@@ -118,8 +225,10 @@ def least_noise(
     if not needed:
         raise ValueError(f"no label is known to min_voters={least} parties.")
     noise = {name: _noise_of(mechanism) for name, mechanism in needed.items()}
+    names = [party.name for party in parties]
     if not weighted:
-        return Agreement(mechanism=needed[max(noise, key=lambda name: noise[name])])
+        most = needed[max(noise, key=lambda name: noise[name])]
+        return Agreement(mechanism=most, parties=names, min_voters=least)
     if any(isinstance(mechanism, SkellamMax) for mechanism in needed.values()):
         raise ValueError(
             "weighted=True makes weights that are no whole numbers, and SkellamMax counts whole "
@@ -129,7 +238,7 @@ def least_noise(
     sigma = len(noise) / sum(1 / each for each in noise.values())
     weights = {name: sigma / each for name, each in noise.items()}
     agreed = make(sigma=sigma) if isinstance(make, type) else make(sigma)
-    return Agreement(mechanism=agreed, weights=weights)
+    return Agreement(mechanism=agreed, parties=names, weights=weights, min_voters=least)
 
 
 def _noise_of(mechanism: Any) -> float:

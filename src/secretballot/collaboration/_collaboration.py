@@ -24,6 +24,9 @@ from secretballot.collaboration._voter import Voter
 from secretballot.ensemble import check_votes_on
 from secretballot.mechanisms import Mechanism
 
+#: One asks, and two answer.
+_FEWEST = 3
+
 
 class Collaboration:
     """Parties that keep their data and models, and ask each other for labels.
@@ -35,11 +38,9 @@ class Collaboration:
     Parameters
     ----------
     parties : sequence of Party
-        Fitted parties, at least three: one asks and `min_voters` others answer.
+        Fitted parties, at least three: one asks and others answer.
     aggregator : Aggregator, default=None
         Who adds up ballots and draws the noise; None: a `TrustedAggregator`.
-    min_voters : int, default=2
-        A question that fewer parties can vote on is refused, and so is a label that fewer know.
 
     Attributes
     ----------
@@ -98,12 +99,9 @@ class Collaboration:
         parties: Sequence[Party],
         *,
         aggregator: Aggregator | None = None,
-        min_voters: int = 2,
     ) -> None:
-        check_integer("min_voters", min_voters, least=2)
-        self.parties = _checked(parties, min_voters)
+        self.parties = _checked(parties)
         self.aggregator = TrustedAggregator() if aggregator is None else aggregator
-        self.min_voters = min_voters
         known = next(iter(self.parties.values()))
         self.classes = known.classes
         self.labels: tuple[str, ...] | None = None
@@ -119,6 +117,7 @@ class Collaboration:
         *,
         share: float = 1.0,
         weighted: bool = False,
+        min_voters: int = 2,
     ) -> Agreement:
         """Return the vote with the least noise that all parties' budgets allow; nothing is spent.
 
@@ -134,6 +133,8 @@ class Collaboration:
         weighted : bool, default=False
             Whether ballots of parties with larger budgets count more, so that all budgets are used
             up together; else the smallest one decides for all.
+        min_voters : int, default=2
+            A question that fewer parties can vote on is refused, and so is a label that fewer know.
 
         Returns
         -------
@@ -144,7 +145,7 @@ class Collaboration:
             make,
             n_rows,
             {name: party.columns(self.labels) for name, party in self.parties.items()},
-            self.min_voters,
+            min_voters,
             share=share,
             weighted=weighted,
         )
@@ -178,9 +179,10 @@ class Collaboration:
         Raises
         ------
         VoteRefusedError
-            If fewer than `min_voters` can vote, or a vote failed.
+            If fewer than `min_voters` of the agreement can vote, or a vote failed.
         ValueError
-            If rows don't have the columns of a party's own. Nothing was spent.
+            If a party did not agree, or rows don't have the columns of a party's own. Nothing was
+            spent.
         """
         self._check_asked(asker, X, agreement)
         question = Question(
@@ -204,9 +206,7 @@ class Collaboration:
             name: party for name, party in self.parties.items() if name != asker
         }
         with self._one_at_a_time:
-            return hold_vote(
-                question, agreement, voters, self.aggregator, self.min_voters, random_state
-            )
+            return hold_vote(question, agreement, voters, self.aggregator, random_state)
 
     def learn(
         self, pools: Mapping[str, Any], agreement: Agreement, *, rounds: int = 1
@@ -273,10 +273,11 @@ class Collaboration:
             raise ValueError(f"asker={asker!r} is none of the parties {list(self.parties)!r}.")
         if not isinstance(agreement, Agreement):
             raise TypeError(f"agreement={agreement!r} must come from agree(), or be an Agreement.")
-        strangers = [name for name in agreement.weights if name not in self.parties]
+        strangers = [name for name in self.parties if name not in agreement.parties]
         if strangers:
             raise ValueError(
-                f"agreement: weights name {strangers!r}, and parties are {list(self.parties)!r}."
+                f"agreement names the parties {list(agreement.parties)!r}, and {strangers!r} are "
+                "none of them; name all who may vote."
             )
         if _num_samples(X) == 0:
             raise ValueError("X has 0 rows; ask about at least one.")
@@ -288,16 +289,16 @@ class Collaboration:
         return f"<Collaboration: {len(self.parties)} parties vote on {n} {what}>"
 
 
-def _checked(parties: Sequence[Party], min_voters: int) -> dict[str, Party]:
+def _checked(parties: Sequence[Party]) -> dict[str, Party]:
     given = list(parties)
     for party in given:
         if not isinstance(party, Party):
             raise TypeError(f"parties: {party!r} is no Party.")
         party._check_fitted()
-    if len(given) <= min_voters:
+    if len(given) < _FEWEST:
         raise ValueError(
-            f"{len(given)} parties: one asks and min_voters={min_voters} others answer; a vote of "
-            "fewer would be their ballots."
+            f"{len(given)} parties: one asks and at least two others answer; a vote of fewer would "
+            "be their ballots."
         )
     by_name = {party.name: party for party in given}
     if len(by_name) < len(given):

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
-from secretballot._errors import warn
+from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._stacking import stacked
@@ -166,8 +166,8 @@ class HomeModel:
         # Where warnings are errors, too: a party that fell silent would tell of its rows.
         with contextlib.suppress(UserWarning):
             warn(
-                f"the model of party {self.name!r} {what}: a public rule votes for it there. NOT "
-                f"FOR PUBLICATION, as it depends on private rows: {said}"
+                f"the model of party {self.name!r} {what}: a public rule votes for it there. "
+                f"{NOT_FOR_PUBLICATION} It said: {said}"
             )
 
     @property

@@ -90,6 +90,11 @@ class Motion:
         """Columns of the counts."""
         return len(_EITHER) if self.apart else len(self.columns)
 
+    @property
+    def ballot_type(self) -> np.dtype[Any]:
+        """Whole numbers that a ballot on it is sent as."""
+        return np.min_scalar_type(max(1, self.n_columns - 1)).newbyteorder("<")
+
     def n_rows(self, question: Question) -> int:
         """Rows of the counts."""
         return question.n_rows * (len(self.columns) if self.apart else 1)

@@ -14,16 +14,9 @@ from secretballot.accounting import answered_rows
 from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
-from secretballot.collaboration._question import (
-    Motion,
-    Question,
-    for_columns,
-    for_voters,
-    known_together,
-    votes_apart,
-)
+from secretballot.collaboration._question import Motion, Question, known_together
 from secretballot.collaboration._voter import Absent, Tally, Voter, VoteRefusedError
-from secretballot.computing import LineError
+from secretballot.transport import ChannelError
 
 #: How many are named in a message.
 _NAMED = 3
@@ -34,19 +27,15 @@ _SPENT = "its budget does not allow it"
 def votes_on(
     agreement: Agreement,
     columns: Mapping[str, tuple[int, ...]],
-    least: int,
     labels: tuple[str, ...] | None,
+    asker: str | None = None,
 ) -> list[Motion]:
     """Return a vote on all classes, or one on each set of labels that the same parties know."""
-    apart, motions = votes_apart(agreement.mechanism, labels), []
-    for names, at in known_together(columns).items():
-        if len(names) >= least:
-            voters = {name: agreement.weight(name) for name in names}
-            mechanism = for_voters(agreement.mechanism, sum(voters.values()), len(voters))
-            if labels is not None:
-                mechanism = for_columns(mechanism, at, len(labels))
-            motions.append(Motion(at, mechanism, voters, apart=apart))
-    return motions
+    return [
+        agreement.motion(at, names, labels, asker=asker)
+        for names, at in known_together(columns).items()
+        if len(names) >= agreement.min_voters
+    ]
 
 
 def hold_vote(
@@ -54,7 +43,6 @@ def hold_vote(
     agreement: Agreement,
     voters: Mapping[str, Voter],
     aggregator: Aggregator,
-    least: int,
     random_state: Any = None,
 ) -> Answer:
     """Return the answer to a question.
@@ -66,13 +54,14 @@ def hold_vote(
     Raises
     ------
     VoteRefusedError
-        If fewer than `least` parties are left, or the vote failed.
+        If fewer than `min_voters` parties are left, or the vote failed.
     """
+    least = agreement.min_voters
     absent: dict[str, str] = {}
     columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
     while True:
         try:
-            motions = votes_on(agreement, columns, least, question.labels)
+            motions = votes_on(agreement, columns, question.labels, question.asker)
         except ValueError as error:
             if not absent:
                 raise
@@ -88,7 +77,7 @@ def hold_vote(
             for name, voter in voting.items():
                 if _reserved(question, motions, name, voter, gone):
                     paid[name] = voter
-            gathered = None if gone else _gathered(aggregator, question, paid, gone)
+            gathered = None if gone else _gathered(aggregator, question, motions, paid, gone)
         except BaseException:
             _void(question, paid)
             raise
@@ -101,7 +90,7 @@ def hold_vote(
         outcomes = aggregator.open(gathered, motions, random_state)
     except Exception as error:
         # What another error says may quote a count.
-        told = error if isinstance(error, LineError | VoteRefusedError) else type(error).__name__
+        told = error if isinstance(error, ChannelError | VoteRefusedError) else type(error).__name__
         raise VoteRefusedError(
             f"the vote failed when it was opened ({told}). What was opened is not known, so what "
             f"{len(voting)} voters had reserved stays charged; ask again."
@@ -159,10 +148,14 @@ def _reserved(
 
 
 def _gathered(
-    aggregator: Aggregator, question: Question, paid: Mapping[str, Voter], gone: dict[str, str]
+    aggregator: Aggregator,
+    question: Question,
+    motions: Sequence[Motion],
+    paid: Mapping[str, Voter],
+    gone: dict[str, str],
 ) -> Any:
     try:
-        return aggregator.gather(question, paid)
+        return aggregator.gather(question, motions, paid)
     except Absent as absent:
         gone[absent.name] = absent.reason
         return None

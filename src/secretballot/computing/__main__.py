@@ -6,13 +6,12 @@ import argparse
 import asyncio
 import json
 import os
-import ssl
 import sys
 import threading
 
-from secretballot.computing._server import ComputingParty
+from secretballot.computing._server import Address, ComputingParty
 from secretballot.computing._shares import N_COMPUTING
-from secretballot.computing._wire import Address
+from secretballot.transport import Credentials
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,10 +28,23 @@ def _parser() -> argparse.ArgumentParser:
         "--coordinator", metavar="NAME", help="who may hold votes, as its certificate says"
     )
     parser.add_argument(
+        "--voters",
+        metavar="NAME",
+        nargs="+",
+        help="all who may vote, as their certificates say: those that the parties agreed on",
+    )
+    parser.add_argument(
         "--computing",
         metavar="HOST:PORT",
         nargs=N_COMPUTING,
         help="where all three are, in the order that voters know them by",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        metavar="N",
+        type=int,
+        default=2**28,
+        help="the most that the shares of one voter may take (%(default)s): 16 for each number",
     )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser
@@ -43,18 +55,6 @@ def _address(parser: argparse.ArgumentParser, name: str, given: str) -> Address:
     if not host or not port.isdigit():
         parser.error(f"--{name}={given} must be HOST:PORT.")
     return host, int(port)
-
-
-def _contexts(given: argparse.Namespace) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return what it is called with and what it calls with; both sides prove who they are."""
-    contexts = []
-    for purpose in (ssl.Purpose.CLIENT_AUTH, ssl.Purpose.SERVER_AUTH):
-        context = ssl.create_default_context(purpose, cafile=given.authority)
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_cert_chain(given.certificate, given.key)
-        contexts.append(context)
-    return contexts[0], contexts[1]
 
 
 def _child() -> None:
@@ -69,7 +69,7 @@ def _child() -> None:
 
     async def serve() -> None:
         party = ComputingParty(token)
-        await party.serve("127.0.0.1", 0, None, lambda port: print(port, flush=True))
+        await party.serve(("127.0.0.1", 0), lambda port: print(port, flush=True))
 
     asyncio.run(serve())
     os._exit(0)
@@ -82,16 +82,22 @@ def main() -> None:
     if given.child:
         _child()
         return
-    for name in ("listen", "certificate", "key", "authority", "coordinator", "computing"):
+    for name in ("listen", "certificate", "key", "authority", "coordinator", "voters", "computing"):
         if getattr(given, name) is None:
             parser.error(f"--{name} is missing.")
     host, port = _address(parser, "listen", given.listen)
     panel = [_address(parser, "computing", each) for each in given.computing]
-    called, calling = _contexts(given)
+    roles = [*given.voters, given.coordinator, *{host for host, _ in panel}]
+    if len(set(roles)) < len(roles):
+        parser.error("--voters, --coordinator and the hosts of --computing must all differ.")
+    try:
+        credentials = Credentials(given.authority, given.certificate, given.key)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    party = ComputingParty("", credentials, given.coordinator, given.voters, panel, given.max_bytes)
 
     async def serve() -> None:
-        party = ComputingParty("", calling, given.coordinator, panel)
-        await party.serve(host, port, called, lambda port: print(port, flush=True))
+        await party.serve((host, port), lambda port: print(port, flush=True))
 
     asyncio.run(serve())
     # One vote's state never gets into another's: each coordinator is served by a new process.

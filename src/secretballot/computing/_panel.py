@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.computing._shares import N_COMPUTING, from_bytes, opened
-from secretballot.computing._wire import Address, Line, LineError
+from secretballot.computing._ballots import SharedVote
+from secretballot.computing._server import Address
+from secretballot.computing._shares import N_COMPUTING, WIDTH, opened, read_shares
+from secretballot.transport import ChannelError, Connection, Credentials, Line, Message
 
-#: Seconds until one is called again that served another coordinator, and starts anew.
-_WAITS = (0.5, 1.0, 2.0, 4.0)
+#: How often one is called that served another coordinator and starts anew, and after what seconds.
+_CALLS, _WAIT = 30, 0.25
 
 
 class Panel:
@@ -25,10 +26,10 @@ class Panel:
     ----------
     addresses : sequence of (str, int)
     token : str
-        What proves that the coordinator may call; empty with TLS.
+        What proves that the coordinator may call; empty with certificates.
     timeout : float
         Seconds that any one step may take.
-    context : SSLContext or None
+    credentials : Credentials or None
 
     Attributes
     ----------
@@ -41,97 +42,98 @@ class Panel:
         addresses: Sequence[Address],
         token: str,
         timeout: float,
-        context: ssl.SSLContext | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self.addresses = tuple((host, int(port)) for host, port in addresses)
         assert len(self.addresses) == N_COMPUTING
         self.closed = False
+        self._timeout = timeout
+        self._connections: list[Connection] = []
         self._lines: list[Line] = []
-        hello = {"role": "coordinator", "token": token}
         try:
             for address in self.addresses:
-                self._lines.append(_called(address, hello, timeout, context))
-            self._ask({"do": "join", "addresses": self.addresses}, index=True)
+                self._lines.append(self._called(address, token, credentials))
+            self._ask("join", "joined", {"addresses": list(map(list, self.addresses))})
         except BaseException:
             self.close()
             raise
 
-    def begin(self) -> str:
+    def begin(self, votes: Sequence[SharedVote]) -> str:
         """Return the name of a new vote; what was shared for another is forgotten."""
         session = uuid.uuid4().hex
-        self._ask({"do": "begin", "session": session})
+        self._ask("begin", "begun", {"session": session, "votes": [each.words() for each in votes]})
         return session
 
     def received(self, session: str) -> list[set[str]]:
         """Return whose shares have come, to each of them."""
-        replies = self._ask({"do": "received", "session": session})
-        return [set(words["names"]) for words, _ in replies]
+        replies = self._ask("received", "names", {"session": session})
+        return [set(each.words["names"]) for each in replies]
 
-    def winners(
-        self,
-        session: str,
-        columns: Sequence[int],
-        names: Collection[str],
-        rows: slice,
-    ) -> NDArray[np.int64]:
+    def winners(self, session: str, vote: SharedVote) -> NDArray[np.int64]:
         """Let them find winners, which nobody learns but the caller.
 
         Parameters
         ----------
         session : str
-        columns : sequence of int
-            What the vote is about.
-        names : collection of str
-            Whose shares are added up; they refuse if anybody else's came, or somebody's did not.
-        rows : slice
-            Which rows: the first ones, and then those that follow, once each.
+        vote : SharedVote
+            One of those that were begun. They refuse if anybody's shares did not come, and do it
+            once.
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_columns)
         """
-        replies = self._ask(
-            {
-                "do": "winners",
-                "session": session,
-                "columns": list(columns),
-                "names": sorted(names),
-                "rows": [rows.start, rows.stop],
-            }
-        )
-        try:
-            return opened([from_bytes(body, words["shape"]) for words, body in replies])
-        except ValueError as error:
-            raise LineError(f"a computing party failed: {error}") from error
+        (n_rows, n_columns), step = vote.shape, vote.n_rows_at_once
+        parts = []
+        for at in range(0, n_rows, step):
+            rows = [at, min(at + step, n_rows)]
+            words = {"session": session, "columns": list(vote.columns), "rows": rows}
+            n_bytes = WIDTH * (rows[1] - rows[0]) * n_columns
+            replies = self._ask("winners", "won", words, max_bytes=n_bytes)
+            try:
+                parts.append(opened([read_shares(m.body, m.words["shape"]) for m in replies]))
+            except (ValueError, TypeError, KeyError) as error:
+                raise ChannelError(f"a computing party failed: {error}") from error
+        return np.concatenate(parts)
 
     def traffic(self) -> list[dict[str, int]]:
         """Return how many bytes and messages each has sent to the others."""
-        return [words["sent"] for words, _ in self._ask({"do": "traffic"})]
+        return [dict(each.words) for each in self._ask("traffic", "sent", {})]
 
     def close(self) -> None:
         """Hang up, which ends them."""
         self.closed = True
         for line in self._lines:
             line.close()
+        for connection in self._connections:
+            connection.close()
+
+    def _called(self, address: Address, token: str, credentials: Credentials | None) -> Line:
+        """Return a line to one of them; who is starting anew is called again."""
+        left = 1 if credentials is None else _CALLS
+        while True:
+            connection = Connection(address, credentials=credentials)
+            self._connections.append(connection)
+            line = connection.open("coordinate")
+            try:
+                line.ask(Message("hello", {"token": token}), "ready", timeout=self._timeout)
+                return line
+            except ChannelError as error:
+                connection.close()
+                if (left := left - 1) == 0:
+                    raise ChannelError(f"{address[0]}:{address[1]}: {error}") from error
+                time.sleep(_WAIT)
 
     def _ask(
-        self, words: dict[str, Any], *, index: bool = False
-    ) -> list[tuple[dict[str, Any], bytes]]:
+        self, what: str, answer: str, words: dict[str, Any], *, max_bytes: int = 0
+    ) -> list[Message]:
         try:
             for at, line in enumerate(self._lines):
-                line.send({**words, "index": at} if index else words)
-            return [line.receive() for line in self._lines]
+                line.send(Message(what, {**words, "index": at}))
+            replies = [line.receive(self._timeout, max_bytes) for line in self._lines]
+            if any(reply.kind != answer for reply in replies):
+                raise ChannelError(f"a computing party said no {answer!r} to {what!r}.")
+            return replies
         except BaseException:
             self.close()  # a reply that nobody read would be taken for another's
             raise
-
-
-def _called(
-    address: Address, hello: dict[str, Any], timeout: float, context: ssl.SSLContext | None
-) -> Line:
-    for wait in _WAITS if context is not None else ():
-        try:
-            return Line(address, hello, timeout, context)
-        except LineError:
-            time.sleep(wait)
-    return Line(address, hello, timeout, context)

@@ -14,8 +14,9 @@ import tempfile
 import weakref
 from typing import IO, Any
 
+from secretballot.computing._server import Address
 from secretballot.computing._shares import N_COMPUTING
-from secretballot.computing._wire import Address, LineError
+from secretballot.transport import ChannelError
 
 #: Python would look for every module in the current folder first, without -P.
 _PROGRAM = ("-P", "-m", "secretballot.computing")
@@ -54,9 +55,8 @@ class Processes:
         try:
             for _ in range(N_COMPUTING):
                 self._start()
-            self.addresses: list[Address] = [
-                ("127.0.0.1", self._port(at, timeout)) for at in range(N_COMPUTING)
-            ]
+            ports = [self._port(at, timeout) for at in range(N_COMPUTING)]
+            self.addresses: list[Address] = [("127.0.0.1", port) for port in ports]
         except BaseException:
             self.close()
             raise
@@ -103,7 +103,7 @@ class Processes:
         assert said is not None
         line = said.readline() if select.select([said], [], [], timeout)[0] else b""
         if not line.strip().isdigit():
-            raise LineError(
+            raise ChannelError(
                 f"computing party {at} did not start within {timeout:g} s. {self.post_mortem()}"
             )
         return int(line)
@@ -112,8 +112,8 @@ class Processes:
 def _environment() -> dict[str, str]:
     """Return what a computing party needs: no settings of MPyC's, and threads don't help it."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MPYC_")}
-    paths = [path for path in sys.path if path]
-    return {**kept, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"}
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return {**kept, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _end(owner: int, running: list[Any], said: list[IO[bytes]]) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import ssl
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.computing._shares import N_COMPUTING, as_bytes, split
-from secretballot.computing._wire import Address, Line, LineError
+from secretballot.computing._ballots import SharedVote
+from secretballot.computing._server import Address
+from secretballot.computing._shares import N_COMPUTING, split
+from secretballot.transport import ChannelError, Connection, Credentials, Message
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ class Recipients:
     addresses : tuple of (str, int)
         Host and port of each.
     token : str
-        What proves to processes of one machine that the sender may send; empty with TLS.
+        What proves to processes of one machine that the sender may send; empty with certificates.
     timeout : float
-        Seconds that any one step may take.
-    context : SSLContext or None
+        Seconds to hand its share to any one of them.
+    credentials : Credentials or None
         With the voter's own certificate; it stays where it is.
     """
 
@@ -41,34 +42,22 @@ class Recipients:
     addresses: tuple[Address, ...]
     token: str = field(default="", repr=False)
     timeout: float = 60.0
-    context: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
+    credentials: Credentials | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A voter's numbers of one motion, and what it gives them for.
+    """A voter's numbers of one motion, and the terms on which it gives them.
 
     Attributes
     ----------
-    columns : tuple of int
-        Positions of the classes or labels that they are about.
+    vote : SharedVote
     numbers : ndarray of int64 of shape (n_rows, n_columns)
         Its ballots, with its part of the noise in them.
-    how : {"plurality", "negative"}
-        What may be opened: the lowest position of the largest number of each row; or, of each
-        number, 1 where it is below 0, else 0.
-    voters : collection of str
-        Among whom the noise was divided; sums of others are not opened.
-    bits : int
-        How long the differences that are compared are at most, with their sign: they are hidden as
-        numbers of that length.
     """
 
-    columns: tuple[int, ...]
+    vote: SharedVote
     numbers: NDArray[np.int64]
-    how: str
-    voters: Collection[str]
-    bits: int
 
 
 def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
@@ -84,33 +73,20 @@ def deliver(name: str, parts: Sequence[Part], recipients: Recipients) -> None:
 
     Raises
     ------
-    LineError
+    ChannelError
         If one of them has not got its share.
     """
     shares = [split(part.numbers) for part in parts]
+    addresses = [list(each) for each in recipients.addresses]
     for at in range(N_COMPUTING):
-        body = b"".join(as_bytes(each[at]) for each in shares)
-        words: dict[str, Any] = {
-            "do": "share",
-            "session": recipients.session,
-            "name": name,
-            "at": at,
-            "panel": [list(each) for each in recipients.addresses],
-            "parts": [
-                {
-                    "columns": list(part.columns),
-                    "shape": list(part.numbers.shape),
-                    "how": part.how,
-                    "voters": sorted(part.voters),
-                    "bits": part.bits,
-                }
-                for part in parts
-            ],
-        }
-        reply = _told(name, recipients, at, words, body)
-        if reply.get("digest") != hashlib.sha256(body).hexdigest():
+        body = b"".join(each[at].tobytes() for each in shares)
+        words = {"at": at, "panel": addresses, "votes": [part.vote.words() for part in parts]}
+        with _line(name, recipients, at, "share", words) as (line, hello):
+            line.ask(hello, "send", timeout=recipients.timeout)
+            said = line.ask(Message("shares", {}, body), "added", timeout=recipients.timeout)
+        if said.words.get("digest") != hashlib.sha256(body).hexdigest():
             where = recipients.addresses[at]
-            raise LineError(f"{where}: the share of {name!r} was altered on the way.")
+            raise ChannelError(f"{where}: the share of {name!r} was altered on the way.")
 
 
 def withdraw(name: str, recipients: Recipients) -> bool:
@@ -125,21 +101,23 @@ def withdraw(name: str, recipients: Recipients) -> bool:
         Of a voter.
     recipients : Recipients
     """
-    words = {"do": "withdraw", "session": recipients.session, "name": name}
     for at in range(N_COMPUTING):
-        with contextlib.suppress(LineError):
-            _told(name, recipients, at, words)
+        with (
+            contextlib.suppress(ChannelError),
+            _line(name, recipients, at, "withdraw", {}) as (line, hello),
+        ):
+            line.ask(hello, "withdrawn", timeout=recipients.timeout)
             return True
     return False
 
 
-def _told(
-    name: str, recipients: Recipients, at: int, words: dict[str, Any], body: bytes = b""
-) -> dict[str, Any]:
-    """Return a computing party's reply to a voter."""
-    hello = {"role": "voter", "name": name, "token": recipients.token}
-    line = Line(recipients.addresses[at], hello, recipients.timeout, recipients.context)
-    try:
-        return line.ask(words, body)[0]
-    finally:
-        line.close()
+@contextlib.contextmanager
+def _line(name: str, recipients: Recipients, at: int, method: str, words: dict[str, Any]) -> Any:
+    """Yield a line to a computing party, and what the voter says first."""
+    said = {**words, "name": name, "session": recipients.session, "token": recipients.token}
+    with Connection(recipients.addresses[at], credentials=recipients.credentials) as connection:
+        line = connection.open(method)
+        try:
+            yield line, Message(method, said)
+        finally:
+            line.close()

@@ -11,9 +11,9 @@ from secretballot.computing._shares import PRIME, VALUE_BITS
 
 
 async def winners(
-    runtime: Any, shares: NDArray[np.object_], how: str, bits: int
+    runtime: Any, shares: NDArray[np.object_], rule: str, bits: int
 ) -> NDArray[np.object_]:
-    """Return a share of each winner.
+    """Return a share of each winner, by the rule and the bits of a `SharedVote`.
 
     Parameters
     ----------
@@ -21,22 +21,13 @@ async def winners(
         Connected with the two others.
     shares : ndarray of shape (n_rows, n_columns)
         This computing party's.
-    how : {"plurality", "negative"}
-        See `Part`.
-    bits : int
+    rule, bits
         The numbers compared differ by less than 2^(bits - 1).
     """
-    if not 2 <= bits <= VALUE_BITS:
-        raise ValueError(f"bits={bits} must be from 2 to {VALUE_BITS}.")
     kind = runtime.SecInt(VALUE_BITS, p=PRIME)
     table = kind.array(kind.field.array(shares.T))
-    if how == "plurality":
-        won = _largest(runtime, table, bits)
-    elif how == "negative":
-        won = _is_below_zero(runtime, table, bits)
-    else:
-        raise ValueError(f"how={how!r} is unknown.")
-    share = await runtime.gather(won)
+    find = _largest if rule == "plurality" else _is_below_zero
+    share = await runtime.gather(find(runtime, table, bits))
     return np.asarray(share.value).T
 
 

@@ -28,10 +28,12 @@ from secretballot.divergences._groups import (
     MEMBER_SEPARATOR,
     Costs,
     check_groups,
-    dearest,
+    division_of,
     is_member,
     level_cost,
     nothing,
+    part_name,
+    parts_cost,
     split_group,
 )
 from secretballot.divergences._just_enough import bracket, sharpest
@@ -61,6 +63,12 @@ from secretballot.divergences._orders import (
 from secretballot.divergences._profile import Priced, Profile, gaussian_share, pure_cost
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
 from secretballot.divergences._worst_max_search import three_outcomes
+from secretballot.divergences.drawing import (
+    draw_exponential,
+    draw_gumbel,
+    draw_laplace,
+    draw_uniform,
+)
 from secretballot.divergences.integer import (
     IntegerBit,
     IntegerCounts,
@@ -72,14 +80,10 @@ from secretballot.divergences.sanitized import (
     GapCosts,
     GapRecord,
     Margin,
-    SmoothRelease,
     from_text,
     gap_costs,
     gap_records,
-    smooth_sensitivity,
     to_text,
-    two_class_costs,
-    two_class_sensitivities,
 )
 from secretballot.divergences.selection import (
     BoundedRange,
@@ -103,18 +107,20 @@ __all__ = [
     "draws_offered",
     "noise_of_draws",
     "own_delta",
+    "part_name",
+    "parts_cost",
     "GapCosts",
     "IntegerBit",
     "IntegerCounts",
     "IntegerMax",
+    "draw_exponential",
+    "draw_gumbel",
+    "draw_laplace",
     "draw_skellam",
+    "draw_uniform",
     "winner_log_probabilities",
     "GapRecord",
     "Margin",
-    "SmoothRelease",
-    "smooth_sensitivity",
-    "two_class_costs",
-    "two_class_sensitivities",
     "epsilon_at_orders",
     "from_text",
     "gap_costs",
@@ -149,7 +155,7 @@ __all__ = [
     "check_groups",
     "clipped_weight",
     "confident_outcomes",
-    "dearest",
+    "division_of",
     "dirichlet_delta",
     "dirichlet_renyi",
     "dirichlet_tail",

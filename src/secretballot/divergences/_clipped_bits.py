@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences._bit import exact_bit, gaussian_bound, worst_bit
-from secretballot.divergences._law import Bound
+from secretballot.divergences._law import Bound, Move, MoveOfLabels
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences._papernot import papernot_bound
 
@@ -33,7 +33,7 @@ def clipped_weight(size: ArrayLike, tau: float, norm: Norm) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedBits:
+class ClippedBits(MoveOfLabels):
     """Releases of each label whether its gap plus N(0, 2 sigma^2) is positive, all at once.
 
     Gaps are those of the ballots' sums, V1 - V0 with V1 + V0 public: 2 V1 - n_votes. A neighbour
@@ -119,6 +119,21 @@ class ClippedBits:
         largest where each has its whole length, or none.
         """
         return replace(self, n_labels=n_labels)
+
+    def dominated_by(self, other: Move) -> bool:
+        """Compare units, clipping and noisy sums, for no more labels.
+
+        Clipped to less, every label of a ballot gets less, whatever bounds the row in the game;
+        several ballots have bounds of their own.
+        """
+        if not isinstance(other, ClippedBits) or other.norm != self.norm or self.tau > other.tau:
+            return False
+        fewer = other.n_labels is None or (
+            self.n_labels is not None and self.n_labels <= other.n_labels
+        )
+        alike = self.ballots == 1 or other.ballots > 1
+        less = self.unit <= other.unit and self.noisy_numbers <= other.noisy_numbers
+        return fewer and alike and less
 
     def exact(self, state: Floats, begun: NDArray[np.bool_] | None = None) -> Floats:
         """Return the cost at known gaps: the least of three bounds for every neighbour.

@@ -16,6 +16,7 @@ from scipy.special import log_ndtr
 
 from secretballot.divergences._bit import gaussian_bound, has_ballot, worst_bit
 from secretballot.divergences._divergence import largest_log_moment, log_moments, round_up
+from secretballot.divergences._law import Move
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences._supremum import cell_bound
 
@@ -45,7 +46,7 @@ def confident_outcomes(top: ArrayLike, win: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidentMax:
+class ConfidentMax(Move):
     """Releases which of two counts is larger, if the larger reaches a threshold; one outcome.
 
     The counts, to which noise N(0, `sigma`^2) is added, sum to `n_votes`; to the larger one noise

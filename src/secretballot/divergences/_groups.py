@@ -1,4 +1,12 @@
-"""Whom a cost is charged to: everyone, a level of a budget, or a part of a level."""
+"""Privacy groups that a cost is charged to: everyone, a level of a budget, a part of a level.
+
+The rule for parts. A *division* divides the people of a level into parts that exclude each other,
+and has a name: ``"level/division/part"``. In one scope (a fit) the parts of one division cost the
+most of them, amount by amount. Different divisions may put the same people together in any way, so
+what divisions cost adds up, and adds to the level's own charges. The same holds for divisions of
+different scopes. A part without a division (``"level/part"``) is of a division that nobody knows:
+its own in each entry of a ledger.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +20,7 @@ from secretballot.divergences._orders import GAUSSIAN, Order
 #: The group of a cost that every level of a budget pays alike.
 EVERYONE = "*"
 
-#: Between a level and one of its members in the name of a group.
+#: Between a level, a division and a part in the name of a group.
 MEMBER_SEPARATOR = "/"
 
 #: What groups are charged, in one currency.
@@ -25,8 +33,21 @@ def split_group(group: str) -> tuple[str, str]:
     return level, member
 
 
+def part_name(level: str, division: str, part: object) -> str:
+    """Return the group of one part of a division of a level."""
+    return MEMBER_SEPARATOR.join((level, division, str(part)))
+
+
+def division_of(group: str) -> str:
+    """Return the division of a part of a level; ``""`` if its name holds none."""
+    return split_group(group)[1].rpartition(MEMBER_SEPARATOR)[0]
+
+
 def check_groups(groups: Iterable[str], levels: Collection[str], source: str) -> None:
-    """Refuse costs of levels that the budget doesn't have, or that forget one it has."""
+    """Refuse costs of levels that the budget doesn't have, or that forget one it has.
+
+    Parts are of one division in each level.
+    """
     named = list(groups)
     charged = {split_group(group)[0] for group in named}
     if any(is_member(group, EVERYONE) for group in named):
@@ -40,6 +61,20 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
             f"{source} charges the level {unknown[0]!r}, which this budget does not have; its "
             f"levels are {', '.join(map(repr, levels))}."
         )
+    parts = [group for group in named if split_group(group)[1]]
+    for group in parts:
+        if not division_of(group):
+            raise ValueError(
+                f"{source} charges {group!r}, a part that doesn't say of which division; call it "
+                f"'level{MEMBER_SEPARATOR}division{MEMBER_SEPARATOR}part'."
+            )
+    divisions = {(split_group(group)[0], division_of(group)) for group in parts}
+    for level in levels:
+        if sum(each == level for each, _ in divisions) > 1:
+            raise ValueError(
+                f"{source} charges parts of two divisions of {level!r}; release them one after "
+                "the other."
+            )
     left_out = [level for level in levels if level not in charged]
     if left_out and EVERYONE not in charged:
         raise ValueError(
@@ -54,23 +89,28 @@ def nothing(order: Order) -> Cost:
 
 
 def level_cost(charges: Costs, level: str, order: Order) -> Cost:
-    """Return what a level pays in one fit: everyone's charges, its own, and its dearest member's.
+    """Return what a level pays in one fit: everyone's charges, its own, and those of its parts.
 
-    Fits add up: a member is other people in each of them. `order` says in which currency nothing is
+    Fits add up: a part is other people in each of them. `order` says in which currency nothing is
     nothing.
     """
     total = nothing(order)
     for group in (EVERYONE, level):
         if group in charges:
             total = total + charges[group]
-    members = dearest(charges, level)
-    return total if members is None else total + members
+    parts = parts_cost(charges, level)
+    return total if parts is None else total + parts
 
 
-def dearest(charges: Costs, level: str) -> Cost | None:
-    """Return the most, amount by amount, that a member of a level pays; None if it has none."""
-    members = [cost for group, cost in charges.items() if is_member(group, level)]
-    return reduce(lambda one, other: one.parallel(other), members) if members else None
+def parts_cost(charges: Costs, level: str) -> Cost | None:
+    """Return what the parts of a level cost, the sum over its divisions; None if it has no part."""
+    divisions: dict[str, Cost] = {}
+    for group, cost in charges.items():
+        if is_member(group, level):
+            division = division_of(group)
+            known = divisions.get(division)
+            divisions[division] = cost if known is None else known.parallel(cost)
+    return reduce(lambda one, other: one + other, divisions.values()) if divisions else None
 
 
 def is_member(group: str, level: str) -> bool:

@@ -8,6 +8,9 @@ from collections.abc import Callable
 _LEAST, _MOST = 1e-12, 1e12
 _PRECISION = 1e-10
 
+#: Numbers below this count as 0.
+_NOTHING = 1e-160
+
 
 def bracket(
     enough: Callable[[float], bool], most: float = _MOST, precision: float = _PRECISION
@@ -16,14 +19,14 @@ def bracket(
 
     From somewhere in (0, `most`] on every number is enough. If none is, both are infinite; what is
     returned is enough as computed, whatever rounding does to the order. The two differ by no more
-    than `precision`, relative.
+    than `precision`, relative, or the first is 0.
     """
     low, high = 0.0, min(1.0, most)
     while not enough(high):
         if high >= most:
             return math.inf, math.inf
         low, high = high, min(2 * high, most)
-    while high - low > precision * high:
+    while high - low > precision * high and high > _NOTHING:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return low, high

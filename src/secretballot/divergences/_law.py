@@ -6,9 +6,10 @@ whole run are all computed from it; nothing else in the library knows a mechanis
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,28 +31,36 @@ def check_bound(bound: str) -> None:
         raise ValueError(f"bound={bound!r} is unknown; use one of {', '.join(get_args(Bound))}.")
 
 
-class Move(Protocol):
-    """One noisy release of a discrete outcome."""
+class Move(ABC):
+    """Base class: one noisy release of a discrete outcome."""
 
+    @abstractmethod
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
         """Return the supremum over all data at `orders` (the shared grid if None)."""
 
+    @abstractmethod
     def exact(self, state: Any) -> Floats:
         """Return the cost on known data, shape (n_rows, n_orders)."""
 
+    def dominated_by(self, other: Move) -> bool:
+        """Whether `other` is at least as easy to tell apart in every adaptive plan."""
+        return self == other
 
-class MoveOfLabels(Move, Protocol):
-    """Several releases at once, one for each label, of which some may not be begun."""
 
+class MoveOfLabels(Move):
+    """Base class: several releases at once, one for each label, of which some may not be begun."""
+
+    @abstractmethod
     def of_labels(self, n_labels: int) -> Move:
         """Return the most that the releases of so many labels can be."""
 
+    @abstractmethod
     def exact(self, state: Any, begun: NDArray[np.bool_] | None = None) -> Floats:
         """Return the cost on known data of the labels that were `begun`, (n_rows, n_labels)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyBit:
+class NoisyBit(Move):
     """Releases whether a gap plus N(0, scale^2) is positive; a neighbour moves the gap by `shift`.
 
     The state is the gap, shape (n_rows,).
@@ -75,6 +84,17 @@ class NoisyBit:
             return np.broadcast_to(curve, (len(state), len(curve)))
         return exact_bit(state / self.scale, self.shift / self.scale)
 
+    def dominated_by(self, other: Move) -> bool:
+        """Compare shifts, of bits of one kind."""
+        if not isinstance(other, NoisyBit) or other.kind is not self.kind:
+            return False
+        return self.shift / self.scale <= other.shift / other.scale
+
+    @property
+    def kind(self) -> type[NoisyBit]:
+        """Class among whose instances shifts are comparable."""
+        return NoisyBit
+
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyTop(NoisyBit):
@@ -86,7 +106,7 @@ class NoisyTop(NoisyBit):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyVector:
+class NoisyVector(Move):
     """Releases a vector with Gaussian noise; a neighbour's is `ratio` standard deviations away.
 
     It costs the same on all data.
@@ -103,9 +123,13 @@ class NoisyVector:
         curve = self.worst_case()
         return np.broadcast_to(curve, (len(state), len(curve)))
 
+    def dominated_by(self, other: Move) -> bool:
+        """Compare distances."""
+        return type(other) is NoisyVector and self.ratio <= other.ratio
+
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyMax:
+class NoisyMax(Move):
     """Releases which count is largest after N(0, sigma^2) on each; ballots of `weight` move.
 
     The state is the counts, shape (n_rows, n_classes); where it has fewer columns the other classes
@@ -148,6 +172,19 @@ class NoisyMax:
             return exact_level_max(state, n_classes, self.sigma, self.weight, self.ballots)
         unseen = np.zeros((len(state), n_classes - state.shape[1]))
         return exact_max(np.hstack([state, unseen]), self.sigma, self.weight, self.ballots)
+
+    def dominated_by(self, other: Move) -> bool:
+        """Compare ratios, for no more classes.
+
+        That several ballots move like one heavy one is not proven for whole plans of three or more
+        classes, which are priced as if they did only where one ballot was paid for.
+        """
+        if not isinstance(other, NoisyMax) or self.ratio > other.ratio:
+            return False
+        fewer = other.n_classes is None or (
+            self.n_classes is not None and self.n_classes <= other.n_classes
+        )
+        return fewer and (self.ballots == 1 or self.n_classes == 2 or other.ballots > 1)
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import warn
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._errors import NOT_FOR_PUBLICATION, warn
+from secretballot._sklearn_compat import _num_samples
 from secretballot._tables import visible
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import NO_BALLOT, Target, as_target
 from secretballot.mechanisms import Counting
+from secretballot.schema import in_halves
 
 
 class ConstantTeacher:
@@ -100,7 +100,7 @@ class Failures:
         raise ValueError(
             f"none of {self.n_teachers} teachers could "
             + ("be trained" if self.untrained == self.n_teachers else "answer any row")
-            + ". Nothing was released or spent. "
+            + ". No label was released or paid for. "
             + multilabel * _FOR_LABELS
             + self._said
         )
@@ -125,7 +125,7 @@ class Failures:
     @property
     def _said(self) -> str:
         index, text = self.first
-        return f"NOT FOR PUBLICATION, as it depends on private rows: teacher {index} said: {text}"
+        return f"{NOT_FOR_PUBLICATION} Teacher {index} said: {text}"
 
 
 def training_failure(teacher: Any, index: int) -> Failures:
@@ -159,38 +159,23 @@ def ballots(
     return codes, failures
 
 
-def _own(X: Any) -> Any:
-    """Return a copy of the rows: a teacher that works in place must not reach the next one's."""
-    return deepcopy(X) if isinstance(X, list) or not hasattr(X, "copy") else X.copy()
-
-
 def answers(
     teacher: Any, X: Any, target: Target, counting: Counting
 ) -> tuple[NDArray[np.intp], str]:
     """Ballots as numbers, `NO_BALLOT` where there is none, and why not."""
-    n_rows = _num_samples(X)
-    try:
+
+    def codes_of(rows: Any) -> NDArray[np.intp]:
         if counting.ballot_threshold is None:
-            codes = target.codes(teacher.predict(_own(X)), n_rows)
-        else:
-            probable = label_probabilities(teacher, _own(X), target.n_columns)
-            codes = _cut(probable, counting.ballot_threshold, counting.max_positives)
-    except MemoryError:
-        raise
-    except Exception as error:
-        failure = told(error)
-    else:
-        # Not which: that would be a prediction.
-        return codes, "a prediction is not among the classes" if (codes < 0).any() else ""
-    if n_rows <= 1:
-        none = np.full_like(target.codes(target.by_rule(0), 1), NO_BALLOT)
-        return np.repeat(none, n_rows, axis=0), failure
-    # By halves, down to the rows that it can't answer.
-    halves = [
-        answers(teacher, _safe_indexing(X, rows), target, counting)[0]
-        for rows in np.array_split(np.arange(n_rows), 2)
-    ]
-    return np.concatenate(halves), failure
+            return target.codes(teacher.predict(rows), _num_samples(rows))
+        probable = label_probabilities(teacher, rows, target.n_columns)
+        return _cut(probable, counting.ballot_threshold, counting.max_positives)
+
+    none = np.full_like(target.codes(target.by_rule(0), 1), NO_BALLOT)
+    codes, error = in_halves(codes_of, X, none)
+    if error is not None:
+        return codes, told(error)
+    # Not which: that would be a prediction.
+    return codes, "a prediction is not among the classes" if (codes < 0).any() else ""
 
 
 def _cut(

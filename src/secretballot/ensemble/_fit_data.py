@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from secretballot._errors import warn
 from secretballot._owners import check_owners, listed
+from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples, drop_callbacks
-from secretballot.ensemble._cautions import warn_other_units
+from secretballot.ensemble._labels import encode
 from secretballot.ensemble._mechanism_choice import chosen_n_teachers
 from secretballot.ensemble._partition import (
     PrivateRows,
@@ -21,12 +24,20 @@ from secretballot.ensemble._partition import (
     partition_rows,
 )
 from secretballot.ensemble._parts import check_parties, shared_attribute
-from secretballot.ensemble._public_data import public_rows
+from secretballot.ensemble._public_data import declared_private, public_rows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
-from secretballot.ensemble._rows import as_rows, check_queries, check_values, public_categories
+from secretballot.ensemble._rows import (
+    as_rows,
+    check_names,
+    check_pool,
+    check_values,
+    types_learned,
+    warn_categories_left_out,
+)
 from secretballot.ensemble._target import Target
 from secretballot.ensemble.individual import Levels, Plan, check_levels
+from secretballot.schema import RowSchema
 
 
 @dataclass(frozen=True)
@@ -41,8 +52,11 @@ class FitData:
     y: Any = None
     owners: Any = None
     levels: Levels | None = None
-    categories_learned: list[str] = field(default_factory=list)
+    types_learned: list[str] = field(default_factory=list)
+    schema: RowSchema | None = None
+    misfits: Mapping[Any, NDArray[np.bool_]] = field(default_factory=dict)
     parties: list[Any] | None = None
+    public_may_be_private: bool = False
 
     @property
     def split_by(self) -> str:
@@ -73,18 +87,28 @@ def prepared_data(
             if y is None
             else "X is None; give the private rows."
         )
+    for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
+        check_row_order(name, values, X)
     X = as_rows(X, "X")
     y = check_targets(y)
     check_consistent_length(X, y)
-    check_values(X, [ensemble.estimator], "X")
+    pool, schema = _pool(ensemble, X_public, X)
+    learned_types = types_learned(X) if schema is None or not schema.container else []
+    misfits: Mapping[Any, NDArray[np.bool_]] = {}
+    if schema is None:
+        check_values(X, [ensemble.estimator], "X")
+    else:
+        X, misfits = schema.read(X)
     if _num_samples(X) < (ensemble.n_teachers or 1):
         # Also where owners split the rows: there are no more owners than rows.
         partition_rows(_num_samples(X), ensemble.n_teachers, np.random.SeedSequence(0))
     validate_data(ensemble, X, reset=True, skip_check_array=True)
     target, learned = target_of_data(y, ensemble.classes)
+    if not target.multilabel:
+        # Of the type of the classes: one label of another type would change that of all teachers'.
+        y = target.classes[encode(y, target.classes, "y")]
     if owners is not None:
         check_owners(owners, _num_samples(X))
-    pool = _pool(ensemble, X_public, _num_samples(X))
     n_people = _n_people(X, owners)
     n_teachers, levels = chosen_n_teachers(ensemble, n_people, pool, target), None
     if budgets is not None:
@@ -98,18 +122,19 @@ def prepared_data(
         )
     else:
         plan = ensemble.individualization.plan(levels, n_teachers)
-    warn_other_units(X, pool)
-    X, categories_learned = public_categories(X, pool)
     return FitData(
         target=target,
         classes_learned=learned,
-        categories_learned=categories_learned,
+        types_learned=learned_types,
+        schema=schema,
+        misfits=misfits,
         plan=plan,
         X_public=pool,
         X=X,
         y=y,
         owners=owners,
         levels=levels,
+        public_may_be_private=declared_private(X_public),
     )
 
 
@@ -134,12 +159,17 @@ def prepared_parties(
         if value is not None:
             setattr(ensemble, attribute, value)
     target, learned = target_of_parties(parties, ensemble.classes)
+    pool, schema = _pool(ensemble, X_public, None)
+    if pool is not None:
+        check_names(ensemble, pool, "X_public")
     return FitData(
         target=target,
         classes_learned=learned,
         plan=Plan(len(parties)),
-        X_public=_pool(ensemble, X_public, None),
+        X_public=pool,
+        schema=schema,
         parties=parties,
+        public_may_be_private=declared_private(X_public),
     )
 
 
@@ -147,10 +177,15 @@ def _n_people(X: Any, owners: Any) -> int:
     return _num_samples(X) if owners is None else len(set(listed(owners)))
 
 
-def _pool(ensemble: Any, X_public: Any, n_private: int | None) -> Any:
+def _pool(ensemble: Any, X_public: Any, X: Any) -> tuple[Any, RowSchema | None]:
+    """Return the public rows, and the schema through which private ones are read."""
     if X_public is None:
-        return None
-    return check_queries(ensemble, public_rows(X_public, n_private), "X_public")
+        return None, None
+    given = as_rows(public_rows(X_public, X), "X_public")
+    check_pool(ensemble, given, "X_public")
+    schema = RowSchema.of(given, ensemble.categories)
+    warn_categories_left_out(schema.left_out)
+    return schema.read(given, "X_public").table, schema
 
 
 def training_template(estimator: Any) -> Any:

@@ -18,6 +18,8 @@ from secretballot.ensemble._teachers import train_teachers
 from secretballot.ensemble._votes import GroupVotes, Tally, tally_of
 from secretballot.ensemble.student import Choosing, fit_student, try_student
 from secretballot.mechanisms import Counting
+from secretballot.schema import warn_misfits
+from secretballot.screening import PublicRowsCheck, check_stacked
 
 
 @with_callbacks
@@ -37,23 +39,38 @@ def run_fit(
             "X_public was given but accountant=None: labels are not released without a "
             "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
         )
+    if ensemble.accountant is not None:
+        check_stacked(ensemble)
     prepare = prepared_parties if is_parties(ensemble.estimator) else prepared_data
     data = prepare(ensemble, X, y, X_public, owners, budgets)
+    ensemble._row_schema = data.schema
     ensemble.classes_, ensemble.n_teachers_ = data.target.classes, data.plan.n_teachers
     ensemble._labelling = labelling = Labelling.of(data, ensemble.random_state)
-    mechanism, choosing = None, None
+    mechanism, choosing, check = None, None, None
     if ensemble.accountant is not None:
         labelling.open(ensemble, silent=X_public is None)
     if data.X_public is not None:
         # Before any training: an empty budget, or a useless student, should not cost hours.
         choosing = Choosing.of(ensemble, data, labelling)
-        part = 1.0 if choosing is None else choosing.rest
+        check = _check_of(ensemble, data, labelling)
+        part = (1.0 if choosing is None else choosing.rest) + check.rest - 1
         n_queries = _num_samples(data.X_public)
         mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, part=part)
         if ensemble.student is not None and choosing is None:
             try_student(ensemble.student, data.X_public, data.target.classes, ensemble.unanswered)
     n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
+    # Callbacks that fail do so before anything is paid.
     progress = Progress(ensemble, "fit", n_tasks, ensemble.verbose)
+    if check is not None:
+        ensemble.public_rows_check_ = check.made(
+            ensemble,
+            X,
+            data.X_public,
+            owners,
+            scope=labelling.scope,
+            random_state=labelling.randomness.noise(check.NOISE),
+            note=labelling.note,
+        )
     tally = _train(ensemble, data, teachers, progress, labelling.counting(mechanism))
     if mechanism is not None:
         _label(ensemble, data.X_public, tally.votes, mechanism, progress, choosing)
@@ -61,6 +78,13 @@ def run_fit(
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.tell()
+    warn_misfits(data.misfits)
+
+
+def _check_of(ensemble: Any, data: FitData, labelling: Labelling) -> PublicRowsCheck:
+    if data.n_people is None:
+        return PublicRowsCheck(n=0, skipped="parties keep their rows to themselves")
+    return PublicRowsCheck.of(ensemble, data.n_people, data.X_public, labelling.scope)
 
 
 def _train(

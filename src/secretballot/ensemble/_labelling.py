@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from secretballot._budget_shown import short_text
@@ -19,7 +21,7 @@ from secretballot.ensemble._mechanism_choice import (
 )
 from secretballot.ensemble._parts import check_unit
 from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble._rows import warn_categories_learned
+from secretballot.ensemble._rows import warn_types_learned
 from secretballot.ensemble._target import Target
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.advice import check_noise, vote_noise, warn_noise
@@ -50,9 +52,10 @@ class Labelling:
 
     target: Target
     classes_learned: bool
-    categories_learned: list[str]
+    types_learned: list[str]
     plan: Plan
     levels: Levels | None
+    public_may_be_private: bool
     split_by: str
     n_people: int | None
     randomness: Randomness
@@ -69,9 +72,10 @@ class Labelling:
         return cls(
             target=data.target,
             classes_learned=data.classes_learned,
-            categories_learned=data.categories_learned,
+            types_learned=data.types_learned,
             plan=data.plan,
             levels=data.levels,
+            public_may_be_private=data.public_may_be_private,
             split_by=data.split_by,
             n_people=data.n_people,
             randomness=Randomness.of(random_state),
@@ -101,8 +105,8 @@ class Labelling:
             warn_settings(ensemble, self.levels, self.n_people)
             if self.classes_learned:
                 warn_classes_learned()
-            if self.categories_learned:
-                warn_categories_learned(self.categories_learned)
+            if self.types_learned:
+                warn_types_learned(self.types_learned)
 
     def mechanism_for(
         self, ensemble: Any, n_queries: int, *, in_fit: bool = False, part: float = 1.0
@@ -120,7 +124,7 @@ class Labelling:
         public = not shared and ensemble.accountant.accounting != "data_dependent"
 
         def planned(mechanism: Any) -> Any:
-            planned = self.plan.individualize(mechanism, n_columns, self.n_begun)
+            planned = self.plan.individualize(mechanism, n_columns, self.n_begun, self.division)
             return with_public_votes(planned, self.plan, n_columns) if public else planned
 
         if given is not None:
@@ -148,6 +152,13 @@ class Labelling:
         check_noise(made, noises[-1], self.plan, n_columns, n_queries, learns=learns)
         self.base = plain(noises[-1])
         return mechanism
+
+    @property
+    def division(self) -> str:
+        """The public name of how this fit divided its rows among the teachers."""
+        facts = [self.randomness.partition_digest, self.n_people, self.plan.n_teachers]
+        fit = None if self.scope is None else self.scope.id
+        return sha256(json.dumps([fit, *facts]).encode()).hexdigest()[:32]
 
     def vote_noise(self, mechanism: Any, n_rows: int) -> float | None:
         """Return the noise on the votes of a class as a share of all ballots, if that is known."""
@@ -191,8 +202,10 @@ class Labelling:
         }
         if self.target.multilabel:
             note["n_labels"] = self.target.n_columns
-        if self.categories_learned:
-            note["categories_learned"] = self.categories_learned
+        if self.types_learned:
+            note["types_learned"] = self.types_learned
+        if self.public_may_be_private:
+            note["public_may_be_private"] = True
         if self.levels is not None:
             note.update(self.levels.ledger_note, individualization=self.plan.ledger_note)
         return note

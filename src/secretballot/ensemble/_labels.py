@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._errors import PrivacyLeakWarning, warn
+from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._views import Shown, View, label_parts
 
 
@@ -30,10 +30,12 @@ def _checked(labels: NDArray[Any], name: str) -> NDArray[Any]:
     except TypeError:
         raise ValueError(
             f"{name} mixes labels that can't be sorted; give all as strings or all as numbers."
+            + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
         ) from None
     if len(found) < 2:
         raise ValueError(
             f"{name} holds {len(found)} class(es), {found.tolist()!r}; a vote needs at least two."
+            + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
         )
     if name == "classes" and len(found) != len(labels):
         raise ValueError(f"classes={labels.tolist()!r} names a class twice.")
@@ -69,9 +71,22 @@ def encode(labels: Any, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
     if (codes < 0).any():
         raise ValueError(
             f"{name} holds labels that are not among the classes {classes.tolist()!r}, such as "
-            f"{given[codes < 0][:1].tolist()!r}; name all of them in classes."
+            f"{given[codes < 0][:1].tolist()!r}; name all of them in classes. "
+            f"{_encoded_hint(given, classes)}{NOT_FOR_PUBLICATION}"
         )
     return codes
+
+
+def _encoded_hint(labels: NDArray[Any], classes: NDArray[Any]) -> str:
+    """Return what helps where a meta-estimator of scikit-learn has encoded the labels."""
+    codes = list(range(len(classes)))
+    if labels.dtype.kind not in "iu" or not np.isin(labels, codes).all():
+        return ""
+    rest = "" if len(codes) == 2 else ", or classes=[0, 1] for one against the rest"
+    return (
+        "Within VotingClassifier, StackingClassifier and OneVsRestClassifier labels are encoded: "
+        f"there give classes={codes!r}{rest}. "
+    )
 
 
 def warn_classes_learned() -> None:
@@ -107,6 +122,12 @@ class PrivateLabels(NamedTuple):
 
     labels: NDArray[Any]
     answered: NDArray[np.bool_]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
+        raise TypeError(
+            "PrivateLabels are two arrays, which as one would be counted together; use "
+            "released.labels[released.answered], and the same rows of what they are compared with."
+        )
 
     def _view(self) -> View:
         return View("PrivateLabels", tuple(label_parts(self.labels, self.answered)))

@@ -50,14 +50,11 @@ def _check_individual(mechanism: Any, individualization: Any) -> None:
         )
 
 
-def refuse_arguments(unsupported: Mapping[str, Any]) -> None:
-    """Refuse what `fit` doesn't take, and say of weights why."""
+def refuse_arguments(unsupported: Mapping[str, Any], weights: str) -> None:
+    """Refuse what `fit` doesn't take; `weights` says why it takes no weights of rows."""
     for name in unsupported:
         raise TypeError(
-            "fit() got an unexpected keyword argument 'sample_weight': every teacher's ballot "
-            "counts alike, so a weight would only reach the training of one teacher, unseen by "
-            "the budget. Let the estimator weigh classes (class_weight=), or give people levels "
-            "(fit(..., budgets=) with individualization=Weighting())."
+            f"fit() got an unexpected keyword argument 'sample_weight': {weights}"
             if name == "sample_weight"
             else f"fit() got an unexpected keyword argument {name!r}; it takes X, y, X_public, "
             "owners and budgets."

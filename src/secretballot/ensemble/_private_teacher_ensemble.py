@@ -29,6 +29,12 @@ from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
 from secretballot.scoring import ScoreMethods
 
+_NO_WEIGHTS = (
+    "every teacher's ballot counts alike, so a weight would only reach the training of one "
+    "teacher, unseen by the budget. Let the estimator weigh classes (class_weight=), or give "
+    "people levels (fit(..., budgets=) with individualization=Weighting())."
+)
+
 
 class PrivateTeacherEnsemble(
     BudgetShown,
@@ -81,10 +87,19 @@ class PrivateTeacherEnsemble(
         which each fit pays for together with its pool, as one plan. A `Reservation` of
         `accountant.reserve`: all fits with it, those of a search say, draw their labels from it
         and charge nothing more; its mechanism is used where `mechanism` is None.
+    check_public_rows : bool, default=True
+        Whether to look first, by one noisy count, if most private rows lie outside of what the
+        public rows show in some column: other units, other codes. It costs 1 % of what the fit may
+        spend at most, mostly far less, and where it would cost more there is no check (fewer than
+        some 500 rows at an epsilon of 1). Public rows that don't match are refused before the fit
+        is paid for. False: no check, and no charge.
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak: it warns. Of
         several labels a row their number is enough, which ``y`` has; parties that don't say it
         take ``[[0, 1]] * n_labels``.
+    categories : dict, default=None
+        Categories that are public, whether public rows show them or not: ``{column: [...]}``, for
+        columns whose data type lists its categories. Others that no public row shows are left out.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it. Teachers can be trained without one, but
         nothing is released.
@@ -113,6 +128,8 @@ class PrivateTeacherEnsemble(
         How many rows of them are answered, with all of their labels.
     mechanism_ : mechanism
         What ``X_public`` was labelled with.
+    public_rows_check_ : PublicRowsCheck
+        The check of the public rows: its noisy count, or why there was none.
     student_ : estimator
         The fitted student. It predicts positions in ``classes_``, or labels.
 
@@ -165,7 +182,9 @@ class PrivateTeacherEnsemble(
         "individualization": [Upsampling, Weighting, Vanishing, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
         "reservation": [Reservation, Interval(Integral, 1, None, closed="left"), None],
+        "check_public_rows": ["boolean"],
         "classes": ["array-like", None],
+        "categories": [dict, None],
         "accountant": [PrivacyAccountant, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -183,7 +202,9 @@ class PrivateTeacherEnsemble(
         individualization: Any = None,
         epsilon: float | dict[str, float] | None = None,
         reservation: Reservation | int | None = None,
+        check_public_rows: bool = True,
         classes: ArrayLike | None = None,
+        categories: dict[Any, Any] | None = None,
         accountant: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -197,7 +218,9 @@ class PrivateTeacherEnsemble(
         self.individualization = individualization
         self.epsilon = epsilon
         self.reservation = reservation
+        self.check_public_rows = check_public_rows
         self.classes = classes
+        self.categories = categories
         self.accountant = accountant
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -266,7 +289,7 @@ class PrivateTeacherEnsemble(
         BudgetExceededError
             If not one public row fits the budget. The teachers are kept.
         """
-        refuse_arguments(unsupported)
+        refuse_arguments(unsupported, _NO_WEIGHTS)
         for name in vars(self).pop("_left_by_fit", ()):
             vars(self).pop(name, None)
         before = set(vars(self))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from secretballot._sklearn_compat import _num_samples
+from secretballot.screening import check_no_shared_rows
 
 
 class PublicData:
@@ -18,11 +19,17 @@ class PublicData:
     ----------
     X : {array-like, sparse matrix, DataFrame} of shape (n_queries, n_features)
         The public rows.
+    may_be_private : bool, default=False
+        Whether rows of private people may be among them. Estimators refuse public rows that are
+        private rows of theirs; True accepts them, and the privacy statement says that the guarantee
+        does not cover what is shown of these rows.
 
     Attributes
     ----------
     X : object
         The rows, as they were given.
+    may_be_private : bool
+        As it was declared.
 
     Examples
     --------
@@ -35,11 +42,14 @@ class PublicData:
     (3, 2)
     """
 
-    __slots__ = ("X", "__weakref__")
+    __slots__ = ("X", "__weakref__", "may_be_private")
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, *, may_be_private: bool = False) -> None:
         if X is None:
             raise ValueError("X is None; give the public rows, or X_public=None for no pool.")
+        if not isinstance(may_be_private, bool):
+            raise ValueError(f"may_be_private={may_be_private!r} is neither True nor False.")
+        self.may_be_private = may_be_private or declared_private(X)
         self.X = X.X if isinstance(X, PublicData) else X
 
     def __sklearn_clone__(self) -> PublicData:
@@ -51,26 +61,44 @@ class PublicData:
     def __deepcopy__(self, memo: dict[int, Any]) -> PublicData:
         return self
 
+    @property
+    def __array_interface__(self) -> NoReturn:
+        # What scikit-learn asks for before it transforms; cross-validation doesn't.
+        raise TypeError(
+            "PublicData can't go through a step of a Pipeline (transform_input=['X_public']). Put "
+            "the step inside of the estimator, where each teacher fits it on rows of its own "
+            "(PrivateTeacherEnsemble(make_pipeline(step, estimator))), or into features= of "
+            "PrivateLogisticRegression. A step that learns nothing from rows may be applied to X "
+            "and to X_public beforehand."
+        )
+
     def __repr__(self) -> str:
         return f"PublicData({type(self.X).__name__})"
 
 
-def public_rows(X_public: Any, n_private: int | None) -> Any:
-    """Rows of a pool given bare or as `PublicData`.
+def declared_private(X_public: Any) -> bool:
+    """Return whether public rows were declared to be rows that may be private."""
+    return isinstance(X_public, PublicData) and X_public.may_be_private
+
+
+def public_rows(X_public: Any, X: Any) -> Any:
+    """Return the rows of a pool given bare or as `PublicData`; X are the private rows, if any.
 
     A bare pool as long as the private data is refused: cross-validation would have sliced it, and
-    a slice of a pool can't be told from a pool.
+    a slice of a pool can't be told from a pool. Private rows are refused unless that was declared.
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
     if not table or getattr(rows, "shape", None) == () or isinstance(rows, str | bytes | dict):
         raise ValueError(f"X_public={rows!r} is no table; give the public rows themselves.")
     bare = not isinstance(X_public, PublicData)
-    if bare and n_private is not None and _num_samples(rows) == n_private:
-        raise ValueError(
-            f"X_public has as many rows as X ({n_private}): scikit-learn slices such an argument "
-            "in cross-validation. Pass X_public=PublicData(X_public) instead."
-        )
     if _num_samples(rows) == 0:
         raise ValueError("X_public has 0 rows; give at least one, or X_public=None.")
+    if X is not None and not declared_private(X_public):
+        check_no_shared_rows(rows, X)
+    if bare and X is not None and _num_samples(rows) == _num_samples(X):
+        raise ValueError(
+            f"X_public has as many rows as X ({_num_samples(X)}): scikit-learn slices such an "
+            "argument in cross-validation. Pass X_public=PublicData(X_public) instead."
+        )
     return rows

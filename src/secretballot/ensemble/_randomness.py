@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ class Randomness:
     def partition(self, part: int = 0) -> np.random.SeedSequence:
         """What splits the private data, or a part of it."""
         return self._stream(_PARTITION, part) if part else self._stream(_PARTITION)
+
+    @property
+    def partition_digest(self) -> str:
+        """The public name of the key that the private data are split with."""
+        return sha256(f"secretballot partition {self.entropy}".encode()).hexdigest()
 
     def teacher(self, index: int) -> np.random.SeedSequence:
         """What one teacher trains with."""

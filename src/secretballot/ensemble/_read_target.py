@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot.ensemble._labels import declared_classes, encode, learned_classes
 from secretballot.ensemble._parts import model_of
 from secretballot.ensemble._target import ClassTarget, LabelTarget, Target
@@ -44,10 +45,27 @@ def check_targets(y: Any) -> Any:
         return _indicators(table, table)
     _check_no_sets(y)
     y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
+    _check_none_missing(y)
     check_classification_targets(y)
     return y
+
+
+def _check_none_missing(y: NDArray[Any]) -> None:
+    """Refuse labels that are missing, or infinite."""
+    if y.dtype.kind == "O":
+        missing = np.fromiter((each is None or each != each for each in y), bool, len(y))
+    elif y.dtype.kind == "f":
+        missing = ~np.isfinite(y)
+    else:
+        return
+    if missing.any():
+        numbers = y.dtype.kind == "f"
+        raise ValueError(
+            f"y contains {'NaN or infinity' if numbers else 'NaN or None'}: Every row needs a "
+            "label. Leave rows without one out of X and y."
+            + (" Is y a regression target? It must hold classes." if numbers else "")
+            + f" {NOT_FOR_PUBLICATION}"
+        )
 
 
 def _table(y: Any) -> NDArray[Any] | None:
@@ -74,7 +92,7 @@ def _indicators(table: Any, values: NDArray[Any]) -> Any:
         raise ValueError(
             f"y has shape {table.shape} and holds other values than 0 and 1: several columns are "
             f"labels, each present (1) or absent (0). {_OF_SETS} Several classes a column are not "
-            "voted on."
+            f"voted on. {NOT_FOR_PUBLICATION}"
         )
     return table if issparse(table) else table.astype(np.int64)
 
@@ -96,7 +114,9 @@ def _check_no_sets(y: Any) -> None:
         sets = isinstance(each, set | frozenset)
         if sets or (isinstance(each, list | tuple) and len(each) != 1):
             kind = type(each).__name__
-            raise ValueError(f"y has a {kind} in row {row}, instead of a class. {_OF_SETS}")
+            raise ValueError(
+                f"y has a {kind} in row {row}, instead of a class. {_OF_SETS} {NOT_FOR_PUBLICATION}"
+            )
 
 
 def target_of_data(y: Any, classes: Any) -> Found:

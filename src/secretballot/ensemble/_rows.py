@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, get_tags, indexable
 from sklearn.utils.validation import validate_data
 
 from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._parts import is_parties
+from secretballot.schema import check_table, column_names
 
 
 def as_rows(X: Any, name: str) -> Any:
     """Rows that can be indexed; anything the estimator may take, so little else is checked."""
     (X,) = indexable(X)
-    shape = getattr(X, "shape", ())
-    if len(shape) == 1 and getattr(X, "dtype", np.dtype(object)).kind in "biufc":
-        raise ValueError(
-            f"{name}: expected 2D array, got 1D array instead, of shape {shape}. Reshape your "
-            "data: array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample."
-        )
+    shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
+    check_table(X, name, one_dimension=not _is_numeric(dtype))
     if len(shape) == 2 and shape[1] == 0:
         raise ValueError(
             f"{name}: found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 "
             "is required."
         )
     return X
+
+
+def _is_numeric(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # of polars
+        return bool(dtype.is_numeric())
+    return getattr(dtype, "kind", "O") in "biufc"
+
+
+def check_names(ensemble: Any, X: Any, name: str) -> None:
+    """Refuse public rows with column names where teachers know none, and the other way around.
+
+    Each teacher would warn of it.
+    """
+    fitted = getattr(ensemble, "feature_names_in_", None)
+    names = [each for each in column_names(X) or [] if isinstance(each, str)]
+    if fitted is None and len(names):
+        raise ValueError(
+            f"{name} has the columns {names[:3]!r}, and the teachers were fitted on rows without "
+            f"column names: pass {name}.to_numpy(), or fit on a data frame."
+        )
+    if fitted is not None and not len(names):
+        raise ValueError(
+            f"{name} has no column names, and the teachers were fitted on a data frame: pass "
+            f"pandas.DataFrame({name}, columns=ensemble.feature_names_in_)."
+        )
 
 
 def check_values(X: Any, estimators: Sequence[Any], name: str) -> None:
@@ -53,13 +75,23 @@ def check_values(X: Any, estimators: Sequence[Any], name: str) -> None:
             input_name=name,
         )
     except (TypeError, ValueError) as error:
-        if "Complex data" in str(error) or (
-            isinstance(error, TypeError) and not hasattr(X, "columns")
-        ):
+        if "Complex data" in str(error):
+            # Not what scikit-learn says: it shows the table, which may be private.
+            raise ValueError(
+                f"Complex data not supported: {name} holds complex numbers; give real ones."
+            ) from None
+        if isinstance(error, TypeError) and not hasattr(X, "columns"):
             raise
         return  # Texts, dates: a single estimator may know what they mean.
     if not all(tags.allow_nan for tags in known):
-        assert_all_finite(numbers, input_name=name)
+        try:
+            assert_all_finite(numbers, input_name=name)
+        except ValueError as error:
+            said = str(error).splitlines()[0].rstrip(".")
+            raise ValueError(
+                f"{said}. Begin with a step that fills in missing values, "
+                "make_pipeline(SimpleImputer(), estimator), or leave such rows out."
+            ) from None
 
 
 def _input_tags(estimator: Any) -> Any:
@@ -90,17 +122,27 @@ _NO_STEPS = (None, "passthrough")
 
 def check_queries(ensemble: Any, X: Any, name: str) -> Any:
     """Public rows that the teachers can be asked about: as many columns, no values they refuse."""
-    X = matching_rows(ensemble, X, name)
+    schema = getattr(ensemble, "_row_schema", None)
+    X = as_rows(X, name)
+    if schema is None:
+        check_names(ensemble, X, name)
+        X = matching_rows(ensemble, X, name)
+    check_pool(ensemble, X, name)
+    return X if schema is None else schema.read(X, name).table
+
+
+def check_pool(ensemble: Any, X: Any, name: str) -> None:
+    """Refuse public rows that are none, or hold values that no teacher takes."""
     if _num_samples(X) == 0:
         raise ValueError(f"{name} has 0 rows; give at least one.")
     teachers = ensemble.estimator
     check_values(X, list(teachers) if is_parties(teachers) else [teachers], name)
-    return X
 
 
 def matching_rows(ensemble: Any, X: Any, name: str) -> Any:
     """Rows with the columns that the teachers were fitted on."""
     X = as_rows(X, name)
+    check_table(X, name, one_dimension=not hasattr(ensemble, "n_features_in_"))
     try:
         validate_data(ensemble, X, reset=False, skip_check_array=True)
     except ValueError as error:
@@ -111,78 +153,34 @@ def matching_rows(ensemble: Any, X: Any, name: str) -> Any:
     return X
 
 
-class Categorised(NamedTuple):
-    """Private rows, and the columns whose categories are still those of all private rows."""
+def types_learned(X: Any) -> list[str]:
+    """Return the columns of a private data frame, whose types teachers see where no pool has any.
 
-    X: Any
-    learned: list[str]
-
-
-def public_categories(X: Any, X_public: Any) -> Categorised:
-    """Give the categorical columns of a private data frame the categories of the public one.
-
-    A column's data type lists the categories of all its rows, and the teachers' parts keep that
-    list: one new category can change the codes that every teacher sees. A value that the public
-    column doesn't know becomes a missing one, in its own row alone.
+    An array has one type for all columns, which whoever makes it has chosen; lists have none.
     """
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(X, pandas.DataFrame):
-        return _of_pandas(X, X_public, pandas)
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(X, polars.DataFrame):
-        return _of_polars(X, X_public, polars)
-    return Categorised(X, list(_categorical(X)))
+    if isinstance(X, np.ndarray | list | tuple) or issparse(X):
+        return []
+    return [str(name) for name in getattr(X, "columns", ())]
 
 
-def _of_pandas(X: Any, X_public: Any, pandas: Any) -> Categorised:
-    kind = pandas.CategoricalDtype
-    comparable = isinstance(X_public, pandas.DataFrame)
-    X, learned = X.copy(deep=False), []
-    for at, (name, dtype) in enumerate(X.dtypes.items()):
-        if not isinstance(dtype, kind):
-            continue
-        public = X_public.dtypes.iloc[at] if comparable else None
-        if isinstance(public, kind):
-            known = X.iloc[:, at].cat.set_categories(public.categories, ordered=public.ordered)
-            X.isetitem(at, known)
-        else:
-            learned.append(str(name))
-    return Categorised(X, learned)
-
-
-def _of_polars(X: Any, X_public: Any, polars: Any) -> Categorised:
-    learned = []
-    for name, dtype in X.schema.items():
-        if not isinstance(dtype, polars.Categorical | polars.Enum):
-            continue
-        public = X_public.schema[name] if isinstance(X_public, polars.DataFrame) else None
-        if isinstance(public, polars.Enum):
-            text = polars.col(name).cast(polars.String)
-            X = X.with_columns(text.cast(public, strict=False))
-        else:
-            learned.append(name)
-    return Categorised(X, learned)
-
-
-#: What the interchange protocol of data frames calls a type that lists its categories.
-_CATEGORICAL = 23
-
-
-def _categorical(X: Any) -> Iterator[str]:
-    """Yield the columns with categories of any other library's data frame, such as pyarrow's."""
-    if hasattr(X, "__dataframe__"):
-        table = X.__dataframe__()
-        for name in table.column_names():
-            if table.get_column_by_name(name).dtype[0] == _CATEGORICAL:
-                yield str(name)
-
-
-def warn_categories_learned(columns: list[str]) -> None:
-    """Say that categories were read off the private table."""
+def warn_types_learned(columns: list[str]) -> None:
+    """Say that types were read off the private table."""
+    shown = ", ".join(map(repr, columns[:3])) + (", ..." if len(columns) > 3 else "")
     warn(
-        f"the categories of {', '.join(map(repr, columns))} are those of the private table's data "
-        "type: a category that only one row has can change the codes that all teachers see, "
-        "outside the guarantee. Give these columns of X_public a data type that lists the "
-        "categories (in polars an Enum), which X then takes, or give both as texts.",
+        f"the types and categories of columns ({shown}) are those of the private table: one row "
+        "that holds a text among numbers, or a new category, can change what all teachers see, "
+        "outside the guarantee. Pass X_public to fit, whose types X then takes; or give X as an "
+        "array of floats.",
         PrivacyLeakWarning,
     )
+
+
+def warn_categories_left_out(left_out: Mapping[Any, int]) -> None:
+    """Say that public types list categories that no public row shows."""
+    for name, count in left_out.items():
+        warn(
+            f"the data type of {name!r} lists {count} "
+            f"{'category' if count == 1 else 'categories'} that no public row shows. A table that "
+            "was cast before it was split lists those of private rows, so they are left out. "
+            f"Declare what is public: categories={{{name!r}: [...]}}."
+        )

@@ -8,26 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.divergences import (
-    BoundedRange,
-    ClippedBits,
-    ConfidentMax,
-    FewDraws,
-    Floats,
-    Law,
-    NoisyBit,
-    NoisyMax,
-    PureRelease,
-)
-from secretballot.games._choices import (
+from secretballot.divergences import Floats, Law
+from secretballot.games._row import nodes, play
+from secretballot.games.moves import (
     Choices,
-    confident_choices,
-    known_choices,
-    label_choices,
+    GameMove,
+    GaussianMove,
+    LossGrid,
+    Node,
+    Padded,
+    Stencil,
+    ValueFunction,
+    add_up,
+    all_nodes,
 )
-from secretballot.games._gaussian_move import GaussianMove
-from secretballot.games._grid import LossGrid, Padded, Stencil, ValueFunction, add_up
-from secretballot.games._row import GameMove, Node, all_nodes, nodes, play
 
 #: Where most rows cost next to nothing, the grid has to be finer than where gaps are chosen.
 _LOSSES = 0.02
@@ -91,17 +85,17 @@ class _Row:
             return tuple(each for node in tree for each in moves(node))
 
         def moves(node: Node) -> list[Node]:
-            whole = confident_choices(node, known)
+            whole = node.play.joint_choices(node, known)
             if whole is not None:
                 choices[node.name] = whole
                 own = node.delta + sum(vote.delta for vote in node.follow)
                 return [replace(node, follow=(), delta=own)]
-            labels = label_choices(node, known[node.name])
+            labels = node.play.label_choices(known[node.name])
             if labels:
                 named = {f"{node.name} {label}": each for label, each in enumerate(labels)}
                 choices.update(named)
                 return [replace(node, name=name) for name in named]
-            choices[node.name] = known_choices(node, known[node.name])
+            choices[node.name] = node.play.on_known_data(known[node.name])
             return [replace(node, follow=played(node.follow))]
 
         return cls(played(tree), choices)
@@ -120,7 +114,7 @@ class KnownPlan:
     def __init__(self, law: Law, state: Mapping[str, Any]) -> None:
         tree = nodes(law)
         every = tuple(all_nodes(tree))
-        self._widest = max(_ratio(node) for node, _ in every)
+        self._widest = max(node.play.known_shift for node, _ in every)
         cache: dict[tuple[bytes, ...], _Row] = {}
 
         def look_up(row: int) -> _Row:
@@ -170,14 +164,3 @@ class KnownPlan:
                     widest = max(widest, _RARE * one.rarest)
             worth = play(row.tree, worth, grid.reach(variance, widest), moves_of(row))
         return worth
-
-
-def _ratio(node: Node) -> float:
-    move = node.move
-    if isinstance(move, ConfidentMax):
-        return max(move.vote_ratio, move.bit_ratio)
-    if isinstance(move, NoisyBit):
-        return move.shift / move.scale
-    if isinstance(move, ClippedBits | BoundedRange | FewDraws | PureRelease):
-        return move.ratio
-    return float(np.sqrt(2)) * move.ratio if isinstance(move, NoisyMax) else 0.0

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from secretballot.divergences import GaussianCost, Law, gaussian_delta
-from secretballot.games._grid import ValueFunction
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part
 from secretballot.games._worst_game import Fineness, RowGame
+from secretballot.games.moves import ValueFunction
 
 #: So many moves are played, in whole rows, but at least one row. Of plans of noisy bits the mu^2 is
 #: then .15 per cent above the game's at most.

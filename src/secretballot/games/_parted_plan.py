@@ -5,32 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.divergences import (
-    BoundedRange,
-    ClippedBits,
-    ConfidentMax,
-    FewDraws,
-    GaussianCost,
-    Law,
-    NoisyBit,
-    NoisyMax,
-    NoisyVector,
-    PureRelease,
-    own_delta,
-)
-from secretballot.games._expected_share import expected_share
+from secretballot.divergences import GaussianCost, Law, own_delta
 from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import Part, Planned, plan_parts
 from secretballot.games._worst_game import FINE, Fineness
+from secretballot.games.moves import expected_share, has_play, play_of
 
 #: The most noisy numbers (mu^2), and the largest shift, that games are played for.
 _MOST, _LARGEST = 900.0, 5.0
+
+#: Smaller deltas buy nothing: the noisy numbers are charged.
+_LEAST_DELTA = 1e-30
 
 #: Whole rows; or what every row is asked, and what answered rows are asked.
 What = Literal["rows", "thresholds", "answers"]
@@ -96,7 +87,7 @@ class PlanPiece:
     @cached_property
     def noisy_numbers(self) -> float:
         """The mu^2 of the noisy numbers behind the outcomes, which is enough without a delta."""
-        row = sum(step.times * _ratio(step.move) ** 2 for step in self._part.law)
+        row = sum(step.times * play_of(step.move).noisy_shift ** 2 for step in self._part.law)
         return float(row * self._part.rows.sum())
 
     @cached_property
@@ -108,7 +99,9 @@ class PlanPiece:
         """Return about what `gaussian_cost` will be, without a game; None if nobody knows."""
         n_rows = int(self._part.rows.sum())
         known = self._part.state is not None
-        share = None if known else expected_share(self._part.law, n_rows, approximation_delta)
+        if self._is_slow:
+            return self.noisy_numbers
+        share = None if known else _expected_share(self._part.law, n_rows, approximation_delta)
         return None if share is None else share * self.noisy_numbers
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
@@ -116,7 +109,7 @@ class PlanPiece:
         whole = self.noisy_numbers
         if approximation_delta < self._own_delta:
             return GaussianCost(np.inf, approximation_delta)
-        if not self._has_a_price or approximation_delta == 0:
+        if not self._has_a_price or approximation_delta < _LEAST_DELTA:
             return GaussianCost(whole, approximation_delta)
         cost = self._in_mu2.gaussian_cost(approximation_delta)
         return GaussianCost(min(float(cost.mu2), whole), approximation_delta)
@@ -133,19 +126,24 @@ class PlanPiece:
     @property
     def exact(self) -> GaussianCost | None:
         """The price where nothing but noisy vectors is released; None elsewhere."""
-        vectors = all(isinstance(step.move, NoisyVector) for step in self._part.law)
+        vectors = all(play_of(step.move).is_vector for step in self._part.law)
         return GaussianCost(self.noisy_numbers, self._own_delta) if vectors else None
+
+    @property
+    def _is_slow(self) -> bool:
+        return any(play_of(step.move).is_slow for step in self._part.law)
 
     @property
     def _has_a_price(self) -> bool:
         """Whether a game is played; otherwise noisy numbers are charged, and are what comes back.
 
         Noisy vectors are what they are. Beyond epsilons of hundreds, or where a row tells all but
-        everything, nobody counts.
+        everything, nobody counts. Where a game takes minutes, the noisy numbers cost pi / 2 times
+        as much as a long plan at most.
         """
-        if self.exact is not None:
+        if self.exact is not None or self._is_slow:
             return False
-        largest = max((_ratio(step.move) for step in self._part.law), default=0.0)
+        largest = max((play_of(step.move).noisy_shift for step in self._part.law), default=0.0)
         return 0 < self.noisy_numbers < _MOST and largest < _LARGEST
 
 
@@ -168,23 +166,24 @@ def answers_of(law: Law) -> Law:
 
 def has_game(law: Law) -> bool:
     """Whether a plan of such rows has a price."""
-    draws, voted = BoundedRange | FewDraws | PureRelease, ConfidentMax | ClippedBits
-    known = NoisyBit | NoisyMax | NoisyVector | voted | draws
-    return all(isinstance(step.move, known) for step in law)
+    return all(has_play(step.move) for step in law)
 
 
-def _ratio(move: Any) -> float:
-    """Return how far a move's noisy numbers shift, in standard deviations."""
-    if isinstance(move, NoisyBit):
-        return move.shift / move.scale
-    if isinstance(move, ConfidentMax):
-        return float(np.hypot(move.vote_ratio, move.bit_ratio))
-    if isinstance(move, ClippedBits):
-        return float(np.sqrt(move.noisy_numbers))
-    if isinstance(move, NoisyVector | BoundedRange | FewDraws | PureRelease):
-        return move.ratio
-    assert isinstance(move, NoisyMax)
-    return 0.0 if move.n_classes == 1 else float(np.sqrt(2)) * move.ratio
+def _expected_share(law: Law, n_rows: int, delta: float) -> float | None:
+    """Estimate the price of a plan as a share of its noisy numbers' mu^2; None if unknown."""
+    if any(step.after is not None for step in law):
+        return None
+    plays = [play_of(step.move) for step in law]
+    bits = [(step.times, play.bits) for step, play in zip(law, plays, strict=True)]
+    numbers = [(times * each[0], each[1]) for times, each in bits if each is not None]
+    if len(numbers) == len(bits):
+        # As many bits as if all were equally far apart.
+        total = sum(n * square for n, square in numbers)
+        squares = sum(n * square**2 for n, square in numbers)
+        return expected_share(n_rows * total**2 / squares if squares else 0.0, delta)
+    if len({step.move for step in law}) != 1:
+        return None
+    return plays[0].expected_share(n_rows * sum(step.times for step in law), delta)
 
 
 def most_rows(share: Callable[[int], float], n_rows: int) -> int:

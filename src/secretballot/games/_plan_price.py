@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from secretballot._numbers import check_number, check_pair
+from secretballot._numbers import check_number
+from secretballot._sizes import check_pair
 from secretballot._views import Shown, Table, View
 from secretballot.divergences import GaussianCost, Profile, bracket, gaussian_delta
-from secretballot.games._grid import ValueFunction
+from secretballot.games.moves import ValueFunction
 
 #: Floating-point error of all rows together, relative.
 _ROUNDING = 1e-9

@@ -12,14 +12,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer, check_pair
+from secretballot._numbers import check_integer
 from secretballot._progress import watched
+from secretballot._sizes import MOST_ROWS, check_pair
 from secretballot.divergences import EVERYONE, Law, split_group
-from secretballot.games._grid import ValueFunction
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._row import nodes
 from secretballot.games._worst_game import FINE, Fineness, worst_game
+from secretballot.games.moves import ValueFunction
 
 #: What takes long, as it is called where progress is shown.
 _TASK = "rows of the game"
@@ -73,7 +74,7 @@ def plan_parts(
     mechanism: Planned, n_rows: int, n_columns: int | None, counts: ArrayLike | None
 ) -> dict[str, Part]:
     """Return what a plan asks of each privacy group."""
-    check_integer("n_rows", n_rows, least=0)
+    check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
     state = None
     if counts is not None:
         votes = mechanism.check_counts(counts)[:n_rows]

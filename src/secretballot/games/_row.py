@@ -1,62 +1,14 @@
-"""One row of a plan in the game: its moves, and what follows what."""
+"""One row of a plan in the game: its tree of moves, and its value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from secretballot.divergences import ConfidentMax, Floats, Law, StableTest
-from secretballot.games._grid import Padded, ValueFunction
-
-
-class GameMove(Protocol):
-    """A move as the adversary can play it."""
-
-    @property
-    def pad(self) -> int:
-        """How many nodes the move reads beyond those it writes to."""
-
-    def best(self, yes: Padded, no: Padded) -> Floats:
-        """Return at least what the best choice is worth, given what each outcome leads to."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """A move of a row, how often it is made, and the moves that follow a positive outcome.
-
-    With `either` the adversary makes one of those instead, and chooses anew every time. With a
-    `delta` the move may fail, and tell everything, so often.
-    """
-
-    name: str
-    move: Any
-    times: int
-    follow: tuple[Node, ...]
-    either: tuple[Node, ...] = ()
-    delta: float = 0.0
-
-    @property
-    def answers(self) -> bool:
-        """Whether a positive outcome is an answer, which others don't get."""
-        return bool(self.follow) or isinstance(self.move, ConfidentMax)
-
-    def failing(self, best: Floats, silent: Floats) -> Floats:
-        """Return what the move is worth if it may fail.
-
-        Parameters
-        ----------
-        best, silent : ndarray
-            What it is worth if it can't, and what follows if it tells nothing.
-        """
-        if self.delta == 0:
-            return best
-        if isinstance(self.move, StableTest):
-            # Neighbours with different sets fail, and tell nothing otherwise; others don't fail.
-            return np.maximum(best, self.delta + (1 - self.delta) * silent)
-        return np.asarray(self.delta + (1 - self.delta) * best)
+from secretballot.divergences import Law
+from secretballot.games.moves import GameMove, Node, Padded, ValueFunction, has_play, play_of
 
 
 def nodes(law: Law) -> tuple[Node, ...]:
@@ -66,7 +18,15 @@ def nodes(law: Law) -> tuple[Node, ...]:
     ------
     ValueError
         If a step follows one that isn't there, or can't be shared out among its repetitions.
+    TypeError
+        If a step's move has no play.
     """
+    for step in law:
+        if not has_play(step.move):
+            raise TypeError(
+                f"{type(step.move).__name__} of step {step.name!r} has no game; plans are priced "
+                "for noisy bits, noisy maxima, noisy vectors and draws with Gumbel noise."
+            )
     names = {step.name for step in law}
     strays = [step.after for step in law if step.after is not None and step.after not in names]
     if strays:
@@ -83,18 +43,10 @@ def nodes(law: Law) -> tuple[Node, ...]:
                     )
                 follow = after(step.name, step.times)
                 n_times = step.times // times
-                found.append(Node(step.name, step.move, n_times, follow, delta=step.delta))
+                found.append(Node(step.name, play_of(step.move), n_times, follow, delta=step.delta))
         return tuple(found)
 
     return after(None, 1)
-
-
-def all_nodes(tree: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
-    """Yield every node of a row, and how often it is made at most."""
-    for node in tree:
-        yield node, node.times
-        for inner, times in all_nodes(node.follow):
-            yield inner, times * node.times
 
 
 def play(
@@ -125,7 +77,7 @@ def play(
             if node.either:
                 each = [play((one,), worth, span, moves) for one in node.either]
                 best = np.max([one.values for one in each], axis=0)
-                worth = replace(each[0], values=node.failing(best, best))
+                worth = replace(each[0], values=node.fail(best, best))
                 continue
             positive = _one_answer_less(worth) if answers and node.answers else worth
             if node.follow:
@@ -134,11 +86,11 @@ def play(
             if move is None:
                 if node.delta:
                     here = worth.over(*span)
-                    worth = ValueFunction(worth.grid, node.failing(here, here), span[0])
+                    worth = ValueFunction(worth.grid, node.fail(here, here), span[0])
                 continue
             no = Padded.of(worth, *span, move.pad)
             yes = no if positive is worth else Padded.of(positive, *span, move.pad)
-            best = node.failing(move.best(yes, no), no.shifted(0))
+            best = node.fail(move.best(yes, no), no.shifted(0))
             worth = ValueFunction(worth.grid, best, span[0])
     if worth.first == span[0] and worth.values.shape[-1] == span[1] - span[0]:
         return worth

@@ -11,14 +11,18 @@ from secretballot.ledger._budget import (
     LevelBudget,
     Scope,
     budget_levels,
+    check_cap,
+    is_text,
 )
 from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
 from secretballot.ledger._file import showing
 from secretballot.ledger._header import Header
+from secretballot.ledger._interrupts import HeldInterrupts
 from secretballot.ledger._ledger import Head, Ledger
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
+from secretballot.ledger._transaction import Transaction
 
 __all__ = [
     "AskedOrder",
@@ -26,6 +30,7 @@ __all__ = [
     "Cap",
     "Head",
     "Header",
+    "HeldInterrupts",
     "Ledger",
     "LedgerEntry",
     "LevelBudget",
@@ -33,8 +38,11 @@ __all__ = [
     "Reserved",
     "Scope",
     "Totals",
+    "Transaction",
     "budget_levels",
+    "check_cap",
     "export",
+    "is_text",
     "showing",
     "to_json",
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from secretballot._numbers import as_float, check_number
+from secretballot._sizes import MOST_EPSILON
 from secretballot.divergences import (
     EVERYONE,
     GAUSSIAN,
@@ -122,11 +123,17 @@ class LevelBudget:
 
 def budget_levels(
     epsilon: float | Mapping[str, float],
-    delta: float,
+    delta: float | None,
     order: AskedOrder = GAUSSIAN,
     approximation_delta: float | None = None,
 ) -> tuple[LevelBudget, ...]:
     """Check a budget and fix its gate orders, one per level."""
+    if delta is None:
+        raise ValueError(
+            "delta=None: give the probability with which the guarantee may fail, such as "
+            "delta=1e-5. It must be well below one over the number of private rows (or owners): "
+            "at 1/n, publishing somebody's whole record would satisfy it."
+        )
     if order not in (GAUSSIAN, "renyi"):
         gate = as_float(order)
         if math.isnan(gate):
@@ -142,9 +149,10 @@ def budget_levels(
     else:
         share = _SET_ASIDE * total if order == GAUSSIAN else 0.0
     if not (0 < total < 1 or (basic and total == 0)):
+        text = f" Give a number, without quotes: delta={delta}." if isinstance(delta, str) else ""
         raise ValueError(
-            f"delta={delta!r} must lie strictly between 0 and 1; a delta of 0 needs order=inf "
-            "(basic composition of pure costs)."
+            f"delta={delta!r} must be a number strictly between 0 and 1; a delta of 0 needs "
+            f"order=inf (basic composition of pure costs).{text}"
         )
     if basic and share not in (0, total):
         raise ValueError(
@@ -156,7 +164,7 @@ def budget_levels(
             f"approximation_delta={approximation_delta!r} must be at least 0 and less than "
             f"delta={total:g}, of which it is a part."
         )
-    check_number("epsilon", epsilon, above=0, per_level=True)
+    check_number("epsilon", epsilon, above=0, most=MOST_EPSILON, per_level=True)
     amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
     for name in amounts:
         if not is_text(name) or MEMBER_SEPARATOR in name or name == EVERYONE:
@@ -226,13 +234,25 @@ class Budget:
 Cap = float | Mapping[str, float] | None
 
 
+def check_cap(epsilon: Cap, levels: Collection[str]) -> None:
+    """Refuse a cap that is not one amount, or one for every level of the budget."""
+    if epsilon is None:
+        return
+    if isinstance(epsilon, Mapping) and set(epsilon) != set(levels):
+        raise ValueError(
+            f"epsilon={epsilon!r} must name every level of the budget: "
+            f"{', '.join(map(repr, levels))}."
+        )
+    check_number("epsilon", epsilon, above=0, most=MOST_EPSILON, per_level=True)
+
+
 @dataclass(frozen=True)
 class Scope:
     """A part of a run that may spend no more than its own epsilon; from `PrivacyAccountant.scope`.
 
-    A scope is one fit. Parts of a level (``"level/part"``) are the same people in all releases of
-    a scope, which pay what the dearest part does; in every other scope they are other people, and
-    what scopes cost adds up.
+    A scope is one fit. The parts of one division of a level (``"level/division/part"``) are the
+    same people in all releases of a scope, which pay what the dearest part does; in every other
+    division or scope they are other people, and what these cost adds up.
 
     Attributes
     ----------
@@ -256,15 +276,10 @@ class Scope:
     @classmethod
     def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:
         """Check `epsilon` and make a scope that is nobody else's."""
+        check_cap(epsilon, levels)
         if epsilon is None:
             return cls(uuid.uuid4().hex, None, ledger)
         amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
-        if amounts is epsilon and set(amounts) != set(levels):
-            raise ValueError(
-                f"epsilon={epsilon!r} must name every level of the budget: "
-                f"{', '.join(map(repr, levels))}."
-            )
-        check_number("epsilon", epsilon, above=0, per_level=True)
         checked = {level: as_float(amount) for level, amount in amounts.items()}
         cap = checked if amounts is epsilon else checked[ONLY_LEVEL]
         return cls(uuid.uuid4().hex, cap, ledger)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,39 @@ from secretballot.divergences import ORDERS, Cost, Costs, GaussianCost, RenyiCos
 from secretballot.ledger._budget import Budget, Cap
 from secretballot.ledger._reserved import Reserved
 
+#: Lists and dicts that may be one in the other.
+_DEEPEST = 64
+
 
 def to_json(value: Any, source: str) -> str:
     """Write public parameters as canonical JSON; ValueError if they are not plain values."""
     try:
-        return json.dumps(value, sort_keys=True, allow_nan=False, default=_plain)
+        text = json.dumps(value, sort_keys=True, allow_nan=False, default=_plain)
+        # Read with as little of the stack left as there may be elsewhere, it must not fail there.
+        is_deep = _depth(json.loads(text)) > _DEEPEST
+    except RecursionError:
+        is_deep = True
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{source} must hold strings, finite numbers, lists and dicts: {error}"
         ) from error
+    if is_deep:
+        raise ValueError(
+            f"{source} must not hold more than {_DEEPEST} lists and dicts one in the other."
+        )
+    return text
+
+
+@lru_cache(maxsize=1024)
+def check_description(text: str) -> None:
+    """Check that a recorded text is what `to_json` may have written; ValueError if it is not."""
+    to_json(json.loads(text), "a description")
+
+
+def _depth(value: Any) -> int:
+    """Return how many lists and dicts are one in the other."""
+    values = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, values), default=0) if isinstance(value, list | dict) else 0
 
 
 def _plain(value: Any) -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from secretballot._tables import plain_number
 from secretballot.divergences import ORDERS
+from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
 
@@ -54,7 +56,7 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
         "mechanism": json.loads(entry.mechanism),
         "n_rows": entry.n_rows,
         "scope_id": entry.scope_id,
-        "scope_epsilon": entry.scope_epsilon,
+        "scope_epsilon": _cap(entry.scope_epsilon),
         "seeded": entry.seeded,
         "note": json.loads(entry.note),
         "charges": [
@@ -76,3 +78,9 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
         "previous": entry.previous,
         "digest": entry.digest,
     }
+
+
+def _cap(cap: Cap) -> Any:
+    if isinstance(cap, Mapping):
+        return {level: plain_number(each) for level, each in cap.items()}
+    return None if cap is None else plain_number(cap)

@@ -6,13 +6,15 @@ import errno
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from secretballot._errors import LedgerError
+
+T = TypeVar("T")
 
 #: How long to wait for another process that is spending, in seconds; and only to show something.
 BUSY_TIMEOUT = 60.0
@@ -39,55 +41,51 @@ def busy_timeout() -> float:
 # One transaction at a time in a process: threads queue here instead of polling the file, and a
 # fork waits until no connection is open, because a child must not inherit locks.
 PROCESS_LOCK = threading.RLock()
+
+
+def _after_fork_in_parent() -> None:
+    # Ctrl-C may have ended the wait for the lock; Python forks all the same.
+    with suppress(RuntimeError):
+        PROCESS_LOCK.release()
+
+
+def _after_fork_in_child() -> None:
+    try:
+        PROCESS_LOCK.release()
+    except RuntimeError:
+        # It belongs to a thread of the parent, and would never be released here.
+        PROCESS_LOCK._at_fork_reinit()  # type: ignore[attr-defined]
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=PROCESS_LOCK.acquire,
-        after_in_parent=PROCESS_LOCK.release,
-        after_in_child=PROCESS_LOCK.release,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
     )
 
 
-def create_exclusively(path: str) -> None:
-    """Make an empty file for its owner only, or LedgerError if there is one already.
-
-    (SQLite gives its journal the mode of the file.)
-    """
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        if os.path.isdir(path):
-            raise LedgerError(
-                f"ledger={path!r} is a folder; name a file, such as "
-                f"{os.path.join(path, 'budget.ledger')!r}."
-            ) from None
-        raise LedgerError(
-            f"ledger={path!r} exists already; PrivacyAccountant.open({path!r}) continues its "
-            "budget. (A second budget for the same data would add to the first: name another "
-            "file only for other data.)"
-        ) from None
-    except OSError as error:
-        raise LedgerError(
-            f"ledger={path!r} can't be created: {error.strerror}; name a file in a folder that "
-            "exists and can be written."
-        ) from error
-
-
-@contextmanager
-def connection(
-    path: str, *, to: Literal["read", "recover", "write"]
-) -> Iterator[sqlite3.Connection]:
-    """Run one transaction, committed durably on leaving and rolled back on any exception.
+def transact(
+    path: str,
+    act: Callable[[sqlite3.Connection], T],
+    *,
+    to: Literal["read", "recover", "write"],
+) -> T:
+    """Act in one transaction, committed durably afterwards and rolled back on any exception.
 
     A connection lasts for one transaction, so that none is ever carried into a thread or a forked
     child. (Fetch all that is asked for: a statement that is left open, in an error's traceback for
-    example, keeps the connection and its locks alive.)
+    example, keeps the connection alive.)
 
     To ``"read"``, it changes nothing: a write that was interrupted is an error. To ``"recover"`` it
-    is rolled back first. That, and to ``"write"``, is for who holds the mark (`held`): SQLite's own
-    locks are lost if this process closes the file anywhere else, and are not relied on between
+    is rolled back first. That, and to ``"write"``, is for who holds the mark (`holding`): SQLite's
+    own locks are lost if this process closes the file anywhere else, and are not relied on between
     spenders.
     """
     with PROCESS_LOCK:
+        # To open a pipe is to wait for somebody who writes to it.
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise readable(OSError("no regular file"), path)
         try:
             # Never created: a ledger that is gone must not come back as a fresh budget.
             mode = "ro" if to == "read" else "rw"
@@ -99,8 +97,10 @@ def connection(
             )
         except sqlite3.Error as error:
             raise readable(error, path) from error
-        with closing(opened):
-            try:
+        try:
+            # The connection itself rolls back, whatever comes: an interrupt that met a `finally`
+            # at its first line would leave the ledger locked. (After a commit it does nothing.)
+            with opened:
                 # What is in the file was perhaps written by others.
                 opened.execute("PRAGMA trusted_schema = OFF")
                 opened.execute("PRAGMA cell_size_check = ON")
@@ -111,21 +111,27 @@ def connection(
                     opened.execute("PRAGMA synchronous = EXTRA")
                     opened.execute("PRAGMA fullfsync = ON")
                 opened.execute("BEGIN IMMEDIATE" if to == "write" else "BEGIN DEFERRED")
-                yield opened
+                answer = act(opened)
                 opened.execute("COMMIT")
-            except sqlite3.Error as error:
-                _roll_back(opened)
-                raise readable(error, path) from error
-            except BaseException:
-                _roll_back(opened)
-                raise
+            return answer
+        except sqlite3.Error as error:
+            raise readable(error, path) from error
+        finally:
+            opened.close()
 
 
-def _roll_back(opened: sqlite3.Connection) -> None:
-    if opened.in_transaction:
-        # Closing rolls back as well; the first error is the one to report.
-        with suppress(sqlite3.Error):
-            opened.execute("ROLLBACK")
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Return the path of a ledger without links; TypeError or ValueError if it names no file."""
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise TypeError(f"ledger={path!r} must be a path: a string or a pathlib.Path.")
+    try:
+        is_name = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
+        raise ValueError(f"ledger={path!r} holds characters that no file's name can have.")
+    return os.path.realpath(name)
 
 
 def readable(error: Exception, path: str) -> LedgerError:
@@ -140,6 +146,8 @@ def readable(error: Exception, path: str) -> LedgerError:
         )
     elif os.path.isdir(path):
         reason = "is a folder; name the file"
+    elif not os.path.isfile(path):
+        reason = "is no regular file, but a pipe or a device; name the file"
     elif isinstance(error, TimeoutError) or code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         reason = (
             f"was locked by another process for more than {busy_timeout():g} seconds; try again. "

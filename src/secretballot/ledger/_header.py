@@ -16,7 +16,7 @@ from secretballot._errors import LedgerError
 from secretballot.divergences import ORDERS, grid_order, same_orders
 from secretballot.ledger._budget import Budget, LevelBudget
 from secretballot.ledger._entry import genesis_digest
-from secretballot.ledger._file import connection, readable
+from secretballot.ledger._file import readable, transact
 from secretballot.ledger._place import place_of
 from secretballot.ledger._schema import (
     check_schema,
@@ -49,7 +49,14 @@ def meaning(path: str) -> Iterator[None]:
         raise LedgerError(f"The ledger {path!r} can't be used: {error}.") from None
     except OSError as error:
         raise readable(error, path) from error
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (
+        AttributeError,
+        LookupError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise LedgerError(
             f"The ledger {path!r} can't be used: it holds values that secretballot never wrote "
             f"({error}); restore it from a copy."
@@ -68,13 +75,16 @@ def write_new(path: str, budget: Budget) -> Header:
     )
     genesis = genesis_digest(identity, budget, _ORDERS)
     fixed = (budget.unit, budget.relation, budget.accounting, int(budget.allow_seeded))
-    with connection(path, to="write") as opened:
+
+    def fill(opened: sqlite3.Connection) -> None:
         execute_all(opened, schema())
         insert_row(opened, "header", (1, *identity, *fixed, _ORDERS, genesis))
         for position, level in enumerate(budget.levels):
             amounts = (level.epsilon, level.delta, level.approximation_delta)
             insert_row(opened, "level", (position, level.name, *amounts, level.order, level.amount))
         mark_as_ledger(opened)
+
+    transact(path, fill, to="write")
     return Header(budget, genesis, *identity)
 
 
@@ -87,6 +97,7 @@ def read_header(opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
     ).fetchone()
     if header is None:
         raise LedgerError("its header is missing; restore it from a copy")
+    datetime.fromisoformat(header[1])
     *identity, unit, relation, accounting, allow_seeded, orders, digest = header
     levels = tuple(
         LevelBudget(

@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
-from secretballot.ledger._budget import Budget, is_text
+from secretballot.ledger._budget import Budget
 from secretballot.ledger._entry import LedgerEntry
-from secretballot.ledger._file import PROCESS_LOCK, connection, create_exclusively
+from secretballot.ledger._file import real_path, transact
+from secretballot.ledger._foreign import check_not_foreign
 from secretballot.ledger._header import Header, meaning, read_header, write_new
-from secretballot.ledger._mark import Mark, held, mark_path, read_mark
+from secretballot.ledger._interrupts import HeldInterrupts
+from secretballot.ledger._mark import HeldMark, holding, mark_path, read_slots
+from secretballot.ledger._new_files import check_name, create_files, delete_files
 from secretballot.ledger._place import check_file_system, check_spendable, place_of, same_place
 from secretballot.ledger._rows import (
     check_private_records,
     digest_at,
-    insert_entry,
-    insert_private_record,
     last_checkpoint,
     last_sequence,
     load_scope,
@@ -32,8 +29,10 @@ from secretballot.ledger._rows import (
     read_totals,
     reservation_entries,
 )
+from secretballot.ledger._slots import SLOTS, Mark
 from secretballot.ledger._temporary import TemporaryFile, temporary_file
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
+from secretballot.ledger._transaction import Transaction
 
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
@@ -67,15 +66,20 @@ class Ledger:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], budget: Budget) -> Ledger:
-        """Make a new named ledger; LedgerError if the file exists."""
-        name = os.path.realpath(path)
-        create_exclusively(name)
-        try:
-            return cls._new(name, budget)
-        except BaseException:
-            for each in (name, mark_path(name)):
-                Path(each).unlink(missing_ok=True)
-            raise
+        """Make a new named ledger; LedgerError if the file exists, or the mark of an earlier one.
+
+        It is made whole or not at all, also when Ctrl-C comes meanwhile.
+        """
+        name = real_path(path)
+        check_name(name)
+        with HeldInterrupts() as interrupts:
+            interrupts.hold()
+            create_files(name)
+            try:
+                return cls._new(name, budget)
+            except BaseException:
+                delete_files(name)
+                raise
 
     @classmethod
     def temporary(cls, budget: Budget) -> Ledger:
@@ -88,15 +92,18 @@ class Ledger:
     def _new(cls, path: str, budget: Budget) -> Ledger:
         with meaning(path):
             check_file_system(path, os.stat(path).st_dev)
-        with held(path) as right:
+
+        def write(held: HeldMark) -> Header:
             header = write_new(path, budget)
-            right.advance(Mark(header.ledger_id, 0, header.digest))
-        return cls(path, budget, header.digest)
+            held.advance(Mark(header.ledger_id, 0, header.digest), everywhere=True)
+            return header
+
+        return cls(path, budget, holding(path, write).digest)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
         """Open an existing ledger, and check its budget and what follows its last checkpoint."""
-        name = os.path.realpath(path)
+        name = real_path(path)
         header = _read(name, read_header)
         ledger = cls(name, header.budget, header.digest)
         ledger.totals()
@@ -106,48 +113,91 @@ class Ledger:
         # No file is touched: an object whose ledger is gone can still be unpickled.
         return Ledger, (self.path, self.budget, self.genesis, self.is_temporary)
 
-    @contextmanager
-    def transaction(
-        self, scope: str | None = None, *, moved: bool = False
-    ) -> Iterator[Transaction]:
-        """Hold the ledger: nobody else spends meanwhile; leaving commits, an exception doesn't.
+    def transact(
+        self,
+        act: Callable[[Transaction], T],
+        scope: str | None = None,
+        *,
+        moved: bool = False,
+        interrupts: HeldInterrupts | None = None,
+    ) -> T:
+        """Act while the ledger is held, and nobody else spends; then commit what was appended.
 
-        The totals hold one scope, if it is named. With `moved`, a copy is no error.
+        An exception of `act` commits nothing. Ctrl-C is held back from the commit on, to the end of
+        the block of `interrupts`, or to the end of this call.
+
+        Parameters
+        ----------
+        act : callable
+            Is given the transaction; what it returns is returned.
+        scope : str, default=None
+            The totals hold this scope.
+        moved : bool, default=False
+            Whether a copy is no error.
+        interrupts : HeldInterrupts, default=None
+            The block of the caller, which is to get the answer out.
         """
-        with PROCESS_LOCK, held(self.path) as right:
-            with connection(self.path, to="write") as opened:
+
+        def write(held: HeldMark) -> T:
+            def record(opened: sqlite3.Connection) -> tuple[T, Totals, str, str]:
                 with meaning(self.path):
                     check_spendable(self.path)
                     header = self._same_header(opened, upgrade=True)
                     self._catch_up(opened)
                     load_scope(opened, self._totals, scope)
-                    fault = self._copied(opened, header, read_mark(self.path))
+                    fault = self._copied(opened, header, held.mark)
                     if fault and not moved:
                         raise LedgerError(fault)
-                transaction = Transaction(opened, self._totals, self.budget)
+                transaction = Transaction(self.path, opened, self._totals, self.budget)
                 if fault:
                     transaction.append(LedgerEntry.move(place_of(self.path)))
-                yield transaction
-            # Only now is it certain. Knowing one's own entries, one misses them if they go.
-            self._totals = transaction.totals
-            right.advance(Mark(header.ledger_id, self._totals.sequence, self._totals.digest))
+                answer = act(transaction)
+                block.hold()
+                return answer, transaction.totals, header.ledger_id, fault
 
-    def settle(self, *, moved: bool) -> None:
-        """Check that this is the original in its place; with `moved`, record the one it is in."""
+            answer, totals, ledger_id, fault = transact(self.path, record, to="write")
+            # Only now is it certain. Knowing one's own entries, one misses them if they go.
+            self._totals = totals
+            mark = Mark(ledger_id, totals.sequence, totals.digest)
+            held.advance(mark, everywhere=bool(fault))
+            return answer
+
+        check_not_foreign(self.path)
+        if interrupts is not None:
+            block = interrupts
+            return holding(self.path, write)
+        with HeldInterrupts() as block:
+            return block.keep(holding(self.path, write))
+
+    def settle(self, *, moved: bool) -> str:
+        """Check that this is the original in its place; with `moved`, record the one it is in.
+
+        Returns
+        -------
+        str
+            What is to be said of a mark that is damaged; empty if it is not.
+        """
+        slots = read_slots(self.path)
+        damage = slots.n_broken and (
+            f"{slots.n_broken} of the {SLOTS} slots of {mark_path(self.path)!r}, the mark of the "
+            "ledger, are damaged and count as none: if an old copy was put in the ledger's place, "
+            "that may not be noticed. Compare the ledger with the digest of a statement. The next "
+            "releases write the mark anew."
+        )
         if moved:
-            with self.transaction(moved=True):
-                return
+            self.transact(lambda transaction: None, moved=True)
+            return damage or ""
 
         def check(opened: sqlite3.Connection) -> None:
-            # First, as it may be moved on once the ledger has been read.
-            mark = read_mark(self.path)
             header = self._same_header(opened)
             self._catch_up(opened)
             check_spendable(self.path)
-            if fault := self._copied(opened, header, mark):
+            # The mark was read first, as it may be moved on once the ledger has been read.
+            if fault := self._copied(opened, header, slots.mark):
                 raise LedgerError(fault)
 
         _read(self.path, check)
+        return damage or ""
 
     def totals(self, scope: str | None = None) -> Totals:
         """Return the sums over all entries, those of other processes included.
@@ -317,64 +367,28 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
     What seems wrong is looked at again while nobody can write: a writer's locks in the ledger
     itself may have been lost, or it was killed, and what it began has to be rolled back.
     """
-    try:
-        with connection(path, to="read") as opened, meaning(path):
+
+    def answer(opened: sqlite3.Connection) -> T:
+        with meaning(path):
             return ask(opened)
+
+    check_not_foreign(path)
+    try:
+        return transact(path, answer, to="read")
     except LedgerError as error:
         if not any(map(os.path.exists, (mark_path(path), f"{path}-journal"))):
             raise  # nobody writes there
-        # Not the error itself: what it holds on to would keep the file open.
         wrong = str(error)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(held(path))
-        except LedgerError:
-            raise LedgerError(wrong) from None
-        with connection(path, to="recover") as opened, meaning(path):
-            return ask(opened)
+    is_held = False
 
+    def again(_: HeldMark) -> T:
+        nonlocal is_held
+        is_held = True
+        return transact(path, answer, to="recover")
 
-class Transaction:
-    """What can be done while the ledger is held: read totals and reservations, append entries."""
-
-    def __init__(self, opened: sqlite3.Connection, totals: Totals, budget: Budget) -> None:
-        self._opened = opened
-        self._budget = budget
-        self.totals = totals
-
-    def reservation(self, id: str) -> list[LedgerEntry]:
-        """Return the entries that paid for a reservation, and then the last of it."""
-        return reservation_entries(self._opened, id)
-
-    def append(self, entry: LedgerEntry, private: str | None = None) -> None:
-        """Write an entry after the last; it is recorded once the transaction has been left.
-
-        With it goes a text for the owner only (`Ledger.private_records`), if there is one;
-        ValueError unless the accounting is ``"sanitized"``.
-        """
-        if private is not None:
-            self._check_private(private)
-        now = datetime.now(UTC).isoformat(timespec="microseconds")
-        sequence = self.totals.sequence + 1
-        after = self.totals.added_up(replace(entry, sequence=sequence))
-        if sequence - after.checkpoint >= CHECKPOINT_EVERY:
-            entry = replace(entry, checkpoint=after.sums_digest())
-        placed = entry.chained(sequence, now, self.totals.digest)
-        insert_entry(self._opened, placed, after)
-        if private is not None:
-            insert_private_record(self._opened, sequence, private)
-        self.totals = self.totals.after(placed)
-
-    def _check_private(self, private: str) -> None:
-        # Messages never repeat it: they end up in logs.
-        if not self._budget.keeps_private:
-            raise ValueError(
-                f"private= is for a ledger with accounting='sanitized', and this one has "
-                f"accounting={self._budget.accounting!r}, which keeps nothing of the votes; leave "
-                "it out. Nothing was released."
-            )
-        if not is_text(private):
-            raise ValueError(
-                f"private= (a {type(private).__name__}, not shown) must be a non-empty string "
-                "that a file can hold. Nothing was released."
-            )
+    try:
+        return holding(path, again)
+    except LedgerError:
+        if is_held:
+            raise
+        raise LedgerError(wrong) from None

@@ -6,13 +6,20 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from secretballot._errors import LedgerError
 from secretballot.divergences import MEMBER_SEPARATOR, Cost, Costs, split_group
 from secretballot.ledger._budget import Cap
-from secretballot.ledger._entry import LedgerEntry, cost_of, curve_bytes, to_json
+from secretballot.ledger._entry import (
+    LedgerEntry,
+    check_description,
+    cost_of,
+    curve_bytes,
+    to_json,
+)
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._schema import insert_row
 from secretballot.ledger._totals import ScopeTotals, Totals
@@ -49,6 +56,9 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
     charged, group = next(charges, (0, iter(())))
     entries = []
     for row in rows:
+        check_description(row[2])
+        check_description(row[7])
+        datetime.fromisoformat(row[1])
         costs: dict[str, Cost] = {}
         if charged == row[0]:
             costs = _costs(charge[1:] for charge in group)
@@ -154,7 +164,10 @@ def check_private_records(opened: sqlite3.Connection) -> None:
 
 
 def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals | None:
-    """Return the totals of the last checkpoint up to an entry, checked against that entry."""
+    """Return the totals of the last checkpoint up to an entry, checked against that entry.
+
+    None if there is none, or if they may count parts without a division as earlier versions did.
+    """
     row = opened.execute(
         "SELECT sequence, n_releases, n_rows, place FROM checkpoint WHERE sequence <= ? "
         "ORDER BY sequence DESC LIMIT 1",
@@ -163,6 +176,11 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
     if row is None:
         return None
     sequence, n_releases, n_rows, place = row
+    if opened.execute(
+        "SELECT 1 FROM total WHERE sequence <= ? AND member != '' AND instr(member, ?) = 0 LIMIT 1",
+        (sequence, MEMBER_SEPARATOR),
+    ).fetchone():
+        return None
     found = read_entries(opened, after=sequence - 1, at_most=1)
     if not found or found[0].sequence != sequence or found[0].digest != found[0].expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")

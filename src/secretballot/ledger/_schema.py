@@ -12,6 +12,11 @@ from secretballot._errors import LedgerError
 #: In the header of the file; it tells a ledger from any other SQLite database ("SBLG").
 APPLICATION_ID = 0x53424C47
 FORMAT_VERSION = 5
+#: What is said of a file without that number.
+NO_LEDGER = (
+    "it is not a ledger of secretballot (an empty file is one whose creation was interrupted: "
+    "delete it and its mark)"
+)
 
 # Format 2.
 _BASE_TABLES = """
@@ -135,10 +140,7 @@ def check_schema(opened: sqlite3.Connection, *, upgrade: bool) -> None:
     ones that last as long as the connection.
     """
     if _pragma(opened, "application_id") != APPLICATION_ID:
-        raise LedgerError(
-            "it is not a ledger of secretballot (an empty file is one whose creation was "
-            "interrupted: delete it)"
-        )
+        raise LedgerError(NO_LEDGER)
     version = _pragma(opened, "user_version")
     if version not in _ADDED:
         raise LedgerError(

@@ -9,10 +9,8 @@ import subprocess
 import tempfile
 import weakref
 from contextlib import suppress
-from pathlib import Path
 
-from secretballot.ledger._file import create_exclusively
-from secretballot.ledger._mark import mark_path
+from secretballot.ledger._new_files import create_files, delete_files
 
 
 class TemporaryFile:
@@ -21,7 +19,7 @@ class TemporaryFile:
     def __init__(self) -> None:
         folder = _folder()
         self.path = os.path.join(folder.path, f"{next(_numbers)}.ledger")
-        create_exclusively(self.path)
+        create_files(self.path)
         weakref.finalize(self, _delete, self.path, os.getpid())
         _temporary[self.path] = self
 
@@ -38,8 +36,7 @@ def temporary_file(path: str) -> TemporaryFile | None:
 def _delete(path: str, owner: int) -> None:
     # A forked child inherits the finalizer, but the ledger is its parent's.
     if os.getpid() == owner:
-        for name in (path, f"{path}-journal", mark_path(path)):
-            Path(name).unlink(missing_ok=True)
+        delete_files(path)
 
 
 class _Folder:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from secretballot._errors import LedgerError
-from secretballot.divergences import Cost, Costs, dearest, split_group
+from secretballot.divergences import Cost, Costs, parts_cost, split_group
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry, cap_digits, charge_digits, digest_of
+from secretballot.ledger._unnamed_divisions import without_unnamed_divisions
 
 #: Entries from one checkpoint to the next: what has to be read again to go on with a ledger.
 CHECKPOINT_EVERY = 64
@@ -26,10 +28,14 @@ class ScopeTotals:
 class Totals:
     """The sums over a ledger's entries so far, and the head of its chain.
 
-    A part of a level (``"level/part"``) is the same people in one fit only, the entries of a scope;
-    in another fit they are with other people. So parts are kept apart within a scope, as more may
-    be asked of it, and a level has paid, beside its own charges, the *sum over the scopes* of what
-    the dearest part paid in each. An entry without a scope is a fit of its own.
+    A part of a level is the same people in one division and one fit only, the entries of a scope.
+    So parts are kept apart within a scope, as more may be asked of it, and a level has paid, beside
+    its own charges, the *sum over the scopes and their divisions* of what the dearest part paid in
+    each (`divergences._groups` has the rule). An entry without a scope is a fit of its own.
+
+    Earlier versions recorded parts without their division, and took the parts of one name for the
+    same people. Such an entry is a division of its own here, so the sums that those versions stored
+    are others: they are neither checked nor read, and all entries are.
 
     Attributes
     ----------
@@ -39,6 +45,8 @@ class Totals:
         At least the scopes of `touched`; others are in the file, and are read when they are needed.
     touched : set of str
         The scopes of entries since the last checkpoint.
+    has_unnamed_divisions : bool
+        Whether parts without a division were charged in a scope.
     """
 
     digest: str
@@ -50,6 +58,7 @@ class Totals:
     charges: dict[str, Cost] = field(default_factory=dict)
     scopes: dict[str, ScopeTotals] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    has_unnamed_divisions: bool = False
 
     def after(self, entry: LedgerEntry) -> Totals:
         """Return the totals after the next entry; LedgerError if it is not what was written."""
@@ -65,7 +74,8 @@ class Totals:
         after = self.added_up(entry)
         after.digest = entry.digest
         if entry.checkpoint is not None:
-            after.check(entry)
+            if not after.has_unnamed_divisions:
+                after.check(entry)
             after.checkpoint = entry.sequence
             after.touched.clear()
         return after
@@ -83,17 +93,22 @@ class Totals:
             self.n_releases += 1
         if entry.is_move:
             self.place = json.loads(entry.mechanism).get("place")
-        before = ScopeTotals(entry.scope_epsilon, {})
+        cap = entry.scope_epsilon
+        # A copy: what a caller does to the dict of a scope must not reach what was recorded.
+        before = ScopeTotals(dict(cap) if isinstance(cap, Mapping) else cap, {})
         if entry.scope_id is not None:
             before = self.scopes.get(entry.scope_id, before)
         after = dict(before.charges)
         change = _give_back if entry.is_refund else _accumulate
-        for group, cost in entry.charges.items():
+        charges = without_unnamed_divisions(entry.charges, is_refund=entry.is_refund)
+        if entry.scope_id is not None and charges is not entry.charges:
+            self.has_unnamed_divisions = True
+        for group, cost in charges.items():
             change(after, group, cost)
             if not split_group(group)[1]:
                 change(self.charges, group, cost)
-        for level in {split_group(group)[0] for group in entry.charges}:
-            one, other = dearest(before.charges, level), dearest(after, level)
+        for level in {split_group(group)[0] for group in charges}:
+            one, other = parts_cost(before.charges, level), parts_cost(after, level)
             if other is not None:
                 less, more = (other, one) if entry.is_refund else (one, other)
                 assert more is not None
@@ -132,7 +147,7 @@ class Totals:
             return self.charges
         seen, within = dict(self.charges), self.scopes[scope].charges
         for level in self.charges:
-            paid = dearest(within, level)
+            paid = parts_cost(within, level)
             if paid is not None:
                 seen[level] = seen[level].without(paid)
         return {**seen, **{group: cost for group, cost in within.items() if split_group(group)[1]}}
@@ -145,7 +160,8 @@ class Totals:
 
     def forget(self) -> None:
         """Drop the scopes that can be read again."""
-        self.scopes = {scope: self.scopes[scope] for scope in self.touched}
+        if not self.has_unnamed_divisions:
+            self.scopes = {scope: self.scopes[scope] for scope in self.touched}
 
 
 def _accumulate(sums: dict[str, Cost], group: str, cost: Cost) -> None:

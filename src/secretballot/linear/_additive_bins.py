@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear._columns import Column, category_text, category_texts, numbers
+from secretballot.linear._columns import Column, public_numbers, public_texts
+from secretballot.schema import cell_text, numbers, texts
 
 #: A value that so many of the public rows have, and at least so many of them, is a bin of its own:
 #: the zeros of capital gains.
 _SPIKE, _FEWEST = 0.05, 3
 #: So many public rows a bin has at least.
 _ROWS_A_BIN = 10
+#: Fewer public rows than make a bin are refused.
+FEWEST_PUBLIC = _ROWS_A_BIN
 #: How far smooth effects reach, as a part of the rows, and how much of an effect is not smooth.
 _REACH, _ROUGH = 0.25, 0.05
 
@@ -36,13 +39,13 @@ class NumberBins:
         return len(self.values) + len(self.edges) + 1
 
     def codes(self, column: Any) -> NDArray[np.intp]:
-        """Return the bin of each row."""
-        x = numbers(column, self.name)
+        """Return the bin of each row; -1 where it has no number."""
+        x = numbers(column)
         codes = np.searchsorted(self.edges, x) + len(self.values)
         if len(self.values):
             at = np.searchsorted(self.values, x).clip(0, len(self.values) - 1)
             codes = np.where(self.values[at] == x, at, codes)
-        return codes
+        return np.where(np.isnan(x), -1, codes)
 
     def labels(self) -> list[str]:
         """Return a text for each bin."""
@@ -74,10 +77,12 @@ class Categories:
         return len(self.known) + 1
 
     def codes(self, column: Any) -> NDArray[np.intp]:
-        """Return the category of each row."""
-        places = {text: at for at, text in enumerate(self.known.tolist())}
-        texts = category_texts(column, self.name)
-        return np.array([places.get(text, len(places)) for text in texts], dtype=np.intp)
+        """Return the category of each row; -1 where it has none."""
+        places: dict[str | None, int] = {text: at for at, text in enumerate(self.known.tolist())}
+        others = len(places)
+        places[None] = -1
+        codes = [places.get(text, others) for text in texts(column).tolist()]
+        return np.array(codes, dtype=np.intp)
 
     def labels(self) -> list[str]:
         """Return a text for each category."""
@@ -90,6 +95,9 @@ class Categories:
 
 class AdditiveBins:
     """One-hot columns: of each row one in each column of the table, so that all are as long.
+
+    Where a cell is missing the row has no one in that column, and is shorter: its place is kept by
+    a zero in the column's first bin.
 
     Parameters
     ----------
@@ -107,7 +115,7 @@ class AdditiveBins:
 
     @property
     def norm(self) -> float:
-        """How long every row is (l2)."""
+        """How long a row is at most (l2), and is unless cells are missing."""
         return float(np.sqrt(len(self.columns)))
 
     @property
@@ -120,17 +128,19 @@ class AdditiveBins:
 
     def transform(self, table: Sequence[Any]) -> csr_array:
         """Return the one-hot rows of a table given as its columns."""
-        codes = np.stack(
+        found = np.stack(
             [
-                (column.codes(values) + first).astype(np.int32)
-                for column, values, first in zip(self.columns, table, self.ends[:-1], strict=True)
+                column.codes(values).astype(np.int32)
+                for column, values in zip(self.columns, table, strict=True)
             ],
             axis=1,
         )
+        codes = found.clip(0) + self.ends[:-1].astype(np.int32)
         n_rows, n_columns = codes.shape
         starts = np.arange(n_rows + 1, dtype=np.int32) * n_columns
         return csr_array(
-            (np.ones(codes.size), codes.ravel(), starts), shape=(n_rows, self.n_features)
+            ((found >= 0).ravel().astype(np.float64), codes.ravel(), starts),
+            shape=(n_rows, self.n_features),
         )
 
 
@@ -173,18 +183,20 @@ def declared_bins(
 
 
 def _declared(name: Any, known: Sequence[Any]) -> Categories:
-    return Categories(name, np.unique([category_text(each) for each in known]))
+    return Categories(
+        name, np.unique([text for each in known if (text := cell_text(each)) is not None])
+    )
 
 
 def _occurring(column: Column) -> Categories:
     if column.categories is not None:
         return _declared(column.name, column.categories)
-    texts, counts = np.unique(category_texts(column.values, column.name), return_counts=True)
-    return Categories(column.name, texts[counts >= _FEWEST])
+    shown, counts = np.unique(public_texts(column), return_counts=True)
+    return Categories(column.name, shown[counts >= _FEWEST])
 
 
 def _quantiles(column: Column, n_bins: int) -> NumberBins:
-    x = numbers(column.values, column.name)
+    x = public_numbers(column)
     values, counts = np.unique(x, return_counts=True)
     if len(values) <= n_bins:
         apart, edges = np.empty(0), (values[1:] + values[:-1]) / 2

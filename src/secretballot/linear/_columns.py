@@ -1,19 +1,15 @@
-"""The columns of a table, whichever library it is of, and what kind each is."""
+"""The columns of public rows, and of which kind each is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
 
-from secretballot._sklearn_compat import _safe_indexing
-
-#: Texts of what is missing, in all libraries.
-_MISSING = frozenset({"None", "nan", "NaN", "<NA>", "NaT"})
+from secretballot.schema import ColumnSchema, columns_of, numbers, texts
 
 
 @dataclass(frozen=True)
@@ -23,15 +19,10 @@ class Column:
     name: Any
     values: Any
     is_number: bool
-    #: What its data type lists.
+    #: Those that its data type lists and rows show, or that were declared.
     categories: Sequence[Any] | None = None
-
-
-def columns_of(X: Any) -> list[Any]:
-    """Return the columns of an array or a data frame."""
-    if isinstance(X, np.ndarray):
-        return list(X.T)
-    return [_safe_indexing(X, at, axis=1) for at in range(X.shape[1])]
+    #: How many more its data type lists.
+    n_left_out: int = 0
 
 
 def names_of(X: Any) -> list[Any]:
@@ -39,67 +30,47 @@ def names_of(X: Any) -> list[Any]:
     return list(getattr(X, "columns", range(X.shape[1])))
 
 
-def public_columns(X: Any) -> list[Column]:
-    """Return the columns of public rows, which say of what kind each is."""
-    found = []
-    for name, values in zip(names_of(X), columns_of(X), strict=True):
-        dtype = getattr(values, "dtype", None)
-        listed = getattr(dtype, "categories", None)
-        is_number = listed is None and _is_number(dtype, values)
-        found.append(Column(name, values, is_number, None if listed is None else list(listed)))
-    return found
+def public_columns(X: Any, declared: Mapping[Any, Sequence[Any]]) -> list[Column]:
+    """Return the columns of public rows, which say of what kind each is.
+
+    Parameters
+    ----------
+    X : array or data frame
+    declared : mapping of column to sequence
+        Categories that are public, whether rows show them or not.
+    """
+    return [
+        _described(name, values, declared.get(name))
+        for name, values in zip(names_of(X), columns_of(X), strict=True)
+    ]
 
 
-def _is_number(dtype: Any, values: Any) -> bool:
-    kind = getattr(dtype, "kind", None) or np.asarray(values).dtype.kind
-    return kind in "iuf"
+def _described(name: Any, values: Any, declared: Sequence[Any] | None) -> Column:
+    schema = ColumnSchema.of(name, values, declared)
+    if schema.kind == "category":
+        return Column(name, values, False, schema.categories, schema.n_left_out)
+    objects = getattr(values, "dtype", None) == np.dtype(object)
+    return Column(name, values, schema.kind == "number" and not objects)
 
 
-def numbers(values: Any, name: Any) -> NDArray[np.float64]:
-    """Return a column as finite numbers, or raise ValueError."""
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
+def public_numbers(column: Column) -> NDArray[np.float64]:
+    """Return the numbers of a public column, without missing ones, or raise ValueError."""
+    x = numbers(column.values)
+    x = x[~np.isnan(x)]
+    if not len(x):
         raise ValueError(
-            f"X: column {name!r} holds something else than numbers, and is one of numbers in "
-            "X_public (or has bounds). Give it the same kind of values in both."
-        ) from error
-    assert_all_finite(x, input_name=f"X: column {name!r}")
+            f"X_public: column {column.name!r} holds nothing but NaN. Leave it out of X and of "
+            "X_public, or give public rows that have it."
+        )
     return x
 
 
-def category_texts(values: Any, name: Any) -> list[str]:
-    """Return a column's categories as texts, or raise ValueError where some are missing.
-
-    The text of a row depends on that row alone, and not on the type that others, such as a missing
-    one among whole numbers, give the column.
-    """
-    listed = np.asarray(values)
-    if listed.dtype.kind in "mM":
-        listed = listed.astype(f"{listed.dtype.kind}8[us]")
-    place = None
-    if listed.dtype.kind != "O":
-        listed, place = np.unique(listed, return_inverse=True)  # looked at once for each category
-    rows = listed.tolist()
-    texts = [each if type(each) is str else category_text(each) for each in rows]
-    missing = _MISSING.intersection(texts)
-    if missing and any(
-        text in missing and not isinstance(each, str)
-        for each, text in zip(rows, texts, strict=True)
-    ):
+def public_texts(column: Column) -> list[str]:
+    """Return a public column's categories as texts, or raise ValueError where some are missing."""
+    found: list[str] = texts(column.values).tolist()
+    if None in found:
         raise ValueError(
-            f"X: column {name!r} contains NaN or None. Give missing values a category of their "
-            "own: X[column].fillna('missing')."
+            f"X_public: column {column.name!r} contains NaN or None. Give missing values a "
+            "category of their own, in X too: X[column].fillna('missing')."
         )
-    return texts if place is None else [texts[at] for at in place.tolist()]
-
-
-def category_text(each: Any) -> str:
-    """Return the text of a category: the same for 1 and 1.0, which a column may be cast to."""
-    if isinstance(each, bool) or not isinstance(each, int | float | np.integer | np.floating):
-        return str(each)
-    try:
-        number = float(each)
-    except OverflowError:
-        return str(each)
-    return str(int(number)) if number.is_integer() else str(number)
+    return found

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot._sklearn_compat import _num_samples
 from secretballot.linear._additive_bins import AdditiveBins, Categories, public_bins
-from secretballot.linear._columns import Column, numbers
+from secretballot.linear._columns import Column, public_numbers
+from secretballot.schema import check_rows_alone, in_halves, numbers, own_rows
 
 #: Rows are clipped to the length of so many of the public ones.
 _LENGTH = 0.9
@@ -65,7 +66,7 @@ class DenseFeatures:
 
 
 class ScaledColumns(DenseFeatures):
-    """Numbers scaled by public rows, and categories as one-hot columns.
+    """Numbers scaled by public rows, and categories as one-hot columns; zeros of missing cells.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class ScaledColumns(DenseFeatures):
         self.columns: list[tuple[str, float, float] | Categories] = []
         for column in columns:
             if column.is_number and column.name not in categories:
-                x = numbers(column.values, column.name)
+                x = public_numbers(column)
                 self.columns.append((column.name, float(x.mean()), float(x.std()) or 1.0))
             else:
                 (found,) = public_bins([column], 1, categories).columns
@@ -93,9 +94,10 @@ class ScaledColumns(DenseFeatures):
             if isinstance(column, Categories):
                 parts.append(AdditiveBins([column]).transform([values]).toarray())
             else:
-                name, middle, scale = column
+                _, middle, scale = column
                 with np.errstate(over="ignore"):
-                    parts.append(((numbers(values, name) - middle) / scale)[:, None])
+                    scaled = (numbers(values) - middle) / scale
+                parts.append(np.where(np.isnan(scaled), 0.0, scaled)[:, None])
         return np.clip(np.concatenate(parts, axis=1), -_FURTHEST, _FURTHEST)
 
     def transform(self, table: Sequence[Any]) -> NDArray[np.float64]:
@@ -116,27 +118,50 @@ class TransformedRows(DenseFeatures):
     def __init__(self, transformer: Any, X_public: Any) -> None:
         self.transformer = transformer
         rows = self._rows(X_public)
-        some = np.arange(0, len(rows), 2)
-        alone = self._rows(_safe_indexing(X_public, some))
-        if alone.shape[1] != rows.shape[1] or not np.allclose(alone, rows[some]):
-            raise ValueError(
-                f"features={type(self.transformer).__name__} makes something else of some public "
-                "rows than of the same rows among others. What it makes of a row must depend on "
-                "that row alone, or one private row would change what is said of all."
-            )
+        check_rows_alone(self._made, X_public, f"features={type(transformer).__name__}")
         self._measure(rows)
 
-    def _rows(self, X: Any) -> NDArray[np.float64]:
+    def _dense(self, X: Any) -> NDArray[Any]:
         found = self.transformer.transform(X)
-        rows = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=float)
-        if rows.ndim != 2 or len(rows) != _num_samples(X) or not np.isfinite(rows).all():
-            raise ValueError(
-                f"features={type(self.transformer).__name__} made an array of shape {rows.shape} "
-                f"of {_num_samples(X)} rows, or numbers that are not finite; every row needs as "
-                "many finite numbers."
-            )
+        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+    def _made(self, X: Any) -> NDArray[Any]:
+        """Return what the transformer makes of rows, in its own type."""
+        rows = self._dense(X)
+        if rows.ndim != 2 or len(rows) != _num_samples(X):
+            self._refuse(rows.shape, _num_samples(X))
+        return rows
+
+    def _rows(self, X: Any) -> NDArray[np.float64]:
+        rows = np.asarray(self._made(own_rows(X)), dtype=np.float64)
+        if not np.isfinite(rows).all():
+            self._refuse(rows.shape, len(rows))
         return np.clip(rows, -_FURTHEST, _FURTHEST)
 
+    def _refuse(self, shape: tuple[int, ...], n_rows: int) -> NoReturn:
+        raise ValueError(
+            f"features={type(self.transformer).__name__} made an array of shape {shape} of "
+            f"{n_rows} rows, or numbers that are not finite; every row needs as many finite "
+            "numbers."
+        )
+
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the features of rows."""
+        """Return the features of public rows."""
         return self._clipped(self._rows(X))
+
+    def transform_private(self, X: Any) -> NDArray[np.float64]:
+        """Return the features of private rows; those of public rows on average where it fails."""
+        lengths = set()
+
+        def made(some: Any) -> NDArray[np.float64]:
+            found = self._dense(some)
+            lengths.add(len(found) == _num_samples(some))
+            if found.shape[1:] != self._middle.shape:
+                raise ValueError(f"rows of the shape {found.shape[1:]}")
+            return found.astype(np.float64)
+
+        rows, _ = in_halves(made, X, np.full((1, len(self._middle)), np.nan))
+        if False in lengths:
+            self._refuse(rows.shape, _num_samples(X))
+        rows = np.where(np.isfinite(rows), rows, self._middle)
+        return self._clipped(np.clip(rows, -_FURTHEST, _FURTHEST))

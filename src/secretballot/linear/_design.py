@@ -16,7 +16,7 @@ _AT_A_TIME = 2**24
 
 
 class Design:
-    """Features of rows: a dense array, or one-hot rows with as many ones each.
+    """Features of rows: a dense array, or one-hot rows with as many entries each.
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ class Design:
         """Which pairs of features each row has, shape (n_features**2, n_rows)."""
         n_rows, n_features = self.shape
         codes = self.features.indices.reshape(n_rows, -1).astype(np.int64)
+        ones = self.features.data.reshape(n_rows, -1)
         pairs = (codes[:, :, None] * n_features + codes[:, None, :]).reshape(n_rows, -1)
         starts = np.arange(n_rows + 1) * pairs.shape[1]
-        each = (np.ones(pairs.size), pairs.ravel(), starts)
+        each = ((ones[:, :, None] * ones[:, None, :]).ravel(), pairs.ravel(), starts)
         return csr_array(each, shape=(n_rows, n_features**2)).T.tocsr()

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_array, validate_data
 
+from secretballot._row_order import check_row_order
 from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble import (
     Levels,
     check_levels,
     check_targets,
     declared_classes,
+    declared_private,
     encode,
     learned_classes,
     public_rows,
+    warn_categories_left_out,
 )
-from secretballot.linear._columns import names_of
+from secretballot.linear._columns import Column, names_of, public_columns
+from secretballot.schema import RowSchema, as_table, check_table
 from secretballot.scoring import People
 
 
@@ -54,6 +59,9 @@ class FitData:
     weight: float | dict[str, float]
     levels: Levels | None
     X_public: Any
+    schema: RowSchema
+    misfits: Mapping[Any, NDArray[np.bool_]]
+    public_may_be_private: bool
 
 
 def prepared_data(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any) -> FitData:
@@ -62,7 +70,10 @@ def prepared_data(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budget
         raise ValueError(
             f"{type(model).__name__} requires y to be passed, but the target y is None."
         )
-    X = checked_table(model, X, reset=True)
+    for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
+        check_row_order(name, values, X)
+    given = X
+    X = private_table(X)
     codes = check_targets(y)
     if codes.ndim == 2:
         raise ValueError(
@@ -85,9 +96,18 @@ def prepared_data(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budget
     total = float(counts @ each)
     pool = None
     if X_public is not None:
-        pool = checked_table(model, public_rows(X_public, n_rows), reset=False, name="X_public")
+        pool = checked_table(model, public_rows(X_public, given), reset=True, name="X_public")
+    elif not hasattr(X, "columns"):
+        X = _cells_of(X)
+    schema = _schema(model, X, pool)
+    if pool is not None and not isinstance(model.features, str):
+        pool = schema.read(pool, "X_public").table
+    X, misfits = schema.read(X)
+    validate_data(model, X, reset=True, skip_check_array=True)
     return FitData(
         X=X,
+        schema=schema,
+        misfits=misfits,
         classes=known,
         codes=positions,
         classes_learned=model.classes is None,
@@ -98,15 +118,79 @@ def prepared_data(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budget
         weight=weight,
         levels=levels,
         X_public=pool,
+        public_may_be_private=declared_private(X_public),
     )
 
 
+def private_table(X: Any) -> Any:
+    """Refuse private rows that are no table, whatever their cells are."""
+    _check_flat(X, "X")
+    if isinstance(X, list | tuple):
+        # A list in one cell alone would leave NumPy without a shape.
+        if _num_samples(X) == 0 or (isinstance(X[0], list | tuple) and not X[0]):
+            check_array(X)
+        return X
+    if hasattr(X, "columns"):
+        if _num_samples(X) == 0 or 0 in np.shape(X):
+            check_array(X)
+        return X
+    if issparse(X):
+        return check_array(X)
+    table = np.asarray(X)
+    # The shape alone: what a cell holds, and which type it gives to all, is not looked at.
+    check_array(np.zeros(table.shape, dtype=np.int8), input_name="X")
+    return table
+
+
+def _cells_of(X: Any) -> NDArray[Any]:
+    """Return private rows as an array; the cells of a list keep their types.
+
+    NumPy gives all cells of a list one type: a text makes "1.0" of 1.0, a number 1.0 of True.
+    """
+    if not isinstance(X, list | tuple):
+        return np.asarray(X)
+    first = X[0]
+    if isinstance(first, str) or not hasattr(first, "__len__"):
+        check_array(np.zeros(len(X), dtype=np.int8), input_name="X")  # one axis is refused
+    return np.asarray(as_table(X, (len(first),), "X"))
+
+
+def _check_flat(X: Any, name: str) -> None:
+    check_table(X, name)
+    if len(getattr(X, "shape", ())) > 2:
+        raise ValueError(
+            f"Found array with dim {len(X.shape)} for {name}, while dim <= 2 is required: give "
+            f"rows of columns, such as {name}.reshape(len({name}), -1)."
+        )
+
+
+def _schema(model: Any, X: Any, X_public: Any) -> RowSchema:
+    """Return the schema of public rows, or of what was declared in their place."""
+    rows = X if X_public is None else X_public
+    declared = declared_categories(model, rows)
+    if not isinstance(model.features, str):
+        schema = RowSchema.of(rows, declared)
+        left_out = schema.left_out
+    elif X_public is None:
+        names = names_of(rows)
+        schema = RowSchema.of_kinds(rows, [name not in declared for name in names])
+        left_out = {}
+    else:
+        columns = public_columns(rows, declared)
+        numbers = [column.is_number and column.name not in declared for column in columns]
+        schema = RowSchema.of_kinds(rows, numbers)
+        left_out = {column.name: column.n_left_out for column in columns if column.n_left_out}
+    warn_categories_left_out(left_out)
+    return schema
+
+
 def checked_table(model: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
-    """Return rows as an array of finite numbers, or a data frame as it is.
+    """Return public rows as an array of numbers, or a data frame as it is.
 
     What a transformer of the user's takes is its own affair.
     """
-    free = hasattr(model.features, "transform")
+    free = not isinstance(model.features, str)
+    _check_flat(X, name)
     try:
         if free or hasattr(X, "columns"):
             if not free and np.shape(X)[1:] == (0,):
@@ -115,12 +199,12 @@ def checked_table(model: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
             if _num_samples(X) == 0:
                 raise ValueError(f"found array with 0 sample(s) in {name}; give at least one.")
             return X
-        return validate_data(model, X, reset=reset, dtype=np.float64)
+        finite: bool | str = "allow-nan" if name == "X_public" else False
+        return validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite=finite)
     except ValueError as error:
         if name == "X":
             raise
-        told = str(error).replace("X has", f"{name} has", 1)
-        raise ValueError(f"{name} must have the columns of X: {told}") from None
+        raise ValueError(str(error).replace("X has", f"{name} has", 1)) from None
 
 
 def declared_categories(model: Any, X: Any) -> Mapping[Any, Any]:
@@ -140,7 +224,25 @@ def declared_bounds(
 ) -> dict[Any, tuple[float, float]]:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     names = [name for name in names_of(X) if name not in categories]
-    given = {} if model.bounds is None else model.bounds
+    given = _bounds_by_column(model.bounds, names)
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ValueError(
+            f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
+            "categories, or give public rows (X_public)."
+        )
+    return _checked_bounds(given, names)
+
+
+def check_bounds(model: Any, columns: Sequence[Column], categories: Mapping[Any, Any]) -> None:
+    """Raise ValueError for bounds that can't be, given beside public rows."""
+    if model.bounds is not None:
+        numbers = [each.name for each in columns if each.is_number and each.name not in categories]
+        _checked_bounds(_bounds_by_column(model.bounds, numbers), numbers)
+
+
+def _bounds_by_column(bounds: Any, names: Sequence[Any]) -> Mapping[Any, Any]:
+    given = {} if bounds is None else bounds
     if not isinstance(given, Mapping):
         try:
             pairs = np.asarray(given, dtype=np.float64)
@@ -154,16 +256,16 @@ def declared_bounds(
                 f"{len(names)} columns of numbers, or a dict of them by column."
             )
         given = dict(zip(names, pairs.tolist(), strict=True))
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise ValueError(
-            f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
-            "categories, or give public rows (X_public)."
-        )
+    return given
+
+
+def _checked_bounds(
+    given: Mapping[Any, Any], names: Sequence[Any]
+) -> dict[Any, tuple[float, float]]:
     for name in given:
         if name not in names:
             raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
-    return {name: _pair(name, given[name]) for name in names}
+    return {name: _pair(name, given[name]) for name in names if name in given}
 
 
 def _pair(name: Any, given: Any) -> tuple[float, float]:

@@ -12,13 +12,14 @@ from sklearn.frozen import FrozenEstimator
 
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, _safe_indexing, with_callbacks
-from secretballot.ensemble import Randomness, warn_classes_learned, warn_settings
-from secretballot.linear._additive_bins import AdditiveBins, public_bins
-from secretballot.linear._columns import columns_of, public_columns
+from secretballot.ensemble import Randomness, public_rows, warn_classes_learned, warn_settings
+from secretballot.linear._additive_bins import FEWEST_PUBLIC, AdditiveBins, public_bins
+from secretballot.linear._columns import public_columns
 from secretballot.linear._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear._design import Design
 from secretballot.linear._fit_data import (
     FitData,
+    check_bounds,
     declared_bounds,
     declared_categories,
     prepared_data,
@@ -26,8 +27,11 @@ from secretballot.linear._fit_data import (
 from secretballot.linear._made_up_rows import Unseen
 from secretballot.linear._posterior import Belief
 from secretballot.linear._rounds import Ballots, learn
-from secretballot.linear._settings import choose_bins, choose_rounds, loudness
+from secretballot.linear._settings import check_loudness, choose_bins, choose_rounds, loudness
+from secretballot.linear._strange_fit import warn_strange_fit
 from secretballot.mechanisms import VectorSum
+from secretballot.schema import RowSchema, columns_of, warn_misfits
+from secretballot.screening import PublicRowsCheck, check_stacked
 
 #: Of more public rows so many are used: what others would tell is less than the noise.
 _MOST_PUBLIC = 20_000
@@ -43,6 +47,7 @@ class Fitted:
     mechanism: VectorSum
     n_rounds: int
     n_bins: int | None
+    schema: RowSchema
 
 
 @dataclass
@@ -82,6 +87,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
             "accountant=None: nothing is learned from private rows without a budget. Use "
             "accountant=PrivacyAccountant(epsilon, delta)."
         )
+    check_stacked(model)
     data = prepared_data(model, X, y, X_public, owners, budgets)
     _check_rows(model, data)
     if data.classes_learned:
@@ -97,6 +103,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     # How loud rows are decides how much to model, and follows from public numbers.
     one = accountant.calibrate(unit, n_queries=1, scope=scope)
     loud = loudness(data.total, one.sigma, np.sqrt(model.n_features_in_))
+    check_loudness(loud, data.n_units)
     n_public = Unseen.n_like if data.X_public is None else _num_samples(data.X_public)
     n_bins = model.n_bins
     if n_bins == "auto":
@@ -111,7 +118,7 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         return VectorSum(sigma=sigma, norm=norm, diameter=2 * norm, weight=data.weight)
 
     ballots = Ballots(
-        transform=lambda rows: _features_of(features, data.X, rows),
+        transform=lambda rows: private_features(features, data.X, rows),
         codes=data.codes,
         shares=data.shares,
         n_classes=len(data.classes),
@@ -121,12 +128,29 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
     for _ in ballots.parts():
         pass  # what rows hold that they may not is found before anything is spent
     if unseen is None:
-        public = Design(_features_of(features, _some(data.X_public), slice(None)))
-    mechanism = accountant.calibrate(made, n_queries=n_paid, scope=scope)
+        public = Design(features_of(features, _some(data.X_public)))
+    check = None
+    if data.X_public is not None:
+        check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
+    part = 1.0 if check is None else check.rest
+    mechanism = accountant.calibrate(made, n_queries=n_paid, scope=scope, share=part)
     note: dict[str, Any] = {"classes_learned": data.classes_learned, "features_from": origin}
     if data.levels is not None:
         note.update(data.levels.ledger_note)
+    if data.public_may_be_private:
+        note["public_may_be_private"] = True
+    # Callbacks that fail do so before anything is paid.
     progress = Progress(model, "fit", 1)
+    if check is not None:
+        model.public_rows_check_ = check.made(
+            model,
+            X,
+            public_rows(X_public, None),
+            owners,
+            scope=scope,
+            random_state=randomness.noise(check.NOISE),
+            note=note,
+        )
     reservation = accountant.reserve(mechanism, n_paid, scope=scope, note=note)
     progress.paid()
     with progress.task("ask private rows", n_paid) as task:
@@ -134,11 +158,17 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         releases = ()
         if unseen is not None:
             public, releases = unseen.looked_at(ballots, mechanism, paid.ask)
+        residuals: list[NDArray[np.float64]] = []
+
+        def ask(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+            residuals.append(paid.ask(sums))
+            return residuals[-1]
+
         belief = learn(
             ballots,
             features,
             public,
-            paid.ask,
+            ask,
             sigma=mechanism.sigma,
             n_rounds=n_paid - paid.drawn,
             n_people=data.n_people,
@@ -146,8 +176,10 @@ def run_fit(model: Any, X: Any, y: Any, X_public: Any, owners: Any, budgets: Any
         )
     accountant.settle(reservation)
     progress.end()
-    additive = isinstance(features, AdditiveBins)
-    return Fitted(data.classes, features, belief, mechanism, n_rounds, n_bins if additive else None)
+    warn_misfits(data.misfits)
+    warn_strange_fit(belief, features, residuals, mechanism.sigma)
+    n_bins = n_bins if isinstance(features, AdditiveBins) else None
+    return Fitted(data.classes, features, belief, mechanism, n_rounds, n_bins, data.schema)
 
 
 def _check_rows(model: Any, data: FitData) -> None:
@@ -161,6 +193,12 @@ def _check_rows(model: Any, data: FitData) -> None:
         raise ValueError(
             f"features={model.features!r} is fitted on public rows: pass X_public, or use "
             "features='additive' with bounds."
+        )
+    if data.X_public is not None and _num_samples(data.X_public) < FEWEST_PUBLIC:
+        raise ValueError(
+            f"X_public has {_num_samples(data.X_public)} row(s), too few to say what rows look "
+            f"like: give at least {FEWEST_PUBLIC} (some hundred are better), or leave them out and "
+            "pass bounds=(low, high) of the columns and categories={column: [...]}."
         )
 
 
@@ -180,17 +218,23 @@ def _fitted_features(model: Any, data: FitData, n_bins: int) -> tuple[Any, str]:
         transformer = model.features if frozen else clone(model.features).fit(data.X_public)
         return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"
     categories = declared_categories(model, data.X_public)
-    columns = public_columns(data.X_public)
+    columns = public_columns(data.X_public, categories)
+    check_bounds(model, columns, categories)
     if model.features == "additive":
         return public_bins(columns, n_bins, categories), "public"
     return ScaledColumns(columns, categories), "public"
 
 
-def _features_of(features: Any, X: Any, rows: slice) -> Any:
-    whole = rows == slice(None)
-    some = X if whole else _safe_indexing(X, np.arange(_num_samples(X))[rows])
+def features_of(features: Any, X: Any) -> Any:
+    """Return the features of public rows."""
+    return features.transform(X if isinstance(features, TransformedRows) else columns_of(X))
+
+
+def private_features(features: Any, X: Any, rows: slice) -> Any:
+    """Return the features of some private rows."""
+    some = _safe_indexing(X, np.arange(_num_samples(X))[rows])
     if isinstance(features, TransformedRows):
-        return features.transform(some)
+        return features.transform_private(some)
     return features.transform(columns_of(some))
 
 

@@ -15,13 +15,15 @@ from secretballot.linear._additive_bins import AdditiveBins, declared_bins
 from secretballot.linear._columns import names_of
 from secretballot.linear._design import Design, Floats
 from secretballot.linear._posterior import Belief, Release, probabilities
-from secretballot.linear._rounds import Ballots, gains
+from secretballot.linear._rounds import Ballots, gains, rounded_towards_zero
 
 #: So many rows are made up. More would be trusted more, and they are only about right.
 _MADE_UP = 400
 _SEED = 20_200_722
-#: Products are rounded to so many binary places, and what they are multiplied by to one over these.
-_BITS, _PLACES, _HAIR = 20, 2**8, 2.0**-30
+#: Binary places of a bin's code: products of two codes and a share of an owner are exact.
+_CODE_BITS = 10
+#: Relative rounding of the few products that scale the exact sums.
+_ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Unseen:
         For residuals r, r' at most 1 long and bins f, f' of the norm c, the vectors (f r, f) and
         (f' r', f') have the product (r r' + 1) f f' >= 0, and each has the square 2 c^2 at most: so
         they are 2 c apart at most. Of products z z' of two numbers each, with |z| at most 1, two
-        lie sqrt(2) apart at most; they are scaled to 2 c, or a little less: by a number of so few
-        binary places that sums stay exact.
+        lie sqrt(2) apart at most, and so do averages of them, which are positive semidefinite.
+        They are scaled to 2 c, less what rounds the scaled sums.
         """
         features, norm = self.features, self.features.norm
         nothing = Belief.nothing(features.n_features, ballots.n_columns, 1)
@@ -68,8 +70,10 @@ class Unseen:
         noisy = ask(both, wide) / ballots.total
         moments, means = noisy[:, :-1], noisy[:, -1]
         noise = mechanism.sigma / ballots.total
-        codes, shares = self._codes(moments, means, noise)
-        scale = float(np.floor((np.sqrt(2) * norm - _HAIR) * _PLACES)) / _PLACES
+        exact_codes, shares = self._codes(moments, means, noise)
+        codes = [np.rint(code * 2**_CODE_BITS) / 2**_CODE_BITS for code in exact_codes]
+        rounding = _ROUNDING + 2.0**-52 * ballots.total
+        scale = 2 * norm / (float(np.sqrt(2)) + rounding)
         products = _products(ballots, features, codes)
         noisy = ask(scale * products, wide) / (scale * ballots.total)
         rows = self._made_up(codes, shares, noisy, noise / scale)
@@ -136,14 +140,22 @@ class Unseen:
 
 
 def _products(ballots: Ballots, features: AdditiveBins, codes: list[Floats]) -> Floats:
-    """Return the sums of products of two columns' numbers, which are 1 long at most together."""
+    """Compute the sums of products of two columns' codes, a vector of length 1 at most each row.
+
+    Notes
+    -----
+    No product is rounded. Codes have `_CODE_BITS` binary places, and shares so many that a share
+    times a product, and the sum of all, are exact. So an owner adds an average of products z z',
+    which is positive semidefinite. Rounded row by row, it would not be: products of one sign may
+    vanish, those of the other survive.
+    """
     p = len(codes)
-    numbers = np.concatenate(codes) / np.sqrt(p)
+    numbers = np.concatenate(codes)
+    bits = ballots.share_bits(1.0) - 2 * _CODE_BITS
+    total = np.zeros((p, p))
+    for rows, one_hot in ballots.parts():
+        z = (numbers[one_hot.indices] * one_hot.data).reshape(-1, p)
+        total += (z * rounded_towards_zero(ballots.shares[rows, None], bits)).T @ z
     upper = np.triu_indices(p)
     twice = np.where(upper[0] == upper[1], 1.0, np.sqrt(2))
-    total = np.zeros(len(twice))
-    for rows, one_hot in ballots.parts():
-        z = numbers[one_hot.indices.reshape(-1, p)]
-        each = z[:, upper[0]] * z[:, upper[1]] * twice * ballots.shares[rows, None]
-        total += (np.trunc(np.ldexp(each, _BITS)) * 2.0**-_BITS).sum(axis=0)
-    return total[None]
+    return np.asarray(total[upper] * (twice / p))[None]

@@ -19,15 +19,19 @@ from secretballot._sklearn_compat import (
     _fit_context,
 )
 from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble import refuse_arguments
 from secretballot.linear._additive_bins import AdditiveBins
-from secretballot.linear._columns import columns_of
-from secretballot.linear._dense_features import TransformedRows
 from secretballot.linear._design import Design
 from secretballot.linear._fit_data import checked_table
-from secretballot.linear._fit_run import run_fit
+from secretballot.linear._fit_run import features_of, run_fit
 from secretballot.linear._posterior import probabilities
 from secretballot.linear._terms import AdditiveTerm, terms_of
 from secretballot.scoring import ScoreMethods
+
+_NO_WEIGHTS = (
+    "every row casts a vector of the same length at most, which is what its person is charged for. "
+    "Give people levels (fit(..., budgets=)), whose budgets weigh their vectors."
+)
 
 
 class PrivateLogisticRegression(
@@ -68,6 +72,12 @@ class PrivateLogisticRegression(
     epsilon : float or dict of str to float, default=None
         The most that one fit may spend. None: all that remains of the budget. In a grid search
         each candidate and fold is a fit.
+    check_public_rows : bool, default=True
+        Whether to look first, by one noisy count, if most private rows lie outside of what the
+        public rows show in some column: other units, other codes. It costs 1 % of what the fit may
+        spend at most, mostly far less, and where it would cost more there is no check (fewer than
+        some 500 rows at an epsilon of 1). Public rows that don't match are refused before the fit
+        is paid for. False: no check, and no charge.
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak: it warns.
     accountant : PrivacyAccountant, default=None
@@ -96,6 +106,8 @@ class PrivateLogisticRegression(
         How many bins numbers were cut into at most, if they were.
     mechanism_ : VectorSum
         What each round was released with.
+    public_rows_check_ : PublicRowsCheck
+        The check of the public rows: its noisy count, or why there was none.
 
     See Also
     --------
@@ -137,6 +149,7 @@ class PrivateLogisticRegression(
         "categories": [dict, None],
         "bounds": ["array-like", dict, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
+        "check_public_rows": ["boolean"],
         "classes": ["array-like", None],
         "accountant": [PrivacyAccountant, None],
         "random_state": ["random_state"],
@@ -151,6 +164,7 @@ class PrivateLogisticRegression(
         categories: dict[Any, Any] | None = None,
         bounds: Any = None,
         epsilon: float | dict[str, float] | None = None,
+        check_public_rows: bool = True,
         classes: ArrayLike | None = None,
         accountant: Any = None,
         random_state: Any = None,
@@ -161,6 +175,7 @@ class PrivateLogisticRegression(
         self.categories = categories
         self.bounds = bounds
         self.epsilon = epsilon
+        self.check_public_rows = check_public_rows
         self.classes = classes
         self.accountant = accountant
         self.random_state = random_state
@@ -177,11 +192,20 @@ class PrivateLogisticRegression(
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = True  # a missing cell adds nothing
+        tags.input_tags.string = True  # any other cell is a category, or missing
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, *, X_public: Any = None, owners: Any = None, budgets: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_public: Any = None,
+        owners: Any = None,
+        budgets: Any = None,
+        **unsupported: Any,
     ) -> PrivateLogisticRegression:
         """Learn from private rows. **This spends budget.**
 
@@ -200,6 +224,8 @@ class PrivateLogisticRegression(
         budgets : array-like of shape (n_samples,), default=None
             Level of each row, one of the accountant's; the same for all rows of an owner. Vectors
             are weighted so that all levels use their budgets up together.
+        **unsupported : object
+            Nothing else is taken: in particular no ``sample_weight``, and the error says why.
 
         Returns
         -------
@@ -214,6 +240,7 @@ class PrivateLogisticRegression(
             If there are neither public rows nor bounds, or the input is not what it should be;
             nothing is spent.
         """
+        refuse_arguments(unsupported, _NO_WEIGHTS)
         fitted = run_fit(self, X, y, X_public, owners, budgets)
         belief = fitted.belief
         self.classes_ = fitted.classes
@@ -225,6 +252,7 @@ class PrivateLogisticRegression(
         self.n_bins_ = fitted.n_bins
         self.mechanism_ = fitted.mechanism
         self._public_features = fitted.features
+        self._row_schema = fitted.schema
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -317,7 +345,5 @@ class PrivateLogisticRegression(
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         table = checked_table(self, X, reset=False)
-        features = self._public_features
-        free = isinstance(features, TransformedRows)
-        design = Design(features.transform(table if free else columns_of(table)))
+        design = Design(features_of(self._public_features, self._row_schema.read(table).table))
         return design.decision(self.coef_.T, self.intercept_)

@@ -77,7 +77,7 @@ class Ballots:
         multiples of a power of two that is small enough for sums to be exact: what a row adds
         doesn't depend on the others.
         """
-        whole = self._bits(norm)
+        whole = self.share_bits(norm)
         total: Any = 0.0
         for rows, features in self.parts():
             one_hot = not isinstance(features, np.ndarray)
@@ -86,14 +86,16 @@ class Ballots:
             if not one_hot:
                 # Scores are exact too: in another place of a table they are added in another order.
                 largest = max(norm * float(np.linalg.norm(slopes)), 1.0)
-                slopes = _towards_zero(slopes, _BITS - bits - math.ceil(math.log2(largest)) - 1)
-                design = Design(_towards_zero(features, bits))
+                slopes = rounded_towards_zero(
+                    slopes, _BITS - bits - math.ceil(math.log2(largest)) - 1
+                )
+                design = Design(rounded_towards_zero(features, bits))
             scores = design.decision(slopes, belief.coefficients[:1])
             p = probabilities(scores)
             targets = targets_of(self.codes[rows], self.n_classes)
             residuals = _shortened(gains(p)[:, None] * (targets - p))
-            shares = _towards_zero(self.shares[rows, None], whole)
-            total = total + design.sums(_towards_zero(residuals * shares, bits))
+            shares = rounded_towards_zero(self.shares[rows, None], whole)
+            total = total + design.sums(rounded_towards_zero(residuals * shares, bits))
         return np.asarray(total)
 
     def means(self, norm: float) -> Floats:
@@ -101,12 +103,12 @@ class Ballots:
         total: Any = 0.0
         for rows, features in self.parts():
             # No less than the same row's residual, which is this times what is at most 1 long.
-            shares = _towards_zero(self.shares[rows, None], self._bits(norm))
+            shares = rounded_towards_zero(self.shares[rows, None], self.share_bits(norm))
             total = total + Design(features).sums(shares)
         return np.asarray(total)
 
-    def _bits(self, norm: float) -> int:
-        """Return to how many binary places what is added up is rounded."""
+    def share_bits(self, norm: float) -> int:
+        """Return the binary places of shares with which sums of vectors of this norm are exact."""
         return _BITS - math.ceil(math.log2(max(self.total * max(norm, 1.0), 1.0))) - 1
 
 
@@ -179,5 +181,6 @@ def _shortened(residuals: Floats) -> Floats:
     return np.asarray(residuals * ((1 - _HAIR) / np.maximum(lengths, 1.0)))
 
 
-def _towards_zero(numbers: Floats, bits: int) -> Floats:
+def rounded_towards_zero(numbers: Floats, bits: int) -> Floats:
+    """Round numbers towards zero to multiples of two to the power of -bits."""
     return np.asarray(np.trunc(np.ldexp(numbers, bits)) * 2.0**-bits)

@@ -18,7 +18,6 @@ from secretballot.mechanisms._counting import CountClipped as CountClipped
 from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
-from secretballot.mechanisms._noisy_cost import NoisyCost
 from secretballot.mechanisms._noisy_counts import NoisyCounts
 from secretballot.mechanisms._noisy_margin import NoisyMargin
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
@@ -57,7 +56,6 @@ __all__ = [
     "LaplacePriorProportions",
     "LaplaceProportions",
     "Mechanism",
-    "NoisyCost",
     "NoisyCounts",
     "NoisyMargin",
     "PowersetVoting",

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._numbers import check_integer, check_number, check_pair
-from secretballot.divergences import Floats
+from secretballot._numbers import check_integer, check_number
+from secretballot._sizes import check_pair
+from secretballot.divergences import Floats, draw_laplace
 from secretballot.mechanisms._proportion_moves import AdditiveMove, GaussianMove, LaplaceMove
 from secretballot.mechanisms._proportions import Proportions, on_simplex
 
@@ -166,7 +167,7 @@ class LaplaceProportions(AdditiveProportions):
     scale: float
 
     def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        return rng.laplace(scale=self.scale, size=shape)
+        return self.scale * draw_laplace(shape, rng)
 
 
 @dataclass(frozen=True, kw_only=True)

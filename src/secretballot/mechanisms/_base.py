@@ -22,6 +22,8 @@ Relation = Literal["replace", "add_remove"]
 HOME = "secretballot.mechanisms"
 #: Up to here floats hold whole numbers apart.
 MOST_VOTES = 2**53
+#: The most ballots of one person, and the most that one counts where counts are whole.
+MOST_BALLOTS = 10**6
 
 
 class Mechanism(ABC):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_number
-from secretballot.divergences import BoundedRange, Law, Step
+from secretballot.divergences import BoundedRange, Law, Step, draw_gumbel
 from secretballot.mechanisms._base import Mechanism, Relation, apart, by_group, check_relation
 from secretballot.mechanisms._noisy_max import finer_than
 
@@ -88,7 +88,7 @@ class BestOfCounts(Mechanism):
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the best candidate of each row, shape (n_rows,)."""
-        noisy = counts + rng.gumbel(scale=self.scale, size=counts.shape)
+        noisy = counts + self.scale * draw_gumbel(counts.shape, rng)
         return np.asarray(noisy.argmax(axis=1))
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:

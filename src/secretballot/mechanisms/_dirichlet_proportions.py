@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
 from secretballot._errors import PrivacyLeakWarning
-from secretballot._numbers import check_integer, check_number, check_pair
-from secretballot.divergences import Floats, dirichlet_tail, sharpest
+from secretballot._numbers import check_integer, check_number
+from secretballot._sizes import check_pair
+from secretballot.divergences import Floats, dirichlet_tail, draw_uniform, sharpest
 from secretballot.mechanisms._proportion_moves import DirichletMove
 from secretballot.mechanisms._proportions import Proportions, public_cases
 
@@ -184,7 +185,7 @@ class DirichletProportions(Proportions):
         parameters = self.concentration * counts + self.pseudo_count
         # G(a) = G(a + 1) U^(1/a): logarithms, because gammas of small parameters underflow.
         logs = np.log(rng.standard_gamma(parameters + 1))
-        logs += np.log1p(-rng.random(parameters.shape)) / parameters
+        logs += np.log(draw_uniform(parameters.shape, rng)) / parameters
         draws = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 

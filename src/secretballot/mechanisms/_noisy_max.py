@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import (
     Bound,
@@ -19,7 +20,7 @@ from secretballot.divergences import (
     Step,
     check_bound,
 )
-from secretballot.mechanisms._base import Mechanism, paired
+from secretballot.mechanisms._base import MOST_BALLOTS, Mechanism, paired
 
 #: How fine floats beside a count must be, in units of the noise on it.
 _FINE = 2.0**-20
@@ -78,7 +79,7 @@ class GNMax(Mechanism):
     def __post_init__(self) -> None:
         check_number("sigma", self.sigma, above=0)
         check_number("weight", self.weight, above=0, per_level=True)
-        check_integer("ballots", self.ballots, per_level=True)
+        check_integer("ballots", self.ballots, most=MOST_BALLOTS, per_level=True)
         paired(self.weight, self.ballots)
         check_bound(self.bound)
 
@@ -191,7 +192,7 @@ class ConfidentGNMax(Mechanism):
         check_number("sigma_threshold", self.sigma_threshold, above=0)
         check_number("threshold", self.threshold)
         check_number("weight", self.weight, above=0, per_level=True)
-        check_integer("ballots", self.ballots, per_level=True)
+        check_integer("ballots", self.ballots, most=MOST_BALLOTS, per_level=True)
         groups = paired(self.weight, self.ballots)
         check_bound(self.bound)
         if self.n_votes is not None:
@@ -241,7 +242,8 @@ class ConfidentGNMax(Mechanism):
                 raise ValueError(
                     f"counts has {votes[row].sum():.6g} votes in row {row}, and n_votes="
                     f"{self.n_votes!r}: all rows must have as many. Pass their number (the sum of "
-                    "weights, if there are any), or leave n_votes out."
+                    "weights, if there are any), or leave n_votes out. "
+                    f"{NOT_FOR_PUBLICATION}"
                 )
             self._check_ballots(votes, "counts holds")
         return votes
@@ -255,7 +257,7 @@ class ConfidentGNMax(Mechanism):
             raise ValueError(
                 f"{what} {votes[parts][0]:.6g}, which is no whole number of ballots of weight="
                 f"{self.weight:g}; with n_votes all votes are. Give weights per level if ballots "
-                "differ, or leave n_votes out."
+                f"differ, or leave n_votes out. {NOT_FOR_PUBLICATION}"
             )
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -306,6 +308,7 @@ def finer_than(
     if votes.size and np.spacing(votes.max()) > noise * _FINE:
         raise ValueError(
             f"counts holds {votes.max():.6g} votes, beside which floats are too coarse for noise "
-            f"of {name}={noise:g}: it would be rounded away. Use more noise, or count in parts."
+            f"of {name}={noise:g}: it would be rounded away. Use more noise, or count in parts. "
+            f"{NOT_FOR_PUBLICATION}"
         )
     return votes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer
-from secretballot.divergences import Bound, Law, largest_normal
+from secretballot.divergences import Bound, Law, draw_exponential, draw_uniform, largest_normal
 from secretballot.mechanisms._base import MOST_VOTES, Mechanism
 from secretballot.mechanisms._cast_ballots import check_cast
 from secretballot.mechanisms._counting import Counting, CountSets, checked_cut, cut_of_each
@@ -167,8 +167,7 @@ class PowersetVoting(Mechanism):
         winner = counts["ballot"][np.arange(len(counts)), noisy.argmax(axis=1)]
         total = self.n_outcomes
         log_left = [_log(total - n) for n in range(cast.shape[1] + 1)]
-        with np.errstate(divide="ignore"):
-            log_waited = np.log(rng.standard_exponential(len(counts)))
+        log_waited = np.log(draw_exponential(len(counts), rng))
         log_rate = log_waited - np.array(log_left)[cast.sum(axis=1)]
         others = self.sigma * largest_normal(log_rate) > noisy.max(axis=1)
         winner[others] = self._uncast(counts[others], rng)
@@ -196,7 +195,7 @@ class PowersetVoting(Mechanism):
             return np.packbits(rng.integers(0, 2, (n, self.n_labels), dtype=np.uint8), axis=1)
         total = self.n_outcomes
         up_to = np.cumsum([number / total for number in self._of_size[:-1]])
-        size = np.searchsorted(up_to, rng.random(n), side="right")
+        size = np.searchsorted(up_to, draw_uniform(n, rng), side="right")
         rank = rng.random((n, self.n_labels)).argsort(axis=1).argsort(axis=1)
         return np.packbits(rank < size[:, None], axis=1)
 

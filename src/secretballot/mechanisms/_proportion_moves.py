@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,21 +29,24 @@ from secretballot.divergences import (
 _Orders = tuple[float, ...] | None
 
 
-class ProportionMove(Move, Protocol):
-    """A move whose (epsilon, delta) is known exactly too."""
+class ProportionMove(Move):
+    """Base class: a move whose (epsilon, delta) is known exactly too."""
 
+    @abstractmethod
     def delta(self, epsilon: float) -> float:
         """Return the least delta at `epsilon` over all data."""
 
+    @abstractmethod
     def known_delta(self, state: Floats, epsilon: float) -> Floats:
         """Return the least delta at `epsilon` on known data, shape (n_rows,)."""
 
+    @abstractmethod
     def priced(self) -> Priced:
-        """Return what has a price in a Gaussian budget, over all data."""
+        """Return the price in a Gaussian budget, over all data."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirichletMove:
+class DirichletMove(ProportionMove):
     """Releases a draw from Dir(concentration * counts + pseudo_count).
 
     The state is the counts, shape (n_rows, n_classes). The worst case is over all counts of at
@@ -103,7 +106,7 @@ class DirichletMove:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdditiveMove(ABC):
+class AdditiveMove(ProportionMove):
     """Releases counts with independent noise; alike whatever the counts are.
 
     The state is the counts. With two classes one count says all; otherwise two change.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer
 from secretballot._public import public_name
-from secretballot.divergences import EVERYONE, MEMBER_SEPARATOR, Law
+from secretballot.divergences import EVERYONE, Law, part_name
 from secretballot.mechanisms._base import HOME, Mechanism
 from secretballot.mechanisms._counting import Counting
+
+#: Hexadecimal digits of a division's name.
+_DIGITS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +26,8 @@ class RoundRobin(Mechanism):
     """A mechanism whose ballots take turns, so that each pays for the rows it voted on.
 
     The ballots of a level are divided into `of` parts; in every row `present` of them vote, one
-    after the other in a circle. A level has spent what its dearest part has.
+    after the other in a circle. A level has spent what the dearest part of the division has, added
+    up over divisions.
 
     Parameters
     ----------
@@ -31,6 +37,9 @@ class RoundRobin(Mechanism):
         For each level `present` and `of`: how many of how many parts vote in a row.
     first_row : int, default=0
         Number of the first row of a batch, where it goes on from an earlier one.
+    division : str, default=""
+        Public name of what is divided (fit, partition, teachers). Parts are the same people in all
+        releases of a scope that have the same name and the same number of parts.
 
     Raises
     ------
@@ -46,6 +55,10 @@ class RoundRobin(Mechanism):
     The counts passed to the accountant hold the ballots of a row's turn only: `participation` says
     whose they are.
 
+    Parts exclude each other where a person casts one ballot. Whoever casts several may sit in
+    several parts, and the dearest part alone does not always cover that (on known votes), so a
+    level that takes turns has ``ballots=1``.
+
     References
     ----------
     Boenisch, Muehl, Rinberg, Ihrig and Dziedzic, "Individualized PATE" (PoPETs 2023), Appendix B.
@@ -54,13 +67,14 @@ class RoundRobin(Mechanism):
     --------
     >>> from secretballot.mechanisms import GNMax, RoundRobin
     >>> halves = RoundRobin(mechanism=GNMax(sigma=5), turns={"strict": (1, 2), "generous": (1, 1)})
-    >>> halves.participation(4)["strict/0"]
+    >>> halves.participation(4)[halves.part("strict", 0)]
     array([ True, False,  True, False])
     """
 
     mechanism: Mechanism
     turns: Mapping[str, tuple[int, int]]
     first_row: int = 0
+    division: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism) or self.mechanism.rows != "sequential":
@@ -78,6 +92,17 @@ class RoundRobin(Mechanism):
                     f"turns={turn!r} for level {level!r} must be (present, of) with "
                     "1 <= present <= of."
                 )
+        ballots = getattr(self.mechanism, "ballots", 1)
+        for level, (present, of) in self.turns.items():
+            one = ballots
+            if isinstance(ballots, Mapping):
+                one = ballots.get(level, ballots.get(EVERYONE, 1))
+            if present < of and one != 1:
+                raise ValueError(
+                    f"mechanism={self.mechanism!r} charges level {level!r} for ballots={one}, and "
+                    f"turns={(present, of)} has it take turns: whoever casts several "
+                    "ballots may sit in several parts. Use ballots=1, or no turns for that level."
+                )
         charged = self.mechanism.laws()
         for level in self.turns:
             if level not in charged and EVERYONE not in charged:
@@ -87,6 +112,8 @@ class RoundRobin(Mechanism):
                     "ballots the levels of turns, and none of them turns of its own."
                 )
         check_integer("first_row", self.first_row, least=0)
+        if not isinstance(self.division, str):
+            raise ValueError(f"division={self.division!r} must be a string.")
 
     @property
     def multilabel(self) -> bool:
@@ -97,16 +124,22 @@ class RoundRobin(Mechanism):
         """Return how the mechanism counts ballots."""
         return self.mechanism.counting(n_columns)
 
-    @staticmethod
-    def part(level: str, number: int, of: int) -> str:
-        """Return the privacy group of one part of a level."""
-        return level if of == 1 else f"{level}{MEMBER_SEPARATOR}{number}"
+    def part(self, level: str, number: int) -> str:
+        """Return the privacy group of one part of a level, from 0: that of its ballots.
+
+        The division in it is a digest of what is divided into how many parts.
+        """
+        of = self.turns[level][1]
+        if of == 1:
+            return level
+        divided = json.dumps([self.division, level, of])
+        return part_name(level, sha256(divided.encode()).hexdigest()[:_DIGITS], number)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the mechanism's law for each part of each level."""
         laws = self.mechanism.laws(n_columns)
         return {
-            self.part(level, number, of): laws[level if level in laws else EVERYONE]
+            self.part(level, number): laws[level if level in laws else EVERYONE]
             for level, (_, of) in self.turns.items()
             for number in range(of)
         }
@@ -115,7 +148,7 @@ class RoundRobin(Mechanism):
         """Return in which of `n_rows` rows each part votes."""
         row = self.first_row + np.arange(n_rows)
         return {
-            self.part(level, number, of): (number - row * present) % of < present
+            self.part(level, number): (number - row * present) % of < present
             for level, (present, of) in self.turns.items()
             for number in range(of)
             if present < of
@@ -147,4 +180,5 @@ class RoundRobin(Mechanism):
             },
             "turns": {level: list(turn) for level, turn in self.turns.items()},
             "first_row": self.first_row,
+            "division": self.division,
         }

@@ -18,7 +18,7 @@ from secretballot.divergences import (
     Step,
     draw_skellam,
 )
-from secretballot.mechanisms._base import Mechanism, by_group
+from secretballot.mechanisms._base import MOST_BALLOTS, Mechanism, by_group
 
 #: What may leave the aggregator.
 Opened = Literal["winner", "counts"]
@@ -134,7 +134,7 @@ class SkellamMax(Mechanism):
             )
         if self.opens not in get_args(Opened):
             raise ValueError(f"opens={self.opens!r} is unknown; use 'winner' or 'counts'.")
-        check_integer("weight", self.weight, per_level=True)
+        check_integer("weight", self.weight, most=MOST_BALLOTS, per_level=True)
 
     @property
     def share_variance(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from secretballot._numbers import check_number
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.divergences import GAUSSIAN, epsilon_at_orders
 from secretballot.publication._by_margin import NOISES, ByMargin
-from secretballot.publication._by_smooth_sensitivity import BySmoothSensitivity
 from secretballot.publication._kept import Kept
 from secretballot.publication._published_epsilon import PublishedEpsilon
 
@@ -27,7 +26,6 @@ def publish_epsilon(
     *,
     delta: float | None = None,
     failure: float = 1e-3,
-    method: Literal["margin", "smooth"] = "margin",
     sigma: float | None = None,
     random_state: Any = None,
 ) -> PublishedEpsilon:
@@ -44,9 +42,6 @@ def publish_epsilon(
         The delta of the bound; None: the budget's.
     failure : float, default=1e-3
         With what probability the bound may be too low.
-    method : {"margin", "smooth"}, default="margin"
-        What is released: the margin, or the cost itself with noise by its smooth sensitivity, which
-        bounds more loosely, takes a budget of Renyi divergences, and votes on two classes.
     sigma : float, default=None
         Standard deviation of the noise on the margin, in ballots. None: the one that gives the best
         bound for votes as they usually are, as far as the budget allows it.
@@ -90,37 +85,30 @@ def publish_epsilon(
             f"delta={delta!r}: other releases take {kept.delta:.3g} of it; ask for more than that. "
             "Nothing was released."
         )
-    if method == "margin":
-        noises = _noises(accountant, sigma)
-        way: ByMargin | BySmoothSensitivity = ByMargin.chosen(kept, noises, delta, failure)
-    elif method == "smooth" and sigma is None:
-        way = BySmoothSensitivity.chosen(kept, delta, failure)
-    else:
-        raise ValueError(
-            f"method={method!r} with sigma={sigma!r}: use 'margin', or 'smooth' without sigma."
-        )
-    cap, others = accountant.epsilon, kept.others(way.order) + way.own
+    margin = ByMargin.chosen(kept, _noises(accountant, sigma), delta, failure)
+    cap, others = accountant.epsilon, kept.others(margin.order) + margin.own
     assert not isinstance(cap, dict)
 
     def bound_of(outcome: NDArray[Any]) -> float:
-        total = others + way.bound(outcome, failure)
-        found = float(epsilon_at_orders(total, way.order, delta - kept.delta))
+        total = others + margin.bound(outcome, failure)
+        found = float(epsilon_at_orders(total, margin.order, delta - kept.delta))
         return min(found, cap) if delta >= accountant.delta else found
 
     def told(outcome: NDArray[Any]) -> dict[str, Any]:
         bound = {"epsilon": bound_of(outcome), "delta": delta, "failure": failure}
-        return {"published": {**bound, "order": way.order}}
+        return {"published": {**bound, "order": margin.order}}
 
-    outcome = accountant.release(way.mechanism, way.statistic, random_state=random_state, note=told)
+    outcome = accountant.release(
+        margin.mechanism, margin.statistic, random_state=random_state, note=told
+    )
     return PublishedEpsilon(
         epsilon=bound_of(outcome),
         delta=delta,
         failure=failure,
         cap=cap,
         cap_delta=accountant.delta,
-        method=method,
-        order=way.order,
-        sigma=way.sigma,
+        order=margin.order,
+        sigma=margin.sigma,
         n_rows=kept.n_rows,
     )
 

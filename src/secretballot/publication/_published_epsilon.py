@@ -19,12 +19,10 @@ class PublishedEpsilon(Shown):
         With what probability the noise of the publication makes the bound too low.
     cap, cap_delta : float
         The guarantee over all data sets, which the budget keeps whatever is published.
-    method : str
-        How it was published: by the ``"margin"``, or ``"smooth"`` sensitivity.
     order : float
         The Renyi order at which the bound was converted.
     sigma : float
-        Noise on the margin, in ballots; or on the cost, in smooth sensitivities.
+        Noise on the margin, in ballots.
     n_rows : int
         Rows whose own cost is bounded; what else was released counts as it was charged.
     """
@@ -34,7 +32,6 @@ class PublishedEpsilon(Shown):
     failure: float
     cap: float
     cap_delta: float
-    method: str
     order: float
     sigma: float
     n_rows: int

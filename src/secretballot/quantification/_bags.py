@@ -213,9 +213,23 @@ def _missing(values: Any) -> NDArray[np.bool_]:
     return np.isnat(array) if array.dtype.kind in "mM" else array != array
 
 
+def labels_of(y: Any) -> NDArray[Any]:
+    """Return labels as an array; those of a list keep their types if one of them is a text.
+
+    NumPy would make texts of all of them: one private label would rename all others.
+    """
+    labels = np.asarray(y)
+    if hasattr(y, "dtype") or labels.ndim != 1 or labels.dtype.kind not in "US":
+        return labels
+    kept = np.empty(len(labels), dtype=object)
+    for row, label in enumerate(y):
+        kept[row] = label
+    return labels if len(set(map(type, kept))) <= 1 else kept
+
+
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
     check_unmasked("y", y)
-    labels = np.asarray(y)
+    labels = labels_of(y)
     if labels.ndim != 1:
         raise ValueError(f"y has shape {labels.shape}; give one label for each instance.")
     n_rows = len(labels) if X is None else _num_samples(X)

@@ -55,11 +55,17 @@ def _table(labels: Any, name: str) -> NDArray[Any]:
 
 def _of_objects(labels: Any) -> NDArray[Any]:
     try:
-        return np.array(labels, dtype=object)
+        table = np.array(labels, dtype=object)
     except ValueError:  # rows of different lengths
-        flat = np.empty(len(labels), dtype=object)
-        flat[:] = list(labels)
-        return flat
+        table = np.empty(0, dtype=object)
+    if table.ndim != 1 or not len(labels):
+        return table
+    flat = np.empty(len(labels), dtype=object)
+    for row, label in enumerate(labels):
+        # Where all rows are lists of one label, a longer one must not make lists of the others.
+        one = isinstance(label, list | tuple | np.ndarray) and np.shape(label)[:1] == (1,)
+        flat[row] = label[0] if one else label
+    return flat
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from secretballot._row_order import check_row_order
+from secretballot.schema import check_rows_alone, in_halves
 from secretballot.scoring._private_confusion import PrivateConfusion, private_confusion
 from secretballot.scoring._private_score import PrivateScore, private_score
 from secretballot.scoring._score_price import ScorePrice, price_score
@@ -23,13 +25,15 @@ class ScoreMethods:
     """Scores of an estimator's predictions on private rows, paid from its accountant.
 
     The estimator has `accountant`, `random_state`, `classes_` and `predict`, and what it predicts
-    rests on private rows only through what the accountant released.
+    rests on private rows only through what the accountant released. Private rows are read through
+    `_row_schema`.
     """
 
     accountant: Any
     random_state: Any
     classes_: Any
     predict: Any
+    _fit_scope: Any
 
     @available_if(_predicts)
     def score_private(
@@ -50,7 +54,9 @@ class ScoreMethods:
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
-            Private rows, of the people whose budget it is: those of `fit`, or others.
+            Private rows, of the people whose budget it is: those of `fit`, or others. They are
+            read as the public rows of `fit` are: columns by name, a cell that does not fit is
+            missing.
         y : array-like of shape (n_rows,) or (n_rows, n_labels)
             Their labels. What is none of ``classes_`` is a wrong answer.
         owners : array-like of shape (n_rows,), default=None
@@ -72,11 +78,14 @@ class ScoreMethods:
         ------
         BudgetExceededError
             If it doesn't fit what is left; nothing is spent.
+        ValueError
+            If columns are missing, or what is predicted for a row depends on other rows; nothing
+            is spent.
         """
         return private_score(
             self.accountant,
             y,
-            self._predicted(X),
+            self._predicted(X, y, owners),
             owners=owners,
             epsilon=epsilon,
             sigma=sigma,
@@ -114,7 +123,7 @@ class ScoreMethods:
         BudgetExceededError
             If it doesn't fit what is left; nothing is spent.
         """
-        predicted = self._predicted(X)
+        predicted = self._predicted(X, y, owners)
         if isinstance(self.classes_, list):
             raise ValueError(
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
@@ -164,15 +173,40 @@ class ScoreMethods:
             self.accountant, n, n_classes=n_classes, epsilon=epsilon, sigma=sigma, level=level
         )
 
-    def _predicted(self, X: Any) -> Any:
+    def _predicted(self, X: Any, y: Any, owners: Any) -> Any:
+        """Return predictions for private rows, read as public ones are; None where there is none.
+
+        A row that can't be predicted is a wrong answer: an error would tell of it, unpaid.
+        """
         self._check_budget()
-        return self.predict(X)
+        check_row_order("y", y, X)
+        check_row_order("owners", owners, X)
+        schema = getattr(self, "_row_schema", None)
+        if schema is None:
+            return self.predict(X)  # the error of an estimator that is not fitted
+        rows = schema.read(X).table
+        if schema.sample is not None:
+            check_rows_alone(self._labels_of, schema.sample, f"{type(self).__name__}.predict")
+        n_labels = (len(self.classes_),) if isinstance(self.classes_, list) else ()
+        none = np.full((1, *n_labels), None)
+        return in_halves(self._labels_of, rows, none)[0]
+
+    def _labels_of(self, X: Any) -> Any:
+        return np.asarray(self.predict(X))
 
     def _check_budget(self) -> None:
         if self.accountant is None:
             raise ValueError(
                 "accountant=None: what is counted on private rows is not released without a "
                 "budget. Use set_params(accountant=PrivacyAccountant(epsilon, delta))."
+            )
+        scope = self._fit_scope()
+        if scope is not None and scope.ledger != self.accountant.scope().ledger:
+            raise ValueError(
+                "accountant= is another budget than the one of the fit. Two budgets for one data "
+                "set add up: use set_params(accountant=) to return to the first, or fit anew. For "
+                "rows of other people with a budget of their own, use private_score(accountant, "
+                "y_true, y_pred)."
             )
 
     def _score_noise(self) -> np.random.SeedSequence | None:

@@ -40,14 +40,21 @@ class People:
         check_kinds({kind for kind, _ in ids})
         position: dict[Any, int] = {}
         of_row = np.array([position.setdefault(each, len(position)) for each in ids])
-        # Rounded down, so that sums are exact: an owner moves them by 1, and nothing is rounded.
-        places = 52 - len(position).bit_length()
-        weights = np.trunc(np.ldexp(1 / np.bincount(of_row), places)) * 2.0**-places
+        weights = _rounded_down(1 / np.bincount(of_row), len(position))
         return cls(len(position), "owner", weights[of_row])
 
     def total(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up scores of rows, averaged within each owner: the last axis goes."""
-        return np.asarray(scores @ self.weights)
+        """Add up scores from 0 to 1 of rows, averaged within each owner: the last axis goes.
+
+        An owner moves each sum by 1 at most: what its rows count is rounded down, one by one.
+        """
+        return np.asarray(_rounded_down(scores * self.weights, self.n).sum(axis=-1))
+
+
+def _rounded_down(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Round parts of people down, so far that sums over `n` people are exact in any order."""
+    places = 52 - n.bit_length()
+    return np.asarray(np.trunc(np.ldexp(parts, places)) * 2.0**-places)
 
 
 def _check_unit(accountant: Any, owners: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -10,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
 
 _NUMBERS = "biuf"
+
+#: Binary places of the largest contribution that are added up.
+_PLACES = 20
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,14 @@ class Candidates:
     n_items: int = 0
 
     @classmethod
-    def of(cls, counts: Any) -> Candidates:
+    def of(cls, counts: Any, max_contribution: float = 1.0) -> Candidates:
         """Read counts, or people in rows and items in columns.
+
+        Parameters
+        ----------
+        counts : array, Series, dict, data frame or sparse matrix
+        max_contribution : float, default=1.0
+            Of a person to an item: what fractions are rounded by.
 
         Raises
         ------
@@ -48,13 +59,16 @@ class Candidates:
         if isinstance(counts, Mapping):
             return cls(_as_numbers(list(counts.values())), _as_objects(list(counts)))._each_once()
         if hasattr(counts, "tocsr"):
-            return _of_sparse(counts)
+            return _of_sparse(counts, max_contribution)
         if hasattr(counts, "columns"):
-            return replace(_of_people(_as_table(counts)), names=counts.columns)._each_once()
+            people = _of_people(_as_table(counts), max_contribution)
+            return replace(people, names=counts.columns)._each_once()
         if hasattr(counts, "index") and hasattr(counts, "to_numpy"):
             return cls(counts.to_numpy(), counts.index)._each_once()
         table = _as_numbers(counts)
-        return _of_people(table) if table.ndim == 2 else cls(table, None)._each_once()
+        if table.ndim == 2:
+            return _of_people(table, max_contribution)
+        return cls(table, None)._each_once()
 
     def brought(self) -> Candidates:
         """Return the items that somebody brought, in an order that no other item decides.
@@ -73,12 +87,20 @@ class Candidates:
                 "Pass a Series or a dict; or domain='known' if the list of items is public."
             )
         there = np.flatnonzero(self.counts)
-        names = [_as_if_alone(name) for name in self.names[there]]
-        # Ties go by name: where they stand comes from the data.
-        order = sorted(range(len(names)), key=lambda place: _rank(names[place]))
-        return replace(
-            self, counts=self.counts[there[order]], names=_as_objects(names)[np.array(order, int)]
-        )
+        names = _as_objects([_as_if_alone(name) for name in self.names[there]])
+        return replace(self, counts=self.counts[there], names=names).sorted_by_name()
+
+    def sorted_by_name(self) -> Candidates:
+        """Return the items in the order of their names; those without names as they are.
+
+        The order that they came in may be that of their counts, as in `value_counts`, and both
+        what is returned and ties go by the order.
+        """
+        if self.names is None:
+            return self
+        keys = [_rank(_as_if_alone(name)) for name in self.names]
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+        return replace(self, counts=self.counts[order], names=self.names[order])
 
     def called(self, positions: NDArray[np.intp]) -> Any:
         """Return what the items at some positions are called."""
@@ -90,13 +112,13 @@ class Candidates:
             raise ValueError(
                 f"somebody contributes {self.largest:g} to an item, and {contribution[0]}="
                 f"{contribution[1]!r}; clip what people contribute (at a public number), or say "
-                "more. Nothing was released."
+                f"more. Nothing was released. {NOT_FOR_PUBLICATION}"
             )
         if items[1] is not None and self.n_items > items[1]:
             raise ValueError(
                 f"somebody contributes to {self.n_items} items, and {items[0]}={items[1]!r}; keep "
                 "a few of everybody's (by a public rule or at random), or say more. Nothing was "
-                "released."
+                f"released. {NOT_FOR_PUBLICATION}"
             )
 
     def _each_once(self) -> Candidates:
@@ -121,8 +143,21 @@ def _as_objects(names: list[Any]) -> NDArray[Any]:
 
 
 def _as_if_alone(name: Any) -> Any:
-    """Return a name as it would be without others: one fraction makes an index one of floats."""
-    return int(name) if isinstance(name, float) and name.is_integer() else name
+    """Return a name as it would be without others.
+
+    One fraction makes an index, or a level of one, floats; one finer time gives all its unit.
+    """
+    if isinstance(name, tuple):
+        return tuple(map(_as_if_alone, name))
+    if isinstance(name, float | complex) and name.imag == 0 and name.real.is_integer():
+        return int(name.real)
+    if hasattr(name, "as_unit") and name == name:  # a time of pandas, in the unit of its index
+        fine = getattr(name, "nanosecond", 0) or getattr(name, "nanoseconds", 0)
+        try:
+            return name.as_unit("ns" if fine else "us")
+        except (OverflowError, ValueError):
+            return name.as_unit("s")
+    return name
 
 
 def _rank(name: Any) -> tuple[Any, ...]:
@@ -156,17 +191,14 @@ def _as_table(frame: Any) -> NDArray[Any]:
     return table
 
 
-def _of_people(table: NDArray[Any]) -> Candidates:
+def _of_people(table: NDArray[Any], max_contribution: float) -> Candidates:
     _check_numbers(table)
-    # Of few digits sums would be rounded by more than a person.
-    wide = np.float64 if table.dtype.kind == "f" else np.int64
     n_items = (table != 0).sum(axis=1).max(initial=0)
-    return Candidates(
-        table.sum(axis=0, dtype=wide), None, float(table.max(initial=0)), int(n_items)
-    )
+    whole = _exact(table, max_contribution)
+    return Candidates(whole.sum(axis=0), None, float(table.max(initial=0)), int(n_items))
 
 
-def _of_sparse(counts: Any) -> Candidates:
+def _of_sparse(counts: Any, max_contribution: float) -> Candidates:
     if counts.ndim != 2:
         raise ValueError(
             f"counts is sparse and of shape {counts.shape}; pass a matrix with people in rows, or "
@@ -178,11 +210,26 @@ def _of_sparse(counts: Any) -> Candidates:
         table = table.copy()
         table.sum_duplicates()  # or one person would have several small contributions to an item
         table.eliminate_zeros()
-    if table.dtype.kind == "f":
-        table = table.astype(np.float64)
     n_items = np.diff(table.indptr).max(initial=0)
-    totals = np.asarray(table.sum(axis=0)).ravel()
+    whole = np.bincount(
+        table.indices, weights=_exact(table.data, max_contribution), minlength=table.shape[1]
+    )
+    totals = whole if table.dtype.kind == "f" else whole.astype(np.int64)
     return Candidates(totals, None, float(table.data.max(initial=0)), int(n_items))
+
+
+def _exact(contributions: NDArray[Any], max_contribution: float) -> NDArray[Any]:
+    """Round contributions down to a grid on which sums of up to 2^32 of them are exact.
+
+    Sums of floats are rounded by what all others contribute: replacing one person could move a
+    count by more than that person contributes.
+    """
+    if contributions.dtype.kind != "f":
+        return contributions.astype(np.int64)
+    # Of few digits sums would be rounded by more than a person.
+    plain = contributions.astype(np.float64)
+    exponent = math.frexp(max_contribution)[1] - _PLACES
+    return np.asarray(np.ldexp(np.floor(np.ldexp(plain, -exponent)), exponent))
 
 
 def _check_numbers(values: NDArray[Any]) -> None:

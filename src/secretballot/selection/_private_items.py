@@ -16,9 +16,9 @@ class PrivateItems(NamedTuple):
     Attributes
     ----------
     items : ndarray or Index of shape (n_items,)
-        Positions of an array's entries or a matrix's columns, or names, in their public order:
-        nothing is said about which of them has the larger count. None if nothing was released. Of
-        items that come from the data an array of objects, as whose type tells of no other name.
+        Positions of an array's entries or a matrix's columns, or names, sorted: nothing is said
+        about which of them has the larger count. None if nothing was released. Of items that come
+        from the data an array of objects, as whose type tells of no other name.
     released : bool
         Whether something was. An empty set may have been.
     """
@@ -31,7 +31,7 @@ class PrivateItems(NamedTuple):
             return View("PrivateItems", (Prose.of("nothing was released"),))
         shown = [str(item) for item in self.items[:_MOST]]
         further = ", ..." if len(self.items) > _MOST else ""
-        told = [Prose.of(f"{len(self.items):,} items, in their public order")]
+        told = [Prose.of(f"{len(self.items):,} items, sorted by name")]
         if shown:
             told.append(Prose.of(f"{', '.join(shown)}{further}"))
         return View("PrivateItems", tuple(told))

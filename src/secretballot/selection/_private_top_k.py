@@ -136,9 +136,9 @@ or mechanism, default="stable"
         raise TypeError(
             f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
         )
-    candidates = Candidates.of(counts)
-    if domain == "unknown":
-        candidates = candidates.brought()
+    own = mechanism.contribution if isinstance(mechanism, TopK) else max_contribution
+    candidates = Candidates.of(counts, own)
+    candidates = candidates.brought() if domain == "unknown" else candidates.sorted_by_name()
     if not len(candidates.counts):
         if domain == "known":
             raise ValueError("counts holds no items; pass at least one.")

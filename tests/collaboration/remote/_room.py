@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 
-from tests.collaboration.remote._certificates import HOST
-from tests.collaboration.remote._site import AGREEMENT, NAMES, budget, trained
+from tests.collaboration.remote._site import AGREEMENT, budget, trained
 
 from secretballot.collaboration import Membership, VoteServer
-from secretballot.collaboration.remote._channel import Channel
-from secretballot.collaboration.remote._tls import reach
+from secretballot.transport import Connection
 
 
 class Room:
@@ -20,7 +18,7 @@ class Room:
         kinds = options if "labels" in options else {"classes": [0, 1], **options}
         kinds.setdefault("timeout", 20)
         self.server = stack.enter_context(
-            VoteServer(agreement, parties=NAMES, context=authority.of_server(), **kinds)
+            VoteServer(agreement, credentials=authority.of_server(), **kinds)
         )
 
     def member(self, party, **options):
@@ -28,7 +26,7 @@ class Room:
         if isinstance(party, str):
             party = trained(party, budget())
         settings = {
-            "context": self.authority.of_party(party.name),
+            "credentials": self.authority.of_party(party.name),
             "agreement": self.agreement,
             "address": self.server.address,
             **options,
@@ -47,14 +45,14 @@ def room(authority, **options):
 
 
 @contextmanager
-def raw(here, name, says=None):
-    """A connection of a party that says what it likes, to begin with after the welcome."""
-    secure = reach(here.server.address, here.authority.of_party(name), 60, HOST)
-    channel = Channel(secure, 60, 2**30)
-    try:
-        assert channel.hear(60).kind == "welcome"
-        if says is not None:
-            channel.answer(says)
-        yield channel
-    finally:
-        channel.close()
+def raw(here, name, method="join", says=None):
+    """A line of a party that says what it likes."""
+    given = here.authority.of_party(name)
+    with Connection(here.server.address, credentials=given) as connection:
+        line = connection.open(method)
+        try:
+            if says is not None:
+                line.send(says)
+            yield line
+        finally:
+            line.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
-from tests.collaboration.remote._certificates import context
+from tests.transport._certificates import credentials
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.collaboration import (
@@ -23,21 +23,23 @@ from secretballot.mechanisms import GNMax, SkellamMax
 
 NAMES = ("centre", "east", "north", "south", "west")
 #: A hundred standard deviations lie between three votes and none.
-AGREEMENT = Agreement(mechanism=GNMax(sigma=0.02), weights={"south": 2.0})
+AGREEMENT = Agreement(mechanism=GNMax(sigma=0.02), parties=NAMES, weights={"south": 2.0})
 #: All parties say 1, 0.
 ROWS = np.array([[1.0, 0.0], [-1.0, 0.0]])
 PLENTY = 1e9
 
 
 #: With noise of parties' own: on two ballots against none it is wrong once in 10^7 rows.
-SHARED = Agreement(mechanism=SkellamMax(variance=1e-4, n_parties=3, n_colluders=1))
+SHARED = Agreement(mechanism=SkellamMax(variance=1e-4, n_parties=3, n_colluders=1), parties=NAMES)
 
 
 def sharing(folder, name, addresses):
     """A setting in which nobody is trusted with ballots: computing parties, and who calls them."""
     return {
         "agreement": SHARED,
-        "aggregator": SecretSharingAggregator(addresses, context=context(Path(folder), name)),
+        "aggregator": SecretSharingAggregator(
+            addresses, credentials=credentials(Path(folder), name)
+        ),
     }
 
 
@@ -106,8 +108,9 @@ def site(connection, folder, address, name, ledger, options):
     membership = Membership(
         party,
         address,
-        context=context(Path(folder), name),
+        credentials=credentials(Path(folder), name),
         timeout=options.get("timeout", 60),
+        max_bytes=options.get("max_bytes", 2**30),
         **(sharing(folder, name, shares) if shares else {"agreement": AGREEMENT}),
     )
     if options.get("asks"):
@@ -129,8 +132,7 @@ def serve(connection, folder, options):
     shares = options.pop("shares", None)
     given = sharing(folder, "votes", shares) if shares else {"agreement": AGREEMENT}
     server = VoteServer(
-        parties=NAMES,
-        context=context(Path(folder), "server"),
+        credentials=credentials(Path(folder), "server"),
         **given,
         **(options if "labels" in options else {"classes": [0, 1], **options}),
     )

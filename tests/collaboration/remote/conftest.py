@@ -1,8 +1,8 @@
 """An authority, and processes that end with the module."""
 
 import pytest
-from tests.collaboration.remote._certificates import Authority
 from tests.collaboration.remote._processes import Sites
+from tests.transport._certificates import Authority
 
 
 @pytest.fixture(scope="session")

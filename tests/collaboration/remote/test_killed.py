@@ -1,15 +1,14 @@
 """Processes that are killed at every stage: nothing is answered unpaid, and the rest go on."""
 
 import pytest
-from tests.collaboration.remote._certificates import HOST
 from tests.collaboration.remote._site import (
     AGREEMENT,
-    NAMES,
     PLENTY,
     ROWS,
     budget,
     trained,
 )
+from tests.transport._certificates import HOST
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.collaboration import ChannelError, Membership, VoteRefusedError, VoteServer
@@ -33,7 +32,7 @@ def price(name):
 @pytest.fixture(scope="module")
 def server(authority):
     with VoteServer(
-        AGREEMENT, parties=NAMES, classes=[0, 1], context=authority.of_server(), timeout=60
+        AGREEMENT, classes=[0, 1], credentials=authority.of_server(), timeout=60
     ) as serving:
         yield serving
 
@@ -49,7 +48,7 @@ def voters(steady, server):
 def member(authority, address, name="centre"):
     party = trained(name, budget())
     return Membership(
-        party, address, context=authority.of_party(name), agreement=AGREEMENT, server_name=HOST
+        party, address, credentials=authority.of_party(name), agreement=AGREEMENT, server_name=HOST
     )
 
 
@@ -145,5 +144,5 @@ def test_the_server(stage, authority, sites):
     for name in names:
         assert sites.spent(name) == pytest.approx(2 * price(name), rel=1e-9)
     assert second.kill()
-    with pytest.raises(ChannelError, match="nobody is at"):
+    with pytest.raises(ChannelError, match="no connection"):
         asker.ask(ROWS)

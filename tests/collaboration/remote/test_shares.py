@@ -1,10 +1,10 @@
 """Ballots that go in shares from the parties' processes to three computing parties' own."""
 
 import pytest
-from tests.collaboration.remote._certificates import HOST
 from tests.collaboration.remote._room import room
-from tests.collaboration.remote._site import ROWS, SHARED, budget, sharing, trained
+from tests.collaboration.remote._site import NAMES, ROWS, SHARED, budget, sharing, trained
 from tests.computing._machines import machines
+from tests.transport._certificates import HOST
 
 from secretballot.collaboration import (
     Agreement,
@@ -30,14 +30,16 @@ NOWHERE = [(HOST, at) for at in (1, 2, 3)]
 @pytest.fixture(scope="module")
 def computing(authority):
     authority.made("votes")
-    with machines(authority.folder / "authority.pem", authority.folder / "server.pem") as found:
-        yield found
+    with machines(
+        authority.folder / "authority.pem", authority.folder / "server.pem", NAMES
+    ) as found:
+        yield list(found)
 
 
 def asker(authority, address, computing, **kinds):
     party = trained("centre", budget(), **kinds)
     given = sharing(authority.folder, authority.made(party.name), computing)
-    return Membership(party, address, context=authority.of_party(party.name), **given)
+    return Membership(party, address, credentials=authority.of_party(party.name), **given)
 
 
 def price(n_rows):
@@ -127,7 +129,7 @@ def test_another_aggregator_than_was_agreed_on(server_shares, authority):
 
 def test_fewer_voters_than_may_collude(authority):
     mechanism = SkellamMax(variance=1.0, n_parties=4, n_colluders=2)
-    with room(authority, agreement=Agreement(mechanism=mechanism)) as here:
+    with room(authority, agreement=Agreement(mechanism=mechanism, parties=NAMES)) as here:
         members = [here.voter(name) for name in ("east", "west")]
         with pytest.raises(VoteRefusedError, match="n_colluders=2 of n_parties=2.*nothing spent"):
             here.member("centre").ask(ROWS)
@@ -143,7 +145,15 @@ def test_settings_with_which_ballots_would_be_seen(authority):
             with pytest.raises(error, match=message):
                 here.member("south", aggregator=aggregator)
     given = sharing(authority.folder, authority.made("votes"), NOWHERE)
-    settings = {"parties": VOTERS, "classes": [0, 1], "context": authority.of_server()}
-    agreement = Agreement(mechanism=GNMax(sigma=1.0))
+    settings = {"classes": [0, 1], "credentials": authority.of_server()}
+    agreement = Agreement(mechanism=GNMax(sigma=1.0), parties=NAMES)
     with pytest.raises(TypeError, match="take SkellamMax"):
         VoteServer(agreement, aggregator=given["aggregator"], **settings)
+
+
+def test_three_addresses_differ(authority):
+    given = authority.of_party("votes")
+    # Who has two shares of a number knows it.
+    for addresses in ([("a", 1)] * 3, [("a", 1), ("b", 1), ["a", 1]]):
+        with pytest.raises(ValueError, match="name a computing party twice"):
+            SecretSharingAggregator(addresses, credentials=given)

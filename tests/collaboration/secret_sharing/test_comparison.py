@@ -18,9 +18,10 @@ from secretballot.collaboration.secret_sharing._comparison import (
     comparison_bits,
     skellam_reach,
 )
-from secretballot.collaboration.secret_sharing._contribution import contribution
+from secretballot.collaboration.secret_sharing._contribution import contribution, terms_digest
 from secretballot.computing import Recipients, opened
-from secretballot.computing._shares import from_bytes
+from secretballot.computing._shares import read_shares
+from secretballot.transport import Connection, Message
 
 
 @pytest.mark.parametrize("variance", [0.01, 3.0, 1_000.0])
@@ -93,17 +94,27 @@ def test_what_a_voter_adds():
     assert np.var(added) == pytest.approx(2 * 8.0 / 4, rel=0.05)
 
 
+def test_terms_are_those_of_all_voters():
+    one = motion(3, 2, n_colluders=1)
+    same = [replace(one, voters=dict(reversed(one.voters.items()))), one.sent_to("b")]
+    assert {terms_digest(each) for each in same} == {terms_digest(one)}
+    others = [
+        motion(3, 2, variance=2.0),
+        motion(3, 2, n_colluders=2),
+        motion(4, 2),
+        replace(one, voters={**one.voters, "b": 2.0}),
+    ]
+    assert len({terms_digest(each) for each in (one, *others)}) == 5
+
+
 class _Recorder:
     """A line that writes down what goes to a computing party."""
 
-    sent: dict = {}
+    sent: list = []
 
-    def __init__(self, address, hello, timeout, context):
-        self.address = address
-
-    def ask(self, words, body):
-        self.sent.setdefault(self.address, []).append((words, body))
-        return {"digest": hashlib.sha256(body).hexdigest()}, b""
+    def ask(self, message, *kinds, timeout):
+        self.sent.append(message)
+        return Message("", {"digest": hashlib.sha256(message.body).hexdigest()})
 
     def close(self):
         pass
@@ -111,26 +122,26 @@ class _Recorder:
 
 @pytest.mark.unseeded
 def test_what_goes_to_a_computing_party_is_uniform_for_any_ballots(monkeypatch):
-    monkeypatch.setattr("secretballot.computing._recipients.Line", _Recorder)
-    n_rows, there = 4_096, Recipients("s", (("h", 1), ("h", 2), ("h", 3)))
+    monkeypatch.setattr(Connection, "open", lambda *_: _Recorder())
+    n_rows, there = 4_096, Recipients("s", (("127.0.0.1", 1),) * 3)
     for ballot in (0, 1):
-        monkeypatch.setattr(_Recorder, "sent", {})
+        monkeypatch.setattr(_Recorder, "sent", [])
         voter = FixedVoter("a", [motion(2, 2)], np.full(n_rows, ballot))
         voter.deliver(question(n_rows), there)
         shares = []
-        for sent in _Recorder.sent.values():
-            ((words, body),) = sent
-            (part,) = words["parts"]
-            assert part == {
+        for hello, sent in zip(_Recorder.sent[::2], _Recorder.sent[1::2], strict=True):
+            (vote,) = hello.words["votes"]
+            assert vote == {
                 "columns": [0, 1],
                 "shape": [n_rows, 1],
-                "how": "negative",
+                "rule": "negative",
                 "voters": ["a", "b"],
                 "bits": comparison_bits(motion(2, 2), n_rows),
+                "digest": terms_digest(motion(2, 2)),
             }
-            shares.append(from_bytes(body, (n_rows, 1)))
+            shares.append(read_shares(sent.body, (n_rows, 1)))
         # Together they are the ballots and the noise; each is uniform. 6 tests, 1e-7 in all.
         assert abs(opened(shares).mean() - (1 - 2 * ballot)) < 6 * math.sqrt(2 / n_rows)
         for share in shares:
-            found = np.bincount((share.ravel() >> 123).astype(int), minlength=16)
+            found = np.bincount((share[..., 1].ravel() >> np.uint64(59)).astype(int), minlength=16)
             assert chi2.sf(((found - n_rows / 16) ** 2 / (n_rows / 16)).sum(), 15) > 1e-7 / 6

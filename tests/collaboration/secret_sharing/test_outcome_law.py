@@ -43,7 +43,7 @@ def winners(aggregator, votes, n_classes, voter=FixedVoter):
         for name, vote in zip(of, votes, strict=True)
     }
     aggregator.check([one])
-    gathered = aggregator.gather(asked, voters)
+    gathered = aggregator.gather(asked, [one], voters)
     (won,) = aggregator.open(gathered, [one], None)
     return won
 

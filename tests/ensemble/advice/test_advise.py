@@ -97,7 +97,12 @@ def test_the_usual_number_hears_through_the_noise_what_teachers_have_rows_for():
 def test_the_ensemble_takes_the_usual_number_for_none(private, public, mechanism):
     accountant = PrivacyAccountant(20.0, 1e-5)
     ensemble = PrivateTeacherEnsemble(
-        LogisticRegression(), None, mechanism=mechanism, classes=[0, 1], accountant=accountant
+        LogisticRegression(),
+        None,
+        mechanism=mechanism,
+        classes=[0, 1],
+        accountant=accountant,
+        check_public_rows=False,
     ).fit(*private, X_public=public[0][:12])
     assert ensemble.n_teachers_ == usual_n_teachers(200, 12, ensemble.mechanism_.sigma)
     assert ensemble.n_teachers is None

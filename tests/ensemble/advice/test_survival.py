@@ -17,7 +17,7 @@ from secretballot.ensemble.advice._survival import (
     worth_asking,
 )
 from secretballot.ensemble.individual._plan import Plan
-from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions
+from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, TauVoting
 
 
 def test_what_a_unanimous_vote_survives():
@@ -36,10 +36,18 @@ def test_what_a_unanimous_vote_survives():
     assert survival(LaplaceProportions(scale=1.0), votes, 2, 3) is None
 
 
+@pytest.mark.parametrize(("tau", "ahead"), [(2.0, 10), (1.0, 10), (0.75, 5), (0.5, 0)])
+def test_a_label_that_all_name_survives_less_if_ballots_are_shorter_than_one(tau, ahead):
+    """All absent is not the hardest: a present label has 10 tau of 10 votes."""
+    mechanism = TauVoting(sigma=2, n_votes=10, tau=tau)
+    expected = ndtr(ahead / (2 * np.sqrt(2)))
+    assert survival(mechanism, Plan(10), 6, 3) == pytest.approx(expected)
+
+
 def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(private, public):
     accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
     ensemble = PrivateTeacherEnsemble(
-        LogisticRegression(), 10, classes=[0, 1], accountant=accountant
+        LogisticRegression(), 10, classes=[0, 1], accountant=accountant, check_public_rows=False
     )
     with pytest.raises(BudgetExceededError, match="all 10 teachers agree would win") as refused:
         ensemble.fit(*private, X_public=public[0])
@@ -76,6 +84,7 @@ def test_nor_are_individual_budgets_drowned(private, public, individualization):
         individualization=individualization,
         classes=[0, 1],
         accountant=accountant,
+        check_public_rows=False,
     )
     budgets = np.where(np.arange(200) % 4, "strict", "generous")
     with pytest.raises(BudgetExceededError, match="teachers agree would win with probability"):
@@ -100,7 +109,7 @@ def test_a_pool_from_which_no_student_learns_is_refused_unspent(private, public)
     accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
     student = LogisticRegression()
     ensemble = PrivateTeacherEnsemble(
-        student, 10, student=student, classes=[0, 1], accountant=accountant
+        student, 10, student=student, classes=[0, 1], accountant=accountant, check_public_rows=False
     )
     message = (
         r"win with probability 0.62 only.* Use some (\d+) teachers, or about .* fewer rows too"
@@ -123,6 +132,7 @@ def test_a_pool_is_asked_whose_single_labels_drown(private):
         student=student,
         classes=[0, 1],
         accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
+        check_public_rows=False,
     ).fit(*private, X_public=pool)
     assert survival(ensemble.mechanism_, Plan(40), 2, 120) < WORTH_ASKING
     assert ensemble.n_answered_ == 120

@@ -41,6 +41,7 @@ def ensemble_of(individualization, accountant=None, **parameters):
         individualization=individualization,
         accountant=accountant or PrivacyAccountant(LEVELS, 1e-5, order="renyi"),
         **parameters,
+        check_public_rows=False,
     )
 
 

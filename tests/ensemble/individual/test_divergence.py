@@ -44,6 +44,7 @@ class Tiny:
                 {"strict": 1.0, "generous": 2.0}, 1e-5, unit="row" if owners is None else "owner"
             ),
             random_state=3,
+            check_public_rows=False,
         )
         self.here = self.ballots(self.X, self.y)
         # Replacements that lead to the same ballots reveal the same: one of each is enough.

@@ -219,7 +219,7 @@ def test_turns_keep_the_number_of_voters(epsilons):
     levels = levels_of(epsilons, [500, 300, 200])
     plan = Vanishing().plan(levels, 100)
     mechanism = plan.individualize(GNMax(sigma=20), 2)
-    there = mechanism.participation(200)
+    there = plan.presence(mechanism, 200)
     voters = sum(there.get(group, np.ones(200, dtype=bool)).astype(int) for group in plan.groups)
     assert voters.max() - voters.min() <= 3
     assert mechanism.mechanism.sigma == pytest.approx(20 * voters.mean() / 100, rel=0.01)
@@ -227,7 +227,7 @@ def test_turns_keep_the_number_of_voters(epsilons):
     for group, rows in there.items():
         present, of = mechanism.turns[group.partition("/")[0]]
         assert abs(rows.sum() - 200 * present / of) <= present
-    later = plan.individualize(GNMax(sigma=20), 2, first_row=37).participation(163)
+    later = plan.presence(plan.individualize(GNMax(sigma=20), 2, first_row=37), 163)
     for group, rows in later.items():
         np.testing.assert_array_equal(rows, there[group][37:])
 

@@ -27,4 +27,4 @@ def ensemble_of(estimator=PER_LABEL, n_teachers=10, **parameters):
         "student": PER_LABEL,
         "accountant": PrivacyAccountant(1e4, 1e-5, order="renyi"),
     } | parameters
-    return PrivateTeacherEnsemble(estimator, n_teachers, **parameters)
+    return PrivateTeacherEnsemble(estimator, n_teachers, **parameters, check_public_rows=False)

@@ -88,6 +88,7 @@ def test_the_ensemble_tells_the_noise_to_whom_it_concerns(private, public, accou
         student=student,
         classes=[0, 1],
         accountant=accountant,
+        check_public_rows=False,
     ).fit(*private, X_public=public[0])
     assert ensemble.student_[-1].vote_noise == pytest.approx(0.3)
     assert student[-1].vote_noise is None
@@ -116,6 +117,7 @@ def test_noise_as_a_share_of_all_ballots(private, public):
         student=NoisyVoteLogisticRegression(),
         classes=[0, 1],
         accountant=accountant,
+        check_public_rows=False,
     )
     budgets = np.where(np.arange(200) % 4, "strict", "generous")
     ensemble.fit(*private, X_public=public[0][:12], budgets=budgets)
@@ -132,6 +134,7 @@ def test_students_of_labels_are_told_too(private, public, accountant):
         student=MultiOutputClassifier(NoisyVoteLogisticRegression()),
         mechanism=BinaryVoting(sigma=3.0, n_votes=10),
         accountant=accountant,
+        check_public_rows=False,
     ).fit(X, np.stack([y, 1 - y], axis=1), X_public=public[0][:12])
     told = {each.vote_noise for each in ensemble.student_.estimators}
     assert told == {0.3}

@@ -27,7 +27,7 @@ MODEL = LogisticRegression()
 #: Noise that ten like-minded teachers are beyond.
 VOTE = GNMax(sigma=2.0)
 #: The second of three is right nearly always, the others half the time.
-THREE = [DummyClassifier(strategy="prior"), MODEL, DummyClassifier(strategy="uniform")]
+THREE = [DummyClassifier(strategy="prior"), MODEL, DummyClassifier(strategy="constant", constant=1)]
 GRID = (DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2], "criterion": ["gini"]})
 
 
@@ -39,7 +39,9 @@ def public():
 
 def made(student, accountant, **options):
     options = {"n_teachers": 10, "classes": [0, 1], "estimator": MODEL, **options}
-    return PrivateTeacherEnsemble(student=student, accountant=accountant, **options)
+    return PrivateTeacherEnsemble(
+        student=student, accountant=accountant, **options, check_public_rows=False
+    )
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
@@ -240,3 +242,21 @@ def test_copies_searches_and_what_may_be_published(private, public):
     private_words = [name for name in vars(ensemble.student_) if not name.endswith("_")]
     assert private_words == ["candidates", "scoring", "share"]
     assert "best_index_" in vars(ensemble.student_)
+
+
+class OfBatch(DummyClassifier):
+    """Predict by the rows that come together."""
+
+    def predict(self, X):
+        """Return class 1 for the rows above the middle of all."""
+        first = np.asarray(X)[:, 0]
+        return (first > np.median(first)).astype(int)
+
+
+def test_a_candidate_that_depends_on_other_rows_is_refused_before_anything_is_paid(private, public):
+    budget = PrivacyAccountant(10.0, 1e-5)
+    student = PrivateChoice([MODEL, OfBatch()])
+    ensemble = PrivateTeacherEnsemble(MODEL, 10, student=student, classes=[0, 1], accountant=budget)
+    with pytest.raises(ValueError, match="that row alone"):
+        ensemble.fit(*private, X_public=public[0])
+    assert not budget.entries()

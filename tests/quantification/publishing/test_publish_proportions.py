@@ -11,6 +11,7 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant, Priv
 from secretballot.mechanisms import DirichletProportions, GaussianProportions, LaplaceProportions
 from secretballot.quantification import advise_publisher, group_bags, make_bags, publish_proportions
 from secretballot.quantification.publishing._choose_mechanism import NAMES, Task
+from secretballot.quantification.publishing._label_counts import count_labels
 
 
 def bags_of(*counts, classes=None):
@@ -303,3 +304,17 @@ def test_the_learning_bound_holds_in_a_simulation():
         errors.append(np.linalg.norm(np.linalg.pinv(released) @ bags - means))
     bound = advise_publisher(P, [m] * 4, np.mean(distortions, axis=0)).learning_bound
     assert np.mean(errors) < bound < 30 * np.mean(errors)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("classes", [[1, "1"], [1, 2, "unknown"], [True, False, "?"]])
+def test_one_text_makes_no_texts_of_other_labels(classes, grouped):
+    known = np.array([*classes, None], dtype=object)[:-1]
+
+    def counted(labels):
+        bags = group_bags(None, labels, groups=[0] * len(labels)) if grouped else [labels]
+        return count_labels(bags, known).counts[0]
+
+    first, *_, text = classes
+    move = counted([first] * 9 + [text]) - counted([first] * 10)
+    assert (move[0], move[-1], np.abs(move).sum()) == (-1, 1, 2)

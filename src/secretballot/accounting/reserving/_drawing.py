@@ -16,7 +16,8 @@ from secretballot.accounting._notes import check_note, told_of
 from secretballot.accounting._protocol import ReleaseMechanism, describe
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.accounting.reserving._reserving import Reserving
-from secretballot.ledger import LedgerEntry, Reserved, to_json
+from secretballot.divergences import check_groups
+from secretballot.ledger import HeldInterrupts, LedgerEntry, Reserved, Transaction, to_json
 
 
 class Drawing(Reserving):
@@ -55,10 +56,14 @@ class Drawing(Reserving):
             If that many are not left, or the reservation was settled. Nothing was recorded.
         """
         check_integer("n_rows", n_rows)
-        check_integer("n_answers", n_answers or 0, least=0, most=n_rows)
+        n_rows = int(n_rows)
+        if n_answers is not None:
+            check_integer("n_answers", n_answers, least=0, most=n_rows)
+            n_answers = int(n_answers)
         told = to_json(check_note(note), "note")
         self.reserved(reservation)
-        with self._ledger.transaction(reservation.scope.id) as transaction:
+
+        def draw(transaction: Transaction) -> None:
             *_, last = transaction.reservation(reservation.id)
             state = self._open(last.reservation)
             _check_rows(state, n_rows)
@@ -80,6 +85,8 @@ class Drawing(Reserving):
             )
             transaction.append(entry.drawing(state.drawn(n_rows, used), n_rows))
 
+        self._ledger.transact(draw, reservation.scope.id)
+
     def _draw(
         self,
         reservation: Reservation,
@@ -88,9 +95,17 @@ class Drawing(Reserving):
         entry: LedgerEntry,
         outcome: NDArray[Any],
         note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None,
-    ) -> int:
-        """Record the rows of an outcome that are paid for; return how many."""
-        with self._ledger.transaction(entry.scope_id) as transaction:
+        interrupts: HeldInterrupts,
+    ) -> tuple[int, BaseException | None]:
+        """Record the rows of an outcome that are paid for.
+
+        Returns
+        -------
+        n_begun, fault : int and BaseException or None
+            The number of rows, and why the note could not be kept.
+        """
+
+        def draw(transaction: Transaction) -> tuple[int, BaseException | None]:
             *_, last = transaction.reservation(reservation.id)
             state = self._open(last.reservation)
             _check_rows(state, len(outcome))
@@ -106,9 +121,9 @@ class Drawing(Reserving):
             told, fault = told_of(note, outcome[:begun])
             done = replace(entry, note=to_json(told, "note"))
             transaction.append(done.drawing(state.drawn(begun, used), begun))
-        if fault is not None:
-            raise fault
-        return begun
+            return begun, fault
+
+        return self._ledger.transact(draw, entry.scope_id, interrupts=interrupts)
 
     def _check_draw(
         self,
@@ -119,6 +134,8 @@ class Drawing(Reserving):
         n_rows: int,
     ) -> None:
         """Refuse what was not paid for, before anything is drawn."""
+        groups = getattr(mechanism, "laws", mechanism.max_cost)(n_columns)
+        check_groups(groups, self._ledger.budget.names, "the mechanism")
         state = self._open(self.reserved(reservation))
         _check_rows(state, n_rows)
         rows = state.rows, state.rows + n_rows

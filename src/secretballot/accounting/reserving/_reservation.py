@@ -9,20 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from secretballot.accounting._protocol import ReleaseMechanism, describe
-from secretballot.divergences import (
-    EVERYONE,
-    BoundedRange,
-    ClippedBits,
-    IntegerBit,
-    IntegerCounts,
-    Law,
-    NoisyBit,
-    NoisyMax,
-    NoisyVector,
-    PureRelease,
-    StableTest,
-    split_group,
-)
+from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.games import Planned, has_game
 from secretballot.ledger import Scope, to_json
 
@@ -132,7 +119,10 @@ def _overlap(laws: Mapping[str, Law]) -> bool:
 
 
 def _payers(group: str, paid: list[str]) -> list[str]:
-    """Return who paid for the people of a group: any of those named may be any of them."""
+    """Return who paid for the people of a group: any of those named may be any of them.
+
+    Parts of another division may: all of them have to have paid.
+    """
     level = split_group(group)[0]
     for one in (group, level, EVERYONE):
         if one in paid:
@@ -146,42 +136,5 @@ def _tells_more(law: Law, paid: Law, group: str) -> Iterator[str]:
         there = steps.get(step.name)
         if there is None or there.after != step.after or step.times > there.times:
             yield f"{step.name!r} of {group!r} was not paid for, or not as often"
-        elif step.delta > there.delta or not _dominates(there.move, step.move):
+        elif step.delta > there.delta or not step.move.dominated_by(there.move):
             yield f"{step.name!r} of {group!r} tells more than what was paid for"
-
-
-def _dominates(paid: Any, drawn: Any) -> bool:
-    """Whether whatever can be told by one move is told by another at least as well."""
-    integer = IntegerBit | IntegerCounts
-    if isinstance(paid, integer) or isinstance(drawn, integer):
-        # More noise is some of it first, and then more: what a mixture of the same tells.
-        alike = type(paid) is type(drawn)
-        return alike and drawn.moved <= paid.moved and drawn.variance >= paid.variance
-    if isinstance(paid, BoundedRange) and isinstance(drawn, BoundedRange):
-        return drawn.width <= paid.width
-    if isinstance(paid, PureRelease) and isinstance(drawn, PureRelease):
-        return drawn.epsilon <= paid.epsilon
-    if isinstance(paid, NoisyVector) and isinstance(drawn, NoisyVector):
-        return drawn.ratio <= paid.ratio
-    if isinstance(paid, StableTest) != isinstance(drawn, StableTest):
-        return False  # only one of the two may fail instead of telling a bit
-    if isinstance(paid, NoisyBit) and isinstance(drawn, NoisyBit):
-        return drawn.shift / drawn.scale <= paid.shift / paid.scale
-    if isinstance(paid, NoisyMax) and isinstance(drawn, NoisyMax):
-        fewer = paid.n_classes is None or (
-            drawn.n_classes is not None and drawn.n_classes <= paid.n_classes
-        )
-        # That several ballots move like one heavy one is not proven for whole plans of three or
-        # more classes, which are priced as if they did only where one ballot was paid for.
-        alike = drawn.ballots == 1 or drawn.n_classes == 2 or paid.ballots > 1
-        return fewer and alike and drawn.ratio <= paid.ratio
-    if isinstance(paid, ClippedBits) and isinstance(drawn, ClippedBits):
-        fewer = paid.n_labels is None or (
-            drawn.n_labels is not None and drawn.n_labels <= paid.n_labels
-        )
-        # Clipped to less, every label of a ballot gets less, whatever bounds the row in the game;
-        # several ballots have bounds of their own.
-        alike = drawn.ballots == 1 or paid.ballots > 1
-        less = drawn.unit <= paid.unit and drawn.noisy_numbers <= paid.noisy_numbers
-        return fewer and alike and less and drawn.norm == paid.norm and drawn.tau <= paid.tau
-    return bool(paid == drawn)

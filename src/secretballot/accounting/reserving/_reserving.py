@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from secretballot._numbers import check_integer
+from secretballot._sizes import MOST_ROWS, check_size
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._gaussian_terms import Span
 from secretballot.accounting._limits import Limits
@@ -16,7 +17,15 @@ from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism,
 from secretballot.accounting._terms import Terms, terms_of, unused
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.divergences import Cost
-from secretballot.ledger import LedgerEntry, Reserved, Scope, to_json
+from secretballot.ledger import (
+    LedgerEntry,
+    Reserved,
+    Scope,
+    Transaction,
+    check_cap,
+    is_text,
+    to_json,
+)
 
 
 class Reserving(BudgetHandle):
@@ -67,12 +76,15 @@ class Reserving(BudgetHandle):
             If the rows don't fit; nothing was reserved.
         ValueError
             If `n_rows` or `n_answers` is no number of rows, or the rows can't be drawn apart.
+        CompletedInterrupt
+            Ctrl-C came when the reservation was recorded already; `answer` is the reservation.
         """
         check_mechanism(mechanism, self.relation)
-        check_integer("n_rows", n_rows)
+        check_size(n_rows, n_columns)
         if scope is None:
             # What comes back has to come back from somewhere: parts of levels add up by scope.
             scope = Scope.create(None, self._ledger.budget.names, self._ledger.genesis)
+        n_rows = int(n_rows)
         columns = {} if n_columns is None else {COLUMNS: n_columns}
         terms, limits = self._terms(mechanism, n_rows, n_columns, scope)
         if n_answers is not None:
@@ -82,7 +94,8 @@ class Reserving(BudgetHandle):
                     f"n_answers={n_answers} needs a mechanism with a threshold, and a budget that "
                     "pays for thresholds and answers apart (not order=inf); leave it out."
                 )
-        if terms.has_threshold and n_answers is None:
+            n_answers = int(n_answers)
+        elif terms.has_threshold:
             n_answers = n_rows
         reservation = Reservation(
             id=uuid.uuid4().hex,
@@ -95,10 +108,13 @@ class Reserving(BudgetHandle):
         told = {**check_note(note), **columns}
         span = Span((0, n_rows), None if n_answers is None else (0, n_answers))
         terms.price(self._ledger.totals(limits.scope_id), span)
-        with self._ledger.transaction(limits.scope_id) as transaction:
+
+        def record(transaction: Transaction) -> Reservation:
             paid = terms.price(transaction.totals, span)
             transaction.append(self._entry(reservation, state, paid, told))
-        return reservation
+            return reservation
+
+        return self._ledger.transact(record, limits.scope_id)
 
     def price(
         self,
@@ -126,7 +142,7 @@ class Reserving(BudgetHandle):
             If the rows don't fit.
         """
         check_mechanism(mechanism, self.relation)
-        check_integer("n_rows", n_rows)
+        check_size(n_rows, n_columns)
         terms, limits = self._terms(mechanism, n_rows, n_columns, scope)
         span = Span((0, n_rows), (0, n_rows) if terms.has_threshold else None)
         totals = self._ledger.totals(limits.scope_id)
@@ -155,10 +171,11 @@ class Reserving(BudgetHandle):
         """
         before = self.reserved(reservation)
         counted = before.answers_left is not None
-        check_integer("n_rows", n_rows, least=0)
+        check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
         if n_answers is not None and not counted:
             raise ValueError(f"n_answers={n_answers}: this reservation doesn't count answers.")
-        check_integer("n_answers", n_answers or 0, least=0)
+        check_integer("n_answers", 0 if n_answers is None else n_answers, least=0, most=MOST_ROWS)
+        n_rows, n_answers = int(n_rows), None if n_answers is None else int(n_answers)
         if not n_rows and not n_answers:
             raise ValueError("n_rows=0 and no n_answers: there is nothing to pay for.")
         answers = (n_answers or 0) if counted else None
@@ -166,7 +183,8 @@ class Reserving(BudgetHandle):
         terms, limits = self._terms(
             reservation.mechanism, done + n_rows, reservation.n_columns, reservation.scope
         )
-        with self._ledger.transaction(limits.scope_id) as transaction:
+
+        def record(transaction: Transaction) -> None:
             *_, last = transaction.reservation(reservation.id)
             state = self._open(last.reservation)
             done = sum(n for n, _ in state.plans)
@@ -174,6 +192,8 @@ class Reserving(BudgetHandle):
             paid = terms.price(transaction.totals, span)
             more = state.extended(n_rows, answers)
             transaction.append(self._entry(reservation, more, paid, {}))
+
+        self._ledger.transact(record, limits.scope_id)
 
     def settle(self, reservation: Reservation) -> None:
         """Close a reservation, and give back what was not drawn.
@@ -202,13 +222,16 @@ class Reserving(BudgetHandle):
             reservation.n_columns,
             reservation.scope,
         )
-        with self._ledger.transaction(limits.scope_id) as transaction:
+
+        def record(transaction: Transaction) -> None:
             *paid, last = transaction.reservation(reservation.id)
             state = self._open(last.reservation)
             if state.plans != plans:
                 raise ValueError("the reservation was topped up meanwhile; settle it again.")
             back = _refunds(terms, state, paid)
             transaction.append(self._entry(reservation, state.settled(), back, {}))
+
+        self._ledger.transact(record, limits.scope_id)
 
     def reserved(self, reservation: Reservation) -> Reserved:
         """Return how a reservation stands: `rows_left`, `answers_left`, `is_settled`."""
@@ -248,7 +271,7 @@ class Reserving(BudgetHandle):
         ValueError
             If there is no such reservation, or it is for another mechanism.
         """
-        entries = self._ledger.reservation(id)
+        entries = self._ledger.reservation(id) if is_text(id) else []
         if not entries:
             raise ValueError(f"id={id!r} is no reservation of this ledger.")
         first = entries[0]
@@ -285,6 +308,8 @@ class Reserving(BudgetHandle):
                 "for one data set add up: go on with the accountant that made the scope (the one "
                 "that the ensemble was fitted with)."
             )
+        if scope is not None:
+            check_cap(scope.epsilon, self._ledger.budget.names)
         return Limits(self._ledger.budget, scope)
 
     @staticmethod

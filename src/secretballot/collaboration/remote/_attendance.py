@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from secretballot.collaboration.remote._channel import ChannelError
 from secretballot.collaboration.remote._remote_voter import RemoteVoter
+from secretballot.transport import ChannelError
 
 
 class Attendance:
@@ -26,7 +26,7 @@ class Attendance:
             return {
                 name: voter
                 for name, voter in sorted(self._there.items())
-                if name != without and not voter.channel.is_closed
+                if name != without and not voter.line.is_closed
             }
 
     def enter(self, voter: RemoteVoter) -> None:
@@ -48,7 +48,7 @@ class Attendance:
             self._there[voter.name] = voter
             self._changed.notify_all()
         if before is not None:
-            before.channel.close()
+            before.line.close()
 
     def leave(self, voter: RemoteVoter) -> None:
         """Take a party off, unless it is there again by another connection."""

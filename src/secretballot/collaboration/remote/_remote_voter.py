@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,58 +14,53 @@ from numpy.typing import NDArray
 from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration._voter import Absent, Tally
-from secretballot.collaboration.remote._channel import Channel, ChannelError
-from secretballot.collaboration.remote._message import Message
 from secretballot.collaboration.remote._session import NO_BUDGET
-from secretballot.computing import LineError, Recipients
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForwardedQuestion(Question):
-    """A question with its rows as they came, to be sent on as they are."""
-
-    words: dict[str, Any] = field(repr=False)
-    arrays: Sequence[NDArray[Any]] = field(repr=False)
-
-    def message(self) -> Message:
-        """Return what parties are sent."""
-        told = {**self.words, "question": self.id, "asker": self.asker}
-        return Message("invite", told, self.arrays)
+from secretballot.computing import Recipients
+from secretballot.transport import ChannelError, Line, Message
 
 
 class RemoteVoter:
-    """A party at the other end of a channel.
+    """A party at the other end of a line.
 
-    Whoever is late, answers nonsense or breaks off is `Absent`, and the channel is closed: nothing
-    of it comes in later.
+    Whoever is late, answers nonsense or breaks off is `Absent`, and the line is closed: nothing of
+    it comes in later.
 
     Parameters
     ----------
-    name : str
-        From its certificate.
     ledger : str
         A digest of its budget.
-    channel : Channel
+    line : Line
+        Its name is that of the caller.
+    timeout : float
+        Seconds to answer one message.
     """
 
-    def __init__(self, name: str, ledger: str, channel: Channel) -> None:
-        self.name = name
+    def __init__(self, ledger: str, line: Line, timeout: float) -> None:
+        self.name = line.caller
         self.ledger = ledger
-        self.channel = channel
+        self.line = line
+        self._timeout = timeout
         self._motions: Sequence[Motion] = ()
         self._begun: dict[tuple[str, str], Future[Message]] = {}
 
-    def begin(self, question: Any, what: str) -> None:
-        """Send what will be asked next, so that parties need not wait for each other."""
-        message = Message(what, {"question": question.id})
-        if what == "invite":
-            message = question.message()
+    def begin_invite(self, question: Question, words: Mapping[str, Any], body: Any) -> None:
+        """Send an invitation with the rows, so that parties need not wait for each other."""
+        told = {**words, "question": question.id, "asker": question.asker}
+        self._begin(question, Message("invite", told, body))
+
+    def begin_cast(self, question: Question) -> None:
+        """Ask for ballots, so that parties need not wait for each other."""
+        sizes = zip(map(math.prod, self._shapes(question)), self._motions, strict=True)
+        most = sum(size * motion.ballot_type.itemsize for size, motion in sizes)
+        self._begin(question, Message("cast", {"question": question.id}), most)
+
+    def _begin(self, question: Question, message: Message, most: int = 0) -> None:
         answer: Future[Message] = Future()
-        self._begun[question.id, what] = answer
+        self._begun[question.id, message.kind] = answer
 
         def run() -> None:
             try:
-                answer.set_result(self.channel.ask(message, _ANSWERS[what], "cannot"))
+                answer.set_result(self._answer(message, most))
             except Exception as error:
                 answer.set_exception(error)
 
@@ -83,6 +77,8 @@ class RemoteVoter:
             not isinstance(columns, list)
             or not all(type(at) is int and 0 <= at < n_columns for at in columns)
             or columns != sorted(set(columns))
+            # With classes there is one vote, on all of them.
+            or (question.classes is not None and len(columns) != n_columns)
         ):
             self._nonsense("columns")
         return tuple(columns)
@@ -106,13 +102,19 @@ class RemoteVoter:
 
     def cast(self, question: Question) -> list[NDArray[Any]]:
         """Return its ballots."""
-        found = list(self._ended(question, "cast").arrays)
-        if len(found) != len(self._motions):
-            self._nonsense(f"{len(found)} ballots")
-        return [
-            self._ballots(each, motion, question)
-            for each, motion in zip(found, self._motions, strict=True)
-        ]
+        answer, at, found = self._ended(question, "cast"), 0, []
+        if answer.kind == "cannot":
+            self._nonsense("no ballots")
+        for motion, shape in zip(self._motions, self._shapes(question), strict=True):
+            end = at + math.prod(shape) * motion.ballot_type.itemsize
+            if end > len(answer.body):
+                self._nonsense("ballots on something else")
+            cast = np.frombuffer(answer.body[at:end], motion.ballot_type).reshape(shape)
+            found.append(self._checked(cast, motion))
+            at = end
+        if at != len(answer.body):
+            self._nonsense("ballots on something else")
+        return found
 
     def deliver(self, question: Question, recipients: Recipients) -> None:
         """Let it send shares of its ballots to computing parties, whose addresses it has.
@@ -121,7 +123,7 @@ class RemoteVoter:
         """
         answer = self._ask(question, "deliver", session=recipients.session)
         if answer.kind == "cannot":
-            raise LineError(f"{self.name!r} did not reach all computing parties.")
+            raise ChannelError(f"{self.name!r} did not reach all computing parties.")
 
     def close(self, question: Question, tallies: Sequence[Tally]) -> None:
         """Let it record that the votes were opened."""
@@ -133,21 +135,19 @@ class RemoteVoter:
             self._ended(question, "cast")
         self._ask(question, "void")
 
-    def ping(self) -> None:
-        """Ask whether it is there, and let it know that somebody is here."""
-        self.channel.ask(Message("here"), "here")
-
     def dismiss(self) -> None:
         """Tell it that there will be no more questions."""
-        with contextlib.suppress(ChannelError):
-            self.channel.ask(Message("end"), "ended")
-        self.channel.close()
+        self.line.send(Message("end"))
+        self.line.finish()
 
-    def _ballots(self, cast: NDArray[Any], motion: Motion, question: Question) -> NDArray[Any]:
+    def _shapes(self, question: Question) -> list[tuple[int, ...]]:
+        """Return the shapes of its ballots."""
         several = question.classes is None
-        shape = (question.n_rows, motion.n_columns) if several else (question.n_rows,)
-        most = 1 if several else motion.n_columns - 1
-        if cast.dtype.kind != "u" or cast.shape != shape or (cast > most).any():
+        return [(question.n_rows, len(motion.columns))[: 1 + several] for motion in self._motions]
+
+    def _checked(self, cast: NDArray[Any], motion: Motion) -> NDArray[np.intp]:
+        several = cast.ndim == 2
+        if (cast > (1 if several else motion.n_columns - 1)).any():
             self._nonsense("ballots on something else")
         ballots = cast.astype(np.intp)
         limit = motion.counting.max_positives
@@ -156,22 +156,24 @@ class RemoteVoter:
         return ballots
 
     def _ask(self, question: Question, what: str, **words: Any) -> Message:
-        message = Message(what, {"question": question.id, **words})
         try:
-            return self.channel.ask(message, _ANSWERS[what], "cannot")
+            return self._answer(Message(what, {"question": question.id, **words}))
         except ChannelError as error:
             raise Absent(self.name, str(error)) from None
 
+    def _answer(self, message: Message, max_bytes: int = 0) -> Message:
+        kinds = _ANSWERS[message.kind], "cannot"
+        return self.line.ask(message, *kinds, timeout=self._timeout, max_bytes=max_bytes)
+
     def _ended(self, question: Question, what: str) -> Message:
-        if (question.id, what) not in self._begun:
-            self.begin(question, what)
+        """Return the answer to what was begun."""
         try:
             return self._begun.pop((question.id, what)).result()
         except ChannelError as error:
             raise Absent(self.name, str(error)) from None
 
     def _nonsense(self, what: str) -> NoReturn:
-        self.channel.close()
+        self.line.close()
         raise Absent(self.name, f"it answered nonsense: {what}")
 
 

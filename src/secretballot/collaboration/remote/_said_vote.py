@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from secretballot.collaboration._question import (
-    Motion,
-    for_columns,
-    for_party,
-    for_voters,
-    votes_apart,
-)
+from secretballot.collaboration._question import Motion
 from secretballot.collaboration._voter import Tally
-from secretballot.collaboration.remote._message import MessageError
 from secretballot.collaboration.remote._terms import Terms
+from secretballot.transport import MessageError
 
 
-def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> list[Motion]:
+def motions_of(
+    said: Any, terms: Terms, name: str, known: tuple[int, ...], asker: str | None
+) -> list[Motion]:
     """Return votes as a party's own agreement has them, if what was said follows from it.
 
     Parameters
@@ -30,6 +26,8 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
         The party's.
     known : tuple of int
         The columns that it votes on.
+    asker : str or None
+        Who has no ballot.
 
     Raises
     ------
@@ -51,19 +49,14 @@ def motions_of(said: Any, terms: Terms, name: str, known: tuple[int, ...]) -> li
             raise MessageError(f"a ballot of weight {weight!r} instead of {own:g}")
         if not all(isinstance(each, str) for each in _list(voters)):
             raise MessageError("voters are no names")
-        if name not in voters or not 2 <= len(voters) == len(set(voters)):
-            raise MessageError(f"a vote of {voters}, for {name!r}")
-        # What they weigh, and among how many noise is divided, is for the agreement to say.
-        of = {each: agreement.weight(each) for each in voters}
+        if name not in voters:
+            raise MessageError(f"a vote without {name!r}")
+        # Who may vote, what they weigh, and among how many noise is divided: the agreement says it.
         try:
-            mechanism = for_voters(agreement.mechanism, sum(of.values()), len(of))
-            if terms.labels is not None:
-                mechanism = for_columns(mechanism, columns, len(terms.labels))
-            mechanism = for_party(mechanism, own)
+            motion = agreement.motion(columns, voters, terms.labels, asker=asker).sent_to(name)
         except ValueError as error:
-            raise MessageError(f"a vote of {voters}: {error}") from None
-        apart = votes_apart(mechanism, terms.labels)
-        motions.append(Motion(columns, mechanism, of, own, apart))
+            raise MessageError(f"a vote that was not agreed on: {error}") from None
+        motions.append(motion)
         used |= set(columns)
     if not motions:
         raise MessageError("a vote on nothing")

@@ -12,11 +12,11 @@ import numpy as np
 from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Motion, Question, for_party, votes_apart
-from secretballot.collaboration.remote._message import Message, MessageError
 from secretballot.collaboration.remote._said_vote import motions_of, tallies_of
 from secretballot.collaboration.remote._table import take_table
 from secretballot.collaboration.remote._terms import Terms
-from secretballot.computing import LineError, Recipients
+from secretballot.computing import Recipients
+from secretballot.transport import Message, MessageError
 
 #: What a party can't do, in a word for the others: never why, which only it may know.
 NO_BUDGET, NO_COLUMNS, NO_DELIVERY = "budget", "columns", "delivery"
@@ -37,6 +37,8 @@ class Session:
     recipients : callable, default=None
         Returns, for the name of a vote, the computing parties to which ballots go in shares, and
         then they go nowhere else; None: ballots are cast.
+    max_bytes : int, default=2**30
+        The longest message; rows may take twice of it in memory.
     """
 
     def __init__(
@@ -44,10 +46,12 @@ class Session:
         party: Party,
         terms: Terms,
         recipients: Callable[[str], Recipients] | None = None,
+        max_bytes: int = 2**30,
     ) -> None:
         self.idle = threading.Event()
         self.idle.set()
         self._party, self._terms, self._recipients = party, terms, recipients
+        self._max_bytes = max_bytes
         self._delivered: Recipients | None = None
         self._question: Question | None = None
         self._columns: tuple[int, ...] = ()
@@ -61,8 +65,6 @@ class Session:
         MessageError
             If it is not one that may come now.
         """
-        if message.kind == "here":
-            return Message("here")
         what = {
             "invite": self._invite,
             "reserve": self._reserve,
@@ -82,20 +84,21 @@ class Session:
         id, asker = words.get("question"), words.get("asker")
         if not (isinstance(id, str) and 0 < len(id) <= 64):
             raise MessageError("a question has no id")
-        if not (asker is None or isinstance(asker, str)) or asker == self._party.name:
+        others = set(self._terms.agreement.parties) - {self._party.name}
+        if asker is not None and not (isinstance(asker, str) and asker in others):
             raise MessageError(f"a question is said to be of {asker!r}")
         self._question = None
         try:
             question = Question(
                 id=id,
                 asker=asker,
-                X=take_table(words, list(message.arrays)),
+                X=take_table(words, message.body, self._max_bytes),
                 classes=self._terms.classes,
                 labels=self._terms.labels,
                 aggregator=self._terms.aggregator,
             )
             self._columns = self._party.invite(question)
-        except ValueError:  # rows that can't be read here are not of its kind either
+        except Exception:  # rows that can't be read here are not of its kind, whatever they are
             return Message("cannot", {"why": NO_COLUMNS})
         self._question = question
         self._price_ahead(question)
@@ -118,9 +121,8 @@ class Session:
         question = self._asked(message)
         if self._motions or self._party.has_paid(question):
             raise MessageError("a question came to be paid twice")
-        motions = motions_of(
-            message.words.get("motions"), self._terms, self._party.name, self._columns
-        )
+        said, name = message.words.get("motions"), self._party.name
+        motions = motions_of(said, self._terms, name, self._columns, question.asker)
         # Set before anything is paid: after a failure in the middle no other question is taken.
         self._motions = motions
         self.idle.clear()
@@ -137,7 +139,7 @@ class Session:
             raise MessageError("ballots were asked for, and it was agreed that none is seen")
         cast = self._party.cast(question)
         told = zip(cast, self._motions, strict=True)
-        return Message("cast", {}, [_small(each, motion) for each, motion in told])
+        return Message("cast", {}, b"".join(_as_bytes(each, motion) for each, motion in told))
 
     def _deliver(self, message: Message) -> Message:
         question, session = self._paid(message), message.words.get("session")
@@ -151,7 +153,7 @@ class Session:
         self._delivered = self._recipients(session)
         try:
             self._party.deliver(question, self._delivered)
-        except (LineError, OSError):
+        except OSError:
             return Message("cannot", {"why": NO_DELIVERY})
         return Message("delivered")
 
@@ -191,6 +193,6 @@ class Session:
         return question
 
 
-def _small(cast: Any, motion: Motion) -> Any:
+def _as_bytes(cast: Any, motion: Motion) -> bytes:
     # As long as any ballots: how long a message is shows through TLS.
-    return np.asarray(cast).astype(np.min_scalar_type(max(1, motion.n_columns - 1)))
+    return np.asarray(cast).astype(motion.ballot_type).tobytes()

@@ -53,6 +53,8 @@ class Terms:
         """Return them as JSON can say them: a description, from which nothing is built."""
         return {
             "mechanism": to_json(self.agreement.mechanism.describe(), "agreement.mechanism"),
+            "parties": sorted(self.agreement.parties),
+            "min_voters": self.agreement.min_voters,
             "weights": {name: float(each) for name, each in self.agreement.weights.items()},
             "classes": None if self.classes is None else list(self.classes),
             "labels": None if self.labels is None else list(self.labels),

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._question import votes_apart
-from secretballot.collaboration._vote import votes_on
 from secretballot.collaboration.remote._attendance import Attendance
 from secretballot.collaboration.remote._hearing import Hearing
-from secretballot.collaboration.remote._listener import Listener
-from secretballot.collaboration.remote._message import Message
-from secretballot.collaboration.remote._reception import Reception
-from secretballot.collaboration.remote._terms import Terms, as_aggregator
-from secretballot.collaboration.remote._traffic import Traffic
-from secretballot.computing import check_context
+from secretballot.collaboration.remote._remote_voter import RemoteVoter
+from secretballot.collaboration.remote._terms import LEDGER, Terms, as_aggregator
 from secretballot.ensemble import check_votes_on, declared_classes
+from secretballot.transport import (
+    MAX_PIECE,
+    MAX_SECONDS,
+    ChannelError,
+    Credentials,
+    Line,
+    Message,
+    Server,
+    Traffic,
+)
 
-#: Strangers that may be knocking at once, beside the parties.
-_STRANGERS = 16
 #: Seconds at the end until connections are closed.
 _GOODBYE = 1.0
 
@@ -40,30 +42,26 @@ class VoteServer:
     Parameters
     ----------
     agreement : Agreement
-        What all parties agreed on; each compares it with its own.
-    parties : sequence of str
-        Who may take part: the names in their certificates (the subject's common name, or a DNS name
-        of subjectAltName). A certificate that names nobody of them, or two, is refused.
+        What all parties agreed on; each compares it with its own. Its parties may take part: they
+        are the names in their certificates (the subject's common name, or a DNS name of
+        subjectAltName). A certificate that names nobody of them, or two, is refused.
     classes : array-like, default=None
         The classes that rows may have.
     labels : sequence of str, default=None
         Instead of `classes`, all labels that any party knows.
-    context : ssl.SSLContext
-        With the aggregator's certificate, and the authority that parties' certificates are from.
-        It must ask for certificates: ``verify_mode=ssl.CERT_REQUIRED``.
+    credentials : Credentials
+        The aggregator's certificate, and the authority that parties' certificates are from.
     aggregator : Aggregator, default=None
         Who adds up ballots and draws the noise; None: a `TrustedAggregator`. Parties must have
         agreed to the same kind. A `SecretSharingAggregator` needs addresses.
     address : tuple of str and int, default=("127.0.0.1", 0)
         Where to listen; port 0 takes a free one.
-    min_voters : int, default=2
-        A question that fewer parties can vote on is refused, and so is a label that fewer know.
     timeout : float, default=300.0
         Seconds that a party has to answer one message: with its ballots, or that it has paid (to
         price a plan of many classes takes a while, once). Who is late is absent, and its connection
         is closed.
     max_bytes : int, default=2**30
-        The longest message.
+        The longest question. The server takes at most four times as much memory for all of them.
 
     Attributes
     ----------
@@ -87,38 +85,33 @@ class VoteServer:
     --------
     On the aggregator's machine::
 
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations("authority.pem")
-        context.load_cert_chain("aggregator.pem")
+        credentials = Credentials("authority.pem", "aggregator.pem", "aggregator.key")
         VoteServer(
             agreement,
-            parties=["north", "south", "west"],
             classes=[0, 1],
-            context=context,
+            credentials=credentials,
             address=("0.0.0.0", 7443),
         ).serve_forever()
 
     With three computing parties, whom it calls with a certificate that they let hold votes::
 
-        calling = ssl.create_default_context(cafile="authority.pem")
-        calling.load_cert_chain("votes.pem")
+        calling = Credentials("authority.pem", "votes.pem", "votes.key")
         computing = [("a.example.org", 7501), ("b.example.org", 7502), ("c.example.org", 7503)]
-        with SecretSharingAggregator(computing, context=calling) as aggregator:
-            VoteServer(agreement, ..., context=context, aggregator=aggregator).serve_forever()
+        with SecretSharingAggregator(computing, credentials=calling) as aggregator:
+            VoteServer(
+                agreement, ..., credentials=credentials, aggregator=aggregator
+            ).serve_forever()
     """
 
     def __init__(
         self,
         agreement: Agreement,
         *,
-        parties: Sequence[str],
         classes: Any = None,
         labels: Sequence[str] | None = None,
-        context: ssl.SSLContext,
+        credentials: Credentials,
         aggregator: Aggregator | None = None,
         address: tuple[str, int] = ("127.0.0.1", 0),
-        min_voters: int = 2,
         timeout: float = 300.0,
         max_bytes: int = 2**30,
     ) -> None:
@@ -126,19 +119,13 @@ class VoteServer:
             raise TypeError(f"agreement={agreement!r} must be an Agreement.")
         if (classes is None) == (labels is None):
             raise ValueError("give classes (one class a row) or labels (several), and not both.")
-        check_integer("min_voters", min_voters, least=2)
-        check_number("timeout", timeout, above=0)
+        check_number("timeout", timeout, above=0, below=MAX_SECONDS)
         check_integer("max_bytes", max_bytes)
-        check_context(context, server=True)
-        self.parties = tuple(parties)
-        if isinstance(parties, str) or len(set(self.parties)) <= min_voters:
-            raise ValueError(
-                f"parties={parties!r}: one asks and min_voters={min_voters} others answer; name "
-                "all who may take part, as their certificates do."
-            )
+        if not isinstance(credentials, Credentials):
+            raise TypeError(f"credentials={credentials!r} must be Credentials.")
+        self.parties = tuple(agreement.parties)
         self.agreement = agreement
         self.aggregator = as_aggregator(aggregator)
-        self.min_voters = min_voters
         self.timeout = float(timeout)
         self.max_bytes = max_bytes
         self.address = address
@@ -152,22 +139,15 @@ class VoteServer:
         if not votes_apart(agreement.mechanism, self._terms.labels):
             check_votes_on(agreement.mechanism, self._terms.target)
         columns = tuple(range(self._terms.target.n_columns))
-        everyone = dict.fromkeys(self.parties, columns)
-        self.aggregator.check(votes_on(agreement, everyone, 2, self._terms.labels))
-        Message("welcome", self._terms.said()).parts(0)  # what can't be told is refused here
+        most = self.parties[: agreement.most_voters]
+        self.aggregator.check([agreement.motion(columns, most, self._terms.labels)])
+        Message("terms", self._terms.said()).head()  # what can't be told is refused here
+        self._credentials = credentials
         self._there = Attendance()
-        self._hearing = Hearing(self._there, self._terms, self.aggregator, min_voters)
-        self._reception = Reception(
-            self.parties,
-            self._terms,
-            context,
-            self._there,
-            self._hearing,
-            self.timeout,
-            max_bytes,
-            self.traffic,
+        self._hearing = Hearing(
+            self._there, self._terms, self.aggregator, self.timeout, self.max_bytes
         )
-        self._listener: Listener | None = None
+        self._server: Server | None = None
         self._ended = threading.Event()
 
     @property
@@ -198,9 +178,21 @@ class VoteServer:
         -------
         VoteServer
         """
-        most = 2 * len(self.parties) + _STRANGERS
-        self._listener = Listener(self.address, self._reception.meet, most)
-        self.address = self._listener.address
+        self._server = Server(
+            self.address,
+            {
+                "terms": self._tell_terms,
+                "join": self._let_in,
+                "ask": self._hearing.hear,
+                "outcome": self._tell_outcome,
+            },
+            credentials=self._credentials,
+            names=self.parties,
+            # Two questions on their way or being voted on, and words.
+            max_bytes=2 * self.max_bytes + MAX_PIECE,
+        )
+        self.address, self.traffic = self._server.address, self._server.traffic
+        self._server.start()
         return self
 
     def serve_forever(self) -> None:
@@ -210,19 +202,39 @@ class VoteServer:
 
     def close(self) -> None:
         """End: a vote that has begun is ended first, and all parties are told."""
-        if self._listener is None:
+        if self._server is None:
             return
-        listener, self._listener = self._listener, None
-        listener.close()
-        with self._hearing.alone(self.timeout):
+        server, self._server = self._server, None
+        with self._hearing.alone():
             for voter in self._there.voters().values():
                 voter.dismiss()
-        # Strangers who say nothing are not waited for.
-        listener.wait(_GOODBYE)
+        server.close(_GOODBYE)
         self._ended.set()
 
+    def _tell_terms(self, line: Line) -> Iterator[Message]:
+        line.receive(self.timeout)
+        yield Message("terms", {**self._terms.said(), "name": line.caller})
+
+    def _let_in(self, line: Line) -> Iterator[Message]:
+        ledger = line.receive(self.timeout).words.get(LEDGER)
+        if not isinstance(ledger, str):
+            raise ChannelError(f"{line.caller!r} does not say which ledger it spends from")
+        voter = RemoteVoter(ledger, line, self.timeout)
+        try:
+            # Whoever has joined is asked from then on, and not before it knows.
+            with line.held:
+                self._there.enter(voter)
+                line.send(Message("joined"))
+            yield from line.outgoing()
+        finally:
+            self._there.leave(voter)
+
+    def _tell_outcome(self, line: Line) -> Iterator[Message]:
+        asked = line.receive(self.timeout).words.get("question")
+        yield self._hearing.records.told(asked, line.caller)
+
     def __enter__(self) -> Self:
-        return self if self._listener else self.start()
+        return self if self._server else self.start()
 
     def __exit__(self, *_: object) -> None:
         self.close()

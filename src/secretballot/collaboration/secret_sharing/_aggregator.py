@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_number
 from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError
-from secretballot.collaboration.secret_sharing._comparison import (
-    as_outcome,
-    check_motion,
-    comparison_bits,
+from secretballot.collaboration.secret_sharing._comparison import as_outcome, check_motion
+from secretballot.collaboration.secret_sharing._contribution import shared_vote
+from secretballot.computing import (
+    LONGEST_ROW,
+    Address,
+    Panel,
+    Processes,
+    Recipients,
+    SharedVote,
 )
-from secretballot.computing import Address, LineError, Panel, Processes, Recipients, check_context
-
-#: Bits that are compared at a time: with them a computing party has some 100 MB.
-_BATCH = 2**17
+from secretballot.transport import MAX_SECONDS, ChannelError, Credentials
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Delivered:
 
     session: str
     question: Question
+    votes: tuple[SharedVote, ...]
 
 
 class SecretSharingAggregator(Aggregator):
@@ -48,7 +49,7 @@ class SecretSharingAggregator(Aggregator):
         Host and port of three computing parties (``python -P -m secretballot.computing``), best on
         machines of three who distrust each other. None: three processes of this machine, which is
         for tests and for trying it out; who owns the machine sees everything.
-    context : SSLContext, default=None
+    credentials : Credentials, default=None
         Needed with `addresses`: the authority that signs everybody's certificates, and a
         certificate and key to show.
     timeout : float, default=120.0
@@ -66,7 +67,7 @@ class SecretSharingAggregator(Aggregator):
     - two computing parties that put their shares together: they see every ballot, with that voter's
       own noise on it alone;
     - computing parties that deviate: wrong shares of a result are noticed when it is opened, other
-      deviations need not be, and the three run each other's messages as MPyC does (pickles);
+      deviations need not be. (Messages between them are numbers, and never code.)
     - voters that lie, who can cast more than a ballot, or leave out their noise. As many as
       `n_colluders` of the mechanism may tell what their noise was, and to the computing parties
       too; more may not.
@@ -82,21 +83,24 @@ class SecretSharingAggregator(Aggregator):
     new processes are started (or the same addresses called again) for the next one.
 
     *Who knows what of whom.* On several machines everybody is who its certificate says: voters send
-    under their own name, and one name may hold votes. Voters and computing parties must know the
-    addresses themselves, as all others do, and in the same order; who votes, and how long
-    numbers are, goes with their shares. A vote is opened if all of that is the same for all.
+    under their own name, and one name may hold votes. Computing parties are told when they start
+    who may vote, and a certificate that names two of these, or the one who holds votes too, is
+    refused. Voters and computing parties must know the addresses themselves, as all others do, and
+    in the same order; who votes, the mechanism, the weights, and how long numbers are, go with
+    their shares. A vote is opened if all of that is the same for all.
 
     Examples
     --------
     At each of three computing parties, whose certificate names the host that others know it by::
 
         python -m secretballot.computing --listen 0.0.0.0:7501 --coordinator votes \\
+            --voters north south west \\
             --certificate a.pem --key a.key --authority authority.pem \\
             --computing a.example.org:7501 b.example.org:7502 c.example.org:7503
 
-    and ``SecretSharingAggregator(computing, context=context)`` with their addresses where votes are
-    held (`VoteServer`; the certificate is that of ``votes``) and at each party (`Membership`; it is
-    that of the party). On one machine:
+    and ``SecretSharingAggregator(computing, credentials=credentials)`` with their addresses where
+    votes are held (`VoteServer`; the certificate is that of ``votes``) and at each party
+    (`Membership`; it is that of the party). On one machine:
 
     >>> from secretballot.collaboration import SecretSharingAggregator
     >>> SecretSharingAggregator()
@@ -109,22 +113,27 @@ class SecretSharingAggregator(Aggregator):
         self,
         addresses: Sequence[Address] | None = None,
         *,
-        context: ssl.SSLContext | None = None,
+        credentials: Credentials | None = None,
         timeout: float = 120.0,
     ) -> None:
-        check_number("timeout", timeout, above=0)
+        check_number("timeout", timeout, above=0, below=MAX_SECONDS)
         if addresses is not None and len(addresses) != 3:
             raise ValueError(f"addresses={addresses!r} must be of three computing parties.")
-        if (addresses is None) != (context is None):
+        if (addresses is None) != (credentials is None):
             raise ValueError(
-                "addresses and context go together: computing parties of other machines are "
+                "addresses and credentials go together: computing parties of other machines are "
                 "reached by TLS, on which both sides show certificates, and those of this one not."
             )
-        if context is not None:
-            check_context(context, server=False)
+        if credentials is not None and not isinstance(credentials, Credentials):
+            raise TypeError(f"credentials={credentials!r} must be Credentials.")
+        if addresses is not None and len(set(map(tuple, addresses))) != len(addresses):
+            raise ValueError(
+                f"addresses={addresses!r} name a computing party twice, which would have two "
+                "shares, and so everything; give three."
+            )
         self.addresses = addresses
         self.timeout = float(timeout)
-        self._context = context
+        self._credentials = credentials
         self._processes: Processes | None = None
         self._panel: Panel | None = None
 
@@ -132,7 +141,12 @@ class SecretSharingAggregator(Aggregator):
         """Refuse mechanisms that are not charged for a winner with noise of the voters' own."""
         for motion in motions:
             check_motion(motion)
-            comparison_bits(motion, 1)
+            vote = shared_vote(motion, 1)
+            if vote.bits * vote.shape[1] > LONGEST_ROW:
+                raise ValueError(
+                    f"{motion.n_columns} classes of {vote.bits} bits each are more than the "
+                    f"{LONGEST_ROW} bits that computing parties compare at once; ask about fewer."
+                )
 
     def recipients(self, session: str) -> Recipients:
         """Return where shares for a vote go: to the addresses given here, with this certificate.
@@ -145,9 +159,11 @@ class SecretSharingAggregator(Aggregator):
         token = "" if self._processes is None else self._processes.token
         given: Any = self.addresses or (self._processes and self._processes.addresses)
         addresses = tuple((host, int(port)) for host, port in given)
-        return Recipients(session, addresses, token, self.timeout, self._context)
+        return Recipients(session, addresses, token, self.timeout, self._credentials)
 
-    def gather(self, question: Question, voters: Mapping[str, Voter]) -> Delivered:
+    def gather(
+        self, question: Question, motions: Sequence[Motion], voters: Mapping[str, Voter]
+    ) -> Delivered:
         """Let voters send their shares; none comes here."""
         if question.seeded:
             raise ValueError(
@@ -156,25 +172,26 @@ class SecretSharingAggregator(Aggregator):
             )
         try:
             panel = self._connected()
-            session = panel.begin()
+            votes = tuple(shared_vote(each, each.n_rows(question)) for each in motions)
+            session = panel.begin(votes)
             recipients = self.recipients(session)
             for name, voter in voters.items():
                 try:
                     voter.deliver(question, recipients)
-                except (LineError, OSError) as error:
+                except OSError as error:
                     panel.received(session)  # are they all there? Else it is not the voter's fault
                     raise Absent(name, "its shares did not arrive") from error
             for there in panel.received(session):
                 for name in voters:
                     if name not in there:
                         raise Absent(name, "its shares are missing at a computing party")
-        except LineError as error:
+        except ChannelError as error:
             raise VoteRefusedError(
                 f"computing parties failed before anything was opened ({self._ended(error)}); what "
                 "had been reserved was given back (parties elsewhere that had sent their shares "
                 "can't know it, and stay charged). Ask again."
             ) from error
-        return Delivered(session, question)
+        return Delivered(session, question, votes)
 
     def open(
         self, gathered: Delivered, motions: Sequence[Motion], random_state: Any
@@ -183,9 +200,12 @@ class SecretSharingAggregator(Aggregator):
         panel = self._panel
         assert panel is not None
         try:
-            return [self._winners(panel, gathered, motion) for motion in motions]
-        except LineError as error:
-            raise LineError(self._ended(error)) from error
+            return [
+                as_outcome(motion, panel.winners(gathered.session, vote))
+                for motion, vote in zip(motions, gathered.votes, strict=True)
+            ]
+        except ChannelError as error:
+            raise ChannelError(self._ended(error)) from error
 
     def close(self) -> None:
         """Hang up, and end the processes that were started here; a next vote begins anew."""
@@ -219,25 +239,10 @@ class SecretSharingAggregator(Aggregator):
                 self._processes = Processes(self.timeout)
                 token = self._processes.token
             addresses = self.addresses or self._processes.addresses
-            self._panel = Panel(addresses, token, self.timeout, self._context)
+            self._panel = Panel(addresses, token, self.timeout, self._credentials)
         return self._panel
 
-    def _winners(self, panel: Panel, vote: Delivered, motion: Motion) -> NDArray[Any]:
-        n_rows = motion.n_rows(vote.question)
-        bits = comparison_bits(motion, n_rows)
-        step = max(1, _BATCH // (bits * motion.n_columns))
-        parts: list[NDArray[np.int64]] = [
-            panel.winners(
-                vote.session,
-                motion.columns,
-                motion.voters,
-                slice(at, min(at + step, n_rows)),
-            )
-            for at in range(0, n_rows, step)
-        ]
-        return as_outcome(motion, np.concatenate(parts))
-
-    def _ended(self, error: LineError) -> str:
+    def _ended(self, error: ChannelError) -> str:
         """End all computing parties after one has failed, and say what is known of it."""
         if self._panel is not None:
             self._panel.close()

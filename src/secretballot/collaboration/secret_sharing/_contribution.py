@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +20,8 @@ from secretballot.collaboration.secret_sharing._comparison import (
     comparison_bits,
     shared_numbers,
 )
-from secretballot.computing import Part, Recipients, deliver
+from secretballot.computing import Part, Recipients, SharedVote, deliver
+from secretballot.ledger import to_json
 
 
 def share_ballots(
@@ -39,23 +42,40 @@ def share_ballots(
     ------
     TypeError, ValueError
         If a mechanism's noise can't be drawn in parts, or is for others; nothing was sent.
-    LineError
+    ChannelError
         If a computing party has not got its share.
     """
     for motion in motions:
         check_mechanism(motion)
         check_voters(motion)
-    parts = [
-        _part(motion, contribution(motion, cast, noise_generator()))
-        for motion, cast in zip(motions, ballots, strict=True)
-    ]
+    parts = []
+    for motion, cast in zip(motions, ballots, strict=True):
+        numbers = contribution(motion, cast, noise_generator())
+        parts.append(Part(shared_vote(motion, len(numbers)), numbers))
     deliver(name, parts, recipients)
 
 
-def _part(motion: Motion, numbers: NDArray[np.int64]) -> Part:
-    """Return numbers, and what they may be used for: that is for voters to say."""
-    bits = comparison_bits(motion, len(numbers))
-    return Part(motion.columns, numbers, compared_by(motion), tuple(motion.voters), bits)
+def shared_vote(motion: Motion, n_rows: int) -> SharedVote:
+    """Return the terms of a motion, as each voter states them to computing parties."""
+    return SharedVote(
+        columns=motion.columns,
+        shape=(n_rows, 1 if motion.n_columns == 2 else motion.n_columns),
+        rule=compared_by(motion),
+        voters=tuple(sorted(motion.voters)),
+        bits=comparison_bits(motion, n_rows),
+        digest=terms_digest(motion),
+    )
+
+
+def terms_digest(motion: Motion) -> str:
+    """Compute a digest of the mechanism and of all weights, which all voters must have alike.
+
+    One voter's privacy depends on the noise of the others: of so much variance, and for so many
+    colluders. Whoever holds the vote tells each of them what it likes.
+    """
+    mechanism = replace(motion.mechanism, weight=1)  # type: ignore[type-var, call-arg]
+    described = to_json(mechanism.describe(), "mechanism"), sorted(motion.voters.items())
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
 def contribution(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from secretballot.divergences._divergence import largest_log_moment, round_up
-from secretballot.divergences._law import NoisyBit, NoisyVector
+from secretballot.divergences._law import Move, NoisyBit, NoisyVector
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences.integer._skellam import Skellam, skellam
 
@@ -50,6 +50,17 @@ class IntegerBit(NoisyBit):
         curve = self.worst_case()
         return np.broadcast_to(curve, (len(state), len(curve)))
 
+    @property
+    def kind(self) -> type[NoisyBit]:
+        """Integer bits: a mixture over part of the noise dominates more noise."""
+        return IntegerBit
+
+    def dominated_by(self, other: Move) -> bool:
+        """Compare moves and variances: more noise is some of it first, and then more."""
+        if not isinstance(other, IntegerBit):
+            return False
+        return self.moved <= other.moved and self.variance >= other.variance
+
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerCounts(NoisyVector):
@@ -71,6 +82,12 @@ class IntegerCounts(NoisyVector):
     def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
         """Return what it costs, whatever the counts."""
         return 2 * shift_divergence(self.variance, self.moved, orders)
+
+    def dominated_by(self, other: Move) -> bool:
+        """Compare moves and variances, as integer bits do."""
+        if not isinstance(other, IntegerCounts) or type(other) is not type(self):
+            return False
+        return self.moved <= other.moved and self.variance >= other.variance
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
+from secretballot.divergences._law import Move
 from secretballot.divergences._orders import ORDERS, Floats
 
 #: Rounding, relative and of the logarithms that a divergence is a difference of.
@@ -17,7 +18,7 @@ _RELATIVE, _OF_LOGARITHMS = 1e-11, 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedRange:
+class BoundedRange(Move):
     """Releases which score is largest with Gumbel noise: log ratios lie in an interval of `width`.
 
     Between neighbours each candidate's score changes by something; `width` is how far apart these
@@ -47,6 +48,10 @@ class BoundedRange:
         """Return the supremum over all data, for each row."""
         curve = self.worst_case()
         return np.broadcast_to(curve, (len(state), len(curve)))
+
+    def dominated_by(self, other: Move) -> bool:
+        """Compare widths."""
+        return isinstance(other, BoundedRange) and self.width <= other.width
 
     @cached_property
     def ratio(self) -> float:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from secretballot.divergences._law import Move
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences.selection._bounded_range import BoundedRange
 
 
 @dataclass(frozen=True, kw_only=True)
-class FewDraws:
+class FewDraws(Move):
     """Releases at most `most` largest scores, one after the other, with Gumbel noise on all.
 
     How many is known from what was released before. The fewer there are, the less noise they have:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from secretballot.divergences._law import Move
 from secretballot.divergences._orders import ORDERS, Floats
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyGaps:
+class NoisyGaps(Move):
     """Releases which of `n_scores` is largest with N(0, sigma^2) on each; all move by `shift`.
 
     What is charged at each order is the cheaper of two bounds: the noisy scores themselves, or what

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from secretballot.divergences._law import Move
 from secretballot.divergences._orders import ORDERS, Floats
 from secretballot.divergences.selection._bounded_range import pure_ratio
 
@@ -15,7 +16,7 @@ _ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureRelease:
+class PureRelease(Move):
     """Releases something `epsilon`-private; its step may have a delta beside.
 
     It is no easier to tell apart than randomised response, which says the truth with probability
@@ -45,6 +46,10 @@ class PureRelease:
         """Return the divergence of randomised response, for each row."""
         curve = self.worst_case()
         return np.broadcast_to(curve, (len(state), len(curve)))
+
+    def dominated_by(self, other: Move) -> bool:
+        """Compare epsilons."""
+        return isinstance(other, PureRelease) and self.epsilon <= other.epsilon
 
     @cached_property
     def ratio(self) -> float:

@@ -25,3 +25,8 @@ class StableTest(NoisyBit):
         """Return the supremum over all gaps, for each row."""
         curve = self.worst_case()
         return np.broadcast_to(curve, (len(state), len(curve)))
+
+    @property
+    def kind(self) -> type[NoisyBit]:
+        """Tests of stable sets, which may fail instead of releasing a bit."""
+        return StableTest

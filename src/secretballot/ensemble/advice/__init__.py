@@ -1,6 +1,7 @@
 """What to take, from public numbers: which vote, how many teachers and rows; what noise leaves."""
 
 from secretballot.ensemble.advice._advise import advise
+from secretballot.ensemble.advice._expected_vote import ExpectedVote
 from secretballot.ensemble.advice._n_teachers import usual_n_teachers
 from secretballot.ensemble.advice._recommend_mechanism import (
     MechanismAdvice,
@@ -10,6 +11,7 @@ from secretballot.ensemble.advice._survival import check_noise, vote_noise, warn
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 
 __all__ = [
+    "ExpectedVote",
     "MechanismAdvice",
     "NoiseAgainstBallots",
     "TeacherAdvice",

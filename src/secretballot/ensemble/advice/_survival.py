@@ -135,6 +135,7 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
 
     Exact: what the law of a row says of a vote with all ballots on one class, or of a vote on
     labels that all ballots call absent: the first of them, or all if they are voted on together.
+    Where ballots are clipped to less than one label: of one that all name.
     """
     if not hasattr(mechanism, "laws"):
         return None
@@ -152,7 +153,7 @@ def survival(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> float |
         elif isinstance(step.move, NoisyMax):
             answered *= np.exp(max_log_probabilities(votes, step.move.sigma)[:, 0])
         elif isinstance(step.move, ClippedBits):
-            ahead = votes[:, 0] if step.name == "threshold" else -votes[:, 0]
+            ahead = votes[:, 0] if step.name == "threshold" else -votes[:, 0] * _named(step.move)
             answered *= ndtr(ahead / (math.sqrt(2) * step.move.sigma))
         elif isinstance(step.move, NoisyBit) and step.times == 1:
             answered *= ndtr(votes / step.move.scale)
@@ -200,6 +201,11 @@ def _unanimous(mechanism: Any, plan: Plan, n_columns: int, n_rows: int) -> tuple
     if counts.dtype.names is not None:
         return counts, False
     return np.unique(counts.astype(float), axis=0), isinstance(counting, CountLabels)
+
+
+def _named(move: ClippedBits) -> float:
+    """Return the gap of a label that all ballots name, and no other, as a share of all votes."""
+    return 2 * min(1.0, move.tau) - 1
 
 
 def _wins(votes: NDArray[Any], move: NoisyMax) -> NDArray[np.float64]:

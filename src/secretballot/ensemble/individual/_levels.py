@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import PrivacyAccountant
 from secretballot.divergences import best_order, gate_budget
@@ -135,12 +136,13 @@ def check_levels(budgets: Any, n_rows: int, owners: Any, accountant: Any) -> Lev
     for row, name in enumerate(listed.tolist()):
         if not isinstance(name, str):
             raise ValueError(
-                f"budgets[{row}]={name!r} is not a level: every row needs one of {valid}."
+                f"budgets[{row}]={name!r} is not a level: every row needs one of {valid}. "
+                f"{NOT_FOR_PUBLICATION}"
             )
         if name not in position:
             raise ValueError(
                 f"budgets[{row}]={name!r} is not a level of the accountant, whose levels are "
-                f"{valid}."
+                f"{valid}. {NOT_FOR_PUBLICATION}"
             )
         of_row[row] = position[name]
     counted = of_row if owners is None else _of_owners(of_row, owners)
@@ -161,6 +163,6 @@ def _of_owners(of_row: NDArray[np.intp], owners: Any) -> NDArray[np.intp]:
         if level_of.setdefault(owner, of_row[row]) != of_row[row]:
             raise ValueError(
                 f"budgets gives the rows of owner {owner!r} different levels (at row {row}); an "
-                "owner has one."
+                f"owner has one. {NOT_FOR_PUBLICATION}"
             )
     return np.array(list(level_of.values()), dtype=np.intp)

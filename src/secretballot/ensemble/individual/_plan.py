@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secretballot.divergences import EVERYONE
 from secretballot.ensemble._partition import PrivateRows, Shards
@@ -37,7 +38,7 @@ class Plan:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Privacy group of each teacher."""
+        """Group of each teacher, whose votes are counted together."""
         return (EVERYONE,) * self.n_teachers
 
     @property
@@ -49,10 +50,20 @@ class Plan:
         """Return the rows of each teacher; looks at positions, owners and levels only."""
         return rows.split(self.n_teachers, randomness.partition())
 
-    def individualize(self, mechanism: Any, n_columns: int, first_row: int = 0) -> Any:
-        """Return the mechanism that charges each level for what its rows can move."""
-        del n_columns, first_row
+    def individualize(
+        self, mechanism: Any, n_columns: int, first_row: int = 0, division: str = ""
+    ) -> Any:
+        """Return the mechanism that charges each level for what its rows can move.
+
+        `division` is the public name of how rows were divided among the teachers.
+        """
+        del n_columns, first_row, division
         return mechanism
+
+    def presence(self, mechanism: Any, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+        """Return in which rows the teachers of each of `groups` vote; who is not named, in all."""
+        there: dict[str, NDArray[np.bool_]] = mechanism.participation(n_rows)
+        return there
 
     def add_up(
         self, votes: Mapping[str, Votes], mechanism: Any, counting: Counting | None = None
@@ -69,7 +80,7 @@ class Plan:
             How they were counted; as votes for classes if None.
         """
         n_rows = len(next(iter(votes.values())))
-        there = mechanism.participation(n_rows)
+        there = self.presence(mechanism, n_rows)
         weights = {
             group: np.asarray(self.weight(group, mechanism)) * there.get(group, np.bool_(True))
             for group in votes

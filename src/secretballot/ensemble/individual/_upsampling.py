@@ -127,7 +127,9 @@ class _UpsamplingPlan(Plan):
         copies = np.array(self.copies)[self.levels.of_row]
         return rows.spread(copies, self.n_teachers, randomness.partition())
 
-    def individualize(self, mechanism: Any, n_columns: int, first_row: int = 0) -> Any:
-        del n_columns, first_row
+    def individualize(
+        self, mechanism: Any, n_columns: int, first_row: int = 0, division: str = ""
+    ) -> Any:
+        del n_columns, first_row, division
         ballots = dict(zip(self.levels.names, self.copies, strict=True))
         return replace(mechanism.scaled(self.n_teachers / self.n_plain), ballots=ballots)

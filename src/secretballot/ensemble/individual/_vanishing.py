@@ -9,7 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from secretballot.divergences import MEMBER_SEPARATOR
 from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.ensemble.individual._weighting import OneLevelPlan, one_level_teachers
@@ -64,15 +66,19 @@ class Vanishing(Individualization):
         return _VanishingPlan(n_teachers, levels, merged, turns)
 
 
+def _group(level: str, number: int, of: int) -> str:
+    """Return the name of the teachers that vote together: a part of a level."""
+    return level if of == 1 else f"{level}{MEMBER_SEPARATOR}{number}"
+
+
 @dataclass(frozen=True)
 class _VanishingPlan(OneLevelPlan):
     turns: tuple[Fraction, ...]  # of each kind of teacher
 
     @property
     def groups(self) -> tuple[str, ...]:
-        names = self.levels.names
         return tuple(
-            RoundRobin.part(names[kind], index % turn.denominator, turn.denominator)
+            _group(self.levels.names[kind], index % turn.denominator, turn.denominator)
             for kind, turn, n_teachers in zip(self.kinds, self.turns, self.n_each, strict=True)
             for index in range(n_teachers)
         )
@@ -84,7 +90,18 @@ class _VanishingPlan(OneLevelPlan):
             **self.levels.described(turns=self.spread([str(turn) for turn in self.turns])),
         }
 
-    def individualize(self, mechanism: Any, n_columns: int, first_row: int = 0) -> Any:
+    def presence(self, mechanism: Any, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+        there = mechanism.participation(n_rows)
+        return {
+            _group(level, number, of): there[mechanism.part(level, number)]
+            for level, (present, of) in mechanism.turns.items()
+            for number in range(of)
+            if present < of
+        }
+
+    def individualize(
+        self, mechanism: Any, n_columns: int, first_row: int = 0, division: str = ""
+    ) -> Any:
         del n_columns
         voters = sum(
             float(turn) * n_teachers
@@ -100,6 +117,7 @@ class _VanishingPlan(OneLevelPlan):
             mechanism=mechanism.scaled(voters / self.n_teachers),
             turns=dict(zip(self.levels.names, turns, strict=True)),
             first_row=first_row,
+            division=division,
         )
         if not counts_ballots:
             return in_turns
@@ -108,6 +126,6 @@ class _VanishingPlan(OneLevelPlan):
 
     def _most_voters(self, in_turns: RoundRobin) -> float:
         """Return the most ballots on a row."""
-        there = in_turns.participation(math.lcm(*range(1, _PARTS + 1)))
-        sizes = Counter(self.groups).items()
-        return float(np.max(sum(n * there.get(group, np.ones(1)) for group, n in sizes)))
+        there = self.presence(in_turns, math.lcm(*range(1, _PARTS + 1)))
+        sizes = Counter(self.groups)
+        return float(np.max(sum(sizes[each] * there.get(each, np.ones(1)) for each in sizes)))

@@ -157,8 +157,10 @@ class _WeightingPlan(OneLevelPlan):
             **self.levels.described(teachers=self.spread(self.n_each.tolist())),
         }
 
-    def individualize(self, mechanism: Any, n_columns: int, first_row: int = 0) -> Any:
-        del first_row
+    def individualize(
+        self, mechanism: Any, n_columns: int, first_row: int = 0, division: str = ""
+    ) -> Any:
+        del first_row, division
         if not self.balance:
             return self._weighted(mechanism, self.levels.epsilons[list(self.kinds)])
         weights = np.sqrt(self.rates)  # right for small moves, whose costs go with the square
@@ -183,6 +185,12 @@ class _WeightingPlan(OneLevelPlan):
         return np.array(loads)
 
     def _weighted(self, mechanism: Any, weights: NDArray[np.float64]) -> Any:
+        if getattr(mechanism, "whole_counts", False):
+            raise ValueError(
+                f"mechanism={mechanism!r} takes whole numbers of votes, and individualization="
+                "Weighting() makes ballots of fractions; use Upsampling() or Vanishing(), or "
+                "ExponentialTopK."
+            )
         normal = weights * self.n_teachers / (weights * self.n_each).sum()
         by_level = dict(zip(self.levels.names, self.spread(normal.tolist()), strict=True))
         return replace(mechanism, weight=by_level)

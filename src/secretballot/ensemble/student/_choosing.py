@@ -18,8 +18,9 @@ from secretballot.ensemble._labels import PrivateLabels, encode
 from secretballot.ensemble.student._fit_student import fit_student
 from secretballot.ensemble.student._private_choice import PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
-from secretballot.ensemble.student._trial import try_student
+from secretballot.ensemble.student._trial import dense_labels, try_student
 from secretballot.mechanisms import BestOfCounts, GNMax
+from secretballot.schema import check_rows_alone
 from secretballot.scoring import People
 
 #: What the labels leave for rounding, beside the choice's own share.
@@ -59,13 +60,20 @@ class Choosing:
             )
         candidates = student.listed()
         for each in candidates:
-            try_student(
+            fitted = try_student(
                 each.estimator,
                 data.X_public,
                 data.target.classes,
                 ensemble.unanswered,
                 scorer=student.scorer(),
             )
+            if not by_ballot:
+                # It will be asked about all private rows, and counted.
+                check_rows_alone(
+                    lambda rows, student=fitted: dense_labels(student.predict(rows)),
+                    data.X_public,
+                    f"{each.estimator!r}.predict",
+                )
         if len(candidates) == 1:
             return cls(student, None)
         make = (lambda noise: GNMax(sigma=noise)) if by_ballot else _counting

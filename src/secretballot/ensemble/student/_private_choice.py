@@ -44,11 +44,12 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         A grid is one of `ParameterGrid`: each of its settings is a candidate.
     scoring : str or callable, default=None
         None counts right answers on all private rows (of several labels a row, the share of them
-        that is right; with owners, each one's average). A scorer's name, or ``scorer(estimator, X,
-        y)``: each teacher votes for the candidate that scores best on its own rows, and a noisy
-        plurality wins (`GNMax`). Parties that trained elsewhere have no rows here: they vote by
-        how far a candidate agrees with them on the public ones, by accuracy if None. Ballots split
-        among candidates that are alike, so count where that is possible.
+        that is right; with owners, each one's average). That says little where a class is rare: a
+        candidate that never names it has nearly all. A scorer's name (``"balanced_accuracy"``), or
+        ``scorer(estimator, X, y)``: each teacher votes for the candidate that scores best on its
+        own rows, and a noisy plurality wins (`GNMax`). Parties that trained elsewhere have no rows
+        here: they vote by how far a candidate agrees with them on the public ones, by accuracy if
+        None. Ballots split among candidates that are alike, so count where that is possible.
     share : float, default=0.05
         The part of what the fit may spend that the choice takes; the labels have the rest.
 

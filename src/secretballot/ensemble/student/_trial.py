@@ -29,8 +29,10 @@ _LABELS_TAKE = (
 
 def try_student(
     student: Any, X_public: Any, classes: Any, unanswered: str, scorer: Any = None
-) -> None:
-    """Raise ValueError if a student can't learn from rows of the pool, or predicts no classes.
+) -> Any:
+    """Return a student fitted on made-up labels.
+
+    Raise ValueError if it can't learn from rows of the pool, or predicts no classes.
 
     With a scorer it has to be scored too.
     """
@@ -57,6 +59,12 @@ def try_student(
         fitted = _try(student, X_public, n_classes, n_labels, unanswered, every)
     if scorer is not None:
         _try_scorer(scorer, fitted, X_public, classes)
+    return fitted
+
+
+def dense_labels(predicted: Any) -> NDArray[Any]:
+    """Return predictions as an array, sparse ones of several labels too."""
+    return np.asarray(predicted.toarray() if issparse(predicted) else predicted)
 
 
 def _try_scorer(scorer: Any, fitted: Any, X_public: Any, classes: Any) -> None:
@@ -94,8 +102,7 @@ def _try(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about labels that nobody means
             fitted = clone(student).fit(sample, codes)
-            given = fitted.predict(sample)
-            predicted = np.asarray(given.toarray() if issparse(given) else given)
+            predicted = dense_labels(fitted.predict(sample))
     except MemoryError:
         raise
     except Exception as error:

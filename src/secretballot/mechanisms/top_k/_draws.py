@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import draws_charged, noise_of_draws
+from secretballot.divergences import draw_gumbel, draws_charged, noise_of_draws
 from secretballot.mechanisms.top_k._largest import largest
 
 
@@ -95,10 +95,10 @@ def draw(
     drawn : ndarray of shape (n_rows, n) of bool
         Which of them were drawn.
     """
-    noisy = scores + scale[:, None] * rng.gumbel(size=scores.shape)
+    noisy = scores + scale[:, None] * draw_gumbel(scores.shape, rng)
     most = min(int(number.max(initial=0)), scores.shape[1])
     values, positions = largest(noisy, most)
     drawn = (np.arange(most) < number[:, None]) & np.isfinite(values)
     if floor is not None:
-        drawn &= values > (floor + scale * rng.gumbel(size=floor.shape))[:, None]
+        drawn &= values > (floor + scale * draw_gumbel(floor.shape, rng))[:, None]
     return positions, drawn

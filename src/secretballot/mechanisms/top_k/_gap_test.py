@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from secretballot.divergences import PureRelease, StableTest, Step
+from secretballot.divergences import PureRelease, StableTest, Step, draw_laplace
 
 TestNoise = Literal["gaussian", "laplace"]
 
@@ -56,8 +56,9 @@ class GapTest:
 
     def passes(self, excess: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
         """Draw which gaps pass, given what each has in excess."""
-        draw: Any = rng.normal if self.noise == "gaussian" else rng.laplace
-        noisy = np.maximum(excess, 0.0) + draw(scale=self.scale, size=excess.shape)
+        gaussian, shape = self.noise == "gaussian", excess.shape
+        noise = rng.normal(size=shape) if gaussian else draw_laplace(shape, rng)
+        noisy = np.maximum(excess, 0.0) + self.scale * noise
         return np.asarray(noisy > self.height)
 
     def passing(self, excess: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

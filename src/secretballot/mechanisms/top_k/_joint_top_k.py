@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.divergences import BoundedRange, Law, Step
+from secretballot.divergences import BoundedRange, Law, Step, draw_uniform
 from secretballot.mechanisms.top_k._top_k import TopK, rho_of
 
-#: Thresholds with less than e^-60 of the weight of the best one are never met.
-_NEVER = 60.0
+#: Thresholds with less than e^-90 of the weight of the best one are never met, by any neighbour.
+_NEVER = 90.0
 
 #: So many entries of a table of thresholds and items are looked at together.
 _BLOCK = 2**21
@@ -68,6 +68,9 @@ class JointTopK(TopK):
     rho: float | None = field(default=None)
     epsilon: float | None = field(default=None)
 
+    #: Thresholds are whole numbers, so counts have to be.
+    whole_counts: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_k()
@@ -116,6 +119,7 @@ class JointTopK(TopK):
         """
         last = float(ordered[0])  # from there on all counts are within it
         most = self._scale * (self._wanted * np.log(len(ordered)) + _NEVER)
+        most += 2 * self._change
         n_thresholds = int(min(last, np.ceil(most))) + 1
         thresholds, step = np.arange(n_thresholds, dtype=np.float64), max(_BLOCK // self._wanted, 1)
         weight = np.concatenate(
@@ -127,10 +131,12 @@ class JointTopK(TopK):
         weight -= thresholds / self._scale
         if thresholds[-1] == last:
             weight[-1] -= np.log(-np.expm1(-1 / self._scale))  # it stands for all beyond
-        # Inverted sums: as good as Gumbel noise on each, and one draw for each row.
-        sums = np.cumsum(np.exp(weight - weight.max()))
-        place = np.searchsorted(sums, rng.uniform(size=n_draws) * sums[-1], side="right")
-        chosen = thresholds[np.minimum(place, n_thresholds - 1)]
+        # Inverted sums: as good as Gumbel noise on each, and one draw for each row. The smallest
+        # weights come first: there sums, and uniform numbers, keep all their digits.
+        rising = np.argsort(weight, kind="stable")
+        sums = np.cumsum(np.exp(weight[rising] - weight.max()))
+        place = np.searchsorted(sums, draw_uniform(n_draws, rng) * sums[-1])
+        chosen = thresholds[rising[np.minimum(place, n_thresholds - 1)]]
         return _within(ordered, chosen, self._wanted)
 
 

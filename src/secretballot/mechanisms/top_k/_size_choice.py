@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import BoundedRange, NoisyGaps, Step
+from secretballot.divergences import BoundedRange, NoisyGaps, Step, draw_gumbel
 
 Selector = Literal["exponential", "gaussian"]
 #: As it is stored: per item more or fewer than wanted, or of each size.
@@ -81,9 +81,9 @@ class SizeChoice:
         possible = np.isfinite(self.preferred(gaps.shape[1]))
         if possible.sum() == 1:
             return np.full(len(gaps), int(possible.argmax()))
-        draw: Any = rng.gumbel if self.selector == "exponential" else rng.normal
-        noisy = self.scores(gaps) + draw(scale=self.noise, size=gaps.shape)
-        return np.asarray(np.argmax(noisy, axis=1))
+        exponential = self.selector == "exponential"
+        noise = draw_gumbel(gaps.shape, rng) if exponential else rng.normal(size=gaps.shape)
+        return np.asarray(np.argmax(self.scores(gaps) + self.noise * noise, axis=1))
 
 
 def checked_regularizer(

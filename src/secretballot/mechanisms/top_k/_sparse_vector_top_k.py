@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import FewDraws, Law, PureRelease, Step, bracket
+from secretballot.divergences import FewDraws, Law, PureRelease, Step, bracket, draw_laplace
 from secretballot.mechanisms._noisy_max import UNANSWERED
 from secretballot.mechanisms.top_k._draws import Draws
 from secretballot.mechanisms.top_k._largest import largest, mark
@@ -127,8 +127,8 @@ class SparseVectorTopK(TopK):
         sizes = np.array([*range(self._wanted, self.k_max + 1), *range(self._wanted - 1, 0, -1)])
         gaps = np.maximum(values[:, sizes - 1] - values[:, sizes] - self._change, 0.0)
         first, second = self._scales
-        threshold = self._threshold + rng.laplace(scale=first, size=(n_rows, 1))
-        passed = gaps + rng.laplace(scale=second, size=gaps.shape) > threshold
+        threshold = self._threshold + first * draw_laplace((n_rows, 1), rng)
+        passed = gaps + second * draw_laplace(gaps.shape, rng) > threshold
         size = np.where(passed.any(axis=1), sizes[passed.argmax(axis=1)], 0)
         chosen = np.arange(self.k_max + 1) < size[:, None]
         if self._most:

@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import (
     BoundedRange,
@@ -270,7 +271,8 @@ class StableTopK(TopK):
         if self.n_votes is not None and (votes > self.n_votes * (1 + 1e-9)).any():
             raise ValueError(
                 f"counts has {votes.max():.6g} for an item, and n_votes={self.n_votes!r}; pass the "
-                "number of all people (the sum of weights, if there are any)."
+                "number of all people (the sum of weights, if there are any). "
+                f"{NOT_FOR_PUBLICATION}"
             )
         n_sizes = self._largest_set(votes.shape[1]) + 1 - self._least
         if not np.isfinite(self._size_choice.preferred(n_sizes)).any():

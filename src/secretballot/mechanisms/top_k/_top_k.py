@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Law
-from secretballot.mechanisms._base import Mechanism, Relation, apart, check_relation, paired
+from secretballot.mechanisms._base import (
+    MOST_BALLOTS,
+    Mechanism,
+    Relation,
+    apart,
+    check_relation,
+    paired,
+)
 from secretballot.mechanisms._counting import Counting, CountLabels
 
 
@@ -59,7 +66,7 @@ class TopK(Mechanism):
             )
         for weight, ballots in levels.values():
             check_number("weight", weight, above=0)
-            check_integer("ballots", ballots)
+            check_integer("ballots", ballots, most=MOST_BALLOTS)
         if self.max_items is not None:
             check_integer("max_items", self.max_items)
         if not isinstance(self.unknown_domain, bool):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bags import Bags
+from secretballot.quantification._bags import Bags, labels_of
 
 
 class LabelCounts(NamedTuple):
@@ -61,7 +62,7 @@ def _counts(
         check_unmasked(f"y_bags: the bag {name!r}", bag)
         try:
             # As objects, so that 1 and "1" are different labels.
-            found = np.asarray(np.asarray(bag).tolist(), dtype=object)
+            found = np.asarray(labels_of(bag).tolist(), dtype=object)
         except ValueError:  # lists of different lengths
             found = np.empty((0, 0))
         if found.ndim != 1:
@@ -78,6 +79,6 @@ def _counts(
             raise ValueError(
                 f"y_bags: the bag {name!r} has labels that are none of classes="
                 f"{classes.tolist()!r}; name all classes there are, and give labels rather than "
-                "counts of them. Nothing was published."
+                f"counts of them. Nothing was published. {NOT_FOR_PUBLICATION}"
             )
     return counts

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._numbers import check_integer, check_number, check_pair
+from secretballot._numbers import check_integer, check_number
+from secretballot._sizes import check_pair
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.mechanisms import Proportions
 from secretballot.quantification._bags import Bags
@@ -96,7 +97,7 @@ default="auto"
     ...     group_bags(None, ill, groups=month), classes=[0, 1], epsilon=0.5, delta=1e-6
     ... )
     >>> published
-    <PublishedProportions: 12 bags, 2 classes, LaplaceProportions, expected distortion 0.00798>
+    <PublishedProportions: 12 bags, 2 classes, LaplaceProportions, expected distortion 0.00819>
     >>> published.proportions.shape
     (12, 2)
     """

@@ -1,0 +1,33 @@
+"""Order of the rows of tables and columns that are given side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def check_row_order(name: str, values: Any, X: Any) -> None:
+    """Raise ValueError if two objects of pandas have the same index in another order.
+
+    Rows are matched by position. Where the index labels are the same set in another order, a label
+    would be another row's.
+
+    Parameters
+    ----------
+    name : str
+        Parameter that `values` were given for.
+    values : object
+        One value for each row, such as a Series.
+    X : object
+        The rows.
+    """
+    index, labels = getattr(X, "index", None), getattr(values, "index", None)
+    if not hasattr(index, "symmetric_difference") or not hasattr(labels, "symmetric_difference"):
+        return
+    if len(index) != len(labels) or index.equals(labels):
+        return
+    if index.is_unique and labels.is_unique and index.isin(labels).all():
+        raise ValueError(
+            f"{name} has the index of X in another order, and rows are matched by position: each "
+            f"value would be another row's. Pass {name}.loc[X.index], or {name}.to_numpy() if the "
+            "order is right as it is."
+        )

@@ -1,0 +1,98 @@
+"""The files of a new ledger: made where nothing is, and nothing of others is touched."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from secretballot._errors import LedgerError
+from secretballot.ledger._mark import create_mark, mark_path, read_slots
+
+#: Files that SQLite takes for its own beside a database, and deletes.
+_JOURNALS = ("-journal", "-wal", "-shm")
+_MARK = mark_path("")
+
+
+def check_name(path: str) -> None:
+    """Refuse the name of a file that belongs to another ledger; LedgerError names the other."""
+    for ending in (_MARK, *_JOURNALS):
+        if path.endswith(ending):
+            raise LedgerError(
+                f"ledger={path!r} ends in {ending!r}: so are files called that belong to a ledger "
+                f"{path.removesuffix(ending)!r} and are written over or deleted with it; name it "
+                "otherwise."
+            )
+
+
+def create_files(path: str) -> None:
+    """Make a ledger's file and its mark, both empty and for their owner only.
+
+    LedgerError if there is any of them already, or a file that SQLite would take for its own.
+    """
+    _create_ledger(path)
+    try:
+        _check_alone(path)
+        _create_mark(path)
+    except BaseException:
+        os.unlink(path)
+        raise
+
+
+def delete_files(path: str) -> None:
+    """Delete a ledger with all that lies beside it."""
+    for name in (path, path + _JOURNALS[0], mark_path(path)):
+        # Also of a name that is too long for the file system.
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def _create_ledger(path: str) -> None:
+    # SQLite gives its journal the mode of the file.
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if os.path.isdir(path):
+            raise LedgerError(
+                f"ledger={path!r} is a folder; name a file, such as "
+                f"{os.path.join(path, 'budget.ledger')!r}."
+            ) from None
+        raise LedgerError(
+            f"ledger={path!r} exists already; PrivacyAccountant.open({path!r}) continues its "
+            "budget. (A second budget for the same data would add to the first: name another "
+            "file only for other data.)"
+        ) from None
+    except OSError as error:
+        raise _not_created(path, error) from error
+
+
+def _create_mark(path: str) -> None:
+    try:
+        create_mark(path)
+    except FileExistsError:
+        mark = read_slots(path).mark
+        told = f"; it says that {mark.sequence} entries had been recorded" if mark else ""
+        raise LedgerError(
+            f"ledger={path!r} is not there, but its mark {mark_path(path)!r} is{told}. A ledger "
+            "that was deleted is no fresh budget: what was released from it stays spent. Put the "
+            "ledger back (PrivacyAccountant.open with moved=True goes on with a copy that lacks "
+            "nothing); for other data name another file. Only where nothing was ever released from "
+            "it, delete the mark as well."
+        ) from None
+    except OSError as error:
+        raise _not_created(path, error) from error
+
+
+def _check_alone(path: str) -> None:
+    for ending in _JOURNALS:
+        if os.path.lexists(path + ending):
+            raise LedgerError(
+                f"ledger={path!r} can't be created: the file {path + ending!r} would be taken for "
+                "a part of it, and deleted. Move it away, or name the ledger otherwise."
+            )
+
+
+def _not_created(path: str, error: OSError) -> LedgerError:
+    return LedgerError(
+        f"ledger={path!r} can't be created: {error.strerror}; name a file in a folder that exists "
+        "and can be written."
+    )

@@ -1,0 +1,248 @@
+"""Schema of public rows, through which private ones are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.schema._cells import column_cells
+from secretballot.schema._column_schema import ColumnSchema
+from secretballot.schema._frames import (
+    as_table,
+    check_table,
+    column_names,
+    column_order,
+    columns_of,
+    container_of,
+    frame_of,
+    objects_of,
+)
+
+#: Rows of a sample, and cells.
+_MOST_ROWS, _MOST_CELLS = 200, 2**20
+
+
+class ReadRows(NamedTuple):
+    """Rows as a schema reads them.
+
+    Attributes
+    ----------
+    table : table
+        Of the public types.
+    misfits : dict of object to ndarray of shape (n_rows,)
+        Which cells did not fit, or were missing where no public one is, by column. Private.
+    """
+
+    table: Any
+    misfits: dict[Any, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class RowSchema:
+    """Names, order, types, categories and units of public rows: what private rows are read through.
+
+    A data type is a fact of all rows of a table: one row can turn numbers into objects or integers
+    into floats, or add a category. So private rows are given the types of public ones. A cell that
+    does not fit becomes missing, in its own row alone. Only missing columns, and rows of another
+    length, are refused.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnSchema
+        One for each column; of an array of numbers one for all of them.
+    names : list or None
+        Of the columns, if they have any.
+    container : {"pandas", "polars", "objects", "numbers", "column", "list", ""}
+        What holds public rows: a data frame, an array, or where a row is one cell, such as a text,
+        a column or a list. "" where no types can be told: such rows are taken as they are.
+    shape : tuple of int
+        Of one row.
+    sample : table or None
+        Some public rows, as they are read; None where only kinds were declared.
+    """
+
+    columns: tuple[ColumnSchema, ...]
+    names: list[Any] | None
+    container: str
+    shape: tuple[int, ...]
+    sample: Any = None
+
+    @classmethod
+    def of(cls, X_public: Any, categories: Mapping[Any, Sequence[Any]] | None = None) -> RowSchema:
+        """Describe public rows.
+
+        Parameters
+        ----------
+        X_public : table
+            Public rows.
+        categories : mapping of column to sequence, default=None
+            Categories that are public, whether rows show them or not.
+        """
+        schema = cls._without_sample(X_public, categories or {})
+        return replace(schema, sample=schema.read(_some(X_public, schema.shape)).table)
+
+    @classmethod
+    def of_kinds(cls, X: Any, is_number: Sequence[bool]) -> RowSchema:
+        """Describe rows of which columns are numbers, and of which they are texts.
+
+        Missing cells stay so: numbers are floats and may be NaN, texts None.
+
+        Parameters
+        ----------
+        X : table
+            Rows with these columns; their types are not looked at.
+        is_number : sequence of bool
+            Whether each column is one of numbers.
+        """
+        container, names = container_of(X), column_names(X)
+        called = list(range(len(is_number)) if names is None else names)
+        columns = tuple(
+            ColumnSchema.of_kind(name, number, container)
+            for name, number in zip(called, is_number, strict=True)
+        )
+        if container == "numbers" and all(is_number):
+            columns = columns[:1]
+        elif container not in ("pandas", "polars"):
+            container = "objects"
+        return cls(columns, names, container, (len(is_number),))
+
+    @classmethod
+    def _without_sample(cls, X_public: Any, declared: Mapping[Any, Sequence[Any]]) -> RowSchema:
+        check_table(X_public, "X_public", one_dimension=True)
+        container = container_of(X_public)
+        if not container:
+            return cls((), None, "", ())
+        if container in ("column", "list"):
+            return cls((ColumnSchema.of(0, X_public),), None, container, ())
+        table = as_table(X_public, None, "X_public")
+        if container == "numbers":
+            return cls(
+                (ColumnSchema.of_numbers(table),), column_names(table), container, table.shape[1:]
+            )
+        names = column_names(table)
+        called = list(range(table.shape[1]) if names is None else names)
+        columns = [
+            ColumnSchema.of(name, values, declared.get(name))
+            for name, values in zip(called, columns_of(table), strict=True)
+        ]
+        return cls(tuple(columns), names, container, (len(columns),))
+
+    @property
+    def left_out(self) -> dict[Any, int]:
+        """Number of categories, by column, that a public type lists and no public row shows."""
+        return {column.name: column.n_left_out for column in self.columns if column.n_left_out}
+
+    def matched(self, X: Any, name: str = "X") -> list[Any]:
+        """Return the columns of a table in the public order, by name where both have names.
+
+        Rows of more dimensions are flat.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or there are others.
+        """
+        table = as_table(X, self.shape, name)
+        if isinstance(table, np.ndarray) and len(self.shape) > 1:
+            self._check_shape(table, name)
+            return list(table.reshape(len(table), -1).T)
+        columns = columns_of(table)
+        return [columns[at] for at in column_order(self.names, self.shape[0], table, name)]
+
+    def read(self, X: Any, name: str = "X") -> ReadRows:
+        """Return rows as public rows are: in their order, of their types.
+
+        Parameters
+        ----------
+        X : table
+            Private rows, or other public ones.
+        name : str
+            What errors call them.
+
+        Raises
+        ------
+        ValueError
+            If columns are missing, or rows are of another length.
+        """
+        check_table(X, name, one_dimension=not self.shape)
+        if not self.container:
+            return ReadRows(X, {})
+        if self.container == "numbers":
+            return self._read_numbers(X, name)
+        if issparse(X):
+            raise ValueError(f"{name} is sparse, and X_public is not an array of numbers.")
+        cells, misfits = [], {}
+        given = self.matched(X, name) if self.shape else [X]
+        for column, values in zip(self.columns, given, strict=True):
+            plain = column.plain(values)
+            missing = column.missing(plain)
+            if missing.any() and not column.nullable:
+                misfits[column.name] = missing
+            cells.append(column.filled(plain, missing))
+        return ReadRows(self._table(cells), misfits)
+
+    def _table(self, cells: list[NDArray[Any]]) -> Any:
+        if self.container in ("pandas", "polars"):
+            return frame_of(self.container, self.columns, cells)
+        made = [objects_of(*each) for each in zip(self.columns, cells, strict=True)]
+        if self.shape:
+            return np.stack(made, axis=1)
+        return made[0].tolist() if self.container == "list" else made[0]
+
+    def _read_numbers(self, X: Any, name: str) -> ReadRows:
+        (column,) = self.columns
+        if issparse(X):
+            return self._read_sparse(X.tocsr(), name)
+        X = as_table(X, self.shape, name)
+        if not isinstance(X, np.ndarray):
+            X = np.stack([column_cells(each) for each in self.matched(X, name)], axis=1)
+        self._check_shape(X, name)
+        if column.holds(X):
+            return ReadRows(X, {})
+        plain = column.plain(X.ravel()).reshape(len(X), -1)
+        missing = np.isnan(plain)
+        held = missing & ~column.nullable
+        misfits = {int(at): held[:, at] for at in np.flatnonzero(held.any(axis=0))}
+        if misfits and column.usual is not None:
+            plain = np.where(held, column.usual, plain)
+        return ReadRows(plain.astype(column.dtype).reshape(X.shape), misfits)
+
+    def _check_shape(self, X: Any, name: str) -> None:
+        if X.shape[1:] == self.shape:
+            return
+        shapes = f" (a row has the shapes {self.shape} and {X.shape[1:]})"
+        raise ValueError(
+            f"X_public must have the columns of X: X_public has {self.shape[0]} features, and "
+            f"{name} has {(*X.shape, 0)[1]}{shapes if len(self.shape) > 1 or X.ndim > 2 else ''}."
+        )
+
+    def _read_sparse(self, X: Any, name: str) -> ReadRows:
+        (column,) = self.columns
+        self._check_shape(X, name)
+        if column.holds(X.data):
+            return ReadRows(X, {})
+        plain = column.plain(X.data)
+        held = np.isnan(plain) & ~np.broadcast_to(column.nullable, self.shape)[X.indices]
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        misfits = {}
+        for at in np.unique(X.indices[held]):
+            misfits[int(at)] = np.zeros(X.shape[0], dtype=bool)
+            misfits[int(at)][rows[held & (X.indices == at)]] = True
+        read = X.copy()
+        read.data = np.where(held, 0.0, plain).astype(column.dtype)
+        return ReadRows(read, misfits)
+
+
+def _some(X_public: Any, shape: tuple[int, ...]) -> Any:
+    """Return public rows, evenly spaced."""
+    n_rows = _num_samples(X_public)
+    most = min(_MOST_ROWS, max(_MOST_CELLS // max(int(np.prod(shape)), 1), 2))
+    if n_rows <= most:
+        return X_public
+    return _safe_indexing(X_public, np.linspace(0, n_rows - 1, most).astype(int))

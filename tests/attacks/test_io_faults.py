@@ -1,0 +1,43 @@
+"""Input and output of ledgers, journals and marks that fails once, at each call in turn."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
+)
+
+
+@pytest.mark.timeout(900)
+def test_each_call_of_each_kind_of_spend_may_fail(tmp_path, counts):
+    """An error that is said, or none; what was answered is recorded; then all goes on."""
+    library = tmp_path / "faulty.so"
+    source = Path(__file__).with_name("_faulty_io.c")
+    subprocess.run(
+        ["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True, timeout=60
+    )
+    folder = tmp_path / "ledgers"
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.attacks._faulty_io", library, folder],
+        cwd=ROOT,
+        env={**os.environ, "LD_PRELOAD": str(library)},
+        capture_output=True,
+        text=True,
+        timeout=850,
+    )
+    assert done.returncode == 0, done.stderr
+    spent, made = json.loads(done.stdout)
+    counts("faults injected into spends", spent["counted"]["faults"])
+    counts("charges kept without an answer", spent["counted"]["charges kept without an answer"])
+    counts("faults injected into new ledgers", made["counted"]["faults"])
+    assert spent["faults"] == made["faults"] == []
+    assert spent["counted"]["faults"] > 900
+    assert made["counted"]["faults"] > 60

@@ -1,0 +1,93 @@
+"""Files of other programs are left as they are, and none of them is waited for."""
+
+import os
+import sqlite3
+
+import pytest
+from tests._fakes import basic_budget, spend
+
+from secretballot._cli import main
+from secretballot.accounting import LedgerError, PrivacyAccountant
+
+
+@pytest.fixture
+def foreign(tmp_path):
+    """A database of another program, whose last write was interrupted."""
+    path, whole = tmp_path / "notes.db", tmp_path / "whole.db"
+    opened = sqlite3.connect(whole, isolation_level=None)
+    opened.execute("PRAGMA cache_size = 2")
+    opened.execute("CREATE TABLE note (text)")
+    opened.executemany("INSERT INTO note VALUES (?)", [("x" * 2000,)] * 50)
+    opened.execute("BEGIN IMMEDIATE")
+    opened.execute("UPDATE note SET text = 'y' || text")
+    # As a process that is killed leaves them.
+    for ending in ("", "-journal"):
+        path.with_name(path.name + ending).write_bytes(
+            whole.with_name(whole.name + ending).read_bytes()
+        )
+    opened.close()
+    for each in tmp_path.glob("whole.db*"):
+        each.unlink()
+    return path
+
+
+def contents(folder):
+    return {each.name: each.read_bytes() for each in folder.iterdir()}
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_an_interrupted_write_of_another_program_is_not_rolled_back(foreign, command):
+    before = contents(foreign.parent)
+    assert len(before) == 2
+    assert main(["ledger", command, str(foreign)]) == 1
+    with pytest.raises(LedgerError, match="not a ledger"):
+        PrivacyAccountant.open(foreign)
+    assert contents(foreign.parent) == before
+
+
+def test_text_beside_which_there_is_a_journal(tmp_path):
+    """No mark is made beside it."""
+    path = tmp_path / "notes.txt"
+    path.write_text("notes")
+    (tmp_path / "notes.txt-journal").write_text("more notes")
+    before = contents(tmp_path)
+    with pytest.raises(LedgerError, match="not a ledger"):
+        PrivacyAccountant.open(path)
+    assert contents(tmp_path) == before
+
+
+def test_a_database_in_the_place_of_a_ledger_is_not_written_to(foreign, tmp_path):
+    path = tmp_path / "budget.ledger"
+    accountant = basic_budget(path)
+    foreign.with_name("notes.db-journal").unlink()
+    os.replace(foreign, path)
+    before = contents(tmp_path)
+    with pytest.raises(LedgerError, match="not a ledger"):
+        spend(accountant)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("ending", ["-journal", "-wal"])
+def test_a_pipe_beside_a_ledger_is_not_waited_for(tmp_path, ending):
+    path = tmp_path / "budget.ledger"
+    accountant = basic_budget(path)
+    os.mkfifo(f"{path}{ending}")
+    for act in (accountant.spent, lambda: spend(accountant), lambda: PrivacyAccountant.open(path)):
+        with pytest.raises(LedgerError, match="no regular file"):
+            act()
+    os.unlink(f"{path}{ending}")
+    spend(accountant)
+
+
+@pytest.mark.parametrize("name", [7, b"budget", ["budget"], "a\0b", "\ud800"])
+def test_what_is_no_path_is_refused_in_words(name):
+    for make in (lambda: basic_budget(name), lambda: PrivacyAccountant.open(name)):
+        with pytest.raises((TypeError, ValueError), match="ledger=.*(path|characters)"):
+            make()
+
+
+def test_a_name_too_long_for_its_journal_leaves_nothing(tmp_path):
+    with pytest.raises(LedgerError):
+        basic_budget(tmp_path / ("n" * 249))
+    assert not list(tmp_path.iterdir())

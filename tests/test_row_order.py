@@ -1,0 +1,66 @@
+"""Labels, owners and budgets in another order than the rows: refused before anything is spent."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from secretballot import (
+    PrivacyAccountant,
+    PrivateLogisticRegression,
+    PrivateTeacherEnsemble,
+    PublicData,
+)
+
+pandas = pytest.importorskip("pandas")
+RNG = np.random.default_rng(0)
+X = pandas.DataFrame(RNG.normal(size=(200, 2)), columns=["a", "b"])
+Y = pandas.Series(RNG.integers(0, 2, 200))
+POOL = pandas.DataFrame(RNG.normal(size=(40, 2)), columns=["a", "b"])
+OTHER = RNG.permutation(200)
+
+
+def linear(accountant):
+    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant)
+
+
+def teachers(accountant):
+    learner = LogisticRegression()
+    return PrivateTeacherEnsemble(
+        learner, 10, student=learner, classes=[0, 1], accountant=accountant, check_public_rows=False
+    )
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+@pytest.mark.parametrize("name", ["y", "owners", "budgets"])
+def test_another_order_is_refused(make, name):
+    levels = {"low": 50.0, "high": 90.0} if name == "budgets" else 90.0
+    accountant = PrivacyAccountant(levels, 1e-5, unit="owner" if name == "owners" else "row")
+    budgets = pandas.Series(np.where(np.arange(200) % 2, "low", "high"))
+    given = {
+        "y": {},
+        "owners": {"owners": pandas.Series(np.arange(200))},
+        "budgets": {"budgets": budgets},
+    }
+    fit = {"y": Y, **given[name]}
+    fit[name] = fit[name].iloc[OTHER]
+    with pytest.raises(ValueError, match=rf"{name} has the index of X in another order.*\.loc"):
+        make(accountant).fit(X, **fit, X_public=PublicData(POOL))
+    assert not accountant.entries()
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+def test_of_scores_too(make):
+    accountant = PrivacyAccountant(200.0, 1e-5)
+    fitted = make(accountant).set_params(epsilon=90.0).fit(X, Y, X_public=POOL)
+    n_entries = len(accountant.entries())
+    for score in (fitted.score_private, fitted.confusion_private):
+        with pytest.raises(ValueError, match="y has the index of X in another order"):
+            score(X, Y.iloc[OTHER])
+    assert len(accountant.entries()) == n_entries
+    assert fitted.score_private(X.iloc[OTHER], Y.iloc[OTHER]).n == 200
+
+
+@pytest.mark.parametrize("make", [linear, teachers])
+def test_other_labels_of_rows_pass(make):
+    accountant = PrivacyAccountant(90.0, 1e-5)
+    make(accountant).fit(X, Y.set_axis(np.arange(200) + 5), X_public=POOL)

@@ -1,0 +1,290 @@
+"""Who may call a server, and what it bears: strangers, silence, too much, and its own end."""
+
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from tests.transport._certificates import HOST, credentials
+
+from secretballot.transport import ChannelError, Connection, Credentials, Message, Server
+from secretballot.transport._grpc import channel_options, target
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("north", "south")
+SOON = 20
+
+
+def echo(line):
+    asked = line.receive(SOON, 2**20)
+    yield Message("echo", {"caller": line.caller, **asked.words}, asked.body)
+
+
+def waiting(line):
+    if line.receive(SOON).words:
+        yield Message("begun")
+    yield from line.outgoing()
+
+
+@pytest.fixture(scope="module")
+def server(authority):
+    with serving(authority) as made:
+        yield made
+
+
+@contextmanager
+def serving(authority, **options):
+    methods = {"echo": echo, "waiting": waiting}
+    with Server(
+        (HOST, 0), methods, credentials=authority.of_server(), names=NAMES, **options
+    ) as made:
+        yield made
+
+
+@contextmanager
+def calling(server, authority, name="north"):
+    given = credentials(authority.folder, authority.made(name))
+    with Connection(server.address, credentials=given) as made:
+        yield made
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**20, 2**20 - 1])
+def test_messages(size, server, authority):
+    body = bytes(range(256)) * (size // 256 + 1)
+    with calling(server, authority) as connection:
+        answer = connection.ask(
+            "echo", Message("a", {"n": [1, "ż"]}, body[:size]), timeout=SOON, max_bytes=2**20
+        )
+        assert answer.words == {"caller": "north", "n": [1, "ż"]}
+        assert bytes(answer.body) == body[:size]
+        connection.check_health(timeout=SOON)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["zoe"], "certificate of \\['zoe'\\] names no party that is expected"),
+        (["north", "south"], "names more than one party, \\['north', 'south'\\]"),
+        ([HOST], "names no party"),
+    ],
+)
+def test_names_that_are_refused(names, message, server, authority):
+    authority.issue("refused", *names)
+    with (
+        calling(server, authority, "refused") as connection,
+        pytest.raises(ChannelError, match=message),
+    ):
+        connection.ask("echo", Message("a"), timeout=SOON)
+
+
+def test_certificates_that_are_refused(server, authority, others):
+    others.issue("north", common_name="north")
+    authority.issue("expired", common_name="north", expired=True)
+    for given in (
+        credentials(others.folder, "north", trusted=authority.folder),
+        credentials(authority.folder, "expired"),
+        credentials(authority.folder, authority.made("north"), trusted=others.folder),
+    ):
+        with (
+            Connection(server.address, credentials=given) as connection,
+            pytest.raises(ChannelError, match="no connection"),
+        ):
+            connection.ask("echo", Message("a"), timeout=SOON)
+    # Without a certificate, and with the server's name wrong.
+    root = (authority.folder / "authority.pem").read_bytes()
+    with grpc.secure_channel(
+        target(server.address), grpc.ssl_channel_credentials(root), channel_options(None)
+    ) as channel:
+        with pytest.raises(grpc.RpcError) as error:
+            channel.unary_unary("/secretballot/echo")(b"", timeout=SOON)
+        assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+    given = authority.of_party("north")
+    with (
+        Connection(server.address, credentials=given, server_name="other.org") as connection,
+        pytest.raises(ChannelError, match="no connection"),
+    ):
+        connection.ask("echo", Message("a"), timeout=SOON)
+
+
+def test_files_that_are_no_credentials(authority, tmp_path):
+    good = authority.folder / "server.pem"
+    with pytest.raises(FileNotFoundError, match="key='nowhere.pem' is no file"):
+        Credentials(authority.folder / "authority.pem", good, "nowhere.pem")
+    (tmp_path / "empty.pem").write_text("")
+    with pytest.raises(ValueError, match="authority=.*holds no certificates"):
+        Credentials(tmp_path / "empty.pem", good)
+    with pytest.raises(ValueError, match="certificate=.*private key"):
+        Credentials(authority.folder / "authority.pem", authority.folder / "authority.pem")
+    authority.made("north")
+    with pytest.raises(ValueError, match="KEY_VALUES_MISMATCH"):
+        Credentials(authority.folder / "authority.pem", good, authority.folder / "north.pem")
+    assert "key" not in repr(authority.of_server())
+
+
+def test_limits(authority):
+    with serving(authority, max_bytes=2**18) as server, calling(server, authority) as connection:
+        with pytest.raises(ChannelError, match="more than 262,144 bytes are being sent"):
+            connection.ask("echo", Message("a", {}, bytes(2**19)), timeout=SOON)
+        for _ in range(3):  # and what was held is given back
+            assert connection.ask("echo", Message("a"), timeout=SOON).kind == "echo"
+        with pytest.raises(ChannelError, match="body of 65,536 bytes came, and 9 are allowed"):
+            connection.ask("echo", Message("a", {}, bytes(2**16)), timeout=SOON, max_bytes=9)
+        with pytest.raises(ValueError, match="words of a message take"):
+            connection.ask("echo", Message("a" * 2**20), timeout=SOON)
+        with pytest.raises(ValueError, match="Out of range float"):
+            connection.ask("echo", Message("a", {"n": float("nan")}), timeout=SOON)
+        assert server._n_bytes == 0
+
+
+RAW = [
+    [b"x"],
+    [b"[]"],
+    [b"[" * 10**5],
+    [b'{"kind":"a","size":1e9,"words":{}}'],
+    [b'{"kind":"a","size":-1,"words":{}}'],
+    [b'{"kind":"a","size":true,"words":{}}'],
+    [b'{"kind":"a","size":0,"words":{"n":NaN}}'],
+    [b'{"kind":"\\ud800","size":0,"words":{}}'],
+    [b'{"kind":"a","size":0,"words":{},"more":0}'],
+    [b'{"kind":"a","size":' + b"9" * 5_000 + b',"words":{}}'],
+    [b'{"kind":"a","size":2,"words":{}}', b""],
+    [b'{"kind":"a","size":2,"words":{}}', b"abc"],
+    [b'{"kind":"a","size":2,"words":{}}', b"a"],
+    [],
+    [bytes(2**21)],
+]
+
+
+@pytest.mark.parametrize("pieces", RAW, ids=range(len(RAW)))
+def test_what_is_no_message(pieces, server, authority):
+    with calling(server, authority) as connection:
+        call = connection._channel.stream_stream("/secretballot/echo")(iter(pieces), timeout=SOON)
+        with pytest.raises(grpc.RpcError) as error:
+            list(call)
+        code = error.value.code()
+        assert code in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        assert connection.ask("echo", Message("a"), timeout=SOON).kind == "echo"
+
+
+def test_a_message_that_expands(server, authority):
+    # A million spaces are a few bytes, compressed: gRPC must not expand them here.
+    before = server.traffic.n_bytes
+    with calling(server, authority) as connection:
+        call = connection._channel.stream_stream("/secretballot/echo")(
+            iter([b" " * 10**6]), timeout=SOON, compression=grpc.Compression.Gzip
+        )
+        with pytest.raises(grpc.RpcError) as error:
+            list(call)
+        assert error.value.code() in (
+            grpc.StatusCode.UNIMPLEMENTED,
+            grpc.StatusCode.FAILED_PRECONDITION,
+        )
+    assert server.traffic.n_bytes - before < 10**4
+
+
+def test_who_is_late(server, authority):
+    with calling(server, authority) as connection:
+        with pytest.raises(ChannelError, match="no message came in time"):
+            connection.open("waiting").receive(0.1)
+        with pytest.raises(ChannelError, match="no message came in time"):
+            connection.ask("waiting", Message("a"), timeout=0.1)
+    with socket.create_server((HOST, 0)) as silent:
+        given = authority.of_party("north")
+        with (
+            Connection(silent.getsockname(), credentials=given) as connection,
+            pytest.raises(ChannelError, match="in time"),
+        ):
+            connection.ask("echo", Message("a"), timeout=0.2)
+
+
+def test_more_calls_than_one_caller_may_have(server, authority):
+    with calling(server, authority) as many, calling(server, authority, "south") as other:
+        lines = [many.open("waiting") for _ in range(12)]
+        for line in lines:
+            line.send(Message("a"))
+        refused = 0
+        for line in lines:
+            try:
+                line.receive(0.2)
+            except ChannelError as error:
+                refused += "'north' has 6 calls already" in str(error)
+            finally:
+                line.close()
+        assert refused == 6
+        assert other.ask("echo", Message("a"), timeout=SOON).kind == "echo"
+        end = time.monotonic() + SOON
+        while server._calls["north"] and time.monotonic() < end:
+            time.sleep(0.01)
+        assert many.ask("echo", Message("a"), timeout=SOON).kind == "echo"
+
+
+def test_silent_and_slow_connections(server, authority):
+    context = ssl.create_default_context(cafile=authority.folder / "authority.pem")
+    context.load_cert_chain(authority.folder / f"{authority.made('north')}.pem")
+    context.set_alpn_protocols(["h2"])
+    with ExitStack() as stack:
+        for at in range(200):
+            plain = stack.enter_context(socket.create_connection(server.address))
+            if at % 4 == 1:
+                plain.sendall(b"\x16\x03\x01")
+            if at % 20 == 2:
+                secure = stack.enter_context(context.wrap_socket(plain, server_hostname=HOST))
+                secure.sendall(b"PRI * HTTP/2.0")
+        begun = time.monotonic()
+        with calling(server, authority) as connection:
+            assert connection.ask("echo", Message("a"), timeout=SOON).kind == "echo"
+        assert time.monotonic() - begun < 1
+
+
+def test_an_address_that_is_taken(server, authority):
+    with pytest.raises(OSError, match="can't listen there"):
+        Server(server.address, {}, credentials=authority.of_server(), names=NAMES)
+
+
+def test_the_end_of_a_server(authority):
+    with serving(authority) as server, calling(server, authority) as connection:
+        line = connection.open("waiting")
+        line.ask(Message("a", {"answer": True}), "begun", timeout=SOON)
+        ending = threading.Timer(0.2, server.close)
+        ending.start()
+        with pytest.raises(ChannelError, match="the connection was lost"):
+            line.receive(SOON)
+        ending.join()
+        with pytest.raises(ChannelError, match="no connection"):
+            connection.ask("echo", Message("a"), timeout=SOON)
+        with pytest.raises(ChannelError, match="does not serve"):
+            connection.check_health(timeout=SOON)
+
+
+_FORGOTTEN = """
+from pathlib import Path
+from tests.transport._certificates import HOST, credentials
+from secretballot.transport import Connection, Message, Server
+
+def begin(line):
+    line.receive(20)
+    yield Message("begun")
+    yield from line.outgoing()
+
+folder = Path({folder!r})
+server = Server(
+    (HOST, 0), {{"begin": begin}}, credentials=credentials(folder, "server"), names=["north"]
+)
+connection = Connection(server.start().address, credentials=credentials(folder, "north"))
+print(connection.open("begin").ask(Message("a"), "begun", timeout=20).kind)
+"""
+
+
+def test_a_server_that_is_forgotten(authority):
+    authority.made("north")
+    script = _FORGOTTEN.format(folder=str(authority.folder))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT
+    )
+    assert (done.returncode, done.stdout) == (0, "begun\n")
