@@ -3,8 +3,8 @@ Choosing settings beforehand
 ============================
 
 How many teachers? How many public records? Which vote? Trying it out on private records would
-cost budget; :func:`~secretballot.ensemble.advise` computes it from public numbers alone. You
-will see its advice, and whether it was good.
+cost budget; :func:`~secretballot.ensemble.recommend_teachers` computes it from public numbers
+alone. You will see its advice, and whether it was good.
 """
 
 # %%
@@ -27,9 +27,9 @@ from secretballot import (
     NoisyVoteLogisticRegression,
     PrivacyAccountant,
     PrivateTeacherEnsemble,
-    advise,
     load_adult,
     recommend_mechanism,
+    recommend_teachers,
 )
 from secretballot.inspection import BallotsDisplay
 
@@ -43,7 +43,7 @@ from secretballot.inspection import BallotsDisplay
 
 N_PRIVATE, N_PUBLIC = 37_222, 400
 SIZES = [50, 100, 200, 400, 1_000, 2_000]
-advice = advise(
+advice = recommend_teachers(
     n_private=N_PRIVATE, n_public=N_PUBLIC, epsilon=1.0, delta=1e-5, n_teachers=SIZES, n_rows=[]
 )
 advice

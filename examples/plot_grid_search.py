@@ -98,11 +98,11 @@ print(f"noise on the votes: {final.mechanism_.sigma:.0f}")
 # The cheaper way
 # ---------------
 # The number of teachers needs no search: ``n_teachers=None`` takes what
-# :func:`~secretballot.ensemble.advise` says, from public numbers, for nothing. And students all
-# learn from the *same* released labels, which are paid once. Only the choice among them is bought:
-# :class:`~secretballot.ensemble.PrivateChoice` counts, with noise, how many private records each
-# gets right, and tells which has most; for a twentieth of the budget, however many candidates
-# there are.
+# :func:`~secretballot.ensemble.recommend_teachers` says, from public numbers, for nothing. And
+# students all learn from the *same* released labels, which are paid once. Only the choice among
+# them is bought: :class:`~secretballot.ensemble.PrivateChoice` counts, with noise, how many private
+# records each gets right, and tells which has most; for a twentieth of the budget, however many
+# candidates there are.
 
 choice = PrivateTeacherEnsemble(
     teacher,

@@ -54,9 +54,9 @@ accountant
 # Teachers vote, a student learns
 # -------------------------------
 # The private records are split among :term:`teachers <teacher>`: as many as
-# :func:`~secretballot.ensemble.advise` recommends, from public numbers alone. A person is with one
-# teacher, and so moves one vote of a few hundred. Each teacher scales its own records; a scaler
-# fitted on all of them, before the ensemble, would be outside the guarantee.
+# :func:`~secretballot.ensemble.recommend_teachers` says, from public numbers alone. A person is
+# with one teacher, and so moves one vote of a few hundred. Each teacher scales its own records; a
+# scaler fitted on all of them, before the ensemble, would be outside the guarantee.
 #
 # A :term:`student` learns from the 400 public records and their winners. It is told how noisy they
 # are.

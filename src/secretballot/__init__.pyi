@@ -34,8 +34,8 @@ from secretballot.ensemble import PublicData as PublicData
 from secretballot.ensemble import Upsampling as Upsampling
 from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
-from secretballot.ensemble import advise as advise
 from secretballot.ensemble import recommend_mechanism as recommend_mechanism
+from secretballot.ensemble import recommend_teachers as recommend_teachers
 from secretballot.linear import PrivateLogisticRegression as PrivateLogisticRegression
 from secretballot.mechanisms import BestOfCounts as BestOfCounts
 from secretballot.mechanisms import BinaryVoting as BinaryVoting

@@ -14,7 +14,7 @@ from secretballot.accounting import (
     plan_rows,
     price_plan,
 )
-from secretballot.ensemble import PrivateTeacherEnsemble, advise
+from secretballot.ensemble import PrivateTeacherEnsemble, recommend_teachers
 from secretballot.inspection import BallotsDisplay, BudgetDisplay, LabelsDisplay
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
@@ -117,7 +117,7 @@ def test_budgets_of_levels_are_marked():
 
 
 def test_ballots_of_an_advice():
-    advice = advise(n_private=3_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[4])
+    advice = recommend_teachers(n_private=3_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[4])
     ax = plt.subplots()[1]
     display = BallotsDisplay.from_advice(advice, ax=ax)
     assert display.ax_ is ax

@@ -15,7 +15,7 @@ from secretballot._views import Bar, Heading, Items, Key, Prose, Segment, Shade,
 from secretballot.accounting import PlanPrice, PrivacyAccountant, price_plan
 from secretballot.audit import Neighbours, audit_epsilon
 from secretballot.collaboration import Agreement, Answer
-from secretballot.ensemble import PrivateLabels, advise, recommend_mechanism
+from secretballot.ensemble import PrivateLabels, recommend_mechanism, recommend_teachers
 from secretballot.mechanisms import GNMax
 from secretballot.publication import PublishedEpsilon
 from secretballot.quantification import advise_publisher
@@ -111,7 +111,9 @@ SHOWN = {
     "plan": lambda: price_plan(GNMax(sigma=40), 3, n_columns=2),
     "labels": labels,
     "several labels": multilabel,
-    "teachers": lambda: advise(n_private=2_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[]),
+    "teachers": lambda: recommend_teachers(
+        n_private=2_000, n_public=16, epsilon=1, delta=1e-5, n_rows=[]
+    ),
     "votes": lambda: recommend_mechanism(
         n_teachers=50,
         n_labels=4,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble, advise
+from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble, recommend_teachers
 from secretballot.audit import audit_epsilon
 
 pytestmark = pytest.mark.site
@@ -48,7 +48,7 @@ def displays():
         "statement": accountant.statement(),
         "remaining": accountant.remaining(),
         "labels": ensemble.pool_labels_,
-        "advice": advise(n_private=40_000, n_public=400, epsilon=1.0, delta=1e-5),
+        "advice": recommend_teachers(n_private=40_000, n_public=400, epsilon=1.0, delta=1e-5),
         "audit": audit_epsilon(GNMax(sigma=2.0), [vote], 0.01, n_draws=2_000, random_state=0),
     }
     return {name: each._repr_html_() for name, each in shown.items()}

@@ -34,8 +34,8 @@ from secretballot.ensemble.advice import (
     MechanismAdvice,
     NoiseAgainstBallots,
     TeacherAdvice,
-    advise,
     recommend_mechanism,
+    recommend_teachers,
 )
 from secretballot.ensemble.individual import Levels as Levels
 from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
@@ -60,7 +60,7 @@ __all__ = [
     "Upsampling",
     "Vanishing",
     "Weighting",
-    "advise",
+    "recommend_teachers",
     "recommend_mechanism",
 ]
 

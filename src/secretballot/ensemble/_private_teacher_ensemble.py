@@ -60,7 +60,7 @@ class PrivateTeacherEnsemble(
         the guarantee. Or a list of parties that trained elsewhere, each on data of its own.
     n_teachers : int, default=100
         Number of teachers, and shards. A list of parties has its own number. None: chosen by the
-        budget and the numbers of private and public rows, as `advise` does.
+        budget and the numbers of private and public rows, as `recommend_teachers` does.
     mechanism : mechanism, default=None
         How votes become labels. None: `GNMax`, or of several labels a row `BinaryVoting`, with the
         least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits what this

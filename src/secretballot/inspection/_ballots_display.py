@@ -37,14 +37,14 @@ class BallotsDisplay:
 
     See Also
     --------
-    secretballot.ensemble.advise : The numbers.
+    secretballot.ensemble.recommend_teachers : The numbers.
     LabelsDisplay : What labels cost.
 
     Examples
     --------
-    >>> from secretballot.ensemble import advise
+    >>> from secretballot.ensemble import recommend_teachers
     >>> from secretballot.inspection import BallotsDisplay
-    >>> advice = advise(n_private=4_000, n_public=40, epsilon=1, delta=1e-5)
+    >>> advice = recommend_teachers(n_private=4_000, n_public=40, epsilon=1, delta=1e-5)
     >>> display = BallotsDisplay.from_advice(advice)
     >>> [line.get_label() for line in display.lines_]
     ['60% of ballots', '75% of ballots', '90% of ballots', '100% of ballots']
@@ -57,7 +57,7 @@ class BallotsDisplay:
 
     @classmethod
     def from_advice(cls, advice, *, n_public=None, ax=None):
-        """Draw what `advise` found.
+        """Draw what `recommend_teachers` found.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class BallotsDisplay:
             raise ValueError(
                 f"mechanism_={mechanism!r} is not drawn: only GNMax is, and BinaryVoting without a "
                 "threshold, where all ballots weigh alike. BallotsDisplay.from_advice draws what "
-                "advise() finds."
+                "recommend_teachers() finds."
             )
         n_public = len(estimator.pool_labels_.labels)
         n_classes = 2 if isinstance(mechanism, BinaryVoting) else len(estimator.classes_)

@@ -1,12 +1,12 @@
 """What to take, from public numbers: which vote, how many teachers and rows; what noise leaves."""
 
-from secretballot.ensemble.advice._advise import advise
 from secretballot.ensemble.advice._expected_vote import ExpectedVote
 from secretballot.ensemble.advice._n_teachers import usual_n_teachers
 from secretballot.ensemble.advice._recommend_mechanism import (
     MechanismAdvice,
     recommend_mechanism,
 )
+from secretballot.ensemble.advice._recommend_teachers import recommend_teachers
 from secretballot.ensemble.advice._survival import check_noise, vote_noise, warn_noise
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 
@@ -15,7 +15,7 @@ __all__ = [
     "MechanismAdvice",
     "NoiseAgainstBallots",
     "TeacherAdvice",
-    "advise",
+    "recommend_teachers",
     "check_noise",
     "recommend_mechanism",
     "usual_n_teachers",

@@ -94,7 +94,7 @@ def check_noise(
         f"probability {survival(make(sigma), plan, n_columns, n_rows):.2g} only. Nothing was "
         f"released or spent. Use some {math.ceil(plan.n_teachers * times)} teachers, {rows}or "
         f"about {dearer:.2g} times the epsilon (mechanism={given}sigma={sigma:.4g}) insists: "
-        f"{insists}). advise(...) compares numbers of teachers and rows."
+        f"{insists}). recommend_teachers(...) compares numbers of teachers and rows."
     )
 
 

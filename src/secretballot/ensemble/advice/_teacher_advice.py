@@ -1,4 +1,4 @@
-"""What `advise` found: a table and a sentence."""
+"""Result of `recommend_teachers`: a table and a sentence."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class NoiseAgainstBallots:
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherAdvice(Shown):
-    """What `advise` found.
+    """Result of `recommend_teachers`.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ _TEACHERS, _PARTS = (50, 100, 200, 500, 1000, 2000, 5000), (1, 4, 16)
 _MORE_CLASSES = 1.01
 
 
-def advise(
+def recommend_teachers(
     *,
     n_private: int,
     n_public: int,
@@ -30,7 +30,7 @@ def advise(
     n_rows: Iterable[int] | None = None,
     plain_table: bool = True,
 ) -> TeacherAdvice:
-    """Advise how many teachers to take, or none, before anything is spent.
+    """Recommend an estimator and a number of teachers, from public numbers alone.
 
     Everything it is given must be public: it computes the noise that a budget asks for, and sets
     it against the ballots that noise is added to. It knows nothing of the data, so it can't say
@@ -81,8 +81,8 @@ def advise(
 
     Examples
     --------
-    >>> from secretballot.ensemble import advise
-    >>> advice = advise(n_private=34_000, n_public=2_000, epsilon=1, delta=1e-5)
+    >>> from secretballot.ensemble import recommend_teachers
+    >>> advice = recommend_teachers(n_private=34_000, n_public=2_000, epsilon=1, delta=1e-5)
     >>> advice.estimator
     'PrivateLogisticRegression'
     >>> advice.n_teachers

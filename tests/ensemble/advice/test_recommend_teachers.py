@@ -6,7 +6,7 @@ from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
 
 from secretballot.accounting import PrivacyAccountant, calibrate
-from secretballot.ensemble import PrivateTeacherEnsemble, advise
+from secretballot.ensemble import PrivateTeacherEnsemble, recommend_teachers
 from secretballot.ensemble.advice import usual_n_teachers
 from secretballot.mechanisms import GNMax, LaplaceProportions
 
@@ -15,7 +15,7 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 
 @pytest.fixture(scope="module")
 def advice():
-    return advise(n_private=3_000, n_public=16, n_teachers=[20, 200], **BUDGET)
+    return recommend_teachers(n_private=3_000, n_public=16, n_teachers=[20, 200], **BUDGET)
 
 
 def test_what_survives(advice):
@@ -35,7 +35,9 @@ def test_what_survives(advice):
 
 
 def test_the_rest_on_one_other_class_is_the_worst_of_more():
-    advice = advise(n_private=900, n_public=4, n_classes=5, n_teachers=[60], n_rows=[], **BUDGET)
+    advice = recommend_teachers(
+        n_private=900, n_public=4, n_classes=5, n_teachers=[60], n_rows=[], **BUDGET
+    )
     row = next(row for row in advice.rows if row.n_teachers == 60)
     two = calibrate(GNMax, **BUDGET, n_queries=4, n_columns=2).sigma
     assert two < row.sigma < 1.02 * two
@@ -59,12 +61,12 @@ def test_it_is_told_as_text_and_values(advice):
 def test_what_to_take(advice):
     assert advice.estimator == "PrivateLogisticRegression"
     assert "teachers" in advice.reason
-    text = advise(
+    text = recommend_teachers(
         n_private=3_000, n_public=16, n_teachers=[20], n_rows=[], plain_table=False, **BUDGET
     )
     assert text.estimator == "PrivateTeacherEnsemble"
     assert "LogisticRegression:" not in text.reason
-    poor = advise(n_private=100, n_public=16, n_teachers=[5], n_rows=[], **BUDGET)
+    poor = recommend_teachers(n_private=100, n_public=16, n_teachers=[5], n_rows=[], **BUDGET)
     assert "too little for a student to learn from" in poor.reason
 
 
@@ -81,7 +83,7 @@ def test_what_to_take(advice):
 )
 def test_out_of_range(wrong, message):
     with pytest.raises(ValueError, match=message):
-        advise(**{"n_private": 100, "n_public": 4, **BUDGET, **wrong})
+        recommend_teachers(**{"n_private": 100, "n_public": 4, **BUDGET, **wrong})
 
 
 def test_the_usual_number_hears_through_the_noise_what_teachers_have_rows_for():
