@@ -34,7 +34,7 @@ from secretballot import (
     PrivacyAccountant,
     PrivateTeacherEnsemble,
     load_adult,
-    private_score,
+    score_private,
 )
 
 # %%
@@ -90,7 +90,7 @@ def label(n_rows):
 
 def measure():
     """How good the rule is, by the private records, with noise."""
-    return private_score(accountant, y, rule(X), sigma=20)
+    return score_private(accountant, y, rule(X), sigma=20)
 
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -49,7 +49,7 @@ X_public = PublicData(adult.data[public])  # stays whole: a search would slice a
 # squares add up, about, not they themselves. The usual score of a search is computed on held-out
 # private records and paid by nobody; the choice that is made by it is a leak. This one is paid:
 # ``score_private`` counts right answers with noise, from the same budget (as does
-# :func:`~secretballot.scoring.private_score`, for other models).
+# :func:`~secretballot.scoring.score_private`, for other models).
 
 
 def paid_score(estimator, X, y):

@@ -93,7 +93,7 @@ accountant.statement()
 # -----------------
 # The true answers of the public records, and of 7,600 further people, judge here. Nothing was
 # trained or tuned on them, but for what is called "without privacy". An office that has no such
-# answers can buy a score: :func:`~secretballot.scoring.private_score`.
+# answers can buy a score: :func:`~secretballot.scoring.score_private`.
 
 labels, answered = ensemble.pool_labels_
 print(f"{np.mean(labels[answered] == y_public[answered]):.1%} of the private labels are right")

@@ -58,8 +58,8 @@ from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxCla
 from secretballot.quantification import publish_proportions as publish_proportions
 from secretballot.scoring import PrivateConfusion as PrivateConfusion
 from secretballot.scoring import PrivateScore as PrivateScore
-from secretballot.scoring import private_confusion as private_confusion
-from secretballot.scoring import private_score as private_score
+from secretballot.scoring import confusion_private as confusion_private
+from secretballot.scoring import score_private as score_private
 from secretballot.selection import private_top_k as private_top_k
 
 __version__: str

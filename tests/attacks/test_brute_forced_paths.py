@@ -31,7 +31,7 @@ from secretballot.mechanisms import (
     StableTopK,
     VectorSum,
 )
-from secretballot.scoring import People, private_confusion, private_score
+from secretballot.scoring import People, confusion_private, score_private
 from secretballot.selection import private_top_k
 
 pytestmark = [
@@ -182,8 +182,8 @@ def scored(accountant, X, y, owners, n_classes):
     """Score a public student, and its confusion matrix."""
     told = (np.nan_to_num(X[:, 0]) > 0).astype(int)
     given = {"owners": owners, "sigma": 5.0, "random_state": 0}
-    private_score(accountant, y, told, **given)
-    private_confusion(accountant, y, told, classes=range(n_classes), **given)
+    score_private(accountant, y, told, **given)
+    confusion_private(accountant, y, told, classes=range(n_classes), **given)
 
 
 def linear(accountant, X, y, owners, n_classes, **settings):

@@ -114,8 +114,8 @@ def _scores() -> Any:
     accountant = _budget()
     student = LogisticRegression().fit(pool, (pool[:, 0] > 0).astype(int))
     given = {"epsilon": 0.5, "random_state": 0}
-    score = sb.private_score(accountant, y, student.predict(X), **given)
-    confusion = sb.private_confusion(accountant, y, student.predict(X), classes=[0, 1], **given)
+    score = sb.score_private(accountant, y, student.predict(X), **given)
+    confusion = sb.confusion_private(accountant, y, student.predict(X), classes=[0, 1], **given)
     return accountant, {"score": score, "confusion": confusion}
 
 

@@ -73,7 +73,7 @@ class NoisyCounts(NoisyNumbers):
     See Also
     --------
     BestOfCounts : Which count is the largest, for less.
-    secretballot.scoring.private_score : Accuracy on private rows, with an interval.
+    secretballot.scoring.score_private : Accuracy on private rows, with an interval.
 
     References
     ----------

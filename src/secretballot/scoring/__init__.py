@@ -5,10 +5,10 @@ What is imported as itself is for other folders of the library, not for users.
 
 from secretballot._public import published
 from secretballot.scoring._answers import right_answers as right_answers
+from secretballot.scoring._confusion import PrivateConfusion, confusion_private
 from secretballot.scoring._methods import ScoreMethods as ScoreMethods
 from secretballot.scoring._people import People as People
-from secretballot.scoring._private_confusion import PrivateConfusion, private_confusion
-from secretballot.scoring._private_score import PrivateScore, private_score
+from secretballot.scoring._score import PrivateScore, score_private
 from secretballot.scoring._score_price import ScorePrice, price_score
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "PrivateScore",
     "ScorePrice",
     "price_score",
-    "private_confusion",
-    "private_score",
+    "confusion_private",
+    "score_private",
 ]
 
 published(globals())

@@ -9,8 +9,8 @@ from sklearn.utils.metaestimators import available_if
 
 from secretballot._row_order import check_row_order
 from secretballot.schema import check_rows_alone, in_halves
-from secretballot.scoring._private_confusion import PrivateConfusion, private_confusion
-from secretballot.scoring._private_score import PrivateScore, private_score
+from secretballot.scoring._confusion import PrivateConfusion, confusion_private
+from secretballot.scoring._score import PrivateScore, score_private
 from secretballot.scoring._score_price import ScorePrice, price_score
 
 #: What the noise of scores is keyed by where it is seeded; other streams have other keys.
@@ -82,7 +82,7 @@ class ScoreMethods:
             If columns are missing, or what is predicted for a row depends on other rows; nothing
             is spent.
         """
-        return private_score(
+        return score_private(
             self.accountant,
             y,
             self._predicted(X, y, owners),
@@ -127,9 +127,9 @@ class ScoreMethods:
         if isinstance(self.classes_, list):
             raise ValueError(
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
-                "score_private, or private_confusion for one of them."
+                "score_private, or confusion_private for one of them."
             )
-        return private_confusion(
+        return confusion_private(
             self.accountant,
             y,
             predicted,
@@ -205,7 +205,7 @@ class ScoreMethods:
             raise ValueError(
                 "accountant= is another budget than the one of the fit. Two budgets for one data "
                 "set add up: use set_params(accountant=) to return to the first, or fit anew. For "
-                "rows of other people with a budget of their own, use private_score(accountant, "
+                "rows of other people with a budget of their own, use score_private(accountant, "
                 "y_true, y_pred)."
             )
 

@@ -98,7 +98,7 @@ def price_score(
     sigma: float | None = None,
     level: float = 0.95,
 ) -> ScorePrice:
-    """Return what `private_score` or `private_confusion` would cost. Nothing is spent.
+    """Return what `score_private` or `confusion_private` would cost. Nothing is spent.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def price_score(
     n_classes : int, default=None
         Of a confusion matrix; None: for the accuracy alone.
     epsilon, sigma, level
-        As for `private_score`.
+        As for `score_private`.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import pytest
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError
-from secretballot.scoring import People, price_score, private_confusion, private_score
+from secretballot.scoring import People, confusion_private, price_score, score_private
 from secretballot.scoring._answers import class_codes, right_answers
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
@@ -26,7 +26,7 @@ def budget(epsilon=1.0, **options):
 def nearly(accountant, truth, told, owners=None):
     """The accuracy with next to no noise."""
     given = {"owners": owners, "sigma": 1e-3, "random_state": 0}
-    return private_score(accountant, truth, told, **given).accuracy
+    return score_private(accountant, truth, told, **given).accuracy
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
@@ -34,7 +34,7 @@ def test_a_score_costs_what_was_said(order):
     accountant = budget(order=order)
     price = price_score(accountant, len(TRUTH), sigma=40.0)
     assert accountant.spent().share == 0
-    score = private_score(accountant, TRUTH, TOLD, sigma=40.0, random_state=0)
+    score = score_private(accountant, TRUTH, TOLD, sigma=40.0, random_state=0)
     assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
     assert accountant.entries()[-1].n_rows == 1
     assert score.accuracy == pytest.approx(400 / 600, abs=6 * 40 / 600)
@@ -47,9 +47,9 @@ def test_a_score_costs_what_was_said(order):
 
 def test_epsilon_is_the_most_that_it_costs():
     accountant = budget(2.0)
-    score = private_score(accountant, TRUTH, TOLD, epsilon=0.5, random_state=0)
+    score = score_private(accountant, TRUTH, TOLD, epsilon=0.5, random_state=0)
     alone = budget(0.5)
-    private_score(alone, TRUTH, TOLD, sigma=score.sigma, random_state=0)
+    score_private(alone, TRUTH, TOLD, sigma=score.sigma, random_state=0)
     assert 0.99 < alone.spent().share <= 1
     both = price_score(accountant, 600, n_classes=3, epsilon=0.5)
     assert both.sigma == pytest.approx(score.sigma * math.sqrt(2), rel=0.01)
@@ -57,7 +57,7 @@ def test_epsilon_is_the_most_that_it_costs():
 
 def test_without_a_wish_the_noise_follows_from_the_number_of_rows():
     accountant = budget(3.0)
-    score = private_score(accountant, TRUTH, TOLD, random_state=0)
+    score = score_private(accountant, TRUTH, TOLD, random_state=0)
     assert score.sigma == pytest.approx(math.sqrt(600) / 4)
     assert accountant.spent().amount == pytest.approx(16 / 600)
 
@@ -65,7 +65,7 @@ def test_without_a_wish_the_noise_follows_from_the_number_of_rows():
 def test_a_confusion_matrix_and_what_follows_from_it():
     accountant = budget(3.0)
     price = price_score(accountant, len(TRUTH), n_classes=3)
-    found = private_confusion(accountant, TRUTH, TOLD, classes=[0, 1, 2], random_state=0)
+    found = confusion_private(accountant, TRUTH, TOLD, classes=[0, 1, 2], random_state=0)
     assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
     assert accountant.spent().amount == pytest.approx(2 * 16 / 600)  # twice an accuracy's
     np.testing.assert_allclose(found.matrix, CELLS, atol=6 * found.sigma)
@@ -80,7 +80,7 @@ def test_a_confusion_matrix_and_what_follows_from_it():
 
 
 def test_a_class_that_nobody_has_is_told_from_nothing():
-    found = private_confusion(
+    found = confusion_private(
         budget(4.0), TRUTH, TOLD, classes=[0, 1, 2, 3], sigma=20.0, random_state=3
     )
     assert found.matrix[3].sum() < 0
@@ -95,7 +95,7 @@ def test_owners_weigh_alike():
     # One has three rows, two of them right; another one row, which is wrong.
     score = nearly(accountant, [1, 1, 1, 1], [1, 1, 0, 0], owners=["a", "a", "a", "b"])
     assert score == pytest.approx((2 / 3 + 0) / 2, abs=0.01)
-    found = private_confusion(
+    found = confusion_private(
         accountant,
         [1, 1, 1, 0],
         [1, 1, 0, 0],
@@ -162,7 +162,7 @@ GIVEN = {"y_true": TRUTH, "y_pred": TOLD}
 )
 def test_bad_input_spends_nothing(accountant, given, message):
     accountant = budget(**accountant)
-    for score, more in ((private_score, {}), (private_confusion, {"classes": [0, 1, 2]})):
+    for score, more in ((score_private, {}), (confusion_private, {"classes": [0, 1, 2]})):
         with pytest.raises(ValueError, match=message):
             score(accountant, **{**GIVEN, **given, **more})
     assert not accountant.entries()
@@ -171,15 +171,15 @@ def test_bad_input_spends_nothing(accountant, given, message):
 def test_what_does_not_fit_is_refused():
     accountant = budget()
     with pytest.raises(BudgetExceededError):
-        private_score(accountant, TRUTH, TOLD, sigma=0.1)
+        score_private(accountant, TRUTH, TOLD, sigma=0.1)
     with pytest.raises(BudgetExceededError):
         price_score(accountant, 600, sigma=0.1)
     with pytest.raises(ValueError, match="accountant=None"):
-        private_score(None, TRUTH, TOLD)
+        score_private(None, TRUTH, TOLD)
     with pytest.raises(ValueError, match="two or more different classes"):
-        private_confusion(accountant, TRUTH, TOLD, classes=[0, 0])
+        confusion_private(accountant, TRUTH, TOLD, classes=[0, 0])
     with pytest.raises(ValueError, match="one class a row"):
-        private_confusion(accountant, TRUTH[:, None] * [1, 1], TOLD, classes=[0, 1, 2])
+        confusion_private(accountant, TRUTH[:, None] * [1, 1], TOLD, classes=[0, 1, 2])
     assert not accountant.entries()
 
 

@@ -60,7 +60,7 @@ def _drawn(interval: Interval) -> tuple[Cell, Cell]:
     return f"{low:.3f} to {high:.3f}", Bar.between(low, high)
 
 
-def private_score(
+def score_private(
     accountant: Any,
     y_true: Any,
     y_pred: Any,
@@ -119,10 +119,10 @@ def private_score(
     --------
     >>> import numpy as np
     >>> from secretballot import PrivacyAccountant
-    >>> from secretballot.scoring import private_score
+    >>> from secretballot.scoring import score_private
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> truth = np.arange(20_000) % 2
-    >>> score = private_score(accountant, truth, np.where(np.arange(20_000) % 5, truth, 0))
+    >>> score = score_private(accountant, truth, np.where(np.arange(20_000) % 5, truth, 0))
     >>> score.interval[0] < 0.9 < score.interval[1]
     True
     >>> f"{accountant.spent().share:.1%}"

@@ -109,7 +109,7 @@ class PrivateConfusion(Shown):
         return View("PrivateConfusion", (table, facts(*shares), Prose.of(counted, quiet=True)))
 
 
-def private_confusion(
+def confusion_private(
     accountant: Any,
     y_true: Any,
     y_pred: Any,
@@ -134,11 +134,11 @@ def private_confusion(
         Private labels. Rows of a class that is none of `classes` are in no cell, and count as
         wrong answers.
     y_pred : array-like of shape (n_rows,)
-        As for `private_score`.
+        As for `score_private`.
     classes : array-like of shape (n_classes,)
         The classes: public ones, never those that occur.
     owners, epsilon, sigma, level, random_state
-        As for `private_score`.
+        As for `score_private`.
 
     Returns
     -------
@@ -149,17 +149,17 @@ def private_confusion(
     BudgetExceededError
         If it doesn't fit what is left; nothing is spent.
     ValueError
-        As for `private_score`.
+        As for `score_private`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from secretballot import PrivacyAccountant
-    >>> from secretballot.scoring import private_confusion
+    >>> from secretballot.scoring import confusion_private
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> truth = np.arange(20_000) % 4 // 3
     >>> told = np.where(np.arange(20_000) % 5, truth, 0)
-    >>> confusion = private_confusion(accountant, truth, told, classes=[0, 1])
+    >>> confusion = confusion_private(accountant, truth, told, classes=[0, 1])
     >>> low, high = confusion.recall_interval[1]
     >>> bool(low < 0.8 < high)
     True
