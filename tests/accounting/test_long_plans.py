@@ -5,7 +5,7 @@ import pytest
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.accounting._replay import replay
-from secretballot.games import FINE, PartedPlan, _long_plan
+from secretballot.games import FINE, SplitPlan, _long_plan
 from secretballot.mechanisms import BinaryVoting
 
 N_LABELS, N_ROWS = 12, 20
@@ -21,7 +21,7 @@ def votes(n_rows):
 
 
 def piece(mechanism, n_rows):
-    (found,) = PartedPlan(mechanism, n_rows, N_LABELS).pieces("rows", 0, n_rows, FINE).values()
+    (found,) = SplitPlan(mechanism, n_rows, N_LABELS).pieces("rows", 0, n_rows, FINE).values()
     return found
 
 
@@ -50,7 +50,7 @@ def test_rows_are_drawn_over_time_and_the_rest_comes_back_by_the_rule(tmp_path):
     assert paid.amount - settled.amount == pytest.approx(back, rel=1e-12)
     assert settled.cost.delta == paid.cost.delta > 0
     # What was drawn has cost at least what bits do in the longest plan.
-    assert settled.amount > 2 / np.pi * piece(voting, 3).noisy_numbers
+    assert settled.amount > 2 / np.pi * piece(voting, 3).noisy_numbers_mu2
     # Of another one no row is begun, and a third begins where the first ended.
     untouched = accountant.reserve(voting, N_ROWS, n_columns=N_LABELS)
     accountant.settle(untouched)

@@ -25,9 +25,9 @@ from secretballot.divergences import (
 from secretballot.games import _long_plan
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
-from secretballot.games._parted_plan import PlanPiece, answers_of, thresholds_of
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import Part, _price
+from secretballot.games._price import GroupPlan, _price
+from secretballot.games._split_plan import PlanPiece, answer_steps, threshold_steps
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves._grid import ValueFunction
 from secretballot.mechanisms import StableTopK
@@ -44,7 +44,7 @@ def one(move=TEST, delta=OWN, **options):
 
 
 def piece(law, n_rows):
-    return PlanPiece(Part(law, np.ones(n_rows, dtype=bool), None), FINE)
+    return PlanPiece(GroupPlan(law, np.ones(n_rows, dtype=bool), None), FINE)
 
 
 def mu2(price, delta):
@@ -146,17 +146,17 @@ def test_beside_less_than_their_own_delta_rows_have_no_price():
     for delta in (0.0, 1e-9, 1.999e-7):
         assert rows.gaussian_cost(delta).mu2 == math.inf
     for delta in (2.0001e-7, 3e-7, 1e-5):
-        assert mu2(bits, delta) * (1 - 1e-9) <= mu2(rows, delta) <= rows.noisy_numbers
-    assert mu2(rows, 1e-6) < 0.9 * rows.noisy_numbers
+        assert mu2(bits, delta) * (1 - 1e-9) <= mu2(rows, delta) <= rows.noisy_numbers_mu2
+    assert mu2(rows, 1e-6) < 0.9 * rows.noisy_numbers_mu2
     # Without a game noisy numbers are charged, and no less delta.
     loud = piece(one(NoisyBit(scale=1.0, shift=9.0), 1e-8), 20)
     assert loud.gaussian_cost(1.99e-7).mu2 == math.inf
-    assert mu2(loud, 2.01e-7) == loud.noisy_numbers
+    assert mu2(loud, 2.01e-7) == loud.noisy_numbers_mu2
 
 
 def test_thresholds_and_what_follows_them_have_deltas_of_their_own():
     law = (*one(BIT, 1e-8), Step("vote", BIT, after="test", delta=1e-7))
-    thresholds, answers = piece(thresholds_of(law), 10), piece(answers_of(law), 10)
+    thresholds, answers = piece(threshold_steps(law), 10), piece(answer_steps(law), 10)
     assert thresholds.gaussian_cost(0.99e-7).mu2 == math.inf
     assert thresholds.gaussian_cost(1.1e-7).mu2 < math.inf
     assert answers.gaussian_cost(0.99e-6).mu2 == math.inf
@@ -173,7 +173,7 @@ def test_thresholds_and_what_follows_them_have_deltas_of_their_own():
 def test_long_plans_are_no_cheaper_than_their_game(law, monkeypatch):
     most = 100
     monkeypatch.setattr(_long_plan, "MOST_MOVES", most)
-    rows = Part(law, np.ones(most + 9, dtype=bool), None)
+    rows = GroupPlan(law, np.ones(most + 9, dtype=bool), None)
     long, whole = price_in_mu2(rows, FINE), PlanPrice(rows.value_functions())
     assert isinstance(long, LongPlan)
     assert long.gaussian_cost(1e-9 * most).mu2 == math.inf
@@ -194,7 +194,7 @@ def test_a_row_before_a_long_plan_is_never_paid_for():
 def test_to_stop_is_never_worth_more_than_to_draw_on(move, extra):
     law, n_rows, n_left, delta = one(move, 1e-8), 20, 12, 1e-5
     paid, back = mu2(piece(law, n_rows), delta), float(piece(law, n_left).refund().mu2)
-    rest = Part(law, np.ones(n_left, dtype=bool), None).value_functions()[0]
+    rest = GroupPlan(law, np.ones(n_left, dtype=bool), None).value_functions()[0]
     loss = rest.grid.step * (rest.first + np.arange(len(rest.values)))
     pair = ValueFunction(rest.grid, gaussian_delta(math.sqrt(back * extra), -loss), rest.first)
     assert (pair.values <= rest.values * (1 + 1e-8)).all() == (extra == 1)

@@ -11,7 +11,7 @@ from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games import _long_plan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import Part, _price
+from secretballot.games._price import GroupPlan, _price
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves._grid import ValueFunction
 
@@ -27,7 +27,7 @@ def short(monkeypatch):
 
 
 def rows(n_rows, law=BIT):
-    return Part(law, np.ones(n_rows, dtype=bool), None)
+    return GroupPlan(law, np.ones(n_rows, dtype=bool), None)
 
 
 def long_plan(n_rows, law=BIT):

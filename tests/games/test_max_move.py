@@ -9,7 +9,7 @@ from secretballot.divergences._law import NoisyMax, Step
 from secretballot.divergences._worst_max_search import three_outcomes
 from secretballot.games._price import _remembered_price
 from secretballot.games._worst_game import FINE
-from secretballot.games.moves._gaussian_move import GaussianMove
+from secretballot.games.moves._gaussian_move import GaussianPairMove
 from secretballot.games.moves._grid import LossGrid, Padded
 from secretballot.games.moves._max_move import max_move
 from secretballot.games.moves._plane import (
@@ -183,7 +183,7 @@ def test_planted_missing_squares():
 def test_one_gaussian_move_in_closed_form():
     for ratio in (0.05, 0.6, 2.0):
         grid = LossGrid(0.05 * min(ratio, 1))
-        move = GaussianMove(ratio, grid)
+        move = GaussianPairMove(ratio, grid)
         worth = grid.end(ratio**2, ratio)
         read = Padded.of(worth, worth.first, worth.first + len(worth.values), move.pad)
         found = move.best(read, read)
@@ -196,9 +196,9 @@ def test_one_gaussian_move_in_closed_form():
 
 def test_a_vote_has_nothing_after_it_and_heavy_ballots_are_noisy_counts():
     grid = LossGrid(0.05)
-    for move in (max_move(0.3, grid, 0.04, 0.2), GaussianMove(0.3, grid)):
+    for move in (max_move(0.3, grid, 0.04, 0.2), GaussianPairMove(0.3, grid)):
         yes, no = (Padded.of(grid.end(1.0, 1.0), -5, 5, move.pad) for _ in range(2))
         with pytest.raises(ValueError, match="can't depend on it"):
             move.best(yes, no)
-    assert isinstance(max_move(1.0, grid, 0.04, 0.2), GaussianMove)
+    assert isinstance(max_move(1.0, grid, 0.04, 0.2), GaussianPairMove)
     assert three_outcomes(np.zeros(1), np.zeros(1)).shape == (1, 3)

@@ -13,9 +13,9 @@ from secretballot.accounting import calibrate
 from secretballot.divergences import Profile, gaussian_delta
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import NoisyBit, Step
-from secretballot.games._parted_plan import _expected_share as expected_share
 from secretballot.games._plan_noise import least_plan_noise
 from secretballot.games._price import _price, plan_rows, plan_shares, price_plan
+from secretballot.games._split_plan import _expected_share as expected_share
 from secretballot.games._worst_game import FINE
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
 

@@ -14,7 +14,7 @@ from secretballot.accounting._own_delta import own_delta_fault, own_deltas
 from secretballot.accounting._pricing import is_plan
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import GAUSSIAN
-from secretballot.games import FINE, Fineness, Planned, least_plan_noise, plan_shares
+from secretballot.games import FINE, Fineness, PlannedMechanism, least_plan_noise, plan_shares
 from secretballot.ledger import AskedOrder, Budget, LevelBudget, Totals, budget_levels
 
 M = TypeVar("M", bound=ReleaseMechanism)
@@ -143,7 +143,7 @@ def _least_noise_of_plan(
 
     def share(mechanism: M, fineness: Fineness) -> float:
         shares = plan_shares(
-            cast("Planned", mechanism),
+            cast("PlannedMechanism", mechanism),
             *(n_queries, epsilon, delta),
             n_columns=n_columns,
             fineness=fineness,

@@ -14,7 +14,7 @@ from secretballot.accounting._gaussian_terms import GaussianTerms, Span
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import GAUSSIAN, Cost, GaussianCost, check_groups
-from secretballot.games import most_rows
+from secretballot.games import find_most_rows
 from secretballot.ledger import Totals
 
 _Left = tuple[tuple[str, float, float], ...]
@@ -90,7 +90,7 @@ class InMu2:
         if self._mechanism.rows == "parallel":
             fit = self._n_rows * (share(self._n_rows) <= 1)
         else:
-            fit = most_rows(share, self._n_rows)
+            fit = find_most_rows(share, self._n_rows)
         charges = self._terms.charges(Span((0, fit)), _pairs(left)) if fit else None
         if charges is None:
             self._refuse(left)
@@ -143,7 +143,7 @@ class InMu2:
             n_rows = min(rest, max(n_answers, math.ceil(rate * n_answers)))
             return Span((begun, begun + n_rows), (0, n_answers))
 
-        most = most_rows(lambda n: max(self._terms.shares(span(n), left).values()), rest)
+        most = find_most_rows(lambda n: max(self._terms.shares(span(n), left).values()), rest)
         return span(most) if most else None
 
     def _refuse(self, left: _Left) -> NoReturn:

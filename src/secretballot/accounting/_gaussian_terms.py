@@ -20,7 +20,15 @@ from secretballot.divergences import (
     RenyiCost,
     gaussian_share,
 )
-from secretballot.games import FINE, Fineness, PartedPlan, Planned, PlanPiece, What, has_game
+from secretballot.games import (
+    FINE,
+    Fineness,
+    PlannedMechanism,
+    PlanPiece,
+    RowPart,
+    SplitPlan,
+    has_game,
+)
 
 #: What may be charged to each group: mu^2, and delta for approximations.
 Left = Mapping[str, tuple[float, float]]
@@ -36,7 +44,7 @@ class Span:
     rows: tuple[int, int]
     answers: tuple[int, int] | None = None
 
-    def __iter__(self) -> Iterator[tuple[What, int, int]]:
+    def __iter__(self) -> Iterator[tuple[RowPart, int, int]]:
         if self.answers is None:
             yield "rows", *self.rows
         else:
@@ -69,12 +77,12 @@ class GaussianTerms:
         fineness: Fineness = FINE,
     ) -> None:
         self._mechanism, self._n_columns, self._levels = mechanism, n_columns, levels
-        self._plan: PartedPlan | None = None
+        self._plan: SplitPlan | None = None
         self._fineness = fineness
         if mechanism.rows == "sequential" and hasattr(mechanism, "laws"):
-            planned = cast("Planned", mechanism)
+            planned = cast("PlannedMechanism", mechanism)
             if all(map(has_game, planned.laws(n_columns).values())):
-                self._plan = PartedPlan(planned, n_rows, n_columns, known)
+                self._plan = SplitPlan(planned, n_rows, n_columns, known)
         self.has_threshold = self._plan is not None and self._plan.has_threshold
 
     @property
@@ -91,13 +99,13 @@ class GaussianTerms:
 
         Plans cost less, but not half as much.
         """
-        return self._largest(span, left, lambda piece, _: piece.noisy_numbers)
+        return self._largest(span, left, lambda piece, _: piece.noisy_numbers_mu2)
 
     def expected(self, span: Span, left: Left) -> float:
         """Return about what share of what is left rows will take; NaN if nobody knows."""
 
         def amount(piece: PlanPiece, delta: float) -> float:
-            found = piece.expected(delta)
+            found = piece.estimate_mu2(delta)
             return math.nan if found is None else found
 
         return self._largest(span, left, amount)
@@ -183,7 +191,7 @@ class GaussianTerms:
             return {group: [each] for group, each in self._without_game(span).items()}
         pieces = [self._plan.pieces(*piece, self._fineness) for piece in span]
         return {
-            group: [each[group].exact or each[group] for each in pieces]
+            group: [each[group].exact_cost or each[group] for each in pieces]
             for group in self._plan.groups
         }
 

@@ -12,7 +12,7 @@ from secretballot.accounting._limits import Limits, parallel_cost
 from secretballot.accounting._own_delta import own_delta_fault
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import Cost, RenyiCost, check_groups
-from secretballot.games import Planned, has_game, plan_rows, plan_shares
+from secretballot.games import PlannedMechanism, has_game, plan_rows, plan_shares
 from secretballot.ledger import Totals
 
 #: What a sum of pairs may be rounded up by.
@@ -89,7 +89,12 @@ class AsOnePlan:
     note: dict[str, Any] = {"priced": "as one plan"}
 
     def __init__(
-        self, limits: Limits, mechanism: Planned, n_rows: int, n_columns: int | None, known: Any
+        self,
+        limits: Limits,
+        mechanism: PlannedMechanism,
+        n_rows: int,
+        n_columns: int | None,
+        known: Any,
     ) -> None:
         self._limits, self._mechanism, self._n_rows = limits, mechanism, n_rows
         check_groups(mechanism.laws(n_columns), limits.levels, "laws()")

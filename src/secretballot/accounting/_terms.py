@@ -24,7 +24,7 @@ from secretballot.divergences import (
     split_group,
     worst_case_cost,
 )
-from secretballot.games import PartedPlan, Planned, answers_of, thresholds_of
+from secretballot.games import PlannedMechanism, SplitPlan, answer_steps, threshold_steps
 from secretballot.ledger import Budget, Totals
 
 
@@ -51,13 +51,17 @@ class RowTerms:
 
     def __init__(self, limits: Limits, mechanism: ReleaseMechanism, n_columns: int | None) -> None:
         self._limits, self._mechanism = limits, mechanism
-        laws = cast("Planned", mechanism).laws(n_columns) if hasattr(mechanism, "laws") else {}
-        self.has_threshold = bool(laws) and all(answers_of(law) for law in laws.values())
+        laws = (
+            cast("PlannedMechanism", mechanism).laws(n_columns)
+            if hasattr(mechanism, "laws")
+            else {}
+        )
+        self.has_threshold = bool(laws) and all(answer_steps(law) for law in laws.values())
         self._answer: dict[str, RenyiCost] = {}
         self._row: Costs = mechanism.max_cost(n_columns)
         if self.has_threshold:
-            self._row = {g: worst_case_cost(thresholds_of(law)) for g, law in laws.items()}
-            self._answer = {g: worst_case_cost(answers_of(law)) for g, law in laws.items()}
+            self._row = {g: worst_case_cost(threshold_steps(law)) for g, law in laws.items()}
+            self._answer = {g: worst_case_cost(answer_steps(law)) for g, law in laws.items()}
         limits.check_most(self._row)
 
     def price(self, totals: Totals, span: Span) -> Costs:
@@ -92,7 +96,7 @@ class PairTerms:
         self, limits: Limits, mechanism: ReleaseMechanism, n_rows: int, n_columns: int | None
     ) -> None:
         self._limits, self._mechanism, self._n_columns = limits, mechanism, n_columns
-        self._plan = PartedPlan(cast("Planned", mechanism), n_rows, n_columns)
+        self._plan = SplitPlan(cast("PlannedMechanism", mechanism), n_rows, n_columns)
         check_groups(self._plan.groups, limits.levels, "laws()")
 
     def price(self, totals: Totals, span: Span) -> Costs:

@@ -1,33 +1,33 @@
 """A whole plan priced as a game against an adversary who chooses the data row by row."""
 
-from secretballot.games._parted_plan import (
-    PartedPlan,
-    PlanPiece,
-    What,
-    answers_of,
-    has_game,
-    most_rows,
-    thresholds_of,
-)
 from secretballot.games._plan_noise import least_plan_noise
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import Planned, plan_rows, plan_shares, price_plan
+from secretballot.games._price import PlannedMechanism, plan_rows, plan_shares, price_plan
+from secretballot.games._split_plan import (
+    PlanPiece,
+    RowPart,
+    SplitPlan,
+    answer_steps,
+    find_most_rows,
+    has_game,
+    threshold_steps,
+)
 from secretballot.games._worst_game import FINE, Fineness
 
 __all__ = [
     "FINE",
     "Fineness",
-    "PartedPlan",
+    "SplitPlan",
     "PlanPiece",
     "PlanPrice",
-    "Planned",
-    "What",
-    "answers_of",
+    "PlannedMechanism",
+    "RowPart",
+    "answer_steps",
     "has_game",
     "least_plan_noise",
-    "most_rows",
+    "find_most_rows",
     "plan_rows",
     "plan_shares",
     "price_plan",
-    "thresholds_of",
+    "threshold_steps",
 ]

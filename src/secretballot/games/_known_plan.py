@@ -13,7 +13,7 @@ from secretballot.games._row import nodes, play
 from secretballot.games.moves import (
     Choices,
     GameMove,
-    GaussianMove,
+    GaussianPairMove,
     LossGrid,
     Node,
     Padded,
@@ -143,7 +143,7 @@ class KnownPlan:
 
         def game_move(choices: Choices | float) -> GameMove | None:
             if isinstance(choices, float):
-                return GaussianMove(choices, grid)
+                return GaussianPairMove(choices, grid)
             if len(choices.neighbours) == 0:
                 return None
             if id(choices) not in made:

@@ -10,7 +10,7 @@ import numpy as np
 
 from secretballot.divergences import GaussianCost, Law, gaussian_delta
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import Part
+from secretballot.games._price import GroupPlan
 from secretballot.games._worst_game import Fineness, RowGame
 from secretballot.games.moves import ValueFunction
 
@@ -100,7 +100,7 @@ class LongPlan:
         return self.end.base + self.n_more * _BACK * self.end.each(beyond)
 
 
-def price_in_mu2(part: Part, fineness: Fineness) -> PlanPrice | LongPlan:
+def price_in_mu2(part: GroupPlan, fineness: Fineness) -> PlanPrice | LongPlan:
     """Return what a plan costs, and what of it comes back, where mu^2 and deltas add up."""
     if part.state is None:
         law, times = _divided(part.law)
@@ -121,7 +121,7 @@ def _divided(law: Law) -> tuple[Law, int]:
 
 @lru_cache(maxsize=32)
 def _end_of_plan(law: Law, n_rows: int, fineness: Fineness) -> EndOfPlan:
-    last = Part(law, np.ones(n_rows, dtype=bool), None)
+    last = GroupPlan(law, np.ones(n_rows, dtype=bool), None)
     played = PlanPrice(last.value_functions(fineness))
     base, row = played.refund(), RowGame(law, fineness)
     low, high = row.reach(n_rows + 1, _FURTHER)

@@ -29,7 +29,7 @@ _TASK = "rows of the game"
 _REMEMBERED = 16
 
 
-class Planned(Protocol):
+class PlannedMechanism(Protocol):
     """What a plan's price needs to know of a mechanism."""
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
@@ -46,7 +46,7 @@ class Planned(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class GroupPlan:
     """What a plan asks of a privacy group: the law of a row, which rows, and what is known."""
 
     law: Law
@@ -71,8 +71,8 @@ class Part:
 
 
 def plan_parts(
-    mechanism: Planned, n_rows: int, n_columns: int | None, counts: ArrayLike | None
-) -> dict[str, Part]:
+    mechanism: PlannedMechanism, n_rows: int, n_columns: int | None, counts: ArrayLike | None
+) -> dict[str, GroupPlan]:
     """Return what a plan asks of each privacy group."""
     check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
     state = None
@@ -97,11 +97,11 @@ def plan_parts(
                 "for everyone, not for both at once."
             )
     there, always = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
-    return {group: Part(law, there.get(group, always), state) for group, law in laws.items()}
+    return {group: GroupPlan(law, there.get(group, always), state) for group, law in laws.items()}
 
 
 def _prices(
-    parts: Mapping[str, Part], fineness: Fineness = FINE, n_answers: int | None = None
+    parts: Mapping[str, GroupPlan], fineness: Fineness = FINE, n_answers: int | None = None
 ) -> dict[str, PlanPrice]:
     """Return the price for each level: its members are different people, so the dearest decides."""
     found: dict[str, tuple[ValueFunction, ...]] = {}
@@ -112,7 +112,7 @@ def _prices(
 
 
 def price_plan(
-    mechanism: Planned,
+    mechanism: PlannedMechanism,
     n_rows: int,
     *,
     n_columns: int | None = None,
@@ -229,7 +229,7 @@ def _played(law: Law, fineness: Fineness) -> dict[int, ValueFunction]:
 
 
 def plan_rows(
-    mechanism: Planned,
+    mechanism: PlannedMechanism,
     n_rows: int,
     epsilon: float | Mapping[str, float],
     delta: float | Mapping[str, float],
@@ -281,7 +281,7 @@ def plan_rows(
 
 
 def plan_shares(
-    mechanism: Planned,
+    mechanism: PlannedMechanism,
     n_rows: int,
     epsilon: float | Mapping[str, float],
     delta: float | Mapping[str, float],

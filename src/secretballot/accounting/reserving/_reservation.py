@@ -10,7 +10,7 @@ import numpy as np
 
 from secretballot.accounting._protocol import ReleaseMechanism, describe
 from secretballot.divergences import EVERYONE, Law, split_group
-from secretballot.games import Planned, has_game
+from secretballot.games import PlannedMechanism, has_game
 from secretballot.ledger import Scope, to_json
 
 
@@ -108,7 +108,7 @@ class Reservation:
 def _laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law] | None:
     if not hasattr(mechanism, "laws"):
         return None
-    laws = cast("Planned", mechanism).laws(n_columns)
+    laws = cast("PlannedMechanism", mechanism).laws(n_columns)
     return laws if all(map(has_game, laws.values())) else None
 
 

@@ -16,7 +16,7 @@ from secretballot.games.moves._bit_move import BitPlay, StableTestPlay, TopPlay
 from secretballot.games.moves._choices import Choices
 from secretballot.games.moves._clipped_move import ClippedPlay
 from secretballot.games.moves._confident_move import ConfidentPlay
-from secretballot.games.moves._gaussian_move import GaussianMove, VectorPlay
+from secretballot.games.moves._gaussian_move import GaussianPairMove, VectorPlay
 from secretballot.games.moves._grid import LossGrid, Padded, Stencil, ValueFunction, add_up
 from secretballot.games.moves._max_move import MaxPlay
 from secretballot.games.moves._play import GameMove, Node, Play, all_nodes, has_play, play_of
@@ -27,7 +27,7 @@ from secretballot.games.moves._small_bits import SmallBits, SmallBitsPlay
 __all__ = [
     "Choices",
     "GameMove",
-    "GaussianMove",
+    "GaussianPairMove",
     "LossGrid",
     "Node",
     "Padded",

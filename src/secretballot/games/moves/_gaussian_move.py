@@ -15,7 +15,7 @@ _FURTHEST = 8.5
 
 
 @dataclass(frozen=True)
-class GaussianMove:
+class GaussianPairMove:
     """N(0, 1) against N(ratio, 1): there is nothing to choose.
 
     What the move adds to a piecewise linear V at u is u times the integral of its hockey stick,
@@ -76,7 +76,7 @@ class VectorPlay(Play[NoisyVector]):
         return 0.0
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
-        return GaussianMove(self.move.ratio, grid)
+        return GaussianPairMove(self.move.ratio, grid)
 
     def expected_share(self, n_moves: float, delta: float) -> float | None:
         return 1.0

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from secretballot.divergences import Floats, NoisyMax
 from secretballot.games.moves._bit_move import BitMove, bit_move
 from secretballot.games.moves._choices import Choices, bit_choices, level_choices, max_choices
-from secretballot.games.moves._gaussian_move import GaussianMove
+from secretballot.games.moves._gaussian_move import GaussianPairMove
 from secretballot.games.moves._grid import LossGrid, Padded
 from secretballot.games.moves._plane import Region, plane_kernels
 from secretballot.games.moves._play import GameMove, Play
@@ -58,11 +58,11 @@ class MaxMove:
       -C(z). So each corner stands for its squares with T plus the largest such margin. Far out,
       where T is small and the margin is not, all four stand for the largest tent of the square.
 
-    What is returned is never above the `GaussianMove` with shift R.
+    What is returned is never above the `GaussianPairMove` with shift R.
     """
 
     bit: BitMove
-    gaussian: GaussianMove
+    gaussian: GaussianPairMove
     kernels: tuple[tuple[Singles, int], ...]
     on_top: Floats
     stride: int
@@ -122,21 +122,23 @@ def _by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
 
 
 @lru_cache(maxsize=32)
-def max_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> MaxMove | GaussianMove:
+def max_move(
+    ratio: float, grid: LossGrid, spacing: float, zone: float
+) -> MaxMove | GaussianPairMove:
     """Return the move with gaps as for `bit_move`, and squares of about twice that side.
 
     Where one ballot weighs almost as much as the noise the noisy counts are the bound.
     """
     shift = float(np.sqrt(2)) * ratio
     if shift > 1:
-        return GaussianMove(shift, grid)
+        return GaussianPairMove(shift, grid)
     # Few rows before the end V bends sharply, and larger gaps are best.
     zone = max(zone, _LEAST_ZONE)
     region = Region(2.5 * spacing, tilt=min(1.5 * zone, 3.0), beyond=min(max(1.0, 3 * zone), 6.0))
     stride = max(1, round(_EVERY * shift / grid.step))
     kernels, on_top = plane_kernels(ratio, stride * grid.step, region)
     bit = bit_move(shift, grid, spacing, zone)
-    return MaxMove(bit, GaussianMove(shift, grid), _by_reach(kernels), on_top, stride)
+    return MaxMove(bit, GaussianPairMove(shift, grid), _by_reach(kernels), on_top, stride)
 
 
 class MaxPlay(Play[NoisyMax]):
@@ -180,7 +182,7 @@ class MaxPlay(Play[NoisyMax]):
         if self.move.n_classes == 1:
             return None
         if self._is_gaussian:
-            return GaussianMove(self.shift, grid)
+            return GaussianPairMove(self.shift, grid)
         return max_move(self.move.ratio, grid, spacing, zone)
 
     def on_known_data(self, state: Any) -> Choices | float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from secretballot.divergences import Floats
 from secretballot.games.moves._bit_move import BitMove, bit_move
-from secretballot.games.moves._gaussian_move import GaussianMove
+from secretballot.games.moves._gaussian_move import GaussianPairMove
 from secretballot.games.moves._grid import LossGrid, Padded, ValueFunction
 from secretballot.games.moves._play import GameMove, Play
 
@@ -54,7 +54,7 @@ class SmallBitsMove:
 
     @property
     def pad(self) -> int:
-        whole = GaussianMove(float(np.sqrt(self.bits.n_bits)) * self.bits.ratio, self.grid)
+        whole = GaussianPairMove(float(np.sqrt(self.bits.n_bits)) * self.bits.ratio, self.grid)
         return max(self.bit.pad, whole.pad)
 
     def best(self, yes: Padded, no: Padded) -> Floats:
@@ -76,7 +76,7 @@ class SmallBitsMove:
         found = None
         for more in _MORE:
             shift = float(np.sqrt(2 / np.pi * (1 + more))) * self.bits.ratio
-            number = GaussianMove(shift, self.grid).best(worth, worth)
+            number = GaussianPairMove(shift, self.grid).best(worth, worth)
             excess = n_bits * self._excess(one, worth, number)
             if excess > _EXCESS:
                 break
@@ -84,7 +84,7 @@ class SmallBitsMove:
         if found is None:
             return None
         shift, excess = found
-        together = GaussianMove(float(np.sqrt(n_bits)) * shift, self.grid)
+        together = GaussianPairMove(float(np.sqrt(n_bits)) * shift, self.grid)
         return np.asarray(together.best(worth, worth) + excess)
 
     def _excess(self, one: Floats, worth: Padded, number: Floats) -> float:

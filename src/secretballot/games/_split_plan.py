@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from secretballot.divergences import GaussianCost, Law, own_delta
 from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import Part, Planned, plan_parts
+from secretballot.games._price import GroupPlan, PlannedMechanism, plan_parts
 from secretballot.games._worst_game import FINE, Fineness
 from secretballot.games.moves import expected_share, has_play, play_of
 
@@ -24,10 +24,10 @@ _MOST, _LARGEST = 900.0, 5.0
 _LEAST_DELTA = 1e-30
 
 #: Whole rows; or what every row is asked, and what answered rows are asked.
-What = Literal["rows", "thresholds", "answers"]
+RowPart = Literal["rows", "thresholds", "answers"]
 
 
-class PartedPlan:
+class SplitPlan:
     """The rows of one mechanism, priced for each privacy group.
 
     Where one threshold decides which rows are answered, the thresholds and the answers are two
@@ -44,7 +44,7 @@ class PartedPlan:
 
     def __init__(
         self,
-        mechanism: Planned,
+        mechanism: PlannedMechanism,
         n_rows: int,
         n_columns: int | None = None,
         counts: ArrayLike | None = None,
@@ -52,7 +52,7 @@ class PartedPlan:
         self._parts = plan_parts(mechanism, n_rows, n_columns, counts)
         laws = [part.law for part in self._parts.values()]
         #: Whether the answers are a plan of their own. (Of known rows nothing can be left over.)
-        self.has_threshold = counts is None and all(map(answers_of, laws))
+        self.has_threshold = counts is None and all(map(answer_steps, laws))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class PartedPlan:
         return tuple(self._parts)
 
     def pieces(
-        self, what: What, start: int, stop: int, fineness: Fineness = FINE
+        self, what: RowPart, start: int, stop: int, fineness: Fineness = FINE
     ) -> dict[str, PlanPiece]:
         """Return rows (or thresholds), or so many answers, from `start` up to before `stop`."""
         return {
@@ -72,7 +72,7 @@ class PartedPlan:
 class PlanPiece:
     """A part of a plan as one group pays for it."""
 
-    def __init__(self, part: Part, fineness: Fineness) -> None:
+    def __init__(self, part: GroupPlan, fineness: Fineness) -> None:
         self._part, self._fineness = part, fineness
 
     @cached_property
@@ -85,7 +85,7 @@ class PlanPiece:
         return price_in_mu2(self._part, self._fineness)
 
     @cached_property
-    def noisy_numbers(self) -> float:
+    def noisy_numbers_mu2(self) -> float:
         """The mu^2 of the noisy numbers behind the outcomes, which is enough without a delta."""
         row = sum(step.times * play_of(step.move).noisy_shift ** 2 for step in self._part.law)
         return float(row * self._part.rows.sum())
@@ -95,18 +95,18 @@ class PlanPiece:
         """The delta that the rows' steps have of their own."""
         return own_delta(self._part.law) * int(self._part.rows.sum())
 
-    def expected(self, approximation_delta: float) -> float | None:
+    def estimate_mu2(self, approximation_delta: float) -> float | None:
         """Return about what `gaussian_cost` will be, without a game; None if nobody knows."""
         n_rows = int(self._part.rows.sum())
         known = self._part.state is not None
         if self._is_slow:
-            return self.noisy_numbers
+            return self.noisy_numbers_mu2
         share = None if known else _expected_share(self._part.law, n_rows, approximation_delta)
-        return None if share is None else share * self.noisy_numbers
+        return None if share is None else share * self.noisy_numbers_mu2
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
         """Return the least mu^2 that is enough, rounded up; infinite beside too little delta."""
-        whole = self.noisy_numbers
+        whole = self.noisy_numbers_mu2
         if approximation_delta < self._own_delta:
             return GaussianCost(np.inf, approximation_delta)
         if not self._has_a_price or approximation_delta < _LEAST_DELTA:
@@ -120,14 +120,14 @@ class PlanPiece:
         No more than the noisy numbers would cost: that is what may have been paid, and then rows
         are worth no more to each other.
         """
-        whole = self.noisy_numbers
+        whole = self.noisy_numbers_mu2
         return GaussianCost(min(self._in_mu2.refund(), whole) if self._has_a_price else whole)
 
     @property
-    def exact(self) -> GaussianCost | None:
+    def exact_cost(self) -> GaussianCost | None:
         """The price where nothing but noisy vectors is released; None elsewhere."""
         vectors = all(play_of(step.move).is_vector for step in self._part.law)
-        return GaussianCost(self.noisy_numbers, self._own_delta) if vectors else None
+        return GaussianCost(self.noisy_numbers_mu2, self._own_delta) if vectors else None
 
     @property
     def _is_slow(self) -> bool:
@@ -141,20 +141,20 @@ class PlanPiece:
         everything, nobody counts. Where a game takes minutes, the noisy numbers cost pi / 2 times
         as much as a long plan at most.
         """
-        if self.exact is not None or self._is_slow:
+        if self.exact_cost is not None or self._is_slow:
             return False
         largest = max((play_of(step.move).noisy_shift for step in self._part.law), default=0.0)
-        return 0 < self.noisy_numbers < _MOST and largest < _LARGEST
+        return 0 < self.noisy_numbers_mu2 < _MOST and largest < _LARGEST
 
 
-def thresholds_of(law: Law) -> Law:
+def threshold_steps(law: Law) -> Law:
     """Return what every row is asked."""
     return tuple(step for step in law if step.after is None)
 
 
-def answers_of(law: Law) -> Law:
+def answer_steps(law: Law) -> Law:
     """Return what answered rows are asked behind one threshold; nothing if there is none."""
-    first = thresholds_of(law)
+    first = threshold_steps(law)
     if len(first) != 1 or first[0].times != 1:
         return ()
     return tuple(
@@ -186,7 +186,7 @@ def _expected_share(law: Law, n_rows: int, delta: float) -> float | None:
     return plays[0].expected_share(n_rows * sum(step.times for step in law), delta)
 
 
-def most_rows(share: Callable[[int], float], n_rows: int) -> int:
+def find_most_rows(share: Callable[[int], float], n_rows: int) -> int:
     """Return the most rows, up to `n_rows`, of which the share is at most 1.
 
     The share grows with the rows, about in proportion, so few of them are looked at.
@@ -203,13 +203,13 @@ def most_rows(share: Callable[[int], float], n_rows: int) -> int:
     return low
 
 
-def _chosen(part: Part, what: What, start: int, stop: int) -> Part:
+def _chosen(part: GroupPlan, what: RowPart, start: int, stop: int) -> GroupPlan:
     if what == "answers":
         # Which rows are answered is not known: any in which the group takes part.
         n_there = min(stop, int(part.rows.sum())) - min(start, int(part.rows.sum()))
-        return replace(part, law=answers_of(part.law), rows=np.ones(n_there, dtype=bool))
+        return replace(part, law=answer_steps(part.law), rows=np.ones(n_there, dtype=bool))
     rows = part.rows.copy()
     rows[:start] = rows[stop:] = False
     if what == "rows":
         return replace(part, rows=rows)
-    return replace(part, law=thresholds_of(part.law), rows=rows)
+    return replace(part, law=threshold_steps(part.law), rows=rows)
