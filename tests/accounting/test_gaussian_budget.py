@@ -15,7 +15,7 @@ from secretballot.accounting import (
     price_plan,
 )
 from secretballot.accounting._replay import replay
-from secretballot.divergences import gaussian_budget, gaussian_delta, pure_cost
+from secretballot.divergences import PureRelease, gaussian_budget, gaussian_delta
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 LOG2 = math.log(2)
@@ -142,9 +142,8 @@ def test_what_has_no_game():
     accountant = budget(1.0)
     accountant.release(Pure(epsilon=0.05), tied(1))
 
-    assert (
-        pure_cost(0.05).mu2 * (1 - 1e-6) <= accountant.spent().amount < 1.01 * pure_cost(0.05).mu2
-    )
+    mu2 = PureRelease(epsilon=0.05).ratio ** 2
+    assert mu2 * (1 - 1e-6) <= accountant.spent().amount < 1.01 * mu2
     accountant = budget(1.0)
     accountant.release(Gaussian(sigma=30.0), tied(7))
     exact = 7 * 2 / 30**2
@@ -159,7 +158,7 @@ def test_proportions_are_charged_exactly():
     assert accountant.spent().cost.delta <= 1e-15
     before = accountant.spent().amount
     accountant.release(LaplaceProportions(scale=20), [[500, 500]])
-    assert accountant.spent().amount - before <= pure_cost(1 / 20).mu2 * (1 + 1e-6)
+    assert accountant.spent().amount - before <= PureRelease(epsilon=1 / 20).ratio ** 2 * (1 + 1e-6)
     published = publish_proportions(
         [[0] * 5 + [1] * 3 + [2] * 9], [0, 1, 2], epsilon=0.3, delta=1e-6, accountant=accountant
     )

@@ -159,7 +159,7 @@ def test_nobody_pays_more_than_the_ledger_says(order, n_budgets, counts):
 @pytest.mark.parametrize("order", ["renyi", "gaussian"])
 def test_a_planted_error_is_found(order, monkeypatch, counts):
     """Divisions that are taken for one: somebody pays less than they owe."""
-    monkeypatch.setattr(_groups, "division_of", lambda group: "one")
+    monkeypatch.setattr(_groups, "group_division", lambda group: "one")
     found = 0
     for seed in range(10):
         try:

@@ -8,7 +8,11 @@ import pytest
 
 from secretballot.accounting import ORDERS
 from secretballot.divergences._bit import worst_bit
-from secretballot.divergences._confident_max import ConfidentMax, _worst, confident_outcomes
+from secretballot.divergences._confident_max import (
+    ConfidentMax,
+    _worst,
+    confident_log_probabilities,
+)
 from secretballot.divergences._divergence import renyi_divergence
 from secretballot.divergences._exact_max import max_log_probabilities
 
@@ -69,7 +73,7 @@ def test_the_joint_law_is_that_of_the_noisy_counts(votes):
     ends = [threshold + far for far in (0, 3, 6, 60)]
     passes = mp.quad(lambda x: mp.npdf(x, max(votes), noise), ends)
     expected = [1 - passes, *(passes * wins(k) for k in range(len(votes)))]
-    found = confident_outcomes(
+    found = confident_log_probabilities(
         (max(votes) - threshold) / noise, max_log_probabilities(np.array([votes]), sigma)[0]
     )
     np.testing.assert_allclose(np.exp(found), np.array(expected, dtype=float), rtol=1e-10)

@@ -12,7 +12,7 @@ from scipy.special import betaln
 from secretballot._sizes import check_pair
 from secretballot.accounting import ORDERS
 from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
-from secretballot.divergences._just_enough import sharpest
+from secretballot.divergences._just_enough import find_sharpness
 
 
 def test_reference_values():
@@ -125,11 +125,11 @@ def test_sharpest_meets_its_condition_and_nothing_sharper_does():
     def delta_of(sharpness):
         return float(dirichlet_delta(51 * sharpness, 50 * sharpness, sharpness, 0.5))
 
-    found = sharpest(delta_of, 1e-5)
+    found = find_sharpness(delta_of, 1e-5)
     assert delta_of(found) <= 1e-5 < delta_of(found * (1 + 1e-6))
     with pytest.raises(ValueError, match=r"delta=1e-05 can't be reached by any"):
-        sharpest(lambda sharpness: 1.0, 1e-5)
-    assert sharpest(lambda sharpness: 0.0, 1e-5) >= 1e12
+        find_sharpness(lambda sharpness: 1.0, 1e-5)
+    assert find_sharpness(lambda sharpness: 0.0, 1e-5) >= 1e12
 
 
 @pytest.mark.parametrize(

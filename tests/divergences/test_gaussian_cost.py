@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from secretballot.divergences import (
     GaussianCost,
     Profile,
+    PureRelease,
     gaussian_budget,
     gaussian_share,
-    pure_cost,
 )
 
 
@@ -67,7 +67,7 @@ def test_arithmetic():
 
 def gaussian_profile(mu, epsilon, failure=0.0):
     deltas = [float(exact_delta(mu, each)) for each in epsilon]
-    return Profile.of_epsilons(epsilon, failure + (1 - failure) * np.array(deltas))
+    return Profile.from_epsilons(epsilon, failure + (1 - failure) * np.array(deltas))
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
@@ -97,7 +97,7 @@ def test_every_profile_lies_below_what_it_costs(weights, losses, failure):
         )
 
     nodes = np.linspace(0, np.abs(np.log(p / q)).max() + 1e-9, 60)
-    profile = Profile.of_epsilons(nodes, np.array([delta(each) for each in nodes]))
+    profile = Profile.from_epsilons(nodes, np.array([delta(each) for each in nodes]))
     cost = profile.gaussian_cost(failure)
     for epsilon in np.concatenate([np.linspace(0, 5, 23), nodes[::7] + 0.01]):
         assert delta(epsilon) <= covered(cost, epsilon) * (1 + 1e-12)
@@ -121,7 +121,7 @@ def test_a_tail_above_the_approximation_delta_has_no_price():
 
 @pytest.mark.parametrize("failure", [0.1, 0.5, 0.9])
 def test_no_shift_is_enough_where_delta_begins_at_1(failure):
-    profile = Profile.of_epsilons(np.log([1.0, 2.0]), np.array([1.0, 0.05]))
+    profile = Profile.from_epsilons(np.log([1.0, 2.0]), np.array([1.0, 0.05]))
     assert profile.gaussian_cost(failure).mu2 == math.inf
 
 
@@ -137,7 +137,7 @@ def test_what_is_no_corner_of_the_hull_changes_nothing():
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 5.0])
 def test_pure_privacy(epsilon):
-    cost = pure_cost(epsilon)
+    cost = GaussianCost(PureRelease(epsilon=epsilon).ratio ** 2)
     best = [(math.e**epsilon - math.e**each) / (math.e**epsilon + 1) for each in (0, epsilon / 2)]
     for at, delta in zip((0, epsilon / 2), best, strict=True):
         assert delta <= covered(cost, at) * (1 + 1e-9)

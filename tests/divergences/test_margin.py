@@ -8,10 +8,10 @@ import pytest
 from secretballot.divergences.sanitized import (
     GapCosts,
     Margin,
-    from_text,
+    dump_gap_records,
     gap_costs,
-    gap_records,
-    to_text,
+    load_gap_records,
+    record_gaps,
 )
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
 
@@ -49,12 +49,12 @@ def every_table(n_voters, ballots, n_rows=2):
 
 def margin_and_cost(mechanism, counts, outcome, n_classes, order):
     votes = mechanism.check_counts(counts)
-    records = gap_records(mechanism, votes, outcome, n_classes)
-    kinds = tuple(gap_costs(each.move, len(each.how_often) - 1, order) for each in records)
-    numbers = tuple(int(each.how_often.sum()) for each in records)
+    records = record_gaps(mechanism, votes, outcome, n_classes)
+    kinds = tuple(gap_costs(each.move, len(each.gap_counts) - 1, order) for each in records)
+    numbers = tuple(int(each.gap_counts.sum()) for each in records)
     margin = Margin(kinds, numbers)
     cost = mechanism.cost(outcome, counts, n_columns=n_classes)["*"].sum().at(order)
-    return margin, margin.of_votes([each.how_often for each in records]), cost
+    return margin, margin.margin_of([each.gap_counts for each in records]), cost
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -67,7 +67,7 @@ def test_one_ballot_changes_it_by_one_and_it_bounds_the_cost(name):
     for cast, counts in tables.items():
         margin, known, cost = margin_and_cost(mechanism, counts, outcome, ballots.shape[1], order)
         found[cast] = known
-        assert cost <= margin.cost(known) * (1 + 1e-9)
+        assert cost <= margin.cost_at(known) * (1 + 1e-9)
         assert 0 <= known <= 2 * margin.furthest
     change = max(abs(found[one] - found[other]) for one, other in pairs)
     assert change <= 1 + 1e-9
@@ -91,26 +91,26 @@ def test_one_ballot_on_rows_of_several_kinds():
                 row = row[:, 1:]
             votes = mechanism.check_counts(row)
             outcome = mechanism.sample(votes, np.random.default_rng(0))
-            records += gap_records(mechanism, votes, outcome, row.shape[1])
+            records += record_gaps(mechanism, votes, outcome, row.shape[1])
             charged = mechanism.cost(outcome, row, n_columns=row.shape[1])["*"]
             cost += charged.sum().at(ORDER)
         costs = tuple(gap_costs(each.move, 3, ORDER) for each in records)
         margin = Margin(costs, (1, 1, 1))
-        found[cast] = margin.of_votes([each.how_often for each in records])
-        assert cost <= margin.cost(found[cast]) * (1 + 1e-9)
+        found[cast] = margin.margin_of([each.gap_counts for each in records])
+        assert cost <= margin.cost_at(found[cast]) * (1 + 1e-9)
     assert max(abs(found[one] - found[other]) for one, other in pairs) <= 1 + 1e-6
 
 
 def test_the_guess_begins_at_the_worst_case_and_falls():
     move = GNMax(sigma=40.0).laws(2)["*"][0].move
     margin = Margin((gap_costs(move, 250, ORDER),), (100,))
-    costs = margin.cost(np.linspace(0, 250, 500))
+    costs = margin.cost_at(np.linspace(0, 250, 500))
     assert costs[0] == pytest.approx(100 * move.worst_case((ORDER,))[0])
     assert (np.diff(costs) <= 0).all()
     # The inverse is the largest margin that costs no less.
     for cost in np.geomspace(costs[-1], costs[0], 50):
-        assert margin.cost(margin.of_costs(cost)) >= cost * (1 - 1e-12)
-    assert margin.of_costs(2 * costs[0]) == 0
+        assert margin.cost_at(margin.margin_at(cost)) >= cost * (1 - 1e-12)
+    assert margin.margin_at(2 * costs[0]) == 0
 
 
 def test_of_many_voters():
@@ -119,13 +119,13 @@ def test_of_many_voters():
     margin = Margin((costs,), (3,))
     unanimous = np.zeros(20_001, dtype=np.int64)
     unanimous[-1] = 3
-    known = margin.of_votes([unanimous])
-    assert margin.cost(known) >= costs.totals(unanimous, 0)[0] * (1 - 1e-9)
+    known = margin.margin_of([unanimous])
+    assert margin.cost_at(known) >= costs.totals(unanimous, 0)[0] * (1 - 1e-9)
     # Chords between whole ballots, as they are looked up one by one.
     gaps = np.arange(20_001)
     for here in (0.0, 37.125, 5_000.0, 9_999.5, 15_000.0):
         moved = np.interp(gaps + 2 * here - 20_000, gaps, costs.costs)
-        assert margin.cost(here) == pytest.approx(
+        assert margin.cost_at(here) == pytest.approx(
             3 * (0.2 * moved.mean() + 0.8 * moved[-1]), rel=1e-6, abs=1e-6
         )
 
@@ -134,7 +134,7 @@ def test_no_margin_hangs_on_the_last_digit():
     """Where wide gaps all cost the same, sums of them differ by how they are rounded."""
     costs = GapCosts.of(np.maximum(1 - np.arange(251) / 200, 0.5), 2)
     margin = Margin((costs,), (7,))
-    known, rounded = margin.of_costs(7 * 0.5 * (1 + np.array([0, 2e-15])))
+    known, rounded = margin.margin_at(7 * 0.5 * (1 + np.array([0, 2e-15])))
     assert abs(known - rounded) < 1e-3
 
 
@@ -144,28 +144,28 @@ def test_the_bound_holds_as_often_as_promised(failure):
     move = GNMax(sigma=40.0).laws(2)["*"][0].move
     costs = gap_costs(move, 250, ORDER)
     gaps = np.where(rng.uniform(size=500) < 0.2, 250, rng.integers(251, size=500))
-    how_often = np.bincount(gaps, minlength=251)
+    gap_counts = np.bincount(gaps, minlength=251)
     margin, sigma = Margin((costs,), (500,)), 4.0
-    did_cost = costs.totals(how_often, 0)[0]
-    known = margin.of_votes([how_often])
+    did_cost = costs.totals(gap_counts, 0)[0]
+    known = margin.margin_of([gap_counts])
     noisy = known + sigma * rng.normal(size=20_000)
     held = np.mean([margin.bound(each, sigma, failure) >= did_cost for each in noisy])
     # Six standard deviations of 20,000 draws.
     assert held >= 1 - failure - 6 * np.sqrt(failure * (1 - failure) / 20_000)
     # What is not moved by the tail holds too seldom.
-    assert np.mean(margin.cost(noisy) >= did_cost) < 1 - failure - 0.1
+    assert np.mean(margin.cost_at(noisy) >= did_cost) < 1 - failure - 0.1
 
 
 def test_records_are_written_and_read():
     mechanism = ConfidentGNMax(**CONFIDENT, n_votes=4)
     votes = np.array([[4.0, 0.0], [3.0, 1.0], [2.0, 2.0]])
-    records = gap_records(mechanism, votes, np.array([0, -1, 1]), 2)
-    again = from_text(to_text(records))
+    records = record_gaps(mechanism, votes, np.array([0, -1, 1]), 2)
+    again = load_gap_records(dump_gap_records(records))
     assert [each.move for each in again] == [each.move for each in records]
-    assert [each.how_often.tolist() for each in again] == [
-        each.how_often.tolist() for each in records
+    assert [each.gap_counts.tolist() for each in again] == [
+        each.gap_counts.tolist() for each in records
     ]
-    assert [each.how_often.tolist() for each in again] == [[1, 0, 1, 0, 1]]
+    assert [each.gap_counts.tolist() for each in again] == [[1, 0, 1, 0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_records_are_written_and_read():
 def test_what_has_no_whole_gaps_is_not_recorded(mechanism, votes):
     if votes is None:
         votes = np.zeros((1, 1), dtype=[("ballot", "u1", 2), ("count", "f8")])
-    assert gap_records(mechanism, np.asarray(votes), np.zeros(len(votes)), 2) is None
+    assert record_gaps(mechanism, np.asarray(votes), np.zeros(len(votes)), 2) is None
 
 
 def test_labels_that_may_not_be_asked_are_not_recorded():
@@ -198,4 +198,4 @@ def test_labels_that_may_not_be_asked_are_not_recorded():
     mechanism = BinaryVoting(sigma=1.0, n_votes=4, hierarchy={1: 0})
     votes = np.array([[4.0, 4.0], [0.0, 1.0]])
     for asked in ([[1, 1], [1, 0]], [[1, 1], [0, 0]]):
-        assert gap_records(mechanism, votes, np.array(asked), 2) is None
+        assert record_gaps(mechanism, votes, np.array(asked), 2) is None

@@ -18,7 +18,7 @@ from secretballot.divergences._worst_max import RATIOS, _table, searched_shares,
 from secretballot.divergences._worst_max_search import (
     _slope,
     searched_worst_max,
-    three_outcomes,
+    three_way_logs,
 )
 
 FINITE = ORDERS[:-1]
@@ -161,8 +161,8 @@ def test_worst_case_is_above_exact_costs(ratio, data):
 @given(u=st.floats(-60, 60), v=st.floats(-60, 60))
 @settings(max_examples=150)
 def test_worst_case_is_above_every_three_outcome_divergence(ratio, u, v):
-    p = three_outcomes(np.array([u]), np.array([v]))
-    q = three_outcomes(np.array([u - ratio]), np.array([v + ratio]))
+    p = three_way_logs(np.array([u]), np.array([v]))
+    q = three_way_logs(np.array([u - ratio]), np.array([v + ratio]))
     # Where a bound is attained at infinity, float error of the divergence itself shows.
     assert np.all(renyi_divergence(p, q, FINITE) <= worst_max(ratio)[:-1] * (1 + 1e-9))
 
@@ -219,7 +219,7 @@ def test_worst_case_is_attained_by_votes():
 @given(st.floats(-60, 60), st.floats(-60, 60))
 @settings(max_examples=100)
 def test_three_outcomes_sum_to_one(u, v):
-    logs = three_outcomes(np.array([u]), np.array([v]))[0]
+    logs = three_way_logs(np.array([u]), np.array([v]))[0]
     assert np.exp(logs).sum() == pytest.approx(1.0, abs=1e-12)
 
 
@@ -227,7 +227,7 @@ def test_three_outcomes_sum_to_one(u, v):
     ("u", "v"), [(0, 0), (3, 1), (-2, 4), (-11, 0), (0.5, -25), (-30, -28), (5, 20), (20, 5)]
 )
 def test_three_outcomes_against_25_digits(u, v):
-    logs = three_outcomes(np.array([u], float), np.array([v], float))[0]
+    logs = three_way_logs(np.array([u], float), np.array([v], float))[0]
     peak = max(u, (u + v) / 2, 0.0)
     expected = log_integral(lambda x: mp.npdf(x - u) * mp.ncdf(x - v), peak, low=0.0)
     assert logs[0] == pytest.approx(expected, abs=1e-9)
@@ -236,10 +236,10 @@ def test_three_outcomes_against_25_digits(u, v):
 def test_slopes_are_gradients_of_the_log_probabilities():
     u, v = np.random.default_rng(0).normal(size=(2, 50)) * 4
     h = 1e-5
-    du = (three_outcomes(u + h, v) - three_outcomes(u - h, v)) / (2 * h)
-    dv = (three_outcomes(u, v + h) - three_outcomes(u, v - h)) / (2 * h)
+    du = (three_way_logs(u + h, v) - three_way_logs(u - h, v)) / (2 * h)
+    dv = (three_way_logs(u, v + h) - three_way_logs(u, v - h)) / (2 * h)
     np.testing.assert_allclose(
-        _slope(u, v, three_outcomes(u, v)), np.hypot(du, dv), rtol=1e-5, atol=1e-9
+        _slope(u, v, three_way_logs(u, v)), np.hypot(du, dv), rtol=1e-5, atol=1e-9
     )
 
 
@@ -250,7 +250,7 @@ def test_no_point_of_a_cell_exceeds_its_bound(u, v, step, ratio, data):
     some = FINITE[[0, 24, 45, 75, 105]]
 
     def logs(u, v):
-        return three_outcomes(u, v), three_outcomes(u - ratio, v + ratio)
+        return three_way_logs(u, v), three_way_logs(u - ratio, v + ratio)
 
     corner_u, corner_v = u + step * np.array([0, 0, 1, 1]), v + step * np.array([0, 1, 0, 1])
     p, q = logs(corner_u, corner_v)

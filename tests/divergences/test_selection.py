@@ -14,8 +14,8 @@ from secretballot.divergences import (
     FewDraws,
     NoisyGaps,
     PureRelease,
-    draws_charged,
-    draws_offered,
+    charged_draws,
+    offered_draws,
 )
 from secretballot.divergences._bit import worst_bit
 
@@ -147,7 +147,7 @@ def test_few_draws_cost_what_any_number_of_them_does(most):
     draws = FewDraws(width=0.7, most=most)
     found = draws.worst_case()
     for n in range(1, most + 1):
-        charged = draws_charged(n, most)
+        charged = charged_draws(n, most)
         assert n <= charged < 1.51 * n
         each = BoundedRange(width=0.7 / math.sqrt(charged + 2))
         assert (n * each.worst_case() <= found).all()
@@ -155,8 +155,8 @@ def test_few_draws_cost_what_any_number_of_them_does(most):
     assert (found[:-1] <= FINITE * np.array(0.7**2 / 8) * (1 + 1e-12)).all()
     assert found[-1] == pytest.approx(0.7 * most / math.sqrt(most + 2))
     assert (draws.exact(np.zeros(2)) == found).all()
-    assert draws_offered(most)[-1] == most
-    assert draws_charged(0, most) == 0
+    assert offered_draws(most)[-1] == most
+    assert charged_draws(0, most) == 0
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_tails_are_sums(variance):
 
 def test_the_worst_gap_is_that_of_all_gaps():
     # Variance 4 on each count, one ballot.
-    bit = IntegerBit.of(8.0, 2)
+    bit = IntegerBit.from_variance(8.0, 2)
     assert bit.worst_case((2.0,))[0] == pytest.approx(0.3337846, abs=1e-7)
     with mpmath.workdps(40):
         ps = [mpmath.besseli(abs(k), 8) * mpmath.exp(-8) for k in range(-700, 60)]
@@ -89,7 +89,7 @@ def test_the_worst_gap_is_that_of_all_gaps():
 def test_much_noise_is_nothing_else(order):
     # 10,000 voters' worth of it; the worst gap is within a few ballots of a tie.
     variance = 2e6
-    (worst,) = IntegerBit.of(variance, 2).worst_case((order,))
+    (worst,) = IntegerBit.from_variance(variance, 2).worst_case((order,))
     with mpmath.workdps(40):
         each = []
         for gap in (-3 * int(order), -int(order), -int(0.58 * (order - 1) * 2) - 1):
@@ -109,8 +109,8 @@ def test_no_gap_costs_more(variance, moved, gap, place):
     order = FINITE[place : place + 1]
     table = skellam(variance, 400)
     log_p, log_q = (np.array([table.cdf_at(g), table.cdf_at(-g - 1)]) for g in (gap, gap - moved))
-    (worst,) = IntegerBit.of(variance, moved).worst_case(tuple(order))
-    (counts,) = IntegerCounts.of(variance, moved).worst_case(tuple(order))
+    (worst,) = IntegerBit.from_variance(variance, moved).worst_case(tuple(order))
+    (counts,) = IntegerCounts.from_variance(variance, moved).worst_case(tuple(order))
     for p, q in ((log_p, log_q), (log_q, log_p)):
         assert renyi_divergence(p, q, order)[0] <= worst * (1 + 1e-9)
     # One count alone, moved as far, tells more than its sign.
@@ -118,12 +118,14 @@ def test_no_gap_costs_more(variance, moved, gap, place):
 
 
 def test_counts_opened_are_two_integers_moved():
-    assert IntegerCounts.of(4.0, 1).worst_case((30.0,))[0] == pytest.approx(2.85892, abs=1e-5)
+    assert IntegerCounts.from_variance(4.0, 1).worst_case((30.0,))[0] == pytest.approx(
+        2.85892, abs=1e-5
+    )
     with mpmath.workdps(40):
         ps = [pmf(k, 4) for k in range(-150, 152)]
         for order in (1.9, 30.0, 50.0):
             log = moment(ps[:-1], ps[1:], order)
-            cost = IntegerCounts.of(4.0, 1).worst_case((order,))[0]
+            cost = IntegerCounts.from_variance(4.0, 1).worst_case((order,))[0]
             assert cost == pytest.approx(2 * log / (order - 1), rel=1e-9)
 
 
@@ -132,7 +134,7 @@ def test_normal_noise_tells_as_much_where_it_is_said_to(variance):
     # Every gap's bit lies in the testing region of a Gaussian one, of the same first probability.
     ratio = gaussian_ratio(variance, 2)
     assert ratio == pytest.approx(2 / variance**0.5 * (1 + 1 / (6 * variance)), rel=0.1 / variance)
-    bit, normal = IntegerBit.of(variance, 2).worst_case()[:-1], worst_bit(ratio)[:-1]
+    bit, normal = IntegerBit.from_variance(variance, 2).worst_case()[:-1], worst_bit(ratio)[:-1]
     assert (bit <= normal * (1 + 1e-9)).all()
     assert bit[24] >= normal[24] * 0.98  # at order 2: next to it
     # It is more than noise of the same variance: that charge would be too little.

@@ -73,7 +73,7 @@ def test_probabilities_of_winners():
 @pytest.mark.parametrize("variance", [1.0, 4.0])
 def test_every_neighbour_of_seven_voters_costs_no_more(variance):
     found = over_all_neighbours(7, 3, variance)
-    bound = IntegerMax.of(variance, 1).worst_case(tuple(AT))
+    bound = IntegerMax.from_variance(variance, 1).worst_case(tuple(AT))
     assert (found <= bound).all()
     if variance == 4.0:
         assert found[1] == pytest.approx(0.33283, abs=1e-5)
@@ -89,28 +89,31 @@ def test_every_neighbour_of_seven_voters_costs_no_more(variance):
 @pytest.mark.parametrize(("variance", "moved"), [(1.0, 1), (4.0, 1), (4.0, 2)])
 def test_the_bound_is_the_supremum_over_all_integers(variance, moved):
     worst = over_all_levels(variance, moved)
-    bound = IntegerMax.of(variance, moved).worst_case(tuple(AT))
+    bound = IntegerMax.from_variance(variance, moved).worst_case(tuple(AT))
     assert (worst <= bound).all()
     assert (bound <= worst * 1.002).all()
 
 
 @pytest.mark.parametrize("variance", [2e3, 1e6])
 def test_much_noise_is_next_to_normal(variance):
-    bound = IntegerMax.of(variance, 1).worst_case((4.0,))
+    bound = IntegerMax.from_variance(variance, 1).worst_case((4.0,))
     assert bound == pytest.approx(worst_max(variance**-0.5, (4.0,)), rel=6e-3)
 
 
 def test_all_orders_at_once_cost_what_each_does():
-    whole = IntegerMax.of(30.0, 1).worst_case()
+    whole = IntegerMax.from_variance(30.0, 1).worst_case()
     for order in (ORDERS[3], 2.0, 7.25, 40.0):
-        (alone,) = IntegerMax.of(30.0, 1).worst_case((float(order),))
+        (alone,) = IntegerMax.from_variance(30.0, 1).worst_case((float(order),))
         assert alone * (1 - 1e-3) <= whole[np.searchsorted(ORDERS, order)] <= alone * 1.004
-    assert (whole <= IntegerCounts.of(30.0, 1).worst_case()).all()
+    assert (whole <= IntegerCounts.from_variance(30.0, 1).worst_case()).all()
     assert np.isinf(whole[-1])
 
 
 def test_more_noise_costs_less():
-    each = [IntegerMax.of(v, 1).worst_case((2.0, 8.0)) for v in (3.0, 3.1, 9.0, 7000.0, 7100.0)]
+    each = [
+        IntegerMax.from_variance(v, 1).worst_case((2.0, 8.0))
+        for v in (3.0, 3.1, 9.0, 7000.0, 7100.0)
+    ]
     assert (np.diff(each, axis=0) < 0).all()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from secretballot.divergences._worst_max_search import three_outcomes
+from secretballot.divergences._worst_max_search import three_way_logs
 
 
 def end(u, epsilon):
@@ -23,7 +23,7 @@ def bit_laws(gaps, ratio):
 def max_laws(points, ratio):
     """Pairs of laws of {i, j, neither} at points (u, v)."""
     u, v = np.asarray(points, dtype=float).T
-    return np.exp(three_outcomes(u, v)), np.exp(three_outcomes(u - ratio, v + ratio))
+    return np.exp(three_way_logs(u, v)), np.exp(three_way_logs(u - ratio, v + ratio))
 
 
 def best_move(laws, *after):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, end
 
-from secretballot.divergences._confident_max import ConfidentMax, confident_outcomes
+from secretballot.divergences._confident_max import ConfidentMax, confident_log_probabilities
 from secretballot.divergences._exact_max import max_log_probabilities
 from secretballot.divergences._law import NoisyBit, NoisyMax, NoisyTop, Step
 from secretballot.games._known_plan import KnownPlan
@@ -36,7 +36,7 @@ def known(law, votes):
 def outcomes(votes):
     votes = np.atleast_2d(np.asarray(votes, dtype=float))
     top = (votes.max(axis=1) - THRESHOLD) / NOISE
-    return np.exp(confident_outcomes(top, max_log_probabilities(votes, SIGMA)))
+    return np.exp(confident_log_probabilities(top, max_log_probabilities(votes, SIGMA)))
 
 
 def neighbours(row, ballots):
@@ -140,8 +140,8 @@ def planted_product(monkeypatch):
     # As if the neighbour's ballot moved the vote, and not the largest count.
     monkeypatch.setattr(
         _choices,
-        "confident_outcomes",
-        lambda top, win: confident_outcomes(np.full_like(top, np.ravel(top)[0]), win),
+        "confident_log_probabilities",
+        lambda top, win: confident_log_probabilities(np.full_like(top, np.ravel(top)[0]), win),
     )
 
 

@@ -6,7 +6,7 @@ from tests.games._references import best_move, bit_laws, end, max_laws
 
 from secretballot.divergences._additive_noise import gaussian_delta
 from secretballot.divergences._law import NoisyMax, Step
-from secretballot.divergences._worst_max_search import three_outcomes
+from secretballot.divergences._worst_max_search import three_way_logs
 from secretballot.games._price import _remembered_price
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves._gaussian_move import GaussianPairMove
@@ -201,4 +201,4 @@ def test_a_vote_has_nothing_after_it_and_heavy_ballots_are_noisy_counts():
         with pytest.raises(ValueError, match="can't depend on it"):
             move.best(yes, no)
     assert isinstance(max_move(1.0, grid, 0.04, 0.2), GaussianPairMove)
-    assert three_outcomes(np.zeros(1), np.zeros(1)).shape == (1, 3)
+    assert three_way_logs(np.zeros(1), np.zeros(1)).shape == (1, 3)

@@ -258,7 +258,7 @@ def test_where_the_noise_of_clipped_ballots_is_looked_for(tau, norm):
     mechanism = TauVoting(sigma=20.0, n_votes=50, tau=tau, norm=norm)
     price = price_plan(mechanism, 20, n_columns=6).gaussian_cost(1e-7).mu2
     (law,) = mechanism.laws(6).values()
-    expected = expected_share(law, 20, 1e-7) * law[0].move.noisy_numbers * 20
+    expected = expected_share(law, 20, 1e-7) * law[0].move.noisy_numbers_mu2 * 20
     assert expected == pytest.approx(price, rel=0.03)
 
 
@@ -303,7 +303,7 @@ def test_the_gaussian_curve_lies_above_the_plan_s_everywhere(cost):
     far = np.linspace(4, 12, 200)
     assert any(cost.delta(each) > gaussian_delta(math.sqrt(claimed.mu2), each) for each in far)
     near = np.linspace(0, 2, 200)
-    short = Profile.of_epsilons(near, np.array([cost.delta(each) for each in near]))
+    short = Profile.from_epsilons(near, np.array([cost.delta(each) for each in near]))
     assert short.gaussian_cost(1e-6).mu2 == math.inf
 
 

@@ -191,10 +191,14 @@ def charged_by(step):
     return fault
 
 
-HALF_A_MOVE = charged_by(lambda self: Step("vote", IntegerBit.of(2 * self.variance, 1)))
-ALL_NOISE = charged_by(lambda self: Step("vote", IntegerBit.of(2 * self.total_variance, 2)))
-AS_WINNER = charged_by(lambda self: Step("counts", IntegerBit.of(2 * self.variance, 2)))
-ONE_COUNT = charged_by(lambda self: Step("counts", IntegerCounts.of(2 * self.variance, 1)))
+HALF_A_MOVE = charged_by(lambda self: Step("vote", IntegerBit.from_variance(2 * self.variance, 1)))
+ALL_NOISE = charged_by(
+    lambda self: Step("vote", IntegerBit.from_variance(2 * self.total_variance, 2))
+)
+AS_WINNER = charged_by(lambda self: Step("counts", IntegerBit.from_variance(2 * self.variance, 2)))
+ONE_COUNT = charged_by(
+    lambda self: Step("counts", IntegerCounts.from_variance(2 * self.variance, 1))
+)
 
 
 def on(example, check):

@@ -64,7 +64,7 @@ def test_labels_that_passed_are_a_row_of_so_many(norm, tau):
     sizes, which = np.unique(moved, return_inverse=True)
     each = np.array([worst_bit(float(np.sqrt(2) * size / 1.1), orders) for size in sizes])
     told = each[which.reshape(moved.shape)]
-    charged = [whole.of_labels(n).worst_case(orders) for n in range(7)]
+    charged = [whole.restrict_labels(n).worst_case(orders) for n in range(7)]
     for n in range(7):
         # Of all ballots on six labels what some of these labels tell.
         truth = told[:, :n].sum(axis=1).max(axis=0)

@@ -248,7 +248,7 @@ def test_a_long_plan_costs_what_its_bits_do():
     price = price_plan(mechanism, 12, n_columns=4).epsilon(1e-5)
     law = mechanism.laws(4)["*"][0].move
     renyi = RenyiCost(12 * law.worst_case()).epsilon(1e-5)
-    numbers = float(GaussianCost(12 * law.noisy_numbers).epsilon(1e-5))
+    numbers = float(GaussianCost(12 * law.noisy_numbers_mu2).epsilon(1e-5))
     assert 0.85 * renyi < price < 0.95 * renyi < numbers
     # And one that knows the votes less, where teachers agree; never more than the noisy sums.
     votes = np.tile([48.0, 1.0, 0.0, 2.0], (12, 1))
@@ -275,13 +275,13 @@ def test_a_budget_pays_for_rows():
             )
     # Of two labels D2 is 2 for both, and yet a ballot on both of them gets more.
     paid, longer = (ClippedBits(sigma=9.0, tau=tau, norm="l2", n_labels=2) for tau in (1.0, 1.3))
-    assert paid.noisy_numbers == longer.noisy_numbers
+    assert paid.noisy_numbers_mu2 == longer.noisy_numbers_mu2
     assert paid.dominated_by(longer)
     assert not longer.dominated_by(paid)
     # Less in all, and yet one label moves further; two ballots, and they weigh as much as one.
     paid = ClippedBits(sigma=9.0, tau=1.8, norm="l2", n_labels=20, weight=2.0)
     further = replace(paid, tau=1.0, sigma=5.4)
-    assert further.noisy_numbers < paid.noisy_numbers
+    assert further.noisy_numbers_mu2 < paid.noisy_numbers_mu2
     for other in (further, replace(paid, weight=1.0, ballots=2)):
         assert not other.dominated_by(paid)
     less = replace(mechanism, tau=0.9, sigma=2 * mechanism.sigma)

@@ -31,7 +31,9 @@ def test_a_bound_between_what_votes_did_cost_and_the_worst_case(order):
     accountant.release(mechanism, VOTES)
     before = accountant.spent()
     published = publish_epsilon(accountant)
-    raw = RenyiCost.of_curve(mechanism.max_cost(2, VOTES)["*"].curve.sum(axis=0), 0.0).epsilon(1e-5)
+    raw = RenyiCost.from_curve(mechanism.max_cost(2, VOTES)["*"].curve.sum(axis=0), 0.0).epsilon(
+        1e-5
+    )
     # Noise decides where between: outside with a probability below 1e-7.
     assert raw < published.epsilon < 0.85 * before.epsilon
     after = accountant.spent()
@@ -114,7 +116,7 @@ def test_whole_runs_of_neighbours_are_no_further_apart_than_the_bound():
         shown = order * (here - known[other][1]) ** 2 / (2 * sigma**2)
         bound = cost + order / (2 * sigma**2)
         assert votes + shown <= bound * (1 + 1e-9)
-        assert cost <= margin.cost(here) * (1 + 1e-9)
+        assert cost <= margin.cost_at(here) * (1 + 1e-9)
         closest = min(closest, bound / (votes + shown))
     assert closest < 1.2  # some are nearly as far apart
 

@@ -16,12 +16,12 @@ from secretballot.divergences import (
     Costs,
     Order,
     best_order,
-    division_of,
     gate_budget,
     gaussian_budget,
-    is_member,
+    group_division,
+    is_part,
     level_cost,
-    nothing,
+    zero_cost,
 )
 from secretballot.ledger import Budget, Scope
 
@@ -86,14 +86,14 @@ class Gate:
 
         base = float(shared(spent))
         common = [shared(load) for load in loads]
-        named = {g for load in loads for g in load if is_member(g, self.level)}
+        named = {g for load in loads for g in load if is_part(g, self.level)}
         # One: `check_groups` refuses more.
-        divisions = set(map(division_of, named))
+        divisions = set(map(group_division, named))
         idle, apart = 0.0, dict[str, float]()
         for group, cost in spent.items():
-            if not is_member(group, self.level) or group in named:
+            if not is_part(group, self.level) or group in named:
                 continue
-            paid, division = float(value(cost)), division_of(group)
+            paid, division = float(value(cost)), group_division(group)
             if division in divisions:
                 idle = max(idle, paid)
             else:
@@ -114,7 +114,7 @@ class Gate:
         """Return what may still be charged to a group of this level: amount, and delta."""
         # The last line is the part's own, if the group is one.
         amount, delta = (
-            limit - list(self._lines(value, spent, {group: nothing(self.order)}))[-1][0]
+            limit - list(self._lines(value, spent, {group: zero_cost(self.order)}))[-1][0]
             for _, value, limit in self._limits()
         )
         return amount, delta

@@ -15,7 +15,7 @@ from secretballot.divergences import (
     EVERYONE,
     Cost,
     GaussianCost,
-    Priced,
+    HasGaussianCost,
     Profile,
     RenyiCost,
     gaussian_share,
@@ -185,7 +185,7 @@ class GaussianTerms:
         """
         return (mu2, delta / 2) if self.has_game else (mu2, delta)
 
-    def _priced(self, span: Span) -> dict[str, list[Priced]]:
+    def _priced(self, span: Span) -> dict[str, list[HasGaussianCost]]:
         """Return the plans that each group's rows are made of."""
         if self._plan is None:
             return {group: [each] for group, each in self._without_game(span).items()}
@@ -195,7 +195,7 @@ class GaussianTerms:
             for group in self._plan.groups
         }
 
-    def _without_game(self, span: Span) -> dict[str, Priced]:
+    def _without_game(self, span: Span) -> dict[str, HasGaussianCost]:
         """Return what rows cost that have no game: their own prices, or their Renyi curves."""
         start, stop = span.rows
         parallel = self._mechanism.rows == "parallel"
@@ -207,15 +207,15 @@ class GaussianTerms:
             if isinstance(each, GaussianCost):
                 return {EVERYONE: (stop - start) * each}
         there = self._mechanism.participation(stop)
-        priced: dict[str, Priced] = {}
+        priced: dict[str, HasGaussianCost] = {}
         for group, cost in self._mechanism.max_cost(self._n_columns).items():
             rows = there.get(group, np.ones(stop, dtype=bool))
             times = 1 if parallel else int(rows[start:].sum())
-            priced[group] = Profile.of_renyi(times * cast("RenyiCost", cost))
+            priced[group] = Profile.from_renyi(times * cast("RenyiCost", cost))
         return priced
 
 
-def _share(priced: list[Priced], mu2: float, delta: float) -> float:
+def _share(priced: list[HasGaussianCost], mu2: float, delta: float) -> float:
     # The delta is divided about as the mu^2 is.
     sizes = [float(each.gaussian_cost(delta / len(priced)).mu2) for each in priced]
     whole = sum(sizes)

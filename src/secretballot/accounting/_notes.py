@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from secretballot.divergences import gap_records, to_text
+from secretballot.divergences import dump_gap_records, record_gaps
 from secretballot.ledger import Budget, LedgerEntry, to_json
 
 SPLITS = ("row", "owner", "party")
@@ -119,8 +119,8 @@ def private_record(
     """Return what a budget that may be published keeps of votes, if anything."""
     if not budget.keeps_private:
         return None
-    records = gap_records(mechanism, votes, outcome, n_columns)
-    return None if records is None else to_text(records)
+    records = record_gaps(mechanism, votes, outcome, n_columns)
+    return None if records is None else dump_gap_records(records)
 
 
 def declared(entry: LedgerEntry) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Mathematics only: nothing here knows a budget or a file.
 from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
 from secretballot.divergences._bit import gaussian_bound, has_ballot
 from secretballot.divergences._clipped_bits import ClippedBits, Norm, clipped_weight
-from secretballot.divergences._confident_max import ConfidentMax, confident_outcomes
+from secretballot.divergences._confident_max import ConfidentMax, confident_log_probabilities
 from secretballot.divergences._cost import (
     Cost,
     RenyiCost,
@@ -25,18 +25,18 @@ from secretballot.divergences._exact_max import (
 from secretballot.divergences._gaussian_cost import GaussianCost, gaussian_budget
 from secretballot.divergences._groups import (
     EVERYONE,
-    MEMBER_SEPARATOR,
+    GROUP_SEPARATOR,
     Costs,
     check_groups,
-    division_of,
-    is_member,
+    group_division,
+    is_part,
     level_cost,
-    nothing,
     part_name,
     parts_cost,
     split_group,
+    zero_cost,
 )
-from secretballot.divergences._just_enough import bracket, sharpest
+from secretballot.divergences._just_enough import bracket_threshold, find_sharpness
 from secretballot.divergences._law import (
     Bound,
     Law,
@@ -60,9 +60,9 @@ from secretballot.divergences._orders import (
     order_index,
     same_orders,
 )
-from secretballot.divergences._profile import Priced, Profile, gaussian_share, pure_cost
+from secretballot.divergences._profile import HasGaussianCost, Profile, gaussian_share
 from secretballot.divergences._quadrature import MOST_NODES, Quadrature
-from secretballot.divergences._worst_max_search import three_outcomes
+from secretballot.divergences._worst_max_search import three_way_logs
 from secretballot.divergences.drawing import (
     draw_exponential,
     draw_gumbel,
@@ -80,10 +80,10 @@ from secretballot.divergences.sanitized import (
     GapCosts,
     GapRecord,
     Margin,
-    from_text,
+    dump_gap_records,
     gap_costs,
-    gap_records,
-    to_text,
+    load_gap_records,
+    record_gaps,
 )
 from secretballot.divergences.selection import (
     BoundedRange,
@@ -91,9 +91,9 @@ from secretballot.divergences.selection import (
     NoisyGaps,
     PureRelease,
     StableTest,
-    draws_charged,
-    draws_offered,
-    noise_of_draws,
+    charged_draws,
+    draw_noise_factor,
+    offered_draws,
 )
 
 __all__ = [
@@ -103,9 +103,9 @@ __all__ = [
     "NoisyGaps",
     "PureRelease",
     "StableTest",
-    "draws_charged",
-    "draws_offered",
-    "noise_of_draws",
+    "charged_draws",
+    "offered_draws",
+    "draw_noise_factor",
     "own_delta",
     "part_name",
     "parts_cost",
@@ -122,10 +122,10 @@ __all__ = [
     "GapRecord",
     "Margin",
     "epsilon_at_orders",
-    "from_text",
+    "load_gap_records",
     "gap_costs",
-    "gap_records",
-    "to_text",
+    "record_gaps",
+    "dump_gap_records",
     "ClippedBits",
     "Cost",
     "ConfidentMax",
@@ -135,7 +135,7 @@ __all__ = [
     "GAUSSIAN",
     "GaussianCost",
     "Law",
-    "MEMBER_SEPARATOR",
+    "GROUP_SEPARATOR",
     "MOST_NODES",
     "Move",
     "NoisyBit",
@@ -145,7 +145,7 @@ __all__ = [
     "Norm",
     "ORDERS",
     "Order",
-    "Priced",
+    "HasGaussianCost",
     "Profile",
     "Quadrature",
     "RenyiCost",
@@ -154,37 +154,36 @@ __all__ = [
     "check_bound",
     "check_groups",
     "clipped_weight",
-    "confident_outcomes",
-    "division_of",
+    "confident_log_probabilities",
+    "group_division",
     "dirichlet_delta",
     "dirichlet_renyi",
     "dirichlet_tail",
     "gate_budget",
-    "bracket",
+    "bracket_threshold",
     "gaussian_bound",
     "has_ballot",
     "gaussian_budget",
     "gaussian_delta",
     "gaussian_share",
     "grid_order",
-    "is_member",
+    "is_part",
     "laplace_delta",
     "largest_normal",
     "laplace_renyi",
     "level_quadrature",
     "level_cost",
     "max_log_probabilities",
-    "nothing",
+    "zero_cost",
     "realised_cost",
     "order_index",
-    "pure_cost",
     "renyi_budget",
     "renyi_divergence",
     "same_orders",
-    "sharpest",
+    "find_sharpness",
     "worst_case_cost",
     "split_group",
-    "three_outcomes",
+    "three_way_logs",
 ]
 
 # Users import them from there, whichever folder was imported first.

@@ -60,7 +60,7 @@ class ClippedBits(MoveOfLabels):
         return self.unit * min(1.0, self.tau)
 
     @property
-    def noisy_numbers(self) -> float:
+    def noisy_numbers_mu2(self) -> float:
         """The mu^2 of the noisy sums behind the bits.
 
         Several ballots move no further together than each alone (triangle inequality).
@@ -68,7 +68,7 @@ class ClippedBits(MoveOfLabels):
         squares = moved_squares(self.tau, self.n_labels, self.norm)
         return self.unit**2 * float(squares.sum(axis=1).max())
 
-    def halves(self, most: int | None = None) -> list[tuple[int, float]]:
+    def single_ballot_bits(self, most: int | None = None) -> list[tuple[int, float]]:
         """Return what the labels of one ballot are at most: so many bits, each with its ratio.
 
         Taking a ballot away is one of these, putting another in its place one more. Fewer labels
@@ -96,7 +96,7 @@ class ClippedBits(MoveOfLabels):
         suprema.
         """
         at = ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
-        cap = gaussian_bound(float(np.sqrt(self.noisy_numbers)), at)
+        cap = gaussian_bound(float(np.sqrt(self.noisy_numbers_mu2)), at)
         if self.bound == "papernot":
             return cap
         few, many = moved_squares(self.tau, self.n_labels, self.norm).T
@@ -111,7 +111,7 @@ class ClippedBits(MoveOfLabels):
                 total[:, finite] += squares[:, None] * per_square
         return np.where(finite, np.minimum(total.max(axis=0), cap), cap)
 
-    def of_labels(self, n_labels: int) -> ClippedBits:
+    def restrict_labels(self, n_labels: int) -> ClippedBits:
         """Return the bits of so many of the labels, whichever they are.
 
         On these alone a ballot is one of so many labels, clipped, and made shorter if it has
@@ -132,7 +132,7 @@ class ClippedBits(MoveOfLabels):
             self.n_labels is not None and self.n_labels <= other.n_labels
         )
         alike = self.ballots == 1 or other.ballots > 1
-        less = self.unit <= other.unit and self.noisy_numbers <= other.noisy_numbers
+        less = self.unit <= other.unit and self.noisy_numbers_mu2 <= other.noisy_numbers_mu2
         return fewer and alike and less
 
     def exact(self, state: Floats, begun: NDArray[np.bool_] | None = None) -> Floats:
@@ -150,7 +150,7 @@ class ClippedBits(MoveOfLabels):
         if begun is None:
             begun = np.ones(state.shape, dtype=bool)
         sizes, which = np.unique(begun.sum(axis=1), return_inverse=True)
-        worst = np.stack([self.of_labels(int(n)).worst_case() for n in sizes])[which.ravel()]
+        worst = np.stack([self.restrict_labels(int(n)).worst_case() for n in sizes])[which.ravel()]
         out = np.empty((len(state), len(ORDERS)))
         size = max(1, _BLOCK_VALUES // (len(ORDERS) * max(1, state.shape[1])))
         for start in range(0, len(state), size):
@@ -158,7 +158,7 @@ class ClippedBits(MoveOfLabels):
             known = self._labels(gaps, part, self.ratio).sum(axis=1)
             if self.bound == "exact":
                 halves = np.zeros_like(known)
-                for n_bits, ratio in self.halves(_SIZES):
+                for n_bits, ratio in self.single_ballot_bits(_SIZES):
                     each = self._labels(gaps, part, ratio)
                     first = each.shape[1] - n_bits
                     if first > 0:

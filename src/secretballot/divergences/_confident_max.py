@@ -26,7 +26,7 @@ _MOST_CELLS = 20_000
 _BLOCK_VALUES = 1_000_000
 
 
-def confident_outcomes(top: ArrayLike, win: Floats) -> Floats:
+def confident_log_probabilities(top: ArrayLike, win: Floats) -> Floats:
     """Log probabilities of the outcomes of a noisy maximum behind a threshold.
 
     Parameters
@@ -90,7 +90,9 @@ class ConfidentMax(Move):
     def outcomes(self, gap: Floats) -> Floats:
         """Log probabilities of {not answered, first class, second class} at gaps."""
         top, vote = self.coordinates(gap)
-        return confident_outcomes(top, np.stack([log_ndtr(vote), log_ndtr(-vote)], axis=-1))
+        return confident_log_probabilities(
+            top, np.stack([log_ndtr(vote), log_ndtr(-vote)], axis=-1)
+        )
 
     def pieces(self) -> list[tuple[float, float, float]]:
         """Return (low, high, move): gaps in [low, high] whose neighbour lies `move` further.

@@ -44,7 +44,7 @@ class Cost(ABC):
 
     @classmethod
     @abstractmethod
-    def of_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+    def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
         """Return the cost with these amounts."""
 
     @classmethod
@@ -64,7 +64,7 @@ class Cost(ABC):
         raise AttributeError(f"{type(self).__name__} is immutable; cannot set {name!r}.")
 
     def __reduce__(self) -> tuple[Any, tuple[Floats, Floats]]:
-        return type(self).of_curve, (self.curve, self.delta)
+        return type(self).from_curve, (self.curve, self.delta)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -72,13 +72,13 @@ class Cost(ABC):
         return self.curve.shape[:-1]
 
     def __getitem__(self, rows: Any) -> Self:
-        return self.of_curve(self.curve[rows], self.delta[rows])
+        return self.from_curve(self.curve[rows], self.delta[rows])
 
     def __add__(self, other: Self) -> Self:
         """Sequential composition: amounts and approximation deltas add."""
         if type(other) is not type(self):
             return NotImplemented
-        return self.of_curve(self.curve + other.curve, self.delta + other.delta)
+        return self.from_curve(self.curve + other.curve, self.delta + other.delta)
 
     def __mul__(self, count: ArrayLike) -> Self:
         """``count`` such releases one after the other; an array makes a batch."""
@@ -87,7 +87,7 @@ class Cost(ABC):
             raise ValueError(f"count must be non-negative, got {count!r}.")
         # An infinite cost that is paid zero times is none; inf * 0 would be NaN.
         curve = np.where(times[..., None] == 0, 0.0, self.curve) * times[..., None]
-        return self.of_curve(curve, self.delta * times)
+        return self.from_curve(curve, self.delta * times)
 
     __rmul__ = __mul__
 
@@ -95,21 +95,21 @@ class Cost(ABC):
         """Return what is left of a sum when a part of it is taken out; what is infinite stays."""
         finite = np.isfinite(self.curve)
         curve = np.where(finite, self.curve - np.where(finite, part.curve, 0.0), np.inf)
-        return self.of_curve(np.maximum(curve, 0.0), np.maximum(self.delta - part.delta, 0.0))
+        return self.from_curve(np.maximum(curve, 0.0), np.maximum(self.delta - part.delta, 0.0))
 
     def parallel(self, other: Self) -> Self:
         """Parallel composition over disjoint people: the larger of the two."""
-        return self.of_curve(
+        return self.from_curve(
             np.maximum(self.curve, other.curve), np.maximum(self.delta, other.delta)
         )
 
     def sum(self) -> Self:
         """Sequential composition of a whole batch, along its first axis."""
-        return self.of_curve(self.curve.sum(axis=0), self.delta.sum(axis=0))
+        return self.from_curve(self.curve.sum(axis=0), self.delta.sum(axis=0))
 
     def max(self) -> Self:
         """Parallel composition of a whole batch, along its first axis."""
-        return self.of_curve(self.curve.max(axis=0), self.delta.max(axis=0))
+        return self.from_curve(self.curve.max(axis=0), self.delta.max(axis=0))
 
 
 class RenyiCost(Cost):
@@ -150,7 +150,7 @@ class RenyiCost(Cost):
         self._set(values, delta, "curve")
 
     @classmethod
-    def of_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+    def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
         """Return the cost with this curve."""
         return cls(curve, delta)
 

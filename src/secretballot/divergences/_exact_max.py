@@ -33,7 +33,7 @@ def max_log_probabilities(counts: Floats, sigma: float) -> Floats:
         Relative precision about 1e-13, however small the probability.
     """
     scaled = np.asarray(counts, dtype=np.float64) / sigma
-    return Quadrature(scaled, 0.0).unchanged()
+    return Quadrature(scaled, 0.0).log_probabilities()
 
 
 def exact_max(
@@ -95,7 +95,7 @@ def exact_max(
         if ballots == 1:
             out[block] = _exact_block(scaled[block], ratio, orders)
         else:
-            logs = Quadrature(scaled[block], 0.0).unchanged()
+            logs = Quadrature(scaled[block], 0.0).log_probabilities()
             out[block] = several_ballots(logs, ratio, orders)
     np.minimum(out, cap, out=out)
     return np.asarray(out[inverse.ravel()])
@@ -104,7 +104,10 @@ def exact_max(
 def _exact_block(scaled: Floats, ratio: float, orders: Floats) -> Floats:
     n_classes = scaled.shape[1]
     quadrature = Quadrature(scaled, ratio)
-    here, there = quadrature.unchanged()[:, None, :], quadrature.moved()
+    here, there = (
+        quadrature.log_probabilities()[:, None, :],
+        quadrature.neighbours(),
+    )
     here = np.broadcast_to(here, there.shape)
     giver, taker = np.divmod(np.arange(n_classes**2), n_classes)
     # A neighbour needs a ballot to move.
@@ -195,7 +198,7 @@ def exact_level_max(
 
 def _log_doubt(quadrature: LevelQuadrature) -> Floats:
     """Log probability that the class with the most votes does not win."""
-    each = quadrature.unchanged()
+    each = quadrature.log_probabilities()
     sizes = [*quadrature.sizes[:-1], quadrature.sizes[-1] - 1]
     logs = np.array([math.log(size) if size else -math.inf for size in sizes])
     return np.asarray(np.logaddexp.reduce(each + logs))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from secretballot.divergences._additive_noise import gaussian_delta
 from secretballot.divergences._cost import Cost, plain
-from secretballot.divergences._just_enough import bracket
+from secretballot.divergences._just_enough import bracket_threshold
 from secretballot.divergences._orders import GAUSSIAN, Floats, Order
 
 #: What is allowed is rounded down by this.
@@ -59,7 +59,7 @@ class GaussianCost(Cost):
         self._set(np.asarray(mu2, dtype=np.float64)[..., None], delta, "mu2")
 
     @classmethod
-    def of_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
+    def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
         """Return the cost with the one amount that a curve has here."""
         return cls(curve[..., 0], delta)
 
@@ -109,7 +109,7 @@ def gaussian_budget(epsilon: float, delta: float, approximation_delta: float) ->
     spare = (delta - approximation_delta) / (1 - approximation_delta)
     if not spare > 0:
         return 0.0
-    within, _ = bracket(lambda mu: float(gaussian_delta(mu, epsilon)) > spare)
+    within, _ = bracket_threshold(lambda mu: float(gaussian_delta(mu, epsilon)) > spare)
     return within**2 * (1 - _ROUNDING)
 
 
@@ -120,4 +120,4 @@ def _epsilon(mu: float, delta: float) -> float:
         return float("inf")
     if float(gaussian_delta(mu, 0.0)) <= delta:
         return 0.0
-    return bracket(lambda epsilon: float(gaussian_delta(mu, epsilon)) <= delta)[1]
+    return bracket_threshold(lambda epsilon: float(gaussian_delta(mu, epsilon)) <= delta)[1]

@@ -21,7 +21,7 @@ from secretballot.divergences._orders import GAUSSIAN, Order
 EVERYONE = "*"
 
 #: Between a level, a division and a part in the name of a group.
-MEMBER_SEPARATOR = "/"
+GROUP_SEPARATOR = "/"
 
 #: What groups are charged, in one currency.
 Costs = Mapping[str, Cost]
@@ -29,18 +29,18 @@ Costs = Mapping[str, Cost]
 
 def split_group(group: str) -> tuple[str, str]:
     """Return the level of a group and its member, ``""`` for the level itself."""
-    level, _, member = group.partition(MEMBER_SEPARATOR)
+    level, _, member = group.partition(GROUP_SEPARATOR)
     return level, member
 
 
 def part_name(level: str, division: str, part: object) -> str:
     """Return the group of one part of a division of a level."""
-    return MEMBER_SEPARATOR.join((level, division, str(part)))
+    return GROUP_SEPARATOR.join((level, division, str(part)))
 
 
-def division_of(group: str) -> str:
+def group_division(group: str) -> str:
     """Return the division of a part of a level; ``""`` if its name holds none."""
-    return split_group(group)[1].rpartition(MEMBER_SEPARATOR)[0]
+    return split_group(group)[1].rpartition(GROUP_SEPARATOR)[0]
 
 
 def check_groups(groups: Iterable[str], levels: Collection[str], source: str) -> None:
@@ -50,7 +50,7 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
     """
     named = list(groups)
     charged = {split_group(group)[0] for group in named}
-    if any(is_member(group, EVERYONE) for group in named):
+    if any(is_part(group, EVERYONE) for group in named):
         raise ValueError(
             f"{source} charges a part of {EVERYONE!r}, which stands for all levels alike; only a "
             "level has parts."
@@ -63,12 +63,12 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
         )
     parts = [group for group in named if split_group(group)[1]]
     for group in parts:
-        if not division_of(group):
+        if not group_division(group):
             raise ValueError(
                 f"{source} charges {group!r}, a part that doesn't say of which division; call it "
-                f"'level{MEMBER_SEPARATOR}division{MEMBER_SEPARATOR}part'."
+                f"'level{GROUP_SEPARATOR}division{GROUP_SEPARATOR}part'."
             )
-    divisions = {(split_group(group)[0], division_of(group)) for group in parts}
+    divisions = {(split_group(group)[0], group_division(group)) for group in parts}
     for level in levels:
         if sum(each == level for each, _ in divisions) > 1:
             raise ValueError(
@@ -83,7 +83,7 @@ def check_groups(groups: Iterable[str], levels: Collection[str], source: str) ->
         )
 
 
-def nothing(order: Order) -> Cost:
+def zero_cost(order: Order) -> Cost:
     """Return the cost of releasing nothing, in the currency of an order."""
     return GaussianCost.zero() if order == GAUSSIAN else RenyiCost.zero()
 
@@ -94,7 +94,7 @@ def level_cost(charges: Costs, level: str, order: Order) -> Cost:
     Fits add up: a part is other people in each of them. `order` says in which currency nothing is
     nothing.
     """
-    total = nothing(order)
+    total = zero_cost(order)
     for group in (EVERYONE, level):
         if group in charges:
             total = total + charges[group]
@@ -106,13 +106,13 @@ def parts_cost(charges: Costs, level: str) -> Cost | None:
     """Return what the parts of a level cost, the sum over its divisions; None if it has no part."""
     divisions: dict[str, Cost] = {}
     for group, cost in charges.items():
-        if is_member(group, level):
-            division = division_of(group)
+        if is_part(group, level):
+            division = group_division(group)
             known = divisions.get(division)
             divisions[division] = cost if known is None else known.parallel(cost)
     return reduce(lambda one, other: one + other, divisions.values()) if divisions else None
 
 
-def is_member(group: str, level: str) -> bool:
+def is_part(group: str, level: str) -> bool:
     owner, member = split_group(group)
     return owner == level and bool(member)

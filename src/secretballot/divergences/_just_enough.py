@@ -12,7 +12,7 @@ _PRECISION = 1e-10
 _NOTHING = 1e-160
 
 
-def bracket(
+def bracket_threshold(
     enough: Callable[[float], bool], most: float = _MOST, precision: float = _PRECISION
 ) -> tuple[float, float]:
     """Return two numbers next to each other, of which the second is enough and the first isn't.
@@ -32,7 +32,7 @@ def bracket(
     return low, high
 
 
-def sharpest(delta_of: Callable[[float], float], delta: float) -> float:
+def find_sharpness(delta_of: Callable[[float], float], delta: float) -> float:
     """Return the largest sharpness at which ``delta_of(sharpness) <= delta``.
 
     Sharpness is the inverse of an amount of noise; `delta_of` grows with it. Whatever the search

@@ -51,7 +51,7 @@ class MoveOfLabels(Move):
     """Base class: several releases at once, one for each label, of which some may not be begun."""
 
     @abstractmethod
-    def of_labels(self, n_labels: int) -> Move:
+    def restrict_labels(self, n_labels: int) -> Move:
         """Return the most that the releases of so many labels can be."""
 
     @abstractmethod
@@ -270,8 +270,8 @@ def _realised_at_worst(law: Law, executed: Mapping[str, Floats]) -> RenyiCost:
         times = patterns[:, column]
         delta += step.delta * times
         if executed[step.name].ndim > 1:
-            of_labels = cast("MoveOfLabels", step.move).of_labels
-            curves += np.stack([of_labels(int(number)).worst_case() for number in times])
+            restrict_labels = cast("MoveOfLabels", step.move).restrict_labels
+            curves += np.stack([restrict_labels(int(number)).worst_case() for number in times])
         else:
             curves += (times * RenyiCost(step.move.worst_case())).curve
     if alike:

@@ -13,7 +13,7 @@ from scipy.special import ndtri, ndtri_exp
 
 from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._gaussian_cost import GaussianCost
-from secretballot.divergences._just_enough import bracket
+from secretballot.divergences._just_enough import bracket_threshold
 from secretballot.divergences._orders import ORDERS, Floats
 
 #: What mu is rounded up by.
@@ -52,21 +52,21 @@ class Profile:
     delta: Floats
 
     @classmethod
-    def of_epsilons(cls, epsilon: Floats, delta: Floats) -> Profile:
+    def from_epsilons(cls, epsilon: Floats, delta: Floats) -> Profile:
         """Return the profile with the bounds `delta` at `epsilon`, ascending from 0."""
         return cls(np.exp(epsilon), np.asarray(delta, dtype=np.float64))
 
     @classmethod
-    def of_function(cls, delta: Callable[[float], float]) -> Profile:
+    def from_function(cls, delta: Callable[[float], float]) -> Profile:
         """Return the profile of what is known at every epsilon."""
         furthest = 0.125
         while delta(furthest) > _NOTHING and furthest < _FURTHEST:
             furthest *= 2
         epsilon = furthest * np.linspace(0.0, 1.0, _NODES) ** 1.5
-        return cls.of_epsilons(epsilon, np.array([delta(float(each)) for each in epsilon]))
+        return cls.from_epsilons(epsilon, np.array([delta(float(each)) for each in epsilon]))
 
     @classmethod
-    def of_renyi(cls, cost: RenyiCost) -> Profile:
+    def from_renyi(cls, cost: RenyiCost) -> Profile:
         """Return the profile that a Renyi curve proves: looser than what is known of a plan."""
         finite, orders = cost.curve[:-1], ORDERS[:-1]
         own, pure = float(cost.delta), float(cost.curve[-1])
@@ -84,7 +84,7 @@ class Profile:
             log = (orders - 1) * (finite - epsilon + np.log1p(-1 / orders)) - np.log(orders)
             return min(own + min(float(np.exp(min(log.min(), 0.0))), coin), 1.0)
 
-        beyond = cls.of_function(lambda epsilon: delta(epsilon) - own)
+        beyond = cls.from_function(lambda epsilon: delta(epsilon) - own)
         return cls(beyond.ratio, np.minimum(beyond.delta + own, 1.0))
 
     @cached_property
@@ -127,7 +127,7 @@ class Profile:
         return GaussianCost(largest**2, failure)
 
 
-class Priced(Protocol):
+class HasGaussianCost(Protocol):
     """What has a price in mu^2, beside an approximation delta of one's choice."""
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
@@ -135,13 +135,13 @@ class Priced(Protocol):
 
 
 def gaussian_share(
-    priced: Sequence[tuple[float, Priced]], mu2: float, approximation_delta: float
+    priced: Sequence[tuple[float, HasGaussianCost]], mu2: float, approximation_delta: float
 ) -> float:
     """Return the least s for which s `mu2` beside s `approximation_delta` is enough for all.
 
     Parameters
     ----------
-    priced : sequence of tuple of float and Priced
+    priced : sequence of tuple of float and HasGaussianCost
         What is released, and which parts of the approximation delta each may have; they sum to 1.
 
     Returns
@@ -158,13 +158,6 @@ def gaussian_share(
     if not mu2 > 0:
         return 0.0 if enough(0.0) else math.inf
     # A delta of a half or more is no privacy to speak of.
-    return bracket(enough, 0.5 / approximation_delta if approximation_delta else 1e12, 1e-7)[1]
-
-
-def pure_cost(epsilon: float) -> GaussianCost:
-    """Return what a purely epsilon-private release costs, without an approximation delta.
-
-    It is no better than randomised response (Kairouz, Oh and Viswanath, 2015), whose one corner the
-    Gaussian curve has to reach.
-    """
-    return GaussianCost((-2 * ndtri_exp(-float(np.logaddexp(0.0, epsilon)))) ** 2 * (1 + _ROUNDING))
+    return bracket_threshold(
+        enough, 0.5 / approximation_delta if approximation_delta else 1e12, 1e-7
+    )[1]

@@ -60,12 +60,12 @@ class Quadrature:
         span = (high - cls._low(scaled, ratio)) / cls._step(n_classes)
         return np.asarray(np.ceil(np.minimum(span, 1e9)) + 1).astype(np.int64)
 
-    def unchanged(self) -> Floats:
+    def log_probabilities(self) -> Floats:
         """Log probabilities of the rows themselves, shape (n_rows, n_classes)."""
         terms, top = self._scaled(self._log_density(0.0) + self._others)
         return np.asarray(np.log(terms.sum(axis=-1)) + top + np.log(self.step))
 
-    def moved(self) -> Floats:
+    def neighbours(self) -> Floats:
         """Log probabilities of all neighbours.
 
         Shape (n_rows, n_classes**2, n_classes): the ballot moves from class i to class j at
@@ -157,7 +157,7 @@ class LevelQuadrature:
         top = log_terms.max(axis=-1)
         return np.exp(log_terms - top[:, None]), top + math.log(self.step)
 
-    def unchanged(self) -> Floats:
+    def log_probabilities(self) -> Floats:
         """Log probability of one class of each level, shape (n_levels,)."""
         self._evaluate()
         terms, top = self._terms(0.0)
@@ -170,7 +170,7 @@ class LevelQuadrature:
         the one that gains it, and the others of each level together: they are equally likely, on
         either side. What can't occur has the same log probability, next to minus infinity.
         """
-        here = self.unchanged()
+        here = self.log_probabilities()
         ratio, n_levels = self._ratio, len(self.sizes)
         givers = np.flatnonzero(has_ballot(self._levels, ratio, self._levels[-1]))
         if not givers.size:  # nobody has a ballot of this weight

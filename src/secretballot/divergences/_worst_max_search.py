@@ -115,7 +115,7 @@ def _evaluate(
     keys, index = np.unique(lattice[:, 0] * span + lattice[:, 1], return_inverse=True)
     u = origin[0] + (keys // span) * step / 2
     v = origin[1] + (keys % span) * step / 2
-    at, other = three_outcomes(u, v), three_outcomes(u - ratio, v + ratio)
+    at, other = three_way_logs(u, v), three_way_logs(u - ratio, v + ratio)
     value = log_moments(at[:, None], other[:, None], orders)
     index = index.reshape(len(cells), 5)
     centre = index[:, 4]
@@ -132,7 +132,7 @@ def _evaluate(
     return value.max(axis=0), bound
 
 
-def three_outcomes(u: Floats, v: Floats) -> Floats:
+def three_way_logs(u: Floats, v: Floats) -> Floats:
     """Log probabilities that X wins, Y wins, neither does, for X ~ N(u, 1), Y ~ N(v, 1) above 0."""
     return np.stack([_log_win(u, v), _log_win(v, u), log_ndtr(-u) + log_ndtr(-v)], axis=-1)
 

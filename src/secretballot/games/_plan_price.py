@@ -10,7 +10,7 @@ import numpy as np
 from secretballot._numbers import check_number
 from secretballot._sizes import check_pair
 from secretballot._views import Shown, Table, View
-from secretballot.divergences import GaussianCost, Profile, bracket, gaussian_delta
+from secretballot.divergences import GaussianCost, Profile, bracket_threshold, gaussian_delta
 from secretballot.games.moves import ValueFunction
 
 #: Floating-point error of all rows together, relative.
@@ -41,7 +41,7 @@ class PlanPrice(Shown):
         """Return the least epsilon at `delta`, rounded up; infinite where the grid ends first."""
         if self.delta(0.0) <= delta:
             return 0.0
-        return bracket(lambda epsilon: self.delta(epsilon) <= delta, self._highest)[1]
+        return bracket_threshold(lambda epsilon: self.delta(epsilon) <= delta, self._highest)[1]
 
     def share(self, epsilon: float, delta: float) -> float:
         """Return the least s for which (s * epsilon, s * delta) is on the curve.
@@ -50,7 +50,7 @@ class PlanPrice(Shown):
         """
         check_pair(epsilon, delta)
         most = self._highest / epsilon
-        return bracket(lambda s: self.delta(s * epsilon) <= s * delta, most)[1]
+        return bracket_threshold(lambda s: self.delta(s * epsilon) <= s * delta, most)[1]
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
         """Return what the plan costs where mu^2 and deltas add up, rounded up.
@@ -101,7 +101,7 @@ class PlanPrice(Shown):
                     return True
             return False
 
-        return bracket(above)[0] ** 2 * (1 - _ROUNDING)
+        return bracket_threshold(above)[0] ** 2 * (1 - _ROUNDING)
 
     @cached_property
     def _profile(self) -> Profile:
@@ -112,7 +112,7 @@ class PlanPrice(Shown):
         delta = np.zeros(len(epsilon))
         for worth in self._value_functions:
             np.maximum(delta, worth.at(-epsilon) * (1 + _ROUNDING), out=delta)
-        return Profile.of_epsilons(epsilon, np.minimum(delta, 1.0))
+        return Profile.from_epsilons(epsilon, np.minimum(delta, 1.0))
 
     @property
     def _highest(self) -> float:

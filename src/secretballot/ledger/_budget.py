@@ -13,7 +13,7 @@ from secretballot._sizes import MOST_EPSILON
 from secretballot.divergences import (
     EVERYONE,
     GAUSSIAN,
-    MEMBER_SEPARATOR,
+    GROUP_SEPARATOR,
     ORDERS,
     Order,
     best_order,
@@ -167,10 +167,10 @@ def budget_levels(
     check_number("epsilon", epsilon, above=0, most=MOST_EPSILON, per_level=True)
     amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
     for name in amounts:
-        if not is_text(name) or MEMBER_SEPARATOR in name or name == EVERYONE:
+        if not is_text(name) or GROUP_SEPARATOR in name or name == EVERYONE:
             raise ValueError(
                 f"epsilon has a level called {name!r}; the name of a level is a non-empty string "
-                f"without {MEMBER_SEPARATOR!r}, other than {EVERYONE!r}."
+                f"without {GROUP_SEPARATOR!r}, other than {EVERYONE!r}."
             )
     return tuple(
         LevelBudget.create(name, amount, total, share, order) for name, amount in amounts.items()

@@ -65,7 +65,7 @@ def cost_of(curve: bytes, delta: float) -> Cost:
     """Return the cost that was written as such: a Renyi curve, or one amount of mu^2."""
     amounts = np.frombuffer(curve, dtype="<f8")
     kind = RenyiCost if len(amounts) == len(ORDERS) else GaussianCost
-    return kind.of_curve(amounts, delta)
+    return kind.from_curve(amounts, delta)
 
 
 def digest_of(content: Any) -> str:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from secretballot._errors import LedgerError
-from secretballot.divergences import MEMBER_SEPARATOR, Cost, Costs, split_group
+from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, split_group
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import (
     LedgerEntry,
@@ -89,7 +89,7 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
 
 def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, Cost]:
     return {
-        level + (MEMBER_SEPARATOR + member if member else ""): cost_of(curve, delta)
+        level + (GROUP_SEPARATOR + member if member else ""): cost_of(curve, delta)
         for level, member, delta, curve in charges
     }
 
@@ -178,7 +178,7 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
     sequence, n_releases, n_rows, place = row
     if opened.execute(
         "SELECT 1 FROM total WHERE sequence <= ? AND member != '' AND instr(member, ?) = 0 LIMIT 1",
-        (sequence, MEMBER_SEPARATOR),
+        (sequence, GROUP_SEPARATOR),
     ).fetchone():
         return None
     found = read_entries(opened, after=sequence - 1, at_most=1)

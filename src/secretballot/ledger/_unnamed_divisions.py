@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from secretballot.divergences import Cost, Costs, division_of, split_group
+from secretballot.divergences import Cost, Costs, group_division, split_group
 
 
 def without_unnamed_divisions(charges: Costs, *, is_refund: bool = False) -> Costs:
@@ -14,7 +14,7 @@ def without_unnamed_divisions(charges: Costs, *, is_refund: bool = False) -> Cos
 
     Of a refund, the least of them: whoever paid the most may be given back the least.
     """
-    unnamed = [group for group in charges if split_group(group)[1] and not division_of(group)]
+    unnamed = [group for group in charges if split_group(group)[1] and not group_division(group)]
     if not unnamed:
         return charges
     kept = {group: cost for group, cost in charges.items() if group not in unnamed}
@@ -26,4 +26,4 @@ def without_unnamed_divisions(charges: Costs, *, is_refund: bool = False) -> Cos
 
 
 def _least(one: Cost, other: Cost) -> Cost:
-    return one.of_curve(np.minimum(one.curve, other.curve), np.minimum(one.delta, other.delta))
+    return one.from_curve(np.minimum(one.curve, other.curve), np.minimum(one.delta, other.delta))

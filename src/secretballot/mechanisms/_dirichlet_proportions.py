@@ -14,7 +14,7 @@ from scipy.special import betainc
 from secretballot._errors import PrivacyLeakWarning
 from secretballot._numbers import check_integer, check_number
 from secretballot._sizes import check_pair
-from secretballot.divergences import Floats, dirichlet_tail, draw_uniform, sharpest
+from secretballot.divergences import Floats, dirichlet_tail, draw_uniform, find_sharpness
 from secretballot.mechanisms._proportion_moves import DirichletMove
 from secretballot.mechanisms._proportions import Proportions, public_cases
 
@@ -143,7 +143,7 @@ class DirichletProportions(Proportions):
             at = replace(made, concentration=concentration)
             return at.move().delta(epsilon) if known is None else at._paper_delta(known, epsilon)
 
-        return replace(made, concentration=sharpest(delta_of, delta))
+        return replace(made, concentration=find_sharpness(delta_of, delta))
 
     def _paper_delta(self, counts: Floats, epsilon: float) -> float:
         """Largest tail of the privacy loss over ordered pairs of classes, from the data only."""

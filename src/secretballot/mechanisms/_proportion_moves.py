@@ -14,16 +14,16 @@ from secretballot.divergences import (
     ORDERS,
     Floats,
     GaussianCost,
+    HasGaussianCost,
     Move,
-    Priced,
     Profile,
     dirichlet_delta,
     dirichlet_renyi,
+    find_sharpness,
     gaussian_bound,
     gaussian_delta,
     laplace_delta,
     laplace_renyi,
-    sharpest,
 )
 
 _Orders = tuple[float, ...] | None
@@ -41,7 +41,7 @@ class ProportionMove(Move):
         """Return the least delta at `epsilon` on known data, shape (n_rows,)."""
 
     @abstractmethod
-    def priced(self) -> Priced:
+    def priced(self) -> HasGaussianCost:
         """Return the price in a Gaussian budget, over all data."""
 
 
@@ -74,9 +74,9 @@ class DirichletMove(ProportionMove):
         """Return the least delta over all counts that keep the promise."""
         return float(dirichlet_delta(*self._smallest(), self.concentration, epsilon))
 
-    def priced(self) -> Priced:
+    def priced(self) -> HasGaussianCost:
         """Return the profile over all counts that keep the promise."""
-        return Profile.of_function(self.delta)
+        return Profile.from_function(self.delta)
 
     def exact(self, state: Floats) -> Floats:
         """Return the cost on known counts."""
@@ -134,7 +134,7 @@ class AdditiveMove(ProportionMove):
         def delta_of(sharpness: float) -> float:
             return cls(noise=unit / sharpness, n_classes=n_classes).delta(epsilon)
 
-        return unit / sharpest(delta_of, delta)
+        return unit / find_sharpness(delta_of, delta)
 
     @property
     @abstractmethod
@@ -154,9 +154,9 @@ class AdditiveMove(ProportionMove):
     def delta(self, epsilon: float) -> float:
         """Return the least delta."""
 
-    def priced(self) -> Priced:
+    def priced(self) -> HasGaussianCost:
         """Return what has a price in a Gaussian budget."""
-        return Profile.of_function(self.delta)
+        return Profile.from_function(self.delta)
 
     def exact(self, state: Floats) -> Floats:
         """Return the worst case, once for each row."""
@@ -207,7 +207,7 @@ class GaussianMove(AdditiveMove):
     def _ratio(self) -> float:
         return float(np.sqrt(self.n_counts)) / self.noise
 
-    def priced(self) -> Priced:
+    def priced(self) -> HasGaussianCost:
         """Return the exact cost: this is what Gaussian budgets count in."""
         return GaussianCost(self._ratio**2)
 

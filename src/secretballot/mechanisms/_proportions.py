@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import EVERYONE, Floats, Law, Priced, RenyiCost, Step
+from secretballot.divergences import EVERYONE, Floats, HasGaussianCost, Law, RenyiCost, Step
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._proportion_moves import ProportionMove
 
@@ -48,7 +48,7 @@ class Proportions(Mechanism):
     def move(self, n_columns: int | None = None) -> ProportionMove:
         """Return the noisy move that one bag makes."""
 
-    def priced(self, n_columns: int | None = None) -> Priced:
+    def priced(self, n_columns: int | None = None) -> HasGaussianCost:
         """Return what one bag's draw costs in a Gaussian budget: its exact profile."""
         return self.move(n_columns).priced()
 

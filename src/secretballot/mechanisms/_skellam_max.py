@@ -199,10 +199,10 @@ class SkellamMax(Mechanism):
         if n_columns == 1:
             weight = 0  # wherever a ballot moves, it is there
         if self.opens == "counts":
-            return Step("counts", IntegerCounts.of(self.variance, weight))
+            return Step("counts", IntegerCounts.from_variance(self.variance, weight))
         if n_columns in (1, 2):
-            return Step("vote", IntegerBit.of(2 * self.variance, 2 * weight))
-        return Step("vote", IntegerMax.of(self.variance, weight))
+            return Step("vote", IntegerBit.from_variance(2 * self.variance, 2 * weight))
+        return Step("vote", IntegerMax.from_variance(self.variance, weight))
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return whole numbers of votes, shape (n_rows, n_classes), or raise `ValueError`."""

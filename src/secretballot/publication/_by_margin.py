@@ -44,7 +44,7 @@ class ByMargin:
         for order in _ORDERS:
             margin = kept.margin(order)
             lower = np.maximum(margin.usual + noises * float(ndtri(failure)), 0.0)
-            total = margin.cost(lower) + kept.others(order) + order / (2 * noises**2)
+            total = margin.cost_at(lower) + kept.others(order) + order / (2 * noises**2)
             epsilon = epsilon_at_orders(total, order, delta - kept.delta)
             place = int(np.argmin(epsilon))
             found.append((float(epsilon[place]), order, float(noises[place])))
@@ -59,7 +59,7 @@ class ByMargin:
     @property
     def statistic(self) -> list[list[float]]:
         """Of what."""
-        return [[self.kept.margin(self.order).of_votes(self.kept.how_often)]]
+        return [[self.kept.margin(self.order).margin_of(self.kept.gap_counts)]]
 
     @property
     def own(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting import PrivacyAccountant
-from secretballot.divergences import Margin, from_text, gap_costs
+from secretballot.divergences import Margin, gap_costs, load_gap_records
 from secretballot.ledger import LedgerEntry
 
 
@@ -18,7 +18,7 @@ class Kept:
     """What a ledger holds: the gaps of votes, by move, and all else at its worst case."""
 
     moves: tuple[tuple[Any, int], ...]  # with the number of votes
-    how_often: tuple[NDArray[np.int64], ...]
+    gap_counts: tuple[NDArray[np.int64], ...]
     entries: tuple[LedgerEntry, ...]  # of which no votes were kept
     n_rows: int
 
@@ -40,9 +40,9 @@ class Kept:
         texts = accountant.private_records()
         found: dict[tuple[Any, int], NDArray[np.int64]] = {}
         for text in texts.values():
-            for record in from_text(text):
-                key = record.move, len(record.how_often) - 1
-                found[key] = record.how_often + found.get(key, 0)
+            for record in load_gap_records(text):
+                key = record.move, len(record.gap_counts) - 1
+                found[key] = record.gap_counts + found.get(key, 0)
         return cls(
             tuple(found),
             tuple(found.values()),
@@ -63,7 +63,7 @@ class Kept:
         """Return the margin of what was kept."""
         return Margin(
             tuple(gap_costs(move, n_votes, order) for move, n_votes in self.moves),
-            tuple(int(each.sum()) for each in self.how_often),
+            tuple(int(each.sum()) for each in self.gap_counts),
         )
 
 

@@ -36,7 +36,7 @@ class IntegerBit(NoisyBit):
     moved: int
 
     @classmethod
-    def of(cls, variance: float, moved: int) -> IntegerBit:
+    def from_variance(cls, variance: float, moved: int) -> IntegerBit:
         """Return the bit, with normal noise that tells at least as much."""
         shift = gaussian_ratio(variance, moved)
         return cls(scale=1.0, shift=shift, variance=variance, moved=moved)
@@ -74,7 +74,7 @@ class IntegerCounts(NoisyVector):
     moved: int
 
     @classmethod
-    def of(cls, variance: float, moved: int) -> IntegerCounts:
+    def from_variance(cls, variance: float, moved: int) -> IntegerCounts:
         """Return the counts, with normal noise that tells at least as much."""
         ratio = float(np.sqrt(2)) * gaussian_ratio(variance, moved)
         return cls(ratio=ratio, variance=variance, moved=moved)

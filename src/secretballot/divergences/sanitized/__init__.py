@@ -3,9 +3,9 @@
 from secretballot.divergences.sanitized._gap_costs import gap_costs, gaps_of, has_gap
 from secretballot.divergences.sanitized._gap_record import (
     GapRecord,
-    from_text,
-    gap_records,
-    to_text,
+    dump_gap_records,
+    load_gap_records,
+    record_gaps,
 )
 from secretballot.divergences.sanitized._margin import GapCosts, Margin
 
@@ -13,10 +13,10 @@ __all__ = [
     "GapCosts",
     "GapRecord",
     "Margin",
-    "from_text",
+    "load_gap_records",
     "gap_costs",
-    "gap_records",
+    "record_gaps",
     "gaps_of",
     "has_gap",
-    "to_text",
+    "dump_gap_records",
 ]

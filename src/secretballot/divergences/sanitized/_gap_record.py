@@ -40,15 +40,15 @@ class GapRecord:
     Attributes
     ----------
     move : NoisyBit, NoisyMax or ConfidentMax
-    how_often : ndarray of shape (n_votes + 1,)
+    gap_counts : ndarray of shape (n_votes + 1,)
         For each gap of whole ballots; the last stands for wider ones.
     """
 
     move: Any
-    how_often: NDArray[np.int64]
+    gap_counts: NDArray[np.int64]
 
 
-def gap_records(
+def record_gaps(
     mechanism: Voted, votes: NDArray[Any], outcome: NDArray[Any], n_columns: int | None
 ) -> list[GapRecord] | None:
     """Return what is to be remembered of rows that were released.
@@ -78,7 +78,7 @@ def gap_records(
         gaps = np.minimum(gaps_of(step.move, state[step.name][begun]), n_votes)
         counted = np.bincount(gaps, minlength=n_votes + 1)
         found[step.move] = found[step.move] + counted if step.move in found else counted
-    return [GapRecord(move, how_often) for move, how_often in found.items()]
+    return [GapRecord(move, gap_counts) for move, gap_counts in found.items()]
 
 
 def _number_of_votes(law: Law, state: Mapping[str, NDArray[Any]]) -> int | None:
@@ -93,24 +93,24 @@ def _number_of_votes(law: Law, state: Mapping[str, NDArray[Any]]) -> int | None:
     return int(found.pop()) if len(found) == 1 else None
 
 
-def to_text(records: list[GapRecord]) -> str:
+def dump_gap_records(records: list[GapRecord]) -> str:
     """Write records down; they are as private as the votes."""
     return json.dumps(
         [
             {
                 "move": {"kind": type(each.move).__name__, **asdict(each.move)},
-                "how_often": each.how_often.tolist(),
+                "gap_counts": each.gap_counts.tolist(),
             }
             for each in records
         ]
     )
 
 
-def from_text(text: str) -> list[GapRecord]:
-    """Read records that `to_text` wrote."""
+def load_gap_records(text: str) -> list[GapRecord]:
+    """Read records that `dump_gap_records` wrote."""
     found = []
     for each in json.loads(text):
         fields = dict(each["move"])
         kind = _MOVES[fields.pop("kind")]
-        found.append(GapRecord(kind(**fields), np.array(each["how_often"], dtype=np.int64)))
+        found.append(GapRecord(kind(**fields), np.array(each["gap_counts"], dtype=np.int64)))
     return found

@@ -62,19 +62,19 @@ class GapCosts:
         """The widest gap that costs the most."""
         return int(np.flatnonzero(self.costs >= self.costs[0])[-1])
 
-    def totals(self, how_often: NDArray[np.int64], n_ballots: int) -> Floats:
+    def totals(self, gap_counts: NDArray[np.int64], n_ballots: int) -> Floats:
         """Return what releases cost at most after 0, 1, ..., `n_ballots` have been replaced.
 
         Parameters
         ----------
-        how_often : ndarray of shape (n_gaps,)
+        gap_counts : ndarray of shape (n_gaps,)
             How many releases have each gap.
 
         Returns
         -------
         ndarray of shape (n_ballots + 1,)
         """
-        many = how_often.astype(np.float64)
+        many = gap_counts.astype(np.float64)
         total = np.empty(n_ballots + 1)
         for replaced in range(n_ballots + 1):
             moved = min(self.shift * replaced, len(many))
@@ -150,11 +150,11 @@ class Margin:
         slope = _LEAST_FALL * cost[0] * np.linspace(1, 0, len(margin))
         return margin, np.minimum.accumulate(cost) + slope
 
-    def cost(self, margin: ArrayLike) -> Floats:
+    def cost_at(self, margin: ArrayLike) -> Floats:
         """Return what releases of some margins are guessed to cost; nonincreasing."""
         return np.asarray(np.interp(np.asarray(margin, dtype=np.float64), *self._guess))
 
-    def of_costs(self, cost: ArrayLike) -> Floats:
+    def margin_at(self, cost: ArrayLike) -> Floats:
         """Return the largest margins that are guessed to cost no less than so much."""
         margins, costs = self._guess
         wanted = np.asarray(cost, dtype=np.float64)
@@ -165,25 +165,25 @@ class Margin:
         step = margins[there] - margins[here]
         return np.asarray(margins[here] + np.clip(part, 0.0, 1.0) * step)
 
-    def of_votes(self, how_often: Sequence[NDArray[np.int64]]) -> float:
+    def margin_of(self, gap_counts: Sequence[NDArray[np.int64]]) -> float:
         """Return the margin of releases, of which one replaced ballot changes 1 at most.
 
         Parameters
         ----------
-        how_often : sequence of ndarray of shape (n_gaps,)
+        gap_counts : sequence of ndarray of shape (n_gaps,)
             How many releases of each kind have each gap.
 
         Notes
         -----
-        Let F_t be what the releases cost at most after t ballots have been replaced. A neighbour's
-        F_t is no more than one's own F_{t+1}, so the least of t + of_costs(F_t) over t >= 0 changes
-        by no more than 1. It is at most of_costs(F_0), where the guess is no less than F_0: whoever
-        knows the margin, or a smaller one, knows a bound of what the releases did cost.
+        Let F_t be the most that the releases cost after t ballots have been replaced. F_t of a
+        neighbour is at most F_{t+1} of the data, so the least t + margin_at(F_t) over t >= 0
+        changes by at most 1. It is at most margin_at(F_0), where the guess is at least F_0: a bound
+        of the margin from below is a bound of the cost from above.
         """
         total = np.zeros(self.furthest + 1)
-        for kind, known in zip(self.kinds, how_often, strict=True):
+        for kind, known in zip(self.kinds, gap_counts, strict=True):
             total += kind.totals(known, self.furthest)
-        return float(np.min(np.arange(len(total)) + self.of_costs(total)))
+        return float(np.min(np.arange(len(total)) + self.margin_at(total)))
 
     def bound(self, noisy_margin: float, sigma: float, failure: float) -> float:
         """Return what releases did cost at most, with probability 1 - `failure`.
@@ -195,4 +195,4 @@ class Margin:
         sigma : float
         failure : float
         """
-        return float(self.cost(max(noisy_margin + sigma * float(ndtri(failure)), 0.0)))
+        return float(self.cost_at(max(noisy_margin + sigma * float(ndtri(failure)), 0.0)))

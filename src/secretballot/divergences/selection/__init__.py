@@ -3,9 +3,9 @@
 from secretballot.divergences.selection._bounded_range import BoundedRange
 from secretballot.divergences.selection._few_draws import (
     FewDraws,
-    draws_charged,
-    draws_offered,
-    noise_of_draws,
+    charged_draws,
+    draw_noise_factor,
+    offered_draws,
 )
 from secretballot.divergences.selection._noisy_gaps import NoisyGaps
 from secretballot.divergences.selection._pure_release import PureRelease
@@ -17,7 +17,7 @@ __all__ = [
     "NoisyGaps",
     "PureRelease",
     "StableTest",
-    "draws_charged",
-    "draws_offered",
-    "noise_of_draws",
+    "charged_draws",
+    "offered_draws",
+    "draw_noise_factor",
 ]

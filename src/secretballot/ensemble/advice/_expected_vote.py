@@ -74,7 +74,9 @@ def _of_sets(mechanism: PowersetVoting, cast: NDArray[Any]) -> NDArray[np.float6
     cast = cast[cast["count"] > 0]
     votes = cast["count"].astype(float)
     named = np.unpackbits(cast["ballot"], axis=1, count=mechanism.n_labels).astype(float)
-    log_each = level_quadrature(votes, mechanism.n_outcomes, mechanism.sigma, 0.0).unchanged()
+    log_each = level_quadrature(
+        votes, mechanism.n_outcomes, mechanism.sigma, 0.0
+    ).log_probabilities()
     # Levels are the distinct counts from the lowest on: 0, unless all sets were named.
     levels = np.unique(np.append(votes, 0.0))[-len(log_each) :]
     wins = np.exp(log_each)[np.searchsorted(levels, votes)]

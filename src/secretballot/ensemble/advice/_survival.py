@@ -213,7 +213,7 @@ def _wins(votes: NDArray[Any], move: NoisyMax) -> NDArray[np.float64]:
     assert move.n_classes is not None
     return np.array(
         [
-            math.exp(level_quadrature(row, move.n_classes, move.sigma, 0.0).unchanged()[-1])
+            math.exp(level_quadrature(row, move.n_classes, move.sigma, 0.0).log_probabilities()[-1])
             for row in votes
         ]
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import MEMBER_SEPARATOR
+from secretballot.divergences import GROUP_SEPARATOR
 from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
 from secretballot.ensemble.individual._weighting import OneLevelPlan, one_level_teachers
@@ -68,7 +68,7 @@ class Vanishing(Individualization):
 
 def _group(level: str, number: int, of: int) -> str:
     """Return the name of the teachers that vote together: a part of a level."""
-    return level if of == 1 else f"{level}{MEMBER_SEPARATOR}{number}"
+    return level if of == 1 else f"{level}{GROUP_SEPARATOR}{number}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from secretballot.divergences import (
     MOST_NODES,
     Floats,
     Quadrature,
-    confident_outcomes,
+    confident_log_probabilities,
     has_ballot,
     level_quadrature,
 )
@@ -130,7 +130,8 @@ def confident_choices(
         data, moved = laws
     tops = top + others.max(axis=-1) - votes.max()
     return Choices(
-        confident_outcomes(top / noise, data), confident_outcomes(tops / noise, moved)[possible]
+        confident_log_probabilities(top / noise, data),
+        confident_log_probabilities(tops / noise, moved)[possible],
     )
 
 
@@ -162,4 +163,4 @@ def _max_laws(scaled: Floats, ratio: float) -> tuple[Floats, Floats] | None:
     if n_nodes > MOST_NODES or ratio * n_nodes > 40 * MOST_NODES:
         return None
     quadrature = Quadrature(votes, ratio)
-    return quadrature.unchanged()[0], quadrature.moved()[0]
+    return quadrature.log_probabilities()[0], quadrature.neighbours()[0]

@@ -31,7 +31,7 @@ class ClippedPlay(Play[ClippedBits]):
 
     @property
     def noisy_shift(self) -> float:
-        return float(np.sqrt(self.move.noisy_numbers))
+        return float(np.sqrt(self.move.noisy_numbers_mu2))
 
     @property
     def known_shift(self) -> float:
@@ -58,7 +58,7 @@ class ClippedPlay(Play[ClippedBits]):
         if move.n_labels is None or move.bound == "papernot":
             return numbers
         bits = node.playing(_bit(move.ratio), times=node.times * move.n_labels)
-        bounds = [(move.noisy_numbers, numbers), (_BIT * move.n_labels * move.ratio**2, bits)]
+        bounds = [(move.noisy_numbers_mu2, numbers), (_BIT * move.n_labels * move.ratio**2, bits)]
         if move.ballots == 1:
             either, cost = _halves(move)
             bounds.append((2 * cost, replace(node, times=2 * node.times, either=either)))
@@ -77,7 +77,7 @@ class ClippedPlay(Play[ClippedBits]):
         gaps = np.asarray(state, dtype=np.float64) / (np.sqrt(2) * self.move.sigma)
         labels = [bit_choices(float(gap), self.move.ratio) for gap in gaps]
         total = sum(choices.variance for choices in labels)
-        return labels if total <= self.move.noisy_numbers else []
+        return labels if total <= self.move.noisy_numbers_mu2 else []
 
     def expected_share(self, n_moves: float, delta: float) -> float | None:
         bits = _played_bits(self.move)
@@ -85,7 +85,7 @@ class ClippedPlay(Play[ClippedBits]):
             return 1.0
         n_bits, squares = bits
         share = expected_share(n_moves * n_bits, delta)
-        return None if share is None else squares / self.move.noisy_numbers * share
+        return None if share is None else squares / self.move.noisy_numbers_mu2 * share
 
 
 def _played_bits(move: ClippedBits) -> tuple[int, float] | None:
@@ -97,16 +97,16 @@ def _played_bits(move: ClippedBits) -> tuple[int, float] | None:
         return None
     bounds = [(move.n_labels, move.n_labels * move.ratio**2)]
     if move.ballots == 1:
-        sizes = [(n_bits, n_bits * ratio**2) for n_bits, ratio in move.halves(_SIZES)]
+        sizes = [(n_bits, n_bits * ratio**2) for n_bits, ratio in move.single_ballot_bits(_SIZES)]
         n_bits, squares = max(sizes, key=lambda size: size[1])
         bounds.append((2 * n_bits, 2 * squares))
     n_bits, squares = min(bounds, key=lambda bound: bound[1])
-    return (n_bits, squares) if _BIT * squares < move.noisy_numbers else None
+    return (n_bits, squares) if _BIT * squares < move.noisy_numbers_mu2 else None
 
 
 def _halves(move: ClippedBits) -> tuple[tuple[Node, ...], float]:
     """Return the bits of one ballot for each of its sizes, and about the price of the dearest."""
-    sizes = move.halves(_SIZES)
+    sizes = move.single_ballot_bits(_SIZES)
     few = [Node(f"{n} labels", play_of(_bit(ratio)), n, ()) for n, ratio in sizes[:_BIT_BY_BIT]]
     many = [
         Node(f"{n} labels", play_of(SmallBits(n, ratio)), 1, ()) for n, ratio in sizes[_BIT_BY_BIT:]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
-from secretballot.divergences import Floats, three_outcomes
+from secretballot.divergences import Floats, three_way_logs
 
 Array = NDArray[Any]
 
@@ -186,8 +186,8 @@ def _cut(ratio: float, region: Region) -> tuple[Floats, Floats]:
 def _matters(low: Floats, size: float, region: Region) -> Floats:
     """Whether a square has points that nothing else bounds."""
     u, v = low[:, 0], low[:, 1]
-    least_i, most_j = np.exp(three_outcomes(u, v + size)[:, :2]).T
-    most_i, least_j = np.exp(three_outcomes(u + size, v)[:, :2]).T
+    least_i, most_j = np.exp(three_way_logs(u, v + size)[:, :2]).T
+    most_i, least_j = np.exp(three_way_logs(u + size, v)[:, :2]).T
     neither = ndtr(-u) * ndtr(-v)
     most, rare = ndtr(region.beyond), ndtr(-region.beyond - 0.5)
     return np.asarray(
@@ -205,7 +205,7 @@ def _square_kernels(low: Floats, size: float, ratio: float, z: Array) -> Floats:
     """
     corner = low[:, None] + size * _CORNERS
     u, v = corner[..., 0].ravel(), corner[..., 1].ravel()
-    values = stick(three_outcomes(u, v), three_outcomes(u - ratio, v + ratio), z)
+    values = stick(three_way_logs(u, v), three_way_logs(u - ratio, v + ratio), z)
     out = values.reshape(len(low), 4, -1) + _margins(low, size, ratio, z)[:, None]
     # Where all four are above what no point of the square exceeds, that is enough.
     cap = _caps(low, size, ratio, z)[:, None]
@@ -218,8 +218,8 @@ def _caps(low: Floats, size: float, ratio: float, z: Array) -> Floats:
     T is at most the larger of the tents at the gaps x and x' that have the probabilities of "i
     wins" and of "j doesn't win"; both grow with u and fall with v.
     """
-    least = three_outcomes(low[:, 0], low[:, 1] + size)
-    most = three_outcomes(low[:, 0] + size, low[:, 1])
+    least = three_way_logs(low[:, 0], low[:, 1] + size)
+    most = three_way_logs(low[:, 0] + size, low[:, 1])
     return np.maximum(
         highest_tent(z, float(np.sqrt(2)) * ratio, _gap(least, 0), _gap(most, 0)),
         highest_tent(z, float(np.sqrt(2)) * ratio, -_gap(least, 1), -_gap(most, 1)),
@@ -247,8 +247,8 @@ def _margins(low: Floats, size: float, ratio: float, z: Array) -> Floats:
     tilted = tilted.max(axis=1) + away * third
     # Hessians of log probabilities lie in [-I, 0], so log ratios are Lipschitz with |delta|.
     middle = low + size / 2
-    at = three_outcomes(middle[:, 0], middle[:, 1])
-    other = three_outcomes(middle[:, 0] - ratio, middle[:, 1] + ratio)
+    at = three_way_logs(middle[:, 0], middle[:, 1])
+    other = three_way_logs(middle[:, 0] - ratio, middle[:, 1] + ratio)
     news = np.abs(at - other)[:, :2].max(axis=1) + shift * size / np.sqrt(2)
     # One node further: the slope's jumps between nodes count where the nodes are.
     news = news + np.diff(z).max()

@@ -260,7 +260,8 @@ class FewDrawsPlay(_DrawPlay[FewDraws]):
 
     def expand(self, node: Node) -> Node:
         either = (
-            Node(f"{number} draws", play_of(draw), number, ()) for number, draw in self.move.choices
+            Node(f"{number} draws", play_of(draw), number, ())
+            for number, draw in self.move.draws_by_size
         )
         return replace(node, either=tuple(either))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.divergences import draw_gumbel, draws_charged, noise_of_draws
+from secretballot.divergences import charged_draws, draw_gumbel, draw_noise_factor
 from secretballot.mechanisms.top_k._largest import largest
 
 
@@ -29,7 +29,7 @@ class Draws:
 
     def scale(self, number: NDArray[Any]) -> NDArray[np.float64]:
         """Return the scale of the noise for so many draws in each row."""
-        noise = [noise_of_draws(draws_charged(n, self.most)) for n in range(self.most + 1)]
+        noise = [draw_noise_factor(charged_draws(n, self.most)) for n in range(self.most + 1)]
         return np.asarray(self.unit * np.array(noise)[number])
 
     def shrink(

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import FewDraws, Law, PureRelease, Step, bracket, draw_laplace
+from secretballot.divergences import (
+    FewDraws,
+    Law,
+    PureRelease,
+    Step,
+    bracket_threshold,
+    draw_laplace,
+)
 from secretballot.mechanisms._noisy_max import UNANSWERED
 from secretballot.mechanisms.top_k._draws import Draws
 from secretballot.mechanisms.top_k._largest import largest, mark
@@ -110,7 +117,7 @@ class SparseVectorTopK(TopK):
         def passing(height: float) -> float:
             return self.k_max * laplace_difference_tail(height, first, second)
 
-        return bracket(lambda height: passing(height) <= self.delta_t)[1]
+        return bracket_threshold(lambda height: passing(height) <= self.delta_t)[1]
 
     def _law(self, unit: float, n_columns: int | None) -> Law:
         # Whoever adds less moves the gaps less, and changes sets no less often.

@@ -17,7 +17,7 @@ from secretballot.divergences import (
     FewDraws,
     Law,
     Step,
-    noise_of_draws,
+    draw_noise_factor,
 )
 from secretballot.mechanisms._counting import Counting, CountLabels, checked_cut, cut_of_each
 from secretballot.mechanisms._noisy_max import UNANSWERED
@@ -236,7 +236,7 @@ class StableTopK(TopK):
         given = self.regularizer
         if self._single and not (isinstance(given, tuple) and math.isinf(given[self.k - 1])):
             # Only sets of k are looked at: none are drawn, or all are.
-            each = BoundedRange(width=width / noise_of_draws(self.k))
+            each = BoundedRange(width=width / draw_noise_factor(self.k))
             return Step("draws", each, times=self.k, delta=delta)
         return Step("draws", FewDraws(width=width, most=self.k), delta=self.k * delta)
 
