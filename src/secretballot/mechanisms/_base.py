@@ -40,10 +40,13 @@ class Mechanism(ABC):
     rows : str
         ``"sequential"`` where rows are queries to the same people, ``"parallel"`` where they are
         disjoint people.
+    whole_counts : bool
+        Whether counts must be whole numbers.
     """
 
     relations: ClassVar[frozenset[str]] = frozenset({"replace"})
     rows: ClassVar[str] = "sequential"
+    whole_counts: ClassVar[bool] = False
 
     @abstractmethod
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
@@ -84,6 +87,41 @@ class Mechanism(ABC):
             Classes, or labels, that are voted on.
         """
         return CountClasses(n_classes=n_columns)
+
+    @property
+    def expected_votes(self) -> float | None:
+        """Number of ballots that the counts of each label are out of; None if it plays no part."""
+        return None
+
+    @property
+    def count_noise(self) -> float | None:
+        """Standard deviation of the Gaussian noise on each count; None for other noise."""
+        return getattr(self, "sigma", None)
+
+    def noise_share(self, n_votes: float) -> float | None:
+        """Return the noise on the votes of a class as a share of all ballots.
+
+        None unless the outcome is the class, or each label, with the largest noisy count.
+        """
+        del n_votes
+        return None
+
+    def check_n_labels(self, n_labels: int) -> None:
+        """Refuse a number of labels that the mechanism was not made for."""
+        self.counting(n_labels)
+
+    def with_public_votes(self, n_votes: float, n_columns: int) -> Self:
+        """Return the same mechanism for a public number of votes, where that makes it cheaper."""
+        del n_votes, n_columns
+        return self
+
+    def scaled(self, factor: float) -> Self:
+        """Return the same mechanism for `factor` times as many votes."""
+        del factor
+        raise ValueError(
+            f"mechanism={self!r} does not scale with the number of votes; use GNMax or "
+            "ConfidentGNMax."
+        )
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return in which of `n_rows` rows each privacy group takes part.

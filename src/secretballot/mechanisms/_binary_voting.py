@@ -161,6 +161,16 @@ class BinaryVoting(Mechanism):
             for group, law in one.items()
         }
 
+    @property
+    def expected_votes(self) -> float:
+        """Number of ballots that the counts of each label are out of."""
+        return self.n_votes
+
+    def noise_share(self, n_votes: float) -> float:
+        """Return the noise on the votes of a label as a share of all ballots."""
+        del n_votes
+        return float(self.sigma / self.n_votes)
+
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
         names = ("sigma", "n_votes", "threshold", "sigma_threshold")

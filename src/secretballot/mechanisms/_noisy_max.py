@@ -105,6 +105,10 @@ class GNMax(Mechanism):
         """Return the same mechanism for `factor` times as many votes."""
         return replace(self, sigma=float(self.sigma * factor))
 
+    def noise_share(self, n_votes: float) -> float:
+        """Return the noise on the votes of a class as a share of all ballots."""
+        return float(self.sigma / n_votes)
+
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""
         return finer_than(self.sigma, super().check_counts(counts))
@@ -231,6 +235,16 @@ class ConfidentGNMax(Mechanism):
         """Return the same mechanism for `factor` times as many votes."""
         names = ("sigma", "sigma_threshold", "threshold", "n_votes")
         return replace(self, **scaled_fields(self, factor, *names))
+
+    def noise_share(self, n_votes: float) -> float:
+        """Return the noise on the votes of a class as a share of all ballots."""
+        return float(self.sigma / n_votes)
+
+    def with_public_votes(self, n_votes: float, n_columns: int) -> Self:
+        """Return the same mechanism for a public number of votes: cheaper with two classes."""
+        if self.n_votes is not None or n_columns != 2:
+            return self
+        return replace(self, n_votes=float(n_votes))
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as floats that are fine enough for the noise, or raise `ValueError`."""

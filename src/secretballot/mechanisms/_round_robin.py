@@ -124,6 +124,19 @@ class RoundRobin(Mechanism):
         """Return how the mechanism counts ballots."""
         return self.mechanism.counting(n_columns)
 
+    @property
+    def expected_votes(self) -> float | None:
+        """Number of ballots that the counts of each label are out of; None if it plays no part."""
+        return self.mechanism.expected_votes
+
+    def noise_share(self, n_votes: float) -> float | None:
+        """Return the noise on the votes of a class as a share of all ballots."""
+        return self.mechanism.noise_share(n_votes)
+
+    def check_n_labels(self, n_labels: int) -> None:
+        """Refuse a number of labels that the mechanism was not made for."""
+        self.mechanism.check_n_labels(n_labels)
+
     def part(self, level: str, number: int) -> str:
         """Return the privacy group of one part of a level, from 0: that of its ballots.
 

@@ -170,6 +170,16 @@ class TauVoting(Mechanism):
             for group, (weight, ballots) in paired(self.weight, self.ballots).items()
         }
 
+    @property
+    def expected_votes(self) -> float:
+        """Number of ballots that the counts of each label are out of."""
+        return self.n_votes
+
+    def check_n_labels(self, n_labels: int) -> None:
+        """Refuse a number of labels that it was not made for, and warn if none is clipped."""
+        super().check_n_labels(n_labels)
+        warn_unclipped(n_labels, self.tau, self.norm)
+
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
         names = ("sigma", "n_votes", "threshold", "sigma_threshold")

@@ -261,6 +261,11 @@ class StableTopK(TopK):
             law = (*law, self._draw_step(unit))
         return law
 
+    @property
+    def expected_votes(self) -> float | None:
+        """Number of ballots that the counts of each label are out of; None if not public."""
+        return self.n_votes
+
     def counting(self, n_columns: int) -> Counting:
         """Return how ballots become counts: they are added up."""
         return CountLabels(cut_of_each(self.ballot_threshold, n_columns))

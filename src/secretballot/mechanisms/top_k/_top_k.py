@@ -131,6 +131,15 @@ class TopK(Mechanism):
     def _law(self, unit: float, n_columns: int | None) -> Law:
         """Return the law of a row for people who add so much to a count."""
 
+    def check_n_labels(self, n_labels: int) -> None:
+        """Refuse more labels than a person may name."""
+        super().check_n_labels(n_labels)
+        if self.max_items is not None and self.max_items < n_labels:
+            raise ValueError(
+                f"mechanism={self!r} counts on ballots with max_items={self.max_items} labels, and "
+                f"a teacher may name all {n_labels}; give it their number."
+            )
+
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes: with so much more noise."""
         noise: dict[str, Any] = {}
