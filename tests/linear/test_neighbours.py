@@ -12,7 +12,13 @@ from sklearn.preprocessing import FunctionTransformer
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
-from secretballot.linear import PrivateLogisticRegression, _fit_run, _made_up_rows, _rounds
+from secretballot.linear import (
+    PrivateLogisticRegression,
+    _model_fit,
+    _private_sums,
+    _rounds,
+    _synthetic_rows,
+)
 from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.mechanisms import VectorSum
 from secretballot.scoring import People
@@ -46,16 +52,17 @@ ROWS, OWNERS, LEVELS = (
 
 
 @pytest.fixture(autouse=True)
-def any_belief(monkeypatch):
-    """Coefficients between none and huge, instead of what would be believed."""
+def random_posterior(monkeypatch):
+    """Replace the posterior by random coefficients, from small to huge."""
 
-    def believe(releases, public, groups, before, n_people, *, final):
-        loud = 10.0 ** (3 * len(releases) - 3)
-        found = np.random.default_rng(len(releases)).normal(scale=loud, size=before.variances.shape)
-        return replace(before, coefficients=found)
+    def fit_posterior(rounds, public, groups, start, n_people, *, final):
+        scale = 10.0 ** (3 * len(rounds) - 3)
+        generator = np.random.default_rng(len(rounds))
+        coefficients = generator.normal(scale=scale, size=start.variances.shape)
+        return replace(start, coefficients=coefficients)
 
-    monkeypatch.setattr(_rounds, "believe", believe)
-    monkeypatch.setattr(_made_up_rows, "_MADE_UP", 50)
+    monkeypatch.setattr(_rounds, "fit_posterior", fit_posterior)
+    monkeypatch.setattr(_synthetic_rows, "N_SYNTHETIC", 50)
 
 
 def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **parameters):
@@ -162,7 +169,7 @@ def many_rows_neighbours(monkeypatch, n_rows=184_600):
     b = 255 / 256
     codes = [np.array([1.0, -1.0, -b, b])] * 8
     shares = [np.full(4, 0.25)] * 8
-    monkeypatch.setattr(_made_up_rows.Unseen, "_codes", lambda *_: (codes, shares))
+    monkeypatch.setattr(_synthetic_rows, "_bin_scores", lambda *_: (codes, shares))
     half = np.where(np.arange(8) < 4, -2.0, 0.5)
     others = np.random.default_rng(3).normal(size=(20, 8))
     runs = [
@@ -235,12 +242,13 @@ def test_what_a_row_adds_does_not_depend_on_others():
     rng = np.random.default_rng(3)
     for features in (rng.normal(size=(300, 5)), rng.choice([0.1, 1 / 3, 1e-9], size=(300, 5))):
         length = float(np.linalg.norm(features, axis=1).max())
-        nothing = np.zeros((6, 3))
-        belief = _rounds.Belief(rng.normal(size=(6, 3)), nothing, nothing, np.ones(1))
+        coefficients = rng.normal(size=(6, 3))
         codes, shares = rng.integers(3, size=300), rng.choice([1.0, 1 / 3, 1 / 7, 1.7], size=300)
 
-        def sums(rows, features=features, length=length, belief=belief, codes=codes, shares=shares):
-            ballots = _rounds.Ballots(
+        def sums(
+            rows, features=features, length=length, b=coefficients, codes=codes, shares=shares
+        ):
+            private = _private_sums.PrivateRows(
                 transform=lambda part: features[rows][part],
                 codes=codes[rows],
                 shares=shares[rows],
@@ -248,7 +256,7 @@ def test_what_a_row_adds_does_not_depend_on_others():
                 total=300.0,
                 n_numbers=5,
             )
-            return ballots.sums(belief, length)
+            return private.residual_sums(b, length)
 
         each = [sums([row]) for row in range(300)]
         order = rng.permutation(300)
@@ -265,7 +273,7 @@ def opposite_bins(self, columns):
     return found
 
 
-TRANSFORM = AdditiveBins.transform
+TRANSFORM = AdditiveBins.transform_columns
 
 
 PLANTED = {
@@ -273,22 +281,22 @@ PLANTED = {
     "owner": [(People, "of", lambda a, owners, n: People(8, "owner", np.ones(n)))],
     # Residuals of three classes are longer than 1.
     "residual": [
-        (_rounds, "gains", lambda p: np.ones(len(p))),
-        (_rounds, "_shortened", lambda residuals: residuals),
+        (_private_sums, "residual_gains", lambda p: np.ones(len(p))),
+        (_private_sums, "_clip_lengths", lambda residuals: residuals),
     ],
     # The heavy level doesn't pay for its weight.
-    "level": [(_fit_run, "VectorSum", lambda weight, **how: VectorSum(weight=LIGHT, **how))],
+    "level": [(_model_fit, "VectorSum", lambda weight, **how: VectorSum(weight=LIGHT, **how))],
     # Means are not free where features can be negative.
-    "means": [(AdditiveBins, "transform", opposite_bins)],
+    "means": [(AdditiveBins, "transform_columns", opposite_bins)],
     # Products are scaled as if they were never further apart than one is long.
     "products": [
-        (_made_up_rows, "_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
-        (_made_up_rows.Unseen, "_codes", lambda *_: ([SIGNS] * 3, [np.full(4, 0.25)] * 3)),
+        (_synthetic_rows, "_column_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
+        (_synthetic_rows, "_bin_scores", lambda *_: ([SIGNS] * 3, [np.full(4, 0.25)] * 3)),
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}
 SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
-PRODUCTS = _made_up_rows._products
+PRODUCTS = _synthetic_rows._column_products
 
 
 @pytest.mark.parametrize("error", PLANTED)

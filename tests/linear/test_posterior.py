@@ -6,8 +6,14 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from secretballot.linear._design import Design
-from secretballot.linear._posterior import Belief, Release, _errors, believe, probabilities
-from secretballot.linear._rounds import gains, targets_of
+from secretballot.linear._posterior import (
+    Posterior,
+    ReleasedRound,
+    _error_covariances,
+    fit_posterior,
+    probabilities,
+)
+from secretballot.linear._private_sums import class_indicators, residual_gains
 
 WEIGHTS = np.array([0.3, 1.0, -0.7, 0.0, 0.6])
 
@@ -31,9 +37,11 @@ def released(X, y, public, coefficients, noise, rng):
         return probabilities(Z @ coefficients[1:] + coefficients[:1])
 
     p = decided(X)
-    mean = X.T @ (gains(p)[:, None] * (targets_of(y, 2) - p)) / len(X)
+    mean = X.T @ (residual_gains(p)[:, None] * (class_indicators(y, 2) - p)) / len(X)
     expected = decided(public)
-    return Release(mean + noise * rng.normal(size=mean.shape), expected, gains(expected), noise)
+    return ReleasedRound(
+        mean + noise * rng.normal(size=mean.shape), expected, residual_gains(expected), noise
+    )
 
 
 def groups():
@@ -44,12 +52,12 @@ def test_without_noise_rounds_find_the_coefficients():
     rng = np.random.default_rng(0)
     X, public = rows(200_000, rng), rows(2000, rng)
     y, found = labels(X, rng), []
-    belief = Belief.nothing(5, 1, 2)
+    posterior = Posterior.initial(5, 1, 2)
     for _ in range(4):
-        found.append(released(X, y, public, belief.coefficients, 1e-9, rng))
-        belief = believe(found, Design(public), groups(), belief, len(X))
-    together = belief.coefficients[1:, 0].copy()
-    together[0] += belief.coefficients[0, 0]  # the constant and the intercept are one
+        found.append(released(X, y, public, posterior.coefficients, 1e-9, rng))
+        posterior = fit_posterior(found, Design(public), groups(), posterior, len(X))
+    together = posterior.coefficients[1:, 0].copy()
+    together[0] += posterior.coefficients[0, 0]  # the constant and the intercept are one
     np.testing.assert_allclose(together, WEIGHTS, atol=0.03)
 
 
@@ -64,13 +72,15 @@ def test_errors_are_as_large_as_simulated(forgotten):
     many = rows(20_000, rng)
     p = probabilities(many @ truth[1:])
     theory = [
-        Release(np.zeros((5, 1)), (s := probabilities(many @ b[1:] + b[:1])), gains(s), noise)
+        ReleasedRound(
+            np.zeros((5, 1)), (s := probabilities(many @ b[1:] + b[:1])), residual_gains(s), noise
+        )
         for b in beliefs
     ]
     # As many public rows as there were, without the part that makes up for few of them.
     spread = p * (1 - p) * (forgotten != "sample")
     rows_seen = n if forgotten != "rows" else 1e12
-    lower = np.tril(_errors(theory, Design(many), p, spread, n)[0])
+    lower = np.tril(_error_covariances(theory, Design(many), p, spread, n)[0])
     covariance = lower + np.tril(lower, -1).T
     scale = 1 / n_public + 1 / n
     gaps = np.concatenate([many * (each.gain[:, None] * (p - each.expected)) for each in theory], 1)
@@ -85,8 +95,8 @@ def test_errors_are_as_large_as_simulated(forgotten):
         X, public = rows(n, rng), rows(n_public, rng)
         y = labels(X, rng)
         error = []
-        for belief in beliefs:
-            each = released(X, y, public, belief, noise, rng)
+        for posterior in beliefs:
+            each = released(X, y, public, posterior, noise, rng)
             expected = probabilities(public @ truth[1:])
             gap = each.gain[:, None] * (expected - each.expected)
             error.append(each.mean - public.T @ gap / n_public)
@@ -104,25 +114,27 @@ def test_noise_averages_out_over_rounds():
     y, squares = labels(X, rng), {1: [], 6: []}
     for n_rounds, found in squares.items():
         for _ in range(12):
-            belief, releases = Belief.nothing(5, 1, 2), []
+            posterior, releases = Posterior.initial(5, 1, 2), []
             for _ in range(n_rounds):
-                releases.append(released(X, y, public, belief.coefficients, 0.05, rng))
-                belief = believe(releases, Design(public), groups(), belief, len(X))
-            found.append(((belief.coefficients[2:, 0] - WEIGHTS[1:]) ** 2).mean())
+                releases.append(released(X, y, public, posterior.coefficients, 0.05, rng))
+                posterior = fit_posterior(releases, Design(public), groups(), posterior, len(X))
+            found.append(((posterior.coefficients[2:, 0] - WEIGHTS[1:]) ** 2).mean())
     assert np.mean(squares[6]) < np.mean(squares[1]) / 2
 
 
 def test_what_tells_nothing_is_shrunk_to_nothing():
     rng = np.random.default_rng(3)
     public = rows(2000, rng)
-    drowned = Release(
+    drowned = ReleasedRound(
         np.zeros((5, 1)) + 3.0 * rng.normal(size=(5, 1)),
         np.full((2000, 1), 0.5),
         np.full(2000, 2.0),
         3.0,
     )
-    belief = believe([drowned], Design(public), groups(), Belief.nothing(5, 1, 2), 10_000)
-    assert np.abs(belief.coefficients[2:]).max() < 0.2
+    posterior = fit_posterior(
+        [drowned], Design(public), groups(), Posterior.initial(5, 1, 2), 10_000
+    )
+    assert np.abs(posterior.coefficients[2:]).max() < 0.2
 
 
 def test_known_errors_are_about_the_errors():
@@ -130,11 +142,13 @@ def test_known_errors_are_about_the_errors():
     X, public = rows(20_000, rng), rows(2000, rng)
     z = []
     for _ in range(40):
-        y, belief, releases = labels(X, rng), Belief.nothing(5, 1, 2), []
+        y, posterior, releases = labels(X, rng), Posterior.initial(5, 1, 2), []
         for _ in range(3):
-            releases.append(released(X, y, public, belief.coefficients, 0.02, rng))
-            belief = believe(releases, Design(public), groups(), belief, len(X))
-        z.append((belief.coefficients[2:, 0] - WEIGHTS[1:]) / np.sqrt(belief.variances[2:, 0]))
+            releases.append(released(X, y, public, posterior.coefficients, 0.02, rng))
+            posterior = fit_posterior(releases, Design(public), groups(), posterior, len(X))
+        z.append(
+            (posterior.coefficients[2:, 0] - WEIGHTS[1:]) / np.sqrt(posterior.variances[2:, 0])
+        )
     assert 0.6 < np.mean(np.square(z)) < 1.6
 
 
@@ -144,16 +158,16 @@ def test_classes_that_are_alike_are_treated_alike():
     scores = np.stack([X @ WEIGHTS, X @ WEIGHTS[::-1], np.zeros(len(X))], axis=1)
     y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
     for order in ([0, 1, 2], [2, 0, 1]):
-        belief, releases = Belief.nothing(5, 3, 2), []
+        posterior, releases = Posterior.initial(5, 3, 2), []
         classes = np.argsort(order)[y]
         for _ in range(3):
-            b = belief.coefficients
+            b = posterior.coefficients
             p = probabilities(X @ b[1:] + b[:1])
             expected = probabilities(public @ b[1:] + b[:1])
-            mean = X.T @ (gains(p)[:, None] * (targets_of(classes, 3) - p)) / len(X)
-            releases.append(Release(mean, expected, gains(expected), 1e-4))
-            belief = believe(releases, Design(public), groups(), belief, len(X))
-        found = belief.coefficients[:, np.argsort(order)]
+            mean = X.T @ (residual_gains(p)[:, None] * (class_indicators(classes, 3) - p)) / len(X)
+            releases.append(ReleasedRound(mean, expected, residual_gains(expected), 1e-4))
+            posterior = fit_posterior(releases, Design(public), groups(), posterior, len(X))
+        found = posterior.coefficients[:, np.argsort(order)]
         found = found - found[:, [2]]
         np.testing.assert_allclose(found[2:, 0], WEIGHTS[1:], atol=0.08)
         np.testing.assert_allclose(found[2:, 1], WEIGHTS[::-1][1:], atol=0.08)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.accounting import BudgetExceededError, PrivacyLeakWarning
-from secretballot.linear import _fit_run, _rounds
+from secretballot.linear import _model_fit, _rounds
 
 N, N_PUBLIC = 8000, 500
 
@@ -81,14 +81,14 @@ def test_all_rounds_are_paid_before_the_first(order):
 def test_a_fit_that_dies_between_rounds_keeps_its_charge(monkeypatch):
     budget, seen = PrivacyAccountant(1.0, 1e-5), []
 
-    def believe(releases, *rest, **options):
+    def fit_posterior(releases, *rest, **options):
         seen.append(len(releases))
         if len(releases) == 2:
             raise KeyboardInterrupt
-        return believed(releases, *rest, **options)
+        return original(releases, *rest, **options)
 
-    believed = _rounds.believe
-    monkeypatch.setattr(_rounds, "believe", believe)
+    original = _rounds.fit_posterior
+    monkeypatch.setattr(_rounds, "fit_posterior", fit_posterior)
     with pytest.raises(KeyboardInterrupt):
         model(budget=budget, rounds=3).fit(X, Y, X_public=POOL)
     assert seen == [1, 2]
@@ -278,5 +278,5 @@ def test_classes_that_are_learned_are_a_leak():
 
 
 def test_many_public_rows_are_thinned_out(monkeypatch):
-    monkeypatch.setattr(_fit_run, "_MOST_PUBLIC", 100)
+    monkeypatch.setattr(_model_fit, "_MOST_PUBLIC_ROWS", 100)
     assert model().fit(X, Y, X_public=POOL).score(TEST, ANSWERS) > BEST - 0.05

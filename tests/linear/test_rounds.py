@@ -1,4 +1,4 @@
-"""A round judges the belief before it: one that turns out worse is not kept."""
+"""A round judges the posterior before it: one that turns out worse is not kept."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from secretballot.linear import _rounds
-from secretballot.linear._posterior import Belief
+from secretballot.linear._posterior import Posterior
 
 FEATURES = SimpleNamespace(n_features=2, groups=[slice(0, 2)], norm=1.0)
 PUBLIC = SimpleNamespace(decision=lambda slopes, intercept: np.full((3, 1), intercept[0, 0]))
 
 
 class Rows:
-    """Private rows of which as much is left at a belief as its intercept says."""
+    """Private rows whose residual sums are as large as the intercept."""
 
     n_columns, total = 1, 10.0
 
     def __init__(self):
         self.asked = []
 
-    def sums(self, belief, norm):
-        self.asked.append(float(belief.coefficients[0, 0]))
+    def residual_sums(self, coefficients, norm):
+        self.asked.append(float(coefficients[0, 0]))
         return np.full((2, 1), self.asked[-1])
 
 
@@ -41,13 +41,13 @@ class Rows:
 def test_what_turned_out_worse_is_not_gone_on_with(monkeypatch, believed, asked, last):
     rows, coming = Rows(), iter(believed)
 
-    def belief(intercept):
+    def posterior(intercept):
         values = np.array([[intercept], [0.0], [0.0]])
-        return Belief(values, values, values, np.ones(1))
+        return Posterior(values, values, values, np.ones(1))
 
-    monkeypatch.setattr(_rounds.Belief, "nothing", lambda *_: belief(64.0))
-    monkeypatch.setattr(_rounds, "believe", lambda *_, **__: belief(next(coming)))
-    found = _rounds.learn(
+    monkeypatch.setattr(_rounds.Posterior, "initial", lambda *_: posterior(64.0))
+    monkeypatch.setattr(_rounds, "fit_posterior", lambda *_, **__: posterior(next(coming)))
+    found = _rounds.run_rounds(
         rows, FEATURES, PUBLIC, lambda sums: sums, sigma=1.0, n_rounds=4, n_people=10.0
     )
     assert rows.asked == asked

@@ -1,8 +1,8 @@
-"""Classification from private sums: each row casts one vector, a few times."""
+"""Logistic regression from noisy sums over private rows."""
 
 from secretballot._public import published
+from secretballot.linear._additive_term import AdditiveTerm
 from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
-from secretballot.linear._terms import AdditiveTerm
 
 __all__ = ["AdditiveTerm", "PrivateLogisticRegression"]
 

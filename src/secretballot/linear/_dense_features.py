@@ -1,142 +1,174 @@
-"""Features that are numbers: scaled columns, or what a transformer makes of rows."""
+"""Dense features: scaled columns, or the output of a transformer, clipped to a public length."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _num_samples
-from secretballot.linear._additive_bins import AdditiveBins, Categories, public_bins
-from secretballot.linear._columns import Column, public_numbers
-from secretballot.schema import check_rows_alone, in_halves, numbers, own_rows
+from secretballot.linear._additive_bins import AdditiveBins, CategoryBins, public_bins
+from secretballot.linear._columns import Categories, PublicColumn
+from secretballot.linear._design import Floats
+from secretballot.schema import check_rows_alone, columns_of, in_halves, numbers, own_rows
 
-#: Rows are clipped to the length of so many of the public ones.
-_LENGTH = 0.9
-#: More features than this take minutes; what they tell would be lost in noise anyway.
+#: Rows are clipped to this quantile of the public rows' lengths.
+_LENGTH_QUANTILE = 0.9
+#: More features take minutes to fit, and their coefficients would be lost in noise.
 MOST_FEATURES = 500
-#: Numbers beyond this are taken for it: the squares of larger ones would not be finite.
-_FURTHEST = 1e100
+#: Numbers beyond this are clipped, so that their squares are finite.
+_LARGEST_NUMBER = 1e100
+
+
+class Transformer(Protocol):
+    """Fitted transformer of scikit-learn."""
+
+    def transform(self, X: ArrayLike) -> ArrayLike: ...
 
 
 class DenseFeatures:
-    """Base class: rows of numbers, centred and with a constant, clipped to a public length.
+    """Base class of centred features with a constant, clipped to a public length.
 
     Attributes
     ----------
     norm : float
-        How long a row is at most (l2).
+        Largest length of a row (l2).
     """
 
     norm: float
-    _middle: NDArray[np.float64]
+    _mean: Floats
     _constant: float
 
-    def _measure(self, public: NDArray[np.float64]) -> None:
-        """Fix what is subtracted from rows, and how long they may be, from public rows."""
+    def _fit_length(self, public: Floats) -> None:
+        """Fix the centre and the largest length from public rows."""
         if public.shape[1] > MOST_FEATURES:
             raise ValueError(
                 f"features gives {public.shape[1]} numbers a row, and at most {MOST_FEATURES} are "
                 "taken: reduce them on public rows, with PCA or TruncatedSVD in a pipeline."
             )
-        self._middle = public.mean(axis=0)
-        lengths = np.linalg.norm(public - self._middle, axis=1)
-        length = float(np.quantile(lengths, _LENGTH)) or 1.0
+        self._mean = public.mean(axis=0)
+        lengths = np.linalg.norm(public - self._mean, axis=1)
+        length = float(np.quantile(lengths, _LENGTH_QUANTILE)) or 1.0
         self._constant = float(np.sqrt(np.mean(np.minimum(lengths, length) ** 2))) or 1.0
         self.norm = float(np.hypot(length, self._constant))
 
-    def _clipped(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _clip(self, rows: Floats) -> Floats:
+        """Centre rows, append the constant, and clip their lengths."""
         constant = np.full((len(rows), 1), self._constant)
-        whole = np.concatenate([rows - self._middle, constant], axis=1)
-        lengths = np.linalg.norm(whole, axis=1, keepdims=True)
-        return np.asarray(whole * np.minimum(1.0, self.norm / lengths))
+        features = np.concatenate([rows - self._mean, constant], axis=1)
+        lengths = np.linalg.norm(features, axis=1, keepdims=True)
+        return np.asarray(features * np.minimum(1.0, self.norm / lengths))
 
     @property
     def n_features(self) -> int:
-        """How many numbers a row has, the constant among them."""
-        return len(self._middle) + 1
+        """Number of features, with the constant."""
+        return len(self._mean) + 1
 
     @property
-    def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:
-        """What is shrunk together: all but the constant, and the constant."""
+    def groups(self) -> list[tuple[slice, Floats]]:
+        """All features but the constant, and the constant; their priors are independent."""
         last = self.n_features - 1
         return [(slice(0, last), np.eye(last)), (slice(last, last + 1), np.eye(1))]
 
 
 class ScaledColumns(DenseFeatures):
-    """Numbers scaled by public rows, and categories as one-hot columns; zeros of missing cells.
+    """Numbers scaled by public rows, and one-hot categories; a missing cell is 0.
 
     Parameters
     ----------
-    columns : sequence of Column
-        Of public rows.
-    categories : mapping
+    columns : sequence of PublicColumn
+    declared : mapping
         Declared categories of some columns.
     """
 
-    def __init__(self, columns: Sequence[Column], categories: Mapping[Any, Sequence[Any]]) -> None:
-        self.columns: list[tuple[str, float, float] | Categories] = []
+    def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
+        #: Mean and standard deviation of a number, or the bins of a category.
+        self.columns: list[tuple[float, float] | CategoryBins] = []
         for column in columns:
-            if column.is_number and column.name not in categories:
-                x = public_numbers(column)
-                self.columns.append((column.name, float(x.mean()), float(x.std()) or 1.0))
+            if column.is_number and column.name not in declared:
+                x = column.numbers()
+                self.columns.append((float(x.mean()), float(x.std()) or 1.0))
             else:
-                (found,) = public_bins([column], 1, categories).columns
-                assert isinstance(found, Categories)
-                self.columns.append(found)
-        self._measure(self._rows([column.values for column in columns]))
+                (bins,) = public_bins([column], 1, declared).columns
+                assert isinstance(bins, CategoryBins)
+                self.columns.append(bins)
+        self._fit_length(self._scale([column.values for column in columns]))
 
-    def _rows(self, table: Sequence[Any]) -> NDArray[np.float64]:
-        parts = []
+    def transform(self, X: ArrayLike) -> Floats:
+        """Compute features; cells are read one by one, so private rows are read alike."""
+        return self._clip(self._scale(columns_of(X)))
+
+    transform_private = transform
+
+    def _scale(self, table: Sequence[ArrayLike]) -> Floats:
+        blocks = []
         for column, values in zip(self.columns, table, strict=True):
-            if isinstance(column, Categories):
-                parts.append(AdditiveBins([column]).transform([values]).toarray())
+            if isinstance(column, CategoryBins):
+                blocks.append(AdditiveBins([column]).transform_columns([values]).toarray())
             else:
-                _, middle, scale = column
+                mean, deviation = column
                 with np.errstate(over="ignore"):
-                    scaled = (numbers(values) - middle) / scale
-                parts.append(np.where(np.isnan(scaled), 0.0, scaled)[:, None])
-        return np.clip(np.concatenate(parts, axis=1), -_FURTHEST, _FURTHEST)
-
-    def transform(self, table: Sequence[Any]) -> NDArray[np.float64]:
-        """Return the rows of a table given as its columns."""
-        return self._clipped(self._rows(table))
+                    scaled = (numbers(values) - mean) / deviation
+                blocks.append(np.where(np.isnan(scaled), 0.0, scaled)[:, None])
+        return np.clip(np.concatenate(blocks, axis=1), -_LARGEST_NUMBER, _LARGEST_NUMBER)
 
 
 class TransformedRows(DenseFeatures):
-    """What a transformer makes of rows.
+    """Output of a transformer.
 
     Parameters
     ----------
-    transformer : transformer
+    transformer : Transformer
         Fitted on public rows.
     X_public : table
     """
 
-    def __init__(self, transformer: Any, X_public: Any) -> None:
+    def __init__(self, transformer: Transformer, X_public: ArrayLike) -> None:
         self.transformer = transformer
-        rows = self._rows(X_public)
-        check_rows_alone(self._made, X_public, f"features={type(transformer).__name__}")
-        self._measure(rows)
+        rows = self._finite_rows(X_public)
+        check_rows_alone(self._table, X_public, f"features={type(transformer).__name__}")
+        self._fit_length(rows)
 
-    def _dense(self, X: Any) -> NDArray[Any]:
-        found = self.transformer.transform(X)
-        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+    def transform(self, X: ArrayLike) -> Floats:
+        """Compute the features of public rows."""
+        return self._clip(self._finite_rows(X))
 
-    def _made(self, X: Any) -> NDArray[Any]:
-        """Return what the transformer makes of rows, in its own type."""
-        rows = self._dense(X)
-        if rows.ndim != 2 or len(rows) != _num_samples(X):
+    def transform_private(self, X: ArrayLike) -> Floats:
+        """Compute the features of private rows; where that fails, the mean of public rows."""
+        equal_lengths = []
+
+        def transform(rows: ArrayLike) -> Floats:
+            table = self._output(rows)
+            equal_lengths.append(len(table) == _num_samples(rows))
+            if table.shape[1:] != self._mean.shape:
+                raise ValueError(f"rows of the shape {table.shape[1:]}")
+            return np.array(table, dtype=np.float64)
+
+        rows, _ = in_halves(transform, X, np.full((1, len(self._mean)), np.nan))
+        if not all(equal_lengths):
             self._refuse(rows.shape, _num_samples(X))
-        return rows
+        rows = np.where(np.isfinite(rows), rows, self._mean)
+        return self._clip(np.clip(rows, -_LARGEST_NUMBER, _LARGEST_NUMBER))
 
-    def _rows(self, X: Any) -> NDArray[np.float64]:
-        rows = np.asarray(self._made(own_rows(X)), dtype=np.float64)
+    def _output(self, X: ArrayLike) -> NDArray[np.generic]:
+        """Return the transformer's output as an array of its own type."""
+        output = self.transformer.transform(X)
+        return np.asarray(output.toarray() if hasattr(output, "toarray") else output)
+
+    def _table(self, X: ArrayLike) -> NDArray[np.generic]:
+        """Return the transformer's output, refused if it is not a row for each row."""
+        table = self._output(X)
+        if table.ndim != 2 or len(table) != _num_samples(X):
+            self._refuse(table.shape, _num_samples(X))
+        return table
+
+    def _finite_rows(self, X: ArrayLike) -> Floats:
+        rows = np.asarray(self._table(own_rows(X)), dtype=np.float64)
         if not np.isfinite(rows).all():
             self._refuse(rows.shape, len(rows))
-        return np.clip(rows, -_FURTHEST, _FURTHEST)
+        return np.clip(rows, -_LARGEST_NUMBER, _LARGEST_NUMBER)
 
     def _refuse(self, shape: tuple[int, ...], n_rows: int) -> NoReturn:
         raise ValueError(
@@ -144,24 +176,3 @@ class TransformedRows(DenseFeatures):
             f"{n_rows} rows, or numbers that are not finite; every row needs as many finite "
             "numbers."
         )
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the features of public rows."""
-        return self._clipped(self._rows(X))
-
-    def transform_private(self, X: Any) -> NDArray[np.float64]:
-        """Return the features of private rows; those of public rows on average where it fails."""
-        lengths = set()
-
-        def made(some: Any) -> NDArray[np.float64]:
-            found = self._dense(some)
-            lengths.add(len(found) == _num_samples(some))
-            if found.shape[1:] != self._middle.shape:
-                raise ValueError(f"rows of the shape {found.shape[1:]}")
-            return found.astype(np.float64)
-
-        rows, _ = in_halves(made, X, np.full((1, len(self._middle)), np.nan))
-        if False in lengths:
-            self._refuse(rows.shape, _num_samples(X))
-        rows = np.where(np.isfinite(rows), rows, self._middle)
-        return self._clipped(np.clip(rows, -_FURTHEST, _FURTHEST))

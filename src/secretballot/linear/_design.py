@@ -1,59 +1,90 @@
-"""Features of many rows, and the sums over rows that are needed of them."""
+"""Design matrices: features of rows, and the sums over rows that a fit needs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
+Features: TypeAlias = "Floats | csr_array"
 
-#: So many numbers of weighted products are computed at a time.
-_AT_A_TIME = 2**24
+#: Products that are computed at a time.
+_BLOCK_SIZE = 2**24
+
+
+class FeatureMap(Protocol):
+    """Public description of rows by features of bounded length.
+
+    Attributes
+    ----------
+    norm : float
+        Largest Euclidean length of a row's features.
+    n_features : int
+        Features of a row.
+    groups : sequence of (slice, ndarray)
+        Features that share a prior variance, with the inverse correlations of that prior.
+    """
+
+    @property
+    def norm(self) -> float: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def groups(self) -> Sequence[tuple[slice, Floats]]: ...
+
+    def transform(self, X: ArrayLike) -> Features:
+        """Compute the features of public rows."""
+
+    def transform_private(self, X: ArrayLike) -> Features:
+        """Compute the features of private rows, each from its own cells alone."""
 
 
 class Design:
-    """Features of rows: a dense array, or one-hot rows with as many entries each.
+    """Features of rows as a dense matrix, or as one-hot rows with equally many entries.
 
     Parameters
     ----------
     features : ndarray or csr_array of shape (n_rows, n_features)
     """
 
-    def __init__(self, features: Any) -> None:
+    def __init__(self, features: Features) -> None:
         self.features = features
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
+        """Numbers of rows and of features."""
         n_rows, n_features = self.features.shape
         return n_rows, n_features
 
     @cached_property
     def largest(self) -> float:
-        """The largest number among all features."""
+        """Largest absolute feature."""
         return float(abs(self.features).max())
 
     def decision(self, coefficients: Floats, intercept: Floats) -> Floats:
-        """Return scores, shape (n_rows, n_columns), for coefficients (n_features, n_columns)."""
+        """Compute scores (n_rows, n_columns) from coefficients (n_features, n_columns)."""
         return np.asarray(self.features @ coefficients + intercept)
 
     def sums(self, weights: Floats) -> Floats:
-        """Return sums of features times weights, shape (n_features, n_columns)."""
+        """Sum features times weights over the rows: (n_features, n_columns)."""
         return np.asarray(self.features.T @ weights)
 
     def products(self, weights: Floats) -> Floats:
-        """Return sums of products of two features: (n_columns, n_features, n_features)."""
+        """Sum weighted products of two features: (n_columns, n_features, n_features)."""
         n_features, n_columns = self.shape[1], weights.shape[1]
         out = np.empty((n_columns, n_features, n_features))
         if isinstance(self.features, csr_array):
-            step = max(_AT_A_TIME // n_features**2, 1)
+            step = max(_BLOCK_SIZE // n_features**2, 1)
             for start in range(0, n_columns, step):
-                some = self._pairs @ weights[:, start : start + step]
-                out[start : start + step] = some.T.reshape(-1, n_features, n_features)
+                block = self._pairs @ weights[:, start : start + step]
+                out[start : start + step] = block.T.reshape(-1, n_features, n_features)
             return out
         for column in range(n_columns):
             out[column] = (self.features * weights[:, [column]]).T @ self.features
@@ -61,11 +92,12 @@ class Design:
 
     @cached_property
     def _pairs(self) -> csr_array:
-        """Which pairs of features each row has, shape (n_features**2, n_rows)."""
+        """Indicators of the pairs of features that rows have: (n_features**2, n_rows)."""
+        assert isinstance(self.features, csr_array)
         n_rows, n_features = self.shape
         codes = self.features.indices.reshape(n_rows, -1).astype(np.int64)
         ones = self.features.data.reshape(n_rows, -1)
         pairs = (codes[:, :, None] * n_features + codes[:, None, :]).reshape(n_rows, -1)
         starts = np.arange(n_rows + 1) * pairs.shape[1]
-        each = ((ones[:, :, None] * ones[:, None, :]).ravel(), pairs.ravel(), starts)
-        return csr_array(each, shape=(n_rows, n_features**2)).T.tocsr()
+        entries = ((ones[:, :, None] * ones[:, None, :]).ravel(), pairs.ravel(), starts)
+        return csr_array(entries, shape=(n_rows, n_features**2)).T.tocsr()

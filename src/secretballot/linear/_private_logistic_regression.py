@@ -1,13 +1,15 @@
-"""Logistic regression on the bins of a table, from a few noisy sums over private rows."""
+"""Differentially private logistic regression from noisy sums over private rows."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._budget_shown import BudgetShown, short_text
@@ -18,14 +20,14 @@ from secretballot._sklearn_compat import (
     StrOptions,
     _fit_context,
 )
-from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import refuse_arguments
+from secretballot.accounting import PrivacyAccountant, Scope
+from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_bins import AdditiveBins
-from secretballot.linear._design import Design
-from secretballot.linear._fit_data import checked_table
-from secretballot.linear._fit_run import features_of, run_fit
+from secretballot.linear._additive_term import AdditiveTerm, additive_terms
+from secretballot.linear._design import Design, Floats
+from secretballot.linear._fit_input import check_public_table
+from secretballot.linear._model_fit import run_fit
 from secretballot.linear._posterior import probabilities
-from secretballot.linear._terms import AdditiveTerm, terms_of
 from secretballot.scoring import ScoreMethods
 
 _NO_WEIGHTS = (
@@ -37,45 +39,46 @@ _NO_WEIGHTS = (
 class PrivateLogisticRegression(
     BudgetShown, ScoreMethods, CallbackSupportMixin, ClassifierMixin, BaseEstimator
 ):
-    """Differentially private logistic regression that knows what its noise is.
+    """Differentially private logistic regression, fitted to noisy sums by their known errors.
 
-    Every private row casts one vector: its features times how far its class is from what is
-    believed so far. The accountant releases the noisy sum of all, a few times; public rows say
-    what a model would have led one to expect of these sums, and the model that explains all of
-    them best, given their known noise, is kept. One row, or one owner, changes a sum by a bounded
-    vector.
+    Each private row contributes one vector: its features times the residual of its class under the
+    current model. The accountant releases the noisy sum of all vectors, a few times. Public rows
+    give the expectation of these sums under any coefficients, and the coefficients are fitted to
+    all sums together by their known noise. One row, or one owner, changes a sum by a vector of
+    bounded length.
 
-    For the classes of a table this is mostly the more accurate of the two. Teachers
-    (`PrivateTeacherEnsemble`) are for what columns say only together, for what no bins describe,
-    for any estimator, several labels a row, and for parties.
+    For one class a row of a table this is mostly more accurate than teachers
+    (`PrivateTeacherEnsemble`), which are for interactions of columns, for data without columns, for
+    any estimator, several labels a row, and several parties.
 
     Parameters
     ----------
     features : {"additive", "linear"} or transformer, default="additive"
-        What rows are described by, fitted on public rows alone. ``"additive"``: the bin of each
-        number, or the category, column by column; the log odds are a sum of what each column
-        adds. ``"linear"``: scaled numbers and categories. A transformer, or pipeline, is cloned
-        and fitted on the public rows; what it makes of a row must depend on that row alone. A
-        `FrozenEstimator` is taken as it is, and that it saw no private row is your word, which the
-        privacy statement records.
+        Features of rows, fitted on public rows alone. ``"additive"``: the bin of each number, or
+        the category, column by column; the log odds are a sum of one effect a column.
+        ``"linear"``: scaled numbers and categories. A transformer, or pipeline, is cloned and
+        fitted on the public rows; its output for a row must depend on that row alone. A
+        `FrozenEstimator` is used as it is; the privacy statement records your word that it saw no
+        private row.
     n_bins : int or "auto", default="auto"
-        Into how many bins a number is cut at most. ``"auto"`` follows from what the budget leaves,
-        and how many rows there are.
+        Largest number of bins of a number. ``"auto"`` follows from the noise and the number of
+        rows.
     rounds : int or "auto", default="auto"
-        How many sums of residuals follow the first sum.
+        Number of sums of residuals after the first sum.
     categories : dict, default=None
-        Declared categories of columns: ``{column: [...]}``. None: those of the public rows. Others
-        share one bin.
+        Declared categories of columns: ``{column: [...]}``. None: those of the public rows. All
+        other categories share one bin.
     bounds : tuple, array-like of shape (n_numbers, 2) or dict, default=None
-        ``(low, high)`` of all columns of numbers, or of each, where no public rows are given:
-        bins are cut evenly between them, and a part of the budget buys how columns go together.
+        ``(low, high)`` of all columns of numbers, or of each, where no public rows are given. Bins
+        have equal widths between them, and a part of the budget pays for the correlations of
+        columns.
     epsilon : float or dict of str to float, default=None
-        The most that one fit may spend. None: all that remains of the budget. In a grid search
-        each candidate and fold is a fit.
+        Largest cost of one fit. None: all that remains of the budget. In a grid search each
+        candidate and fold is a fit.
     check_public_rows : bool, default=True
-        Whether to look first, by one noisy count, if most private rows lie outside of what the
-        public rows show in some column: other units, other codes. It costs 1 % of what the fit may
-        spend at most, mostly far less, and where it would cost more there is no check (fewer than
+        Whether to check first, by one noisy count, that most private rows lie within the ranges
+        and categories of the public rows. The check finds other units and other codes. It costs at
+        most 1 % of the fit, mostly far less; where it would cost more there is no check (fewer than
         some 500 rows at an epsilon of 1). Public rows that don't match are refused before the fit
         is paid for. False: no check, and no charge.
     classes : array-like of shape (n_classes,), default=None
@@ -83,31 +86,32 @@ class PrivateLogisticRegression(
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
     random_state : int, RandomState instance or None, default=None
-        None draws the noise from a cryptographic generator. Anything else is for tests and
-        examples: seeded noise protects nobody.
+        None draws the noise from a cryptographic generator. Seeds are for tests and examples:
+        seeded noise protects nobody.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        What each feature (bin, category) adds to the log odds, or to a class's score.
+        Effect of each feature (bin, category) on the log odds, or on the score of a class.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        What all rows have in common.
+        Constant of the log odds, or of each score.
     coef_error_ : ndarray of the shape of `coef_`
-        Standard deviation of each coefficient, by the known errors: noise, sample, public rows.
+        Standard error of each coefficient: noise, sampling, and public rows.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Their names, if they are all strings.
+        Names of columns, if they are all strings.
     n_rounds_ : int
-        How many rounds of residuals there were.
+        Number of sums of residuals after the first.
     n_bins_ : int or None
-        How many bins numbers were cut into at most, if they were.
+        Largest number of bins of a number; None without bins.
     mechanism_ : VectorSum
-        What each round was released with.
-    public_rows_check_ : PublicRowsCheck
-        The check of the public rows: its noisy count, or why there was none.
+        Mechanism of each round.
+    public_rows_check_ : PublicRowsCheck or None
+        The check of the public rows: its noisy count, or why there was none. None without public
+        rows.
 
     See Also
     --------
@@ -117,12 +121,12 @@ class PrivateLogisticRegression(
     Notes
     -----
     All rounds are one reservation: their whole price is recorded before the first, and a fit that
-    dies between two keeps the charge. Adaptive Gaussian releases compose exactly [1]_: in the
-    default budget a fit costs the mu^2 of its rounds, and nothing for being adaptive.
+    is interrupted keeps the charge. Adaptive Gaussian releases compose exactly [1]_: in the default
+    budget a fit costs the sum of its rounds' mu^2.
 
-    Each residual is divided by the longest that a row with the same probabilities could have, so
-    the longest vectors are as long at every row, and residuals still vanish on average where the
-    model is right. How all rounds are believed together is said in the documentation.
+    Residuals are divided by their largest possible length at the probabilities of the row. So
+    vectors of all rows have the same largest length, and residuals still have mean 0 under the
+    true coefficients. The priors' variances maximise the evidence [2]_.
 
     References
     ----------
@@ -157,17 +161,17 @@ class PrivateLogisticRegression(
 
     def __init__(
         self,
-        features: Any = "additive",
+        features: str | TransformerMixin = "additive",
         *,
         n_bins: int | str = "auto",
         rounds: int | str = "auto",
-        categories: dict[Any, Any] | None = None,
-        bounds: Any = None,
+        categories: dict[Hashable, Sequence[Hashable]] | None = None,
+        bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         classes: ArrayLike | None = None,
-        accountant: Any = None,
-        random_state: Any = None,
+        accountant: PrivacyAccountant | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.features = features
         self.n_bins = n_bins
@@ -180,32 +184,33 @@ class PrivateLogisticRegression(
         self.accountant = accountant
         self.random_state = random_state
 
-    def _fit_scope(self) -> Any:
+    def _fit_scope(self) -> Scope | None:
         return getattr(self, "_scope", None)
 
     def _fit_told(self) -> str:
+        assert self.accountant is not None
         if self.accountant.accounting == "data_dependent" or not hasattr(self, "mechanism_"):
             return ""
         return f"{self.n_rounds_} rounds of residuals; {short_text(self.mechanism_)}"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = True  # a missing cell adds nothing
-        tags.input_tags.string = True  # any other cell is a category, or missing
+        tags.input_tags.allow_nan = True  # a missing cell has no effect
+        tags.input_tags.string = True  # texts are categories
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        X_public: Any = None,
-        owners: Any = None,
-        budgets: Any = None,
-        **unsupported: Any,
+        X_public: ArrayLike | PublicData | None = None,
+        owners: ArrayLike | None = None,
+        budgets: ArrayLike | None = None,
+        **unsupported: object,
     ) -> PrivateLogisticRegression:
         """Learn from private rows. **This spends budget.**
 
@@ -214,18 +219,18 @@ class PrivateLogisticRegression(
         X : {array-like, DataFrame} of shape (n_samples, n_features)
             Private rows.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the private rows.
         X_public : array-like of shape (n_public, n_features) or PublicData, default=None
             Public rows of the same kind; labels are not needed. In cross-validation it must be a
             `PublicData`. None needs `bounds`.
         owners : array-like of shape (n_samples,), default=None
             Owner id of each row: the vectors of an owner are averaged, and the accountant's unit
-            must be ``"owner"``. How many owners there are is public.
+            must be ``"owner"``. The number of owners is public.
         budgets : array-like of shape (n_samples,), default=None
             Level of each row, one of the accountant's; the same for all rows of an owner. Vectors
             are weighted so that all levels use their budgets up together.
         **unsupported : object
-            Nothing else is taken: in particular no ``sample_weight``, and the error says why.
+            Other arguments are refused, ``sample_weight`` among them; the error says why.
 
         Returns
         -------
@@ -235,27 +240,28 @@ class PrivateLogisticRegression(
         Raises
         ------
         BudgetExceededError
-            If nothing is left to spend; nothing is learned.
+            If the budget does not suffice; nothing is learned.
         ValueError
-            If there are neither public rows nor bounds, or the input is not what it should be;
-            nothing is spent.
+            If there are neither public rows nor bounds, or an argument is invalid; nothing is
+            spent.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         fitted = run_fit(self, X, y, X_public, owners, budgets)
-        belief = fitted.belief
+        posterior = fitted.posterior
         self.classes_ = fitted.classes
-        self.intercept_ = belief.coefficients[0].copy()
-        self.coef_ = belief.coefficients[1:].T.copy()
-        self.coef_error_ = np.sqrt(belief.variances[1:]).T
-        self._centred_error = np.sqrt(belief.centred[1:]).T
+        self.intercept_ = posterior.coefficients[0].copy()
+        self.coef_ = posterior.coefficients[1:].T.copy()
+        self.coef_error_ = np.sqrt(posterior.variances[1:]).T
+        self._centred_error = np.sqrt(posterior.centred_variances[1:]).T
         self.n_rounds_ = fitted.n_rounds
         self.n_bins_ = fitted.n_bins
         self.mechanism_ = fitted.mechanism
+        self.public_rows_check_ = fitted.public_rows_check
         self._public_features = fitted.features
         self._row_schema = fitted.schema
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the log odds of the second of two classes, or a score of each class.
 
         Parameters
@@ -269,7 +275,7 @@ class PrivateLogisticRegression(
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class. Free of charge.
 
         Parameters
@@ -280,10 +286,10 @@ class PrivateLogisticRegression(
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        found = probabilities(self._scores(X))
-        return np.concatenate([1 - found, found], axis=1) if found.shape[1] == 1 else found
+        p = probabilities(self._scores(X))
+        return np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class. Free of charge.
 
         Parameters
@@ -298,17 +304,17 @@ class PrivateLogisticRegression(
         codes = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(codes, dtype=np.intp)])
 
-    def terms(self, target: Any = None) -> list[AdditiveTerm]:
-        """Return what each column adds to the log odds, bin by bin. Free of charge.
+    def terms(self, target: Hashable = None) -> list[AdditiveTerm]:
+        """Return the effect of each column on the log odds, bin by bin. Free of charge.
 
-        Effects are centred: their mean over the bins of a column, each bin counted alike, is 0
-        (bins say nothing of how many private rows they have). Their errors are those of
-        centred effects: smaller than `coef_error_`, a part of which all bins of a column share.
+        Effects are centred: their unweighted mean over the bins of a column is 0. Their errors are
+        those of centred effects, which are smaller than `coef_error_`: the bins of a column share a
+        part of their error.
 
         Parameters
         ----------
         target : object, default=None
-            The class whose log odds, or score, is meant. None: the second of two classes.
+            Class whose log odds, or score, is returned. None: the second of two classes.
 
         Returns
         -------
@@ -331,19 +337,21 @@ class PrivateLogisticRegression(
                 f"features={self.features!r} has no terms: only features='additive' adds one "
                 "number for each column. coef_ and coef_error_ have what each feature adds."
             )
-        known = self.classes_.tolist()
-        if target is None and len(known) > 2:
-            raise ValueError(f"target=None, and there are more than two classes: one of {known}.")
-        if target is not None and target not in known:
-            raise ValueError(f"target={target!r} is none of the classes: {known}.")
-        at = len(known) - 1 if target is None else known.index(target)
-        if len(known) > 2:
-            return terms_of(self._public_features, self.coef_[at], self._centred_error[at])
-        sign = 1.0 if at else -1.0
-        return terms_of(self._public_features, sign * self.coef_[0], self._centred_error[0])
+        classes = self.classes_.tolist()
+        if target is None and len(classes) > 2:
+            raise ValueError(f"target=None, and there are more than two classes: one of {classes}.")
+        if target is not None and target not in classes:
+            raise ValueError(f"target={target!r} is none of the classes: {classes}.")
+        code = len(classes) - 1 if target is None else classes.index(target)
+        if len(classes) > 2:
+            return additive_terms(
+                self._public_features, self.coef_[code], self._centred_error[code]
+            )
+        sign = 1.0 if code else -1.0
+        return additive_terms(self._public_features, sign * self.coef_[0], self._centred_error[0])
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
-        table = checked_table(self, X, reset=False)
-        design = Design(features_of(self._public_features, self._row_schema.read(table).table))
+        table = self._row_schema.read(check_public_table(self, X, reset=False)).table
+        design = Design(self._public_features.transform(table))
         return design.decision(self.coef_.T, self.intercept_)

@@ -1,4 +1,4 @@
-"""Products of columns: an owner's release lies within what is charged, however many rows it has."""
+"""Released products of columns: an owner of many rows moves them by no more than charged."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from secretballot.linear._additive_bins import AdditiveBins, NumberBins
-from secretballot.linear._made_up_rows import _MADE_UP, _products
-from secretballot.linear._rounds import Ballots
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._synthetic_rows import N_SYNTHETIC, _column_products
 
 
 def bins(n_columns):
@@ -25,15 +25,15 @@ def matrices(rows, share, codes, total):
     upper = np.triu_indices(p)
     out = np.zeros((len(rows), p, p))
     for place, row in enumerate(rows):
-        ballots = Ballots(
-            transform=lambda _, row=row: features.transform(row[:, None] - 1.5),
+        private = PrivateRows(
+            transform=lambda _, row=row: features.transform_columns(row[:, None] - 1.5),
             codes=np.zeros(1, dtype=np.intp),
             shares=np.array([share]),
             n_classes=2,
             total=total,
             n_numbers=p,
         )
-        out[(place, *upper)] = _products(ballots, features, codes)[0]
+        out[(place, *upper)] = _column_products(private, codes)[0]
     diagonal = np.einsum("nii->ni", out)
     whole = (out + out.transpose(0, 2, 1)) / np.sqrt(2)
     np.einsum("nii->ni", whole)[:] = diagonal
@@ -84,6 +84,6 @@ def test_owner_of_many_rows_weighs_like_another():
     assert many == pytest.approx(one, rel=0.01)
 
 
-def test_the_page_says_how_many_rows_are_made_up():
+def test_the_page_states_the_number_of_synthetic_rows():
     page = Path(__file__).resolve().parents[2] / "docs" / "topics" / "logistic-regression.md"
-    assert f"trusted like {_MADE_UP} public" in page.read_text(encoding="utf-8")
+    assert f"trusted like {N_SYNTHETIC} public" in page.read_text(encoding="utf-8")

@@ -1,49 +1,49 @@
-"""Signs, in what was released, of public rows that say nothing of the private ones."""
+"""Warnings of a fit that learned little, from released numbers alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from secretballot._errors import warn
-from secretballot.linear._additive_bins import AdditiveBins, Categories
-from secretballot.linear._design import Floats
-from secretballot.linear._posterior import Belief
+from secretballot.linear._additive_bins import AdditiveBins, CategoryBins
+from secretballot.linear._design import FeatureMap, Floats
+from secretballot.linear._posterior import Posterior
 
-#: Residuals are large from so many times their noise on, in squares, and explained if less than
-#: this share of the first is left.
-_LARGE, _EXPLAINED = 10.0, 0.8
+#: The last residual counts as large beyond this multiple of its noise, in squares.
+_LARGE_RESIDUAL = 10.0
+#: The model explains the rows if less than this share of the first residual remains.
+_EXPLAINED = 0.8
 #: Standard deviations that noise hardly reaches.
-_CLEAR = 6.0
+_CLEAR_SIGNAL = 6.0
 
 
-def warn_strange_fit(
-    belief: Belief, features: Any, residuals: Sequence[Floats], sigma: float
+def warn_failed_fit(
+    posterior: Posterior, features: FeatureMap, residuals: Sequence[Floats], sigma: float
 ) -> None:
-    """Warn of a fit that learned nothing. It looks at released numbers alone, so it is free.
+    """Warn of a fit that learned nothing. Free of charge: it reads released numbers alone.
 
     Parameters
     ----------
-    belief : Belief
-    features : AdditiveBins or DenseFeatures
+    posterior : Posterior
+    features : FeatureMap
     residuals : sequence of ndarray of shape (n_features, n_columns)
         Released sums of residuals, round by round.
     sigma : float
         Noise on each number.
     """
     signs = []
-    if not belief.coefficients[1:].any():
+    if not posterior.coefficients[1:].any():
         signs.append("all coefficients are 0, so that all rows are predicted alike")
     if isinstance(features, AdditiveBins) and residuals:
         absent = _absent_columns(features, residuals[0], sigma)
         if absent:
             signs.append(f"no public category of {', '.join(absent)} occurs in private rows")
-    energies = [float((each**2).sum()) for each in residuals]
+    energies = [float((residual**2).sum()) for residual in residuals]
     if len(energies) > 1:
         noise = residuals[0].size * sigma**2
-        if energies[-1] > max(_LARGE * noise, _EXPLAINED * energies[0]):
+        if energies[-1] > max(_LARGE_RESIDUAL * noise, _EXPLAINED * energies[0]):
             signs.append(
                 f"the last residual is {energies[-1] / energies[0]:.2g} times the first (in "
                 "squares), so the model explains next to nothing of the private rows"
@@ -57,15 +57,14 @@ def warn_strange_fit(
 
 
 def _absent_columns(features: AdditiveBins, sums: Floats, sigma: float) -> list[str]:
-    """Return columns whose known categories sum up to noise while all others do not."""
+    """Return columns whose public categories sum to noise while "others" does not."""
     absent = []
-    for column, first, end in zip(
-        features.columns, features.ends[:-1], features.ends[1:], strict=True
-    ):
-        if not isinstance(column, Categories) or end - first < 2:
+    for column, place in zip(features.columns, features.places, strict=True):
+        if not isinstance(column, CategoryBins) or column.n_bins < 2:
             continue
-        known, others = sums[first : end - 1] / sigma, sums[end - 1] / sigma
-        noise = known.size + _CLEAR * np.sqrt(2 * known.size)
-        if np.abs(others).max() > 2 * _CLEAR and (known**2).sum() < noise:
+        scaled = sums[place] / sigma
+        public, other = scaled[:-1], scaled[-1]
+        noise = public.size + _CLEAR_SIGNAL * np.sqrt(2 * public.size)
+        if np.abs(other).max() > 2 * _CLEAR_SIGNAL and (public**2).sum() < noise:
             absent.append(repr(column.name))
     return absent

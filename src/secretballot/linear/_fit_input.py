@@ -1,0 +1,305 @@
+"""Checked input of a fit: private rows, their classes and weights, and the public rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_array, validate_data
+
+from secretballot._row_order import check_row_order
+from secretballot._sklearn_compat import _num_samples
+from secretballot.ensemble import (
+    Levels,
+    PublicData,
+    check_levels,
+    check_targets,
+    declared_classes,
+    declared_private,
+    encode,
+    learned_classes,
+    public_rows,
+    warn_categories_left_out,
+)
+from secretballot.linear._columns import Categories, PublicColumn, column_keys, public_columns
+from secretballot.schema import RowSchema, as_table, check_table
+from secretballot.scoring import People
+
+if TYPE_CHECKING:
+    from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+
+Bounds = Mapping[Hashable, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class LogisticInput:
+    """Checked input of one fit; lives as long as the fit.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    codes : ndarray of shape (n_rows,)
+        Class codes of the rows.
+    shares : ndarray of shape (n_rows,)
+        Factor of each row's vector.
+    total : float
+        Sum of the weights of all rows or owners.
+    n_people : float
+        Number of rows or owners of equal weight with the same precision.
+    weight : float or dict of str to float
+        Weight of a row or owner, per level where there are levels.
+    """
+
+    X: ArrayLike
+    classes: NDArray[np.generic]
+    codes: NDArray[np.intp]
+    classes_learned: bool
+    shares: NDArray[np.float64]
+    total: float
+    n_people: float
+    n_units: int
+    weight: float | dict[str, float]
+    levels: Levels | None
+    X_public: ArrayLike | None
+    schema: RowSchema
+    misfits: Mapping[Hashable, NDArray[np.bool_]]
+    public_may_be_private: bool
+
+
+def check_input(
+    model: PrivateLogisticRegression,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    X_public: ArrayLike | PublicData | None,
+    owners: ArrayLike | None,
+    budgets: ArrayLike | None,
+) -> LogisticInput:
+    """Check the arguments of `fit`."""
+    if y is None:
+        raise ValueError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None."
+        )
+    for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
+        check_row_order(name, values, X)
+    table = private_table(X)
+    targets = check_targets(y)
+    if targets.ndim == 2:
+        raise ValueError(
+            f"y has shape {targets.shape}: several labels a row are for PrivateTeacherEnsemble; "
+            "pass one class a row, of shape (n_samples,)."
+        )
+    check_consistent_length(table, targets)
+    classes = learned_classes(targets) if model.classes is None else declared_classes(model.classes)
+    codes = encode(targets, classes, "y")
+    n_rows = _num_samples(table)
+    people = People.of(model.accountant, owners, n_rows)
+    levels = None if budgets is None else check_levels(budgets, n_rows, owners, model.accountant)
+    weight: float | dict[str, float] = 1.0
+    shares, counts, weights = people.weights, np.array([people.n]), np.ones(1)
+    if levels is not None:
+        # With these weights all levels use their budgets up together.
+        weights = np.sqrt(levels.rates / levels.rates.min())
+        weight = dict(zip(levels.names, weights.tolist(), strict=True))
+        shares, counts = shares * weights[levels.of_row], levels.people
+    total = float(counts @ weights)
+    pool = None
+    if X_public is not None:
+        pool = check_public_table(model, public_rows(X_public, X), reset=True, name="X_public")
+    elif not hasattr(table, "columns"):
+        table = _typed_cells(table)
+    schema = _row_schema(model, table, pool)
+    if pool is not None and not isinstance(model.features, str):
+        pool = schema.read(pool, "X_public").table
+    table, misfits = schema.read(table)
+    validate_data(model, table, reset=True, skip_check_array=True)
+    return LogisticInput(
+        X=table,
+        schema=schema,
+        misfits=misfits,
+        classes=classes,
+        codes=codes,
+        classes_learned=model.classes is None,
+        shares=shares,
+        total=total,
+        n_people=total**2 / float(counts @ weights**2),
+        n_units=people.n,
+        weight=weight,
+        levels=levels,
+        X_public=pool,
+        public_may_be_private=declared_private(X_public),
+    )
+
+
+def private_table(X: ArrayLike) -> ArrayLike:
+    """Check that private rows are a table, whatever their cells are."""
+    _check_two_dimensions(X, "X")
+    if isinstance(X, list | tuple):
+        # A list in one cell alone would leave NumPy without a shape.
+        if _num_samples(X) == 0 or (isinstance(X[0], list | tuple) and not X[0]):
+            check_array(X)
+        return X
+    if hasattr(X, "columns"):
+        if _num_samples(X) == 0 or 0 in np.shape(X):
+            check_array(X)
+        return X
+    if issparse(X):
+        checked: ArrayLike = check_array(X)
+        return checked
+    table = np.asarray(X)
+    # The shape alone is checked: cells, and the type that they give to all, are private.
+    check_array(np.zeros(table.shape, dtype=np.int8), input_name="X")
+    return table
+
+
+def _typed_cells(X: ArrayLike) -> NDArray[np.generic]:
+    """Return private rows as an array; the cells of a list keep their types.
+
+    NumPy gives all cells of a list one type: a text makes "1.0" of 1.0, a number 1.0 of True.
+    """
+    if not isinstance(X, list | tuple):
+        return np.asarray(X)
+    first = X[0]
+    if isinstance(first, str) or not hasattr(first, "__len__"):
+        check_array(np.zeros(len(X), dtype=np.int8), input_name="X")  # one axis is refused
+    return np.asarray(as_table(X, (len(first),), "X"))
+
+
+def _check_two_dimensions(X: ArrayLike, name: str) -> None:
+    check_table(X, name)
+    if len(getattr(X, "shape", ())) > 2:
+        raise ValueError(
+            f"Found array with dim {np.ndim(X)} for {name}, while dim <= 2 is required: give "
+            f"rows of columns, such as {name}.reshape(len({name}), -1)."
+        )
+
+
+def _row_schema(
+    model: PrivateLogisticRegression, X: ArrayLike, X_public: ArrayLike | None
+) -> RowSchema:
+    """Return the schema of public rows, or of declared columns."""
+    rows = X if X_public is None else X_public
+    declared = declared_categories(model, rows)
+    if not isinstance(model.features, str):
+        schema = RowSchema.of(rows, declared)
+        left_out = schema.left_out
+    elif X_public is None:
+        names = column_keys(rows)
+        schema = RowSchema.of_kinds(rows, [name not in declared for name in names])
+        left_out = {}
+    else:
+        columns = public_columns(rows, declared)
+        numbers = [column.is_number and column.name not in declared for column in columns]
+        schema = RowSchema.of_kinds(rows, numbers)
+        left_out = {column.name: column.n_left_out for column in columns if column.n_left_out}
+    warn_categories_left_out(left_out)
+    return schema
+
+
+def check_public_table(
+    model: PrivateLogisticRegression, X: ArrayLike, *, reset: bool, name: str = "X"
+) -> ArrayLike:
+    """Return public rows as an array of numbers, or a data frame as it is.
+
+    The input of a user's transformer is not checked.
+    """
+    has_transformer = not isinstance(model.features, str)
+    _check_two_dimensions(X, name)
+    try:
+        if has_transformer or hasattr(X, "columns"):
+            if not has_transformer and np.shape(X)[1:] == (0,):
+                check_array(X)
+            validate_data(model, X, reset=reset, skip_check_array=True)
+            if _num_samples(X) == 0:
+                raise ValueError(f"found array with 0 sample(s) in {name}; give at least one.")
+            return X
+        finite: bool | str = "allow-nan" if name == "X_public" else False
+        checked: ArrayLike = validate_data(
+            model, X, reset=reset, dtype=np.float64, ensure_all_finite=finite
+        )
+        return checked
+    except ValueError as error:
+        if name == "X":
+            raise
+        raise ValueError(str(error).replace("X has", f"{name} has", 1)) from None
+
+
+def declared_categories(model: PrivateLogisticRegression, X: ArrayLike) -> Categories:
+    """Return the declared categories of columns, or raise ValueError."""
+    names = column_keys(X) if hasattr(X, "shape") else []
+    declared = {} if model.categories is None else dict(model.categories)
+    for name, categories in declared.items():
+        if name not in names:
+            raise ValueError(f"categories names the column {name!r}, which X does not have.")
+        if isinstance(categories, str) or not hasattr(categories, "__len__") or not len(categories):
+            raise ValueError(f"categories[{name!r}]={categories!r} is no list of categories.")
+    return declared
+
+
+def declared_bounds(
+    model: PrivateLogisticRegression, X: ArrayLike, categories: Categories
+) -> Bounds:
+    """Return the declared bounds of the columns that are numbers, or raise ValueError."""
+    names = [name for name in column_keys(X) if name not in categories]
+    bounds = _bounds_by_column(model.bounds, names)
+    missing = [name for name in names if name not in bounds]
+    if missing:
+        raise ValueError(
+            f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
+            "categories, or give public rows (X_public)."
+        )
+    return _checked_bounds(bounds, names)
+
+
+def check_bounds(
+    model: PrivateLogisticRegression, columns: Sequence[PublicColumn], categories: Categories
+) -> None:
+    """Raise ValueError for invalid bounds, passed beside public rows."""
+    if model.bounds is not None:
+        numbers = [
+            column.name for column in columns if column.is_number and column.name not in categories
+        ]
+        _checked_bounds(_bounds_by_column(model.bounds, numbers), numbers)
+
+
+def _bounds_by_column(
+    bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None, names: Sequence[Hashable]
+) -> Mapping[Hashable, ArrayLike]:
+    if bounds is None or isinstance(bounds, Mapping):
+        return bounds or {}
+    try:
+        pairs = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds={bounds!r} are no numbers; give pairs (low, high).") from None
+    if pairs.shape == (2,):
+        pairs = np.tile(pairs, (len(names), 1))
+    if pairs.shape != (len(names), 2):
+        raise ValueError(
+            f"bounds has shape {pairs.shape}; give one pair (low, high), one for each of the "
+            f"{len(names)} columns of numbers, or a dict of them by column."
+        )
+    return dict(zip(names, pairs.tolist(), strict=True))
+
+
+def _checked_bounds(
+    bounds: Mapping[Hashable, ArrayLike], names: Sequence[Hashable]
+) -> dict[Hashable, tuple[float, float]]:
+    for name in bounds:
+        if name not in names:
+            raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
+    return {name: _checked_pair(name, bounds[name]) for name in names if name in bounds}
+
+
+def _checked_pair(name: Hashable, pair: ArrayLike) -> tuple[float, float]:
+    try:
+        low, high = np.asarray(pair, dtype=np.float64).tolist()
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not 0 < high - low < math.inf:
+        raise ValueError(f"bounds of {name!r} are {pair!r}; give (low, high), low below high.")
+    return low, high

@@ -1,0 +1,279 @@
+"""Steps of one fit: check, describe rows by public features, reserve, release round by round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from secretballot._estimator_progress import EstimatorTask, Progress
+from secretballot._sklearn_compat import _num_samples, _safe_indexing, with_callbacks
+from secretballot.accounting import PrivacyAccountant, Reservation, Scope
+from secretballot.ensemble import (
+    PublicData,
+    Randomness,
+    public_rows,
+    warn_classes_learned,
+    warn_settings,
+)
+from secretballot.linear._additive_bins import (
+    ROWS_PER_BIN,
+    AdditiveBins,
+    declared_bins,
+    public_bins,
+)
+from secretballot.linear._columns import column_keys, public_columns
+from secretballot.linear._dense_features import ScaledColumns, TransformedRows
+from secretballot.linear._design import Design, FeatureMap, Floats
+from secretballot.linear._fit_input import (
+    LogisticInput,
+    check_bounds,
+    check_input,
+    declared_bounds,
+    declared_categories,
+)
+from secretballot.linear._fit_warnings import warn_failed_fit
+from secretballot.linear._model_size import (
+    check_signal,
+    choose_bins,
+    choose_rounds,
+    signal_to_noise,
+)
+from secretballot.linear._posterior import Posterior, ReleasedRound
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._rounds import run_rounds
+from secretballot.linear._synthetic_rows import N_SYNTHETIC, release_synthetic_rows
+from secretballot.mechanisms import VectorSum
+from secretballot.schema import RowSchema, warn_misfits
+from secretballot.screening import PublicRowsCheck, check_stacked
+
+if TYPE_CHECKING:
+    from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+
+#: Public rows that are used; the sampling error of more is less than the noise.
+_MOST_PUBLIC_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """Result of a fit, all of it released or public."""
+
+    classes: NDArray[np.generic]
+    features: FeatureMap
+    posterior: Posterior
+    mechanism: VectorSum
+    n_rounds: int
+    n_bins: int | None
+    schema: RowSchema
+    public_rows_check: PublicRowsCheck | None
+
+
+@dataclass
+class _Releases:
+    """Releases of one fit, reserved together before the first."""
+
+    accountant: PrivacyAccountant
+    reservation: Reservation
+    randomness: Randomness
+    scope: Scope
+    note: dict[str, object]
+    task: EstimatorTask
+    n_done: int = 0
+
+    def release(self, mechanism: VectorSum, sums: Floats) -> Floats:
+        """Return noisy sums."""
+        self.n_done += 1
+        outcome = self.accountant.release(
+            mechanism,
+            sums.reshape(1, -1),
+            reservation=self.reservation,
+            random_state=self.randomness.noise(self.n_done),
+            scope=self.scope,
+            note=self.note,
+        )
+        self.task.advance("round")
+        return np.asarray(outcome).reshape(sums.shape)
+
+
+@with_callbacks
+def run_fit(
+    model: PrivateLogisticRegression,
+    X: ArrayLike,
+    y: ArrayLike,
+    X_public: ArrayLike | PublicData | None,
+    owners: ArrayLike | None,
+    budgets: ArrayLike | None,
+) -> FittedModel:
+    """Fit a model."""
+    accountant = model.accountant
+    if accountant is None:
+        raise ValueError(
+            "accountant=None: nothing is learned from private rows without a budget. Use "
+            "accountant=PrivacyAccountant(epsilon, delta)."
+        )
+    check_stacked(model)
+    data = check_input(model, X, y, X_public, owners, budgets)
+    _check_public_rows(model, data)
+    if data.classes_learned:
+        warn_classes_learned()
+    warn_settings(model, data.levels, data.n_units)
+    randomness, scope = Randomness.of(model.random_state), accountant.scope(model.epsilon)
+    randomness.check(accountant)
+    model._scope = scope
+
+    # The signal-to-noise ratio, which follows from public numbers, sets the size of the model.
+    single = accountant.calibrate(
+        lambda sigma: VectorSum(sigma=sigma, diameter=2.0, weight=data.weight),
+        n_queries=1,
+        scope=scope,
+    )
+    signal = signal_to_noise(data.total, single.sigma, float(np.sqrt(model.n_features_in_)))
+    check_signal(signal, data.n_units)
+    n_public = N_SYNTHETIC if data.X_public is None else _num_samples(data.X_public)
+    n_bins = model.n_bins
+    if isinstance(n_bins, str):
+        n_bins = choose_bins(signal, n_public, model.n_features_in_, len(data.classes))
+    features, origin = _feature_map(model, data, n_bins)
+    n_rounds = (
+        choose_rounds(signal, n_public) if isinstance(model.rounds, str) else int(model.rounds)
+    )
+    n_releases = 1 + n_rounds + (data.X_public is None)
+
+    rows = PrivateRows(
+        transform=lambda block: features.transform_private(_block_of(data.X, block)),
+        codes=data.codes,
+        shares=data.shares,
+        n_classes=len(data.classes),
+        total=data.total,
+        n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
+    )
+    for _ in rows.blocks():
+        pass  # invalid private cells are found before anything is spent
+    check = None
+    if data.X_public is not None:
+        public = Design(features.transform(_thinned(data.X_public)))
+        check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
+    mechanism = accountant.calibrate(
+        # The diameter is given apart from the norm: without public rows the norm is larger.
+        lambda sigma: VectorSum(
+            sigma=sigma, norm=features.norm, diameter=2 * features.norm, weight=data.weight
+        ),
+        n_queries=n_releases,
+        scope=scope,
+        share=1.0 if check is None else check.rest,
+    )
+    note: dict[str, object] = {"classes_learned": data.classes_learned, "features_from": origin}
+    if data.levels is not None:
+        note.update(data.levels.ledger_note)
+    if data.public_may_be_private:
+        note["public_may_be_private"] = True
+    # Callbacks that fail do so before anything is paid.
+    progress = Progress(model, "fit", 1)
+    if check is not None:
+        check = check.made(
+            model,
+            X,
+            public_rows(X_public, None),
+            owners,
+            scope=scope,
+            random_state=randomness.noise(check.NOISE),
+            note=note,
+        )
+    reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)
+    progress.paid()
+    residuals: list[Floats] = []
+    with progress.task("ask private rows", n_releases) as task:
+        releases = _Releases(accountant, reservation, randomness, scope, note, task)
+        earlier: tuple[ReleasedRound, ...] = ()
+        if data.X_public is None:
+            assert isinstance(features, AdditiveBins)
+            public, first = release_synthetic_rows(rows, features, mechanism, releases.release)
+            earlier = (first,)
+
+        def release(sums: Floats) -> Floats:
+            residuals.append(releases.release(mechanism, sums))
+            return residuals[-1]
+
+        posterior = run_rounds(
+            rows,
+            features,
+            public,
+            release,
+            sigma=mechanism.sigma,
+            n_rounds=n_releases - releases.n_done,
+            n_people=data.n_people,
+            earlier=earlier,
+        )
+    accountant.settle(reservation)
+    progress.end()
+    warn_misfits(data.misfits)
+    warn_failed_fit(posterior, features, residuals, mechanism.sigma)
+    return FittedModel(
+        classes=data.classes,
+        features=features,
+        posterior=posterior,
+        mechanism=mechanism,
+        n_rounds=n_rounds,
+        n_bins=n_bins if isinstance(features, AdditiveBins) else None,
+        schema=data.schema,
+        public_rows_check=check,
+    )
+
+
+def _check_public_rows(model: PrivateLogisticRegression, data: LogisticInput) -> None:
+    if data.X_public is None and model.bounds is None and model.categories is None:
+        raise ValueError(
+            "neither X_public nor bounds: what rows look like must come from public rows, or be "
+            "declared. Pass fit(X, y, X_public=PublicData(rows)), or bounds=(low, high) of the "
+            "columns and categories={column: [...]}."
+        )
+    if data.X_public is None and model.features != "additive":
+        raise ValueError(
+            f"features={model.features!r} is fitted on public rows: pass X_public, or use "
+            "features='additive' with bounds."
+        )
+    if data.X_public is not None and _num_samples(data.X_public) < ROWS_PER_BIN:
+        raise ValueError(
+            f"X_public has {_num_samples(data.X_public)} row(s), too few to say what rows look "
+            f"like: give at least {ROWS_PER_BIN} (some hundred are better), or leave them out and "
+            "pass bounds=(low, high) of the columns and categories={column: [...]}."
+        )
+
+
+def _feature_map(
+    model: PrivateLogisticRegression, data: LogisticInput, n_bins: int
+) -> tuple[FeatureMap, str]:
+    """Return the features of rows, and their origin: "declared", "public" or "frozen"."""
+    if data.X_public is None:
+        categories = declared_categories(model, data.X)
+        bounds = declared_bounds(model, data.X, categories)
+        return declared_bins(column_keys(data.X), bounds, n_bins, categories), "declared"
+    if not isinstance(model.features, str):
+        frozen = isinstance(model.features, FrozenEstimator)
+        transformer = model.features if frozen else clone(model.features).fit(data.X_public)
+        return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"
+    categories = declared_categories(model, data.X_public)
+    columns = public_columns(data.X_public, categories)
+    check_bounds(model, columns, categories)
+    if model.features == "additive":
+        return public_bins(columns, n_bins, categories), "public"
+    return ScaledColumns(columns, categories), "public"
+
+
+def _block_of(X: ArrayLike, rows: slice) -> ArrayLike:
+    block: ArrayLike = _safe_indexing(X, np.arange(_num_samples(X))[rows])
+    return block
+
+
+def _thinned(X_public: ArrayLike) -> ArrayLike:
+    """Return public rows; evenly spaced ones if there are very many."""
+    n_rows = _num_samples(X_public)
+    if n_rows <= _MOST_PUBLIC_ROWS:
+        return X_public
+    spaced = np.linspace(0, n_rows - 1, _MOST_PUBLIC_ROWS).astype(int)
+    thinned: ArrayLike = _safe_indexing(X_public, spaced)
+    return thinned

@@ -1,0 +1,78 @@
+"""Numbers of bins and rounds, chosen from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+
+from secretballot._errors import BudgetExceededError
+
+#: Bins grow as a power of the signal-to-noise ratio; the constants are measured
+#: (`benchmarks/equal_epsilon/rule.py` prints others beside them).
+_FACTOR, _POWER, _LEAST_BINS, _MOST_BINS = 0.22, 0.6, 3, 64
+
+#: Rounds of residuals after the first, by the least ratio of its two errors.
+_ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
+
+#: Public rows for each bin.
+_PUBLIC_ROWS_PER_BIN = 16
+
+#: Bins of all columns together: time grows as their cube, and as the classes.
+_ALL_BINS = 512
+
+#: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant
+#: prediction of the frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
+_LEAST_SIGNAL = 6.0
+
+
+def signal_to_noise(n_people: float, sigma: float, norm: float) -> float:
+    """Compute the ratio of the rows' mean to the noise, if one round took the whole budget.
+
+    Parameters
+    ----------
+    n_people : float
+        Rows or owners, or the sum of their weights.
+    sigma : float
+        Noise on a sum of vectors of length at most 1.
+    norm : float
+        Length of the vectors.
+    """
+    return 2 * n_people / (sigma * norm)
+
+
+def check_signal(signal: float, n_units: int) -> None:
+    """Raise BudgetExceededError if the noise would drown the signal of all rows.
+
+    Parameters
+    ----------
+    signal : float
+        See `signal_to_noise`.
+    n_units : int
+        Rows or owners.
+    """
+    if signal >= _LEAST_SIGNAL:
+        return
+    factor = _LEAST_SIGNAL / signal
+    raise BudgetExceededError(
+        f"noise that fits what may be spent would drown what {n_units} private rows (or owners) "
+        f"say together: their mean stands out of it {signal:.2g} times, and {_LEAST_SIGNAL:g} "
+        "times are needed to learn more than the frequent class. Nothing was released or spent. "
+        f"Use about {math.ceil(n_units * factor)} rows, {factor:.2g} times the epsilon, or fewer "
+        "columns."
+    )
+
+
+def choose_bins(signal: float, n_public: int, n_columns: int, n_classes: int) -> int:
+    """Choose the largest number of bins of a column."""
+    all_bins = _ALL_BINS * math.pow(2 / n_classes, 1 / 3)
+    most = min(_MOST_BINS, n_public / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns)
+    return max(round(min(_FACTOR * math.pow(signal, _POWER), most)), _LEAST_BINS)
+
+
+def choose_rounds(signal: float, n_public: int) -> int:
+    """Choose the number of rounds of residuals after the first.
+
+    The first round takes public rows for private ones. That error is one over their number, and
+    the noise one over the square of the signal: more rounds where the noise is the smaller error.
+    """
+    ratio = signal**2 / n_public
+    return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)

@@ -1,0 +1,139 @@
+"""Sums over private rows, computed so that a row's vector does not depend on other rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.linear._design import Design, Features, Floats
+from secretballot.linear._posterior import probabilities
+
+#: Bits of a float's mantissa in which sums are exact.
+_BITS = 52
+#: Margin below 1 of a residual's length: norms, shares and clipped features are rounded.
+_LENGTH_MARGIN = 2.0**-40
+#: Private rows in a block.
+_BLOCK_ROWS = 2**17
+#: Features (rows times numbers) that are kept from round to round.
+_CACHE_SIZE = 2**26
+
+
+@dataclass(frozen=True)
+class PrivateRows:
+    """Private rows of one fit, as the vectors that are summed.
+
+    Attributes
+    ----------
+    transform : callable
+        Function from a slice of rows to their features.
+    codes : ndarray of shape (n_rows,)
+        Class codes.
+    shares : ndarray of shape (n_rows,)
+        Factor of each row's vector: the weight of its level over the number of its owner's rows.
+    n_classes : int
+    total : float
+        Sum of the weights of all rows, or owners.
+    n_numbers : int
+        Features of a row that are not 0.
+    """
+
+    transform: Callable[[slice], Features]
+    codes: NDArray[np.intp]
+    shares: Floats
+    n_classes: int
+    total: float
+    n_numbers: int
+    _cache: dict[int, Features] = field(default_factory=dict, repr=False)
+
+    @property
+    def n_columns(self) -> int:
+        """Residuals of a row: one of two classes, else one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def blocks(self) -> Iterator[tuple[slice, Features]]:
+        """Yield blocks of rows with their features, which are cached if they fit."""
+        for start in range(0, len(self.codes), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            features = self._cache.get(start)
+            if features is None:
+                features = self.transform(rows)
+                if len(self.codes) * self.n_numbers <= _CACHE_SIZE:
+                    self._cache[start] = features
+            yield rows, features
+
+    def residual_sums(self, coefficients: Floats, norm: float) -> Floats:
+        """Sum features times residuals over the rows: (n_features, n_columns).
+
+        A row's residuals are divided by their largest possible length at its probabilities, so
+        that their length is at most 1. Features and residuals are rounded towards zero to multiples
+        of a power of two at which the sum is exact. So a row's vector is the same whatever the
+        other rows are.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (1 + n_features, n_columns)
+            The intercept first.
+        norm : float
+            Largest length of a row's features.
+        """
+        share_bits = self.share_bits(norm)
+        total: Floats | float = 0.0
+        for rows, features in self.blocks():
+            slopes = coefficients[1:]
+            if isinstance(features, np.ndarray):
+                bits = share_bits // 2
+                # Scores are exact too: their terms are added in an order that depends on the rows.
+                largest = max(norm * float(np.linalg.norm(slopes)), 1.0)
+                slope_bits = _BITS - bits - math.ceil(math.log2(largest)) - 1
+                slopes = rounded_towards_zero(slopes, slope_bits)
+                design = Design(rounded_towards_zero(features, bits))
+            else:
+                bits, design = share_bits, Design(features)
+            p = probabilities(design.decision(slopes, coefficients[:1]))
+            targets = class_indicators(self.codes[rows], self.n_classes)
+            residuals = _clip_lengths(residual_gains(p)[:, None] * (targets - p))
+            shares = rounded_towards_zero(self.shares[rows, None], share_bits)
+            total = total + design.sums(rounded_towards_zero(residuals * shares, bits))
+        return np.asarray(total)
+
+    def feature_sums(self, norm: float) -> Floats:
+        """Sum one-hot features over the rows: (n_features, 1)."""
+        total: Floats | float = 0.0
+        for rows, features in self.blocks():
+            # At least the same row's residuals, which are this times a length of at most 1.
+            shares = rounded_towards_zero(self.shares[rows, None], self.share_bits(norm))
+            total = total + Design(features).sums(shares)
+        return np.asarray(total)
+
+    def share_bits(self, norm: float) -> int:
+        """Compute the binary places of shares at which sums of vectors of this norm are exact."""
+        return _BITS - math.ceil(math.log2(max(self.total * max(norm, 1.0), 1.0))) - 1
+
+
+def class_indicators(codes: NDArray[np.intp], n_classes: int) -> Floats:
+    """Return an indicator column for each class, or for the second of two."""
+    if n_classes == 2:
+        return np.asarray(codes[:, None] == 1, dtype=np.float64)
+    return np.asarray(codes[:, None] == np.arange(n_classes), dtype=np.float64)
+
+
+def residual_gains(p: Floats) -> Floats:
+    """Compute the inverse of the largest residual length at the probabilities of each row."""
+    if p.shape[1] == 1:
+        return np.asarray(1 / np.maximum(p, 1 - p)[:, 0])
+    return np.asarray(1 / np.sqrt((p**2).sum(axis=1) - 2 * p.min(axis=1) + 1))
+
+
+def rounded_towards_zero(numbers: Floats, bits: int) -> Floats:
+    """Round numbers towards zero to multiples of two to the power of -bits."""
+    return np.asarray(np.trunc(np.ldexp(numbers, bits)) * 2.0**-bits)
+
+
+def _clip_lengths(residuals: Floats) -> Floats:
+    """Shorten residuals to a length just below 1; only rounding makes them longer."""
+    lengths = np.linalg.norm(residuals, axis=1, keepdims=True)
+    return np.asarray(residuals * ((1 - _LENGTH_MARGIN) / np.maximum(lengths, 1.0)))
