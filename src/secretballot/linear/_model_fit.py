@@ -84,7 +84,7 @@ class _Releases:
     task: EstimatorTask
     n_done: int = 0
 
-    def release(self, mechanism: VectorSum, sums: Floats) -> Floats:
+    def noisy_sums(self, mechanism: VectorSum, sums: Floats) -> Floats:
         """Return noisy sums."""
         self.n_done += 1
         outcome = self.accountant.release(
@@ -191,18 +191,18 @@ def run_fit(
         earlier: tuple[ReleasedRound, ...] = ()
         if data.X_public is None:
             assert isinstance(features, AdditiveBins)
-            public, first = release_synthetic_rows(rows, features, mechanism, releases.release)
+            public, first = release_synthetic_rows(rows, features, mechanism, releases.noisy_sums)
             earlier = (first,)
 
-        def release(sums: Floats) -> Floats:
-            residuals.append(releases.release(mechanism, sums))
+        def noisy_residuals(sums: Floats) -> Floats:
+            residuals.append(releases.noisy_sums(mechanism, sums))
             return residuals[-1]
 
         posterior = run_rounds(
             rows,
             features,
             public,
-            release,
+            noisy_residuals,
             sigma=mechanism.sigma,
             n_rounds=n_releases - releases.n_done,
             n_people=data.n_people,
