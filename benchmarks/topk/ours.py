@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sparse_vector import SparseVectorTopK
 
 from secretballot.accounting import calibrate
 from secretballot.mechanisms import (
@@ -20,7 +21,6 @@ from secretballot.mechanisms import (
     GaussianTopK,
     JointTopK,
     LimitedDomainTopK,
-    SparseVectorTopK,
     StableTopK,
     TopK,
 )

@@ -27,7 +27,6 @@ from secretballot.mechanisms import (
     PowersetVoting,
     RoundRobin,
     SkellamMax,
-    SparseVectorTopK,
     StableTopK,
     TauVoting,
     VectorSum,
@@ -275,13 +274,6 @@ for _name, _mechanism, _pairs, _tightness in (
         LimitedDomainTopK(k=2, k_max=2, epsilon=1.0, delta_t=0.0005, relation="add_remove"),
         ([[9, 9, 1], [8, 8, 1]], [[11, 10, 4], [11, 10, 3]]),
         0.7,
-    ),
-    # The sparse vector technique is charged by its noise, which is more than one gap needs.
-    (
-        "SparseVectorTopK",
-        SparseVectorTopK(k=2, k_max=2, epsilon=4.0, delta_t=0.0005),
-        ([[15, 4, 0], [16, 3, 1]], [[21, 0, 2], [22, 1, 1]]),
-        0.2,
     ),
     # A sequence is chosen and charged; its order is not released.
     (

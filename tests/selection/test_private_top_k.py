@@ -40,9 +40,7 @@ def voters(counts=COUNTS):
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
-@pytest.mark.parametrize(
-    "mechanism", ["stable", "exponential", "gaussian", "joint", "sparse_vector"]
-)
+@pytest.mark.parametrize("mechanism", ["stable", "exponential", "gaussian", "joint"])
 def test_the_top_three_of_a_list(order, mechanism):
     aside = None if order == math.inf else 5e-7
     accountant = budget(order=order, approximation_delta=aside)
@@ -146,7 +144,7 @@ def test_what_people_contribute_is_bounded():
 def test_a_name_that_one_person_brought_is_not_returned():
     """All other names have counts that are as small, so that draws would find it now and then."""
     names = {f"common {i}": 30 for i in range(4)} | {"mine": 1}
-    for mechanism in ("stable", "limited_domain", "sparse_vector"):
+    for mechanism in ("stable", "limited_domain"):
         accountant = budget(100.0)
         for _ in range(4):
             found = private_top_k(

@@ -17,7 +17,6 @@ from secretballot.mechanisms import (
     GaussianTopK,
     JointTopK,
     LimitedDomainTopK,
-    SparseVectorTopK,
     StableTopK,
     TopK,
 )
@@ -32,8 +31,6 @@ _MOST_ITEMS = 6
 
 #: Nodes and reach of the sum over Gaussian noise, in its standard deviations.
 _STEP, _REACH = 0.1, 12.0
-#: Segments and reach of the integral over Laplace noise, in its scale.
-_SEGMENTS, _FAR = 100, 50.0
 
 
 def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floats] | None:
@@ -113,24 +110,6 @@ def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats | None]:
                 here = rest - above[:, least] + density[:, least]
                 sets[:, mask] += np.exp(here).sum(axis=-1) * (nodes[1] - nodes[0])
     return sets, None
-
-
-@_law_of.register
-def _(mechanism: SparseVectorTopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    wanted, most = mechanism._wanted, mechanism.k_max
-    values, tops = _tops(votes, most)
-    sizes = [*range(wanted, most + 1), *range(wanted - 1, 0, -1)]
-    gaps = np.stack([values[:, size - 1] - values[:, size] for size in sizes], axis=1)
-    heights = mechanism._threshold - np.maximum(gaps - mechanism._change, 0.0)
-    passes = _first_passing(heights, *mechanism._scales)
-    sets = np.zeros((len(votes), _n_sets(votes, most)))
-    for place, size in enumerate(sizes):
-        kept = _only(tops[:, size], sets.shape[1])
-        if size > wanted:
-            draws = Draws(mechanism._moves / mechanism._width, mechanism._most)
-            kept = _shrunk(values, tops, size, wanted, draws, _columns(votes, most))
-        sets += passes[:, place, None] * kept
-    return sets, passes[:, -1]
 
 
 @_law_of.register
@@ -234,32 +213,6 @@ def _drawn(scores: Floats, number: int, scale: float, floor: Floats | None = Non
         for item in np.flatnonzero(~inside):
             reached[:, mask | 1 << int(item)] += here * weights[:, item]
     return ended
-
-
-def _first_passing(heights: Floats, first: float, second: float) -> Floats:
-    """Return which of some heights, all with the same noise added, is the first that is passed.
-
-    That noise is Laplace of scale `first`; what passes is Laplace noise of scale `second`, drawn
-    anew. The last column is that none is.
-    """
-    kinks = np.clip(-heights, -_FAR * first, _FAR * first)
-    even = np.linspace(-_FAR * first, _FAR * first, _SEGMENTS + 1)
-    ends = np.sort(np.hstack([kinks, np.tile(even, (len(heights), 1))]), axis=1)
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-    half = np.diff(ends, axis=1)[..., None] / 2
-    x = (ends[:, :-1, None] + half * (1 + nodes)).reshape(len(heights), -1)
-    mass = (half * weights).reshape(len(heights), -1) * _density(x, first)
-    passes = []
-    for height in heights.T:
-        at = (height[:, None] + x) / second
-        tail = np.exp(-np.abs(at)) / 2
-        passes.append((mass * np.where(at > 0, tail, 1 - tail)).sum(axis=1))
-        mass = mass * np.where(at > 0, 1 - tail, tail)
-    return np.stack([*passes, mass.sum(axis=1)], axis=1)
-
-
-def _density(x: Floats, scale: float) -> Floats:
-    return np.asarray(np.exp(-np.abs(x) / scale) / (2 * scale))
 
 
 def _tops(votes: Floats, most: int) -> tuple[Floats, NDArray[np.int64]]:

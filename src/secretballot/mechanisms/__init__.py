@@ -33,7 +33,6 @@ from secretballot.mechanisms.top_k import (
     GaussianTopK,
     JointTopK,
     LimitedDomainTopK,
-    SparseVectorTopK,
     StableTopK,
     TopK,
 )
@@ -47,7 +46,6 @@ __all__ = [
     "GaussianTopK",
     "JointTopK",
     "LimitedDomainTopK",
-    "SparseVectorTopK",
     "StableTopK",
     "TopK",
     "DirichletProportions",

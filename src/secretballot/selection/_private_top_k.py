@@ -15,7 +15,6 @@ from secretballot.mechanisms import (
     JointTopK,
     LimitedDomainTopK,
     Mechanism,
-    SparseVectorTopK,
     StableTopK,
     TopK,
 )
@@ -23,7 +22,7 @@ from secretballot.selection._candidates import Candidates
 from secretballot.selection._private_items import PrivateItems
 
 Domain = Literal["known", "unknown"]
-Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain", "sparse_vector"]
+Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain"]
 
 _NAMED: dict[str, type[TopK]] = {
     "stable": StableTopK,
@@ -31,7 +30,6 @@ _NAMED: dict[str, type[TopK]] = {
     "gaussian": GaussianTopK,
     "joint": JointTopK,
     "limited_domain": LimitedDomainTopK,
-    "sparse_vector": SparseVectorTopK,
 }
 
 #: How many of the largest counts are looked at where items come from the data: so many times k.
@@ -70,8 +68,8 @@ def private_top_k(
         is.
     epsilon : float, default=None
         The most that this release may spend. None: all that is left.
-    mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain", "sparse_vector"} \
-or mechanism, default="stable"
+    mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain"} or mechanism, \
+default="stable"
         `StableTopK` or another, with the least noise that fits; or one with the noise it has, which
         knows itself what `k` and the parameters below say; or a function from an amount of noise to
         one.
@@ -194,7 +192,7 @@ def _maker(
         if unknown:
             raise ValueError(
                 f"mechanism={name!r} adds noise to all counts and names items that one person "
-                "brought; with domain='unknown' use 'stable', 'limited_domain' or 'sparse_vector'."
+                "brought; with domain='unknown' use 'stable' or 'limited_domain'."
             )
     else:
         given["unknown_domain"] = unknown
@@ -206,8 +204,6 @@ def _maker(
         if kind is StableTopK and unknown and k is not None:
             times = k + 1
         given["delta_t"] = _delta_of(accountant, part / times) if delta_t is None else delta_t
-    if kind is SparseVectorTopK:
-        return lambda noise: kind(epsilon=1 / noise, **given)  # type: ignore[call-arg]
     return lambda noise: kind(rho=1 / noise**2, **given)  # type: ignore[call-arg]
 
 

@@ -26,7 +26,6 @@ from secretballot.mechanisms import (
     GaussianTopK,
     JointTopK,
     LimitedDomainTopK,
-    SparseVectorTopK,
     StableTopK,
 )
 
@@ -35,7 +34,6 @@ QUARTER = int(np.flatnonzero(EPSILONS == 0.25)[0])
 STABLE = StableTopK(rho=1.0, delta_t=0.02)
 WANTED = replace(STABLE, k=2, regularizer=0.0)
 LIMITED = LimitedDomainTopK(k=2, k_max=2, epsilon=1.0, delta_t=0.02)
-VECTOR = SparseVectorTopK(k=2, k_max=2, epsilon=3.0, delta_t=0.02)
 EXPONENTIAL = ExponentialTopK(k=2, epsilon=1.0)
 GAUSSIAN = GaussianTopK(k=2, max_items=1, sigma=1.0)
 
@@ -93,10 +91,6 @@ CASES = {
     "limited": (LIMITED, FOUR, 0.5),
     "limited, one": (of(LIMITED, k=1), FOUR, 0.8),
     "limited, one item": (of(LIMITED, k=1, k_max=3, max_items=1), (4, 3), 0.7),
-    # Charged as randomised response, which large gaps come near: they are beyond the few voters.
-    "vector": (VECTOR, THREE, 0.1),
-    "vector, clear": (of(VECTOR, epsilon=12.0, delta_t=0.1), THREE, 0.7),
-    "vector, draws": (of(VECTOR, k=1, k_max=3, draw_share=0.5), THREE, 0.02),
     "gaussian": (GAUSSIAN, THREE, 0.65),
     "gaussian, three items": (of(GAUSSIAN, max_items=3, sigma=2.0), THREE, 0.25),
 }
@@ -207,8 +201,6 @@ def test_people_of_several_items_need_the_wider_range():
         ("wanted, unknown", 2),  # the set, and the draws
         ("limited", 1),
         ("limited, one item", 1),
-        ("vector", 1),
-        ("vector, draws", 1),
     ],
 )
 def test_what_one_person_brought_is_hardly_named(name, times, relation):
@@ -226,7 +218,7 @@ def test_what_one_person_brought_is_hardly_named(name, times, relation):
 
 def test_of_many_items_sets_are_not_enumerated():
     assert outcome_law(EXPONENTIAL, np.ones((1, 7))) is None
-    assert outcome_law(replace(VECTOR, k_max=7), np.ones((1, 3))) is None
+    assert outcome_law(replace(LIMITED, k_max=7), np.ones((1, 3))) is None
     outcomes, log_p = outcome_law(replace(EXPONENTIAL, k=3), np.arange(12.0).reshape(2, 6))
     assert len(outcomes) == 2**6
     np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1, rtol=1e-12)

@@ -15,7 +15,6 @@ from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
     LimitedDomainTopK,
-    SparseVectorTopK,
     StableTopK,
     TopK,
 )
@@ -100,17 +99,6 @@ def gaps_that_one_person_makes(patch):
     patch(StableTopK, "_change", 0.0)
 
 
-def set_drawn_from_all_gaps_of_one(patch):
-    patch(SparseVectorTopK, "_change", 0.0)
-
-
-def threshold_for_one_gap(patch):
-    def lower(self):
-        return float(replace(self, k=self.k_max)._scales[1] * np.log(1 / (2 * self.delta_t)))
-
-    patch(SparseVectorTopK, "_threshold", property(lower))
-
-
 WIDE, SHIFT = with_move(width=0.5), with_move(shift=0.5)
 CHARGED = [
     (sensitivity_of_one, "stable"),
@@ -119,7 +107,6 @@ CHARGED = [
     (sensitivity_of_one, "joint"),
     (sensitivity_of_one, "limited, one"),
     (sensitivity_of_one, "gaussian"),
-    (sensitivity_of_one, "vector"),
     (charging(StableTopK, "test", SHIFT), "stable"),
     (charging(StableTopK, "test", without_delta), "stable"),
     (charging(StableTopK, "test", half_the_delta), "stable"),
@@ -132,9 +119,6 @@ CHARGED = [
     (charging(LimitedDomainTopK, "draws", drawn_once), "limited"),
     (charging(LimitedDomainTopK, "draws", without_delta), "limited"),
     (charging(LimitedDomainTopK, "draws", half_the_delta), "limited, one"),
-    (charging(SparseVectorTopK, "search", without_delta), "vector"),
-    (charging(SparseVectorTopK, "search", half_the_delta), "vector"),
-    (charging(SparseVectorTopK, "search", with_move(epsilon=0.25)), "vector, clear"),
     (the_same_noise_for_any_number, "wanted, three"),
     (floors(_floor), "limited"),
     (floors(_floor_below), "limited"),
@@ -142,8 +126,6 @@ CHARGED = [
     (floors(_floor_below), "wanted, unknown"),
     (sizes_up_to_what_was_seen, "stable, unknown"),
     (gaps_that_one_person_makes, "stable"),
-    (set_drawn_from_all_gaps_of_one, "vector"),
-    (threshold_for_one_gap, "vector, draws"),
 ]
 
 
@@ -223,8 +205,6 @@ DRAWN = [
     (part_of("_size_choice", rho=4.0), "stable"),
     (noise_of("_width", 2.0, ExponentialTopK), "exponential"),
     (noise_of("_width", 2.0, LimitedDomainTopK), "limited"),
-    (noise_of("_width", 2.0, SparseVectorTopK), "vector, draws"),
-    (noise_of("_threshold", 0.5, SparseVectorTopK), "vector"),
     (noise_of("_change", 0.0), "stable"),
     (noise_of("_sigma", 0.5, GaussianTopK), "gaussian"),
     (draws_of_any_number_alike, "wanted, three"),

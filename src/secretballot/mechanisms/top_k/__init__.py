@@ -9,7 +9,6 @@ from secretballot.mechanisms.top_k._gaussian_top_k import GaussianTopK
 from secretballot.mechanisms.top_k._joint_top_k import JointTopK
 from secretballot.mechanisms.top_k._limited_domain_top_k import LimitedDomainTopK
 from secretballot.mechanisms.top_k._limited_domain_top_k import floor_height as floor_height
-from secretballot.mechanisms.top_k._sparse_vector_top_k import SparseVectorTopK
 from secretballot.mechanisms.top_k._stable_top_k import StableTopK
 from secretballot.mechanisms.top_k._top_k import TopK
 
@@ -18,7 +17,6 @@ __all__ = [
     "GaussianTopK",
     "JointTopK",
     "LimitedDomainTopK",
-    "SparseVectorTopK",
     "StableTopK",
     "TopK",
 ]

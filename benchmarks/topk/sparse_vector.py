@@ -1,4 +1,7 @@
-"""Stable sets found one after the other: Top Stable."""
+"""Top Stable: the sparse vector technique on the gaps between counts, charged for what it releases.
+
+A method to compare with: it needs wider gaps than the library's own (docs/topics/topk.md).
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,13 @@ from secretballot.divergences import (
     bracket_threshold,
     draw_laplace,
 )
-from secretballot.mechanisms._noisy_max import UNANSWERED
-from secretballot.mechanisms.top_k._draws import Draws
+from secretballot.mechanisms import UNANSWERED, TopK
+from secretballot.mechanisms.top_k import Draws
 from secretballot.mechanisms.top_k._largest import largest, mark
-from secretballot.mechanisms.top_k._top_k import TopK
 
-#: How the privacy of the search is divided between its threshold and the gaps, which have twice
-#: the sensitivity in it.
-_THRESHOLD = 1 / (1 + 2 ** (2 / 3))
+#: Part of the search's epsilon for its threshold. The rest is for the gaps, which have twice the
+#: sensitivity.
+_THRESHOLD_SHARE = 1 / (1 + 2 ** (2 / 3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ class SparseVectorTopK(TopK):
     epsilon : float
         Privacy of the search, and in `draw_share` of it of the draws; of ballots of weight 1.
     delta_t : float
-        With what probability a set may be released that one person changes.
+        Probability that a set is released that one person changes.
     draw_share : float, default=0.25
         Part of `epsilon` that is for draws from larger sets (as zero-concentrated privacy
         epsilon^2 / 8 of it); where `k_max` is `k` there are none.
@@ -53,24 +55,10 @@ class SparseVectorTopK(TopK):
     unknown_domain : bool, default=True
         Items may come from the data.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     Carvalho, Wang, Gondara and Miao, "Differentially Private Top-k Selection via Stability on
     Unknown Domain" (UAI 2020). The threshold here is the least with the wanted delta.
-
-    Examples
-    --------
-    >>> from secretballot import PrivacyAccountant
-    >>> from secretballot.mechanisms import SparseVectorTopK
-    >>> accountant = PrivacyAccountant(epsilon=4, delta=1e-6)
-    >>> mechanism = SparseVectorTopK(k=2, k_max=2, epsilon=0.5, delta_t=4e-9)
-    >>> accountant.release(mechanism, [[3, 750, 7, 820, 1]])
-    array([[0, 1, 0, 1, 0]])
     """
 
     k_max: int
@@ -88,25 +76,25 @@ class SparseVectorTopK(TopK):
         check_number("draw_share", self.draw_share, above=0, below=1)
 
     @property
-    def _search(self) -> float:
-        return self.epsilon * (1 - self.draw_share if self._most else 1)
+    def _search_epsilon(self) -> float:
+        return self.epsilon * (1 - self.draw_share if self._max_draws else 1)
 
     @property
-    def _most(self) -> int:
-        """The most draws from a larger set: of those that stay, or of those that go."""
+    def _max_draws(self) -> int:
+        """Largest number of draws from a larger set: of items that stay, or of items that go."""
         return min(self._wanted, self.k_max - self._wanted)
 
     @property
     def _width(self) -> float:
-        """How far apart log ratios of one draw can be, were it the only one."""
+        """Range of the log ratio of a single draw."""
         return self.epsilon * self.draw_share
 
     @property
     def _scales(self) -> tuple[float, float]:
-        """Noise on the threshold and on each gap."""
+        """Scales of the noise on the threshold and on each gap."""
         return (
-            self._moves / (_THRESHOLD * self._search),
-            2 * self._moves / ((1 - _THRESHOLD) * self._search),
+            self._moves / (_THRESHOLD_SHARE * self._search_epsilon),
+            2 * self._moves / ((1 - _THRESHOLD_SHARE) * self._search_epsilon),
         )
 
     @cached_property
@@ -121,11 +109,12 @@ class SparseVectorTopK(TopK):
 
     def _law(self, unit: float, n_columns: int | None) -> Law:
         # Whoever adds less moves the gaps less, and changes sets no less often.
-        search = Step("search", PureRelease(epsilon=self._search * unit), delta=self.delta_t)
-        if not self._most:
-            return (search,)
-        draws = FewDraws(width=self._width * unit, most=self._most)
-        return (search, Step("draws", draws))
+        search = PureRelease(epsilon=self._search_epsilon * unit)
+        law: Law = (Step("search", search, delta=self.delta_t),)
+        if self._max_draws:
+            draws = FewDraws(width=self._width * unit, most=self._max_draws)
+            law = (*law, Step("draws", draws))
+        return law
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
@@ -138,8 +127,8 @@ class SparseVectorTopK(TopK):
         passed = gaps + second * draw_laplace(gaps.shape, rng) > threshold
         size = np.where(passed.any(axis=1), sizes[passed.argmax(axis=1)], 0)
         chosen = np.arange(self.k_max + 1) < size[:, None]
-        if self._most:
-            draws = Draws(self._moves / self._width, self._most)
+        if self._max_draws:
+            draws = Draws(self._moves / self._width, self._max_draws)
             chosen = draws.shrink(values, chosen, self._wanted, rng)
         outcome = mark(n_items, positions, chosen)
         outcome[size == 0] = UNANSWERED
@@ -147,9 +136,9 @@ class SparseVectorTopK(TopK):
 
 
 def laplace_difference_tail(height: float, first: float, second: float) -> float:
-    """Return how likely Laplace noise of scale `second` is above `height` plus that of `first`."""
-    # Of X + Y beyond h: (1/2) (b^2 e^(-h/b) - a^2 e^(-h/a)) / (b^2 - a^2), for different scales.
-    one, two = first**2, second**2
+    """Compute P(Y > height + X), X and Y Laplace of the different scales `first` and `second`."""
+    # Of X + Y beyond h: (1/2) (b^2 e^(-h/b) - a^2 e^(-h/a)) / (b^2 - a^2).
+    a2, b2 = first**2, second**2
     with np.errstate(under="ignore"):
-        tail = (two * np.exp(-height / second) - one * np.exp(-height / first)) / (two - one)
+        tail = (b2 * np.exp(-height / second) - a2 * np.exp(-height / first)) / (b2 - a2)
     return float(tail / 2)
