@@ -1,5 +1,6 @@
 """Settings that the tests and the doctests share: one thread, and nothing left to chance."""
 
+import faulthandler
 import os
 
 # No test opens a window, whatever the machine.
@@ -11,7 +12,10 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import random
 import shutil
+import sys
 import tempfile
+import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -31,6 +35,8 @@ if (
 # The same examples in every run: what fails once, fails again. And nothing is timed.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.load_profile("same")
+
+_SECONDS_TO_END = 60
 
 
 def pytest_configure(config):
@@ -54,6 +60,42 @@ def _nothing_left_to_chance(request, monkeypatch):
     if not request.node.get_closest_marker("unseeded"):
         monkeypatch.setattr("os.urandom", stream.randbytes)
         monkeypatch.setattr("secrets.randbits", stream.getrandbits)
+
+
+@pytest.fixture(autouse=True)
+def _no_fork(monkeypatch):
+    """Fail a test that forks the test runner; `tests/_programs.py` says what to do instead."""
+
+    def refuse():
+        raise AssertionError("fork in a program of its own: tests._programs.run_python")
+
+    monkeypatch.setattr("os.fork", refuse, raising=False)
+
+
+#: Threads that the end of the interpreter would wait for, and the test that began each.
+_begun_in = weakref.WeakKeyDictionary()
+
+
+@pytest.fixture(autouse=True)
+def _remember_threads(request):
+    yield
+    for thread in threading.enumerate():
+        if not thread.daemon:
+            _begun_in.setdefault(thread, request.node.nodeid)
+
+
+def pytest_unconfigure():
+    """End a test runner that does not end by itself, and print which threads it waits for."""
+
+    def report():
+        for thread, test in _begun_in.items():
+            if thread.is_alive():
+                print(f"still running: {thread}, begun in {test}", file=sys.__stderr__)
+
+    timer = threading.Timer(_SECONDS_TO_END - 1, report)
+    timer.daemon = True
+    timer.start()
+    faulthandler.dump_traceback_later(_SECONDS_TO_END, file=sys.__stderr__, exit=True)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -5,9 +5,7 @@ import json
 import math
 import os
 import shutil
-import subprocess
 import sys
-import threading
 import tomllib
 import warnings
 from pathlib import Path
@@ -24,6 +22,7 @@ from tests._fakes import (
     tamper,
     votes,
 )
+from tests._programs import python_environment, run_program, run_python, running_program
 
 from secretballot import __version__
 from secretballot._cli import main
@@ -302,11 +301,7 @@ WITHOUT = (
 
 @pytest.mark.usefixtures("accountant")
 def test_as_a_module_without_scikit_learn(path):
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, "ledger", "verify", str(path)],
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-c", WITHOUT, "ledger", "verify", path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("ok: 2 entries")
 
@@ -320,13 +315,8 @@ def test_what_lies_in_the_current_folder_is_not_run(tmp_path):
     path = os.pathsep.join(filter(None, parts))
     script = "import sys; from secretballot._cli import main; sys.exit(main())"
     for how in (["-m", "secretballot"], ["-P", "-c", script]):
-        done = subprocess.run(
-            [sys.executable, *how, "--version"],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-        )
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = run_python(*how, "--version", cwd=tmp_path, env=environment)
         assert (done.stdout, done.stderr) == (f"secretballot {__version__}\n", "")
     # The command is that function, by its name.
     scripts = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["scripts"]
@@ -336,9 +326,7 @@ def test_what_lies_in_the_current_folder_is_not_run(tmp_path):
 def test_a_reader_that_has_read_enough(path):
     spend(basic_budget(path, epsilon=100.0), 100)  # more than a pipe holds
     script = f"{sys.executable} -m secretballot ledger export --json {path}"
-    done = subprocess.run(
-        ["sh", "-c", f"{script} | head -c 10"], capture_output=True, text=True, timeout=60
-    )
+    done = run_program("sh", "-c", f"{script} | head -c 10")
     assert done.stdout.startswith("{")
     assert done.stderr == ""
 
@@ -359,20 +347,12 @@ while time.monotonic() < end:
 def test_while_another_process_spends(run, path, tmp_path):
     script = tmp_path / "spending.py"
     script.write_text(SPENDING)
-    spender = subprocess.Popen(
-        [sys.executable, str(script), str(path)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([".", *sys.path])},
-    )
 
     def counted():
         return int(run("verify", path)[1].split()[1])
 
-    # It ends by itself; this is in case the test fails before.
-    guard = threading.Timer(60, spender.kill)
-    guard.start()
-    try:
-        assert spender.stdout.readline() == b"spending\n"
+    with running_program(sys.executable, script, path, env=python_environment()) as spender:
+        assert spender.stdout.readline() == "spending\n"
         counts = []
         for command in ("show", "verify", "replay", "export --json", "statement"):
             status, output, errors = run(*command.split(), path)
@@ -382,9 +362,4 @@ def test_while_another_process_spends(run, path, tmp_path):
         assert counts == sorted(counts)
         while counted() == counts[0]:  # until it has spent since the first, however slow it is
             assert spender.poll() is None
-    finally:
-        spender.kill()
-        spender.wait()
-        spender.stdout.close()
-        guard.cancel()
     assert run("verify", path)[0] == 0

@@ -1,11 +1,11 @@
 """The command line where it can't do what was asked: no place to write to, Ctrl-C, no file."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 from tests._fakes import basic_budget, spend
+from tests._programs import run_program
 
 from secretballot._cli import main
 
@@ -20,9 +20,7 @@ def path(tmp_path):
 def test_an_output_that_takes_nothing_is_an_error_in_one_line(path, redirection):
     spend(basic_budget(path))
     command = f'"{sys.executable}" -m secretballot ledger show "$1" {redirection}'
-    done = subprocess.run(
-        ["sh", "-c", command, "sh", str(path)], capture_output=True, text=True, timeout=60
-    )
+    done = run_program("sh", "-c", command, "sh", path)
     assert done.returncode == 1
     assert done.stdout == ""
     said = done.stderr.splitlines()

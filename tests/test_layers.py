@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import importlib
 import statistics
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests._programs import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "secretballot"
@@ -290,11 +289,11 @@ for name in {needed!r}:
 )
 def test_imports_without(absent, needed):
     script = _WITHOUT.format(absent=absent, needed=needed)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_python("-c", script)
     assert done.returncode == 0, done.stderr
 
 
 def test_the_lazy_top_level_starts_without_scikit_learn():
     script = "import sys, secretballot.accounting; assert 'sklearn' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_python("-c", script)
     assert done.returncode == 0, done.stderr

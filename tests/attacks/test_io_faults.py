@@ -1,15 +1,13 @@
 """Input and output of ledgers, journals and marks that fails once, at each call in turn."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests._programs import python_environment, run_program, run_python
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
 )
@@ -20,17 +18,13 @@ def test_each_call_of_each_kind_of_spend_may_fail(tmp_path, counts):
     """An error that is said, or none; what was answered is recorded; then all goes on."""
     library = tmp_path / "faulty.so"
     source = Path(__file__).with_name("_faulty_io.c")
-    subprocess.run(
-        ["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True, timeout=60
-    )
+    compiled = run_program("cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl")
+    assert compiled.returncode == 0, compiled.stderr
     folder = tmp_path / "ledgers"
     folder.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.attacks._faulty_io", library, folder],
-        cwd=ROOT,
-        env={**os.environ, "LD_PRELOAD": str(library)},
-        capture_output=True,
-        text=True,
+    done = run_python(
+        *("-m", "tests.attacks._faulty_io", library, folder),
+        env={**python_environment(), "LD_PRELOAD": str(library)},
         timeout=850,
     )
     assert done.returncode == 0, done.stderr

@@ -8,14 +8,13 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import pytest
 from tests._fakes import basic_budget, spend
+from tests._programs import ROOT, running_program
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 WRITER = """
@@ -62,13 +61,10 @@ class Writers:
     """Writers one after the other, from one interpreter."""
 
     def __init__(self, what, where):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", WRITER],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        self._running = running_program(
+            sys.executable, "-c", WRITER, cwd=ROOT, stdin=subprocess.PIPE
         )
+        self.process = self._running.__enter__()
         self._say(f"{what} {where}")
 
     def _say(self, text):
@@ -92,9 +88,7 @@ class Writers:
         return lines
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
+        self._running.__exit__(None, None, None)
 
 
 def test_writers_of_one_ledger(tmp_path, counts):

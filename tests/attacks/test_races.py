@@ -6,14 +6,13 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from tests._fakes import Pure, basic_budget, votes
+from tests._programs import ROOT, running_program
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant, replay
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 QUARTER = Pure(epsilon=0.25)
 
@@ -80,22 +79,23 @@ def test_processes_with_threads(tmp_path, counts):
     total_calls = 0
     for round_ in range(rounds):
         path = tmp_path / f"{round_}.ledger"
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", WORKER, path, str(n_threads), str(10 * round_ + number)],
-                cwd=ROOT,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for number in range(n_processes)
-        ]
-        for process in processes:
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        results = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
+        with contextlib.ExitStack() as running:
+            processes = [
+                running.enter_context(
+                    running_program(
+                        *(sys.executable, "-c", WORKER, path, n_threads, 10 * round_ + number),
+                        cwd=ROOT,
+                        stdin=subprocess.PIPE,
+                    )
+                )
+                for number in range(n_processes)
+            ]
+            for process in processes:
+                assert process.stdout.readline() == "ready\n"
+            for process in processes:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            results = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
         assert [errors for *_, errors in results] == [[]] * n_processes
         assert sum(made for made, *_ in results) == 1
         answered = sum(rows for _, rows, *_ in results)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from tests._programs import run_python
 from tests.computing._exchange import HELLO, Runtime, Sent, head
 
 from secretballot.computing._links import MOST_WAITING, _as_bytes, _as_numbers, link
@@ -59,13 +57,7 @@ asyncio.run(made())
 
 def test_mpyc_itself_runs_no_code():
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
-    path = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    done = run_python("-c", PROGRAM)
     assert done.stdout.startswith("refused: ")
     assert "was run" not in done.stdout
 

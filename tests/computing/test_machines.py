@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
+from tests._programs import run_python
 from tests.computing._machines import HOST, machines
 from tests.computing._votes import part
 
@@ -134,12 +132,7 @@ def test_what_lies_in_the_current_folder_is_not_run(tmp_path, monkeypatch):
 
 
 def test_the_program_says_what_it_needs():
-    done = subprocess.run(
-        [sys.executable, "-m", "secretballot.computing", "--listen", "here:1"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+    done = run_python("-m", "secretballot.computing", "--listen", "here:1")
     assert done.returncode == 2
     assert "--certificate is missing" in done.stderr
 
@@ -148,13 +141,8 @@ def test_the_program_says_what_it_needs():
 def test_one_name_has_one_role(twice):
     files = [text for name in ("certificate", "key", "authority") for text in (f"--{name}", "x")]
     panel = ["--computing", *(f"{HOST}:{at}" for at in (1, 2, 3)), "--coordinator", "votes"]
-    done = subprocess.run(
-        [sys.executable, "-m", "secretballot.computing", "--listen", f"{HOST}:1", *files, *panel]
-        + ["--voters", *twice],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+    options = ["--listen", f"{HOST}:1", *files, *panel, "--voters", *twice]
+    done = run_python("-m", "secretballot.computing", *options)
     assert done.returncode == 2
     assert "must all differ" in done.stderr
 

@@ -1,11 +1,9 @@
 """Progress, printed and told to callbacks; never with private data."""
 
-import subprocess
-import sys
-
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from tests._programs import run_python
 
 from secretballot.ensemble import PrivateTeacherEnsemble
 
@@ -126,5 +124,5 @@ ensemble = PrivateTeacherEnsemble(LogisticRegression(), n_teachers=3)
 assert not hasattr(ensemble, "set_callbacks")
 assert len(ensemble.fit(*make_blobs(30, random_state=0))._teachers) == 3
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_python("-c", script)
     assert done.returncode == 0, done.stderr

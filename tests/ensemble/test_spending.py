@@ -2,14 +2,13 @@
 
 import math
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from tests._programs import run_python
 
 from secretballot.accounting import (
     BudgetExceededError,
@@ -233,7 +232,7 @@ pickle.dump(ensemble.fit(X, y, X_public=[[2.0], [36.0]] * 4), sys.stdout.buffer)
 def test_without_its_temporary_ledger_an_ensemble_still_predicts():
     # The other process has keys of its own. Five teachers against noise of .5 are wrong of both
     # classes' rows by chance, or by an odd partition, in less than one of 1e8 runs.
-    done = subprocess.run([sys.executable, "-c", _ELSEWHERE], capture_output=True)
+    done = run_python("-c", _ELSEWHERE, text=False)
     assert done.returncode == 0, done.stderr
     ensemble = pickle.loads(done.stdout)
     assert ensemble.predict([[2.0], [36.0]]).tolist() == [0, 1]

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from tests._programs import run_python
 
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.ensemble._ballots import ConstantTeacher
@@ -42,9 +43,25 @@ def test_an_empty_shard_votes_by_its_number():
         assert teacher.predict(np.zeros((2, 1))).tolist() == [label, label]
 
 
+_CHECK = """
+from tests.ensemble.conftest import make_blobs
+from tests.ensemble.test_teachers import check_votes
+check_votes(make_blobs(200), make_blobs(30, seed=1), "multiprocessing")
+"""
+
+
 @pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_votes_do_not_depend_on_jobs_or_backend(private, public, backend):
+    check_votes(private, public, backend)
+
+
+def test_votes_of_forked_workers_are_the_same():
+    done = run_python("-c", _CHECK)
+    assert done.returncode == 0, done.stderr
+
+
+def check_votes(private, public, backend):
     forest = RandomForestClassifier(n_estimators=3)
     make = lambda n_jobs: PrivateTeacherEnsemble(  # noqa: E731
         forest, n_teachers=40, random_state=0, n_jobs=n_jobs

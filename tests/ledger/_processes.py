@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -21,25 +20,18 @@ from pathlib import Path
 
 import numpy as np
 from tests._fakes import Pure, basic_budget, votes
+from tests._programs import run_python
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ledger import _file as ledger_file
 from secretballot.mechanisms import GNMax
 
-ROOT = Path(__file__).resolve().parents[2]
 BALLOTS = np.tile([60, 30, 10], (5, 1))
 
 
 def run_processes(what, folder, times, timeout=280):
     """Run one of the functions below in an interpreter of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.ledger._processes", what, str(folder), str(times)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-    )
+    done = run_python("-m", "tests.ledger._processes", what, folder, times, timeout=timeout)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

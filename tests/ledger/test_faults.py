@@ -4,19 +4,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests._programs import ROOT, run_program
 
 pytest.importorskip("resource", reason="needs limits on the size of files")
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def run(*command):
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return run_program(*command, cwd=ROOT, timeout=120)
 
 
 def check(results, message):

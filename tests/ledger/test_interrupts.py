@@ -5,10 +5,10 @@ import pickle
 import signal
 import sqlite3
 import threading
-import time
 
 import pytest
 from tests._fakes import Noisy, Pure, basic_budget, spend, votes
+from tests._programs import run_python
 from tests.ledger._interrupted import RECORDING, elsewhere, interrupt_everywhere, n_entries
 
 from secretballot.accounting import CompletedInterrupt, LedgerError, PrivacyAccountant
@@ -206,39 +206,45 @@ def test_a_ledger_is_made_whole_or_not_at_all(path, pressed_at):
     assert n_entries(path) == 1
 
 
+FORKING = """
+import os, signal, sys, threading, time
+from tests._fakes import basic_budget, spend
+from secretballot.ledger import _file
+_file.BUSY_TIMEOUT = 0.3
+accountant = basic_budget(sys.argv[1])
+held, done = threading.Event(), threading.Event()
+
+def hold():
+    with _file.PROCESS_LOCK:
+        held.set()
+        done.wait(10)
+
+def interrupt():
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+    done.set()
+
+threads = [threading.Thread(target=act) for act in (hold, interrupt)]
+threads[0].start()
+held.wait(10)
+threads[1].start()
+child = os.fork()
+if not child:
+    signal.alarm(10)
+    spend(accountant)
+    os._exit(0)
+for thread in threads:
+    thread.join()
+assert os.waitpid(child, 0)[1] == 0
+spend(accountant)
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_fork_that_was_interrupted_while_a_thread_spends(path):
     """The child is not locked out for ever, and the parent goes on."""
-    accountant = basic_budget(path)
-    held, done = threading.Event(), threading.Event()
-
-    def hold():
-        with _file.PROCESS_LOCK:
-            held.set()
-            done.wait(10)
-
-    def interrupt():
-        time.sleep(0.2)
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.2)
-        done.set()
-
-    threads = [threading.Thread(target=act) for act in (hold, interrupt)]
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        threads[0].start()
-        held.wait(10)
-        threads[1].start()
-        child = os.fork()
-        if not child:
-            signal.alarm(10)
-            spend(accountant)
-            os._exit(0)
-        for thread in threads:
-            thread.join()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert os.waitpid(child, 0)[1] == 0
-    spend(accountant)
+    done = run_python("-W", "ignore::DeprecationWarning", "-c", FORKING, path)
+    assert done.returncode == 0, done.stderr
+    assert "KeyboardInterrupt" in done.stderr  # Python can't raise what interrupts a fork
     assert n_entries(path) == 2

@@ -3,13 +3,13 @@
 import contextlib
 import os
 import shutil
-import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 from tests._fakes import basic_budget, spend
+from tests._programs import run_program
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ledger import _place as place
@@ -49,7 +49,7 @@ def from_zip(backup, path):
 def from_git(backup, path):
     def git(*command):
         user = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
-        subprocess.run(["git", *user, *command], cwd=path.parent, check=True, capture_output=True)
+        assert run_program("git", *user, *command, cwd=path.parent).returncode == 0
 
     now = path.read_bytes()
     path.write_bytes(backup.read_bytes())

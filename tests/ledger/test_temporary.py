@@ -4,14 +4,13 @@ import gc
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import pytest
 from tests._fakes import basic_budget, spend
+from tests._programs import ROOT, python_environment, run_python, running_program
 
 from secretballot.accounting import LedgerError
 
@@ -45,31 +44,33 @@ def test_a_temporary_ledger_is_private_and_ends_with_the_process():
         "a = PrivacyAccountant(1.0, 1e-5)\n"
         "print(a._ledger.path, stat.S_IMODE(os.stat(a._ledger.path).st_mode))"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout
-    file, mode = out.split()
+    file, mode = run_python("-c", script).stdout.split()
     assert not Path(file).exists()
     if os.name == "posix":
         assert int(mode) == 0o600
 
 
+FORKING = """
+import gc, os
+from pathlib import Path
+from tests._fakes import basic_budget, spend
+accountant = basic_budget()
+file = Path(accountant._ledger.path)
+child = os.fork()
+if not child:
+    spend(accountant, 2)
+    del accountant
+    gc.collect()
+    os._exit(0 if file.exists() else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert accountant.spent().n_releases == 2
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_spends_but_never_deletes():
-    accountant = basic_budget()
-    file = file_of(accountant)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a test runner may have threads
-        child = os.fork()
-    if not child:
-        try:
-            spend(accountant, 2)
-            del accountant
-            gc.collect()
-        finally:
-            os._exit(0 if file.exists() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert accountant.spent().n_releases == 2
+    done = run_python("-c", FORKING)
+    assert done.returncode == 0, done.stderr
 
 
 def gone(path, seconds=20.0):
@@ -99,21 +100,14 @@ time.sleep(60)
 )
 def test_a_process_that_is_ended_leaves_nothing(how, number):
     """Python runs no handler then. (A forked child, which may live on, has only borrowed it.)"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WAITING, how],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        with process.stdout:
-            folder = Path(process.stdout.readline().strip()).parent
-            assert len(list(folder.iterdir())) == 4
-            process.send_signal(getattr(signal, number))
-            assert process.wait() == -getattr(signal, number)
-            assert gone(folder)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL) if how == "fork" else process.kill()
+    with running_program(
+        sys.executable, "-c", WAITING, how, cwd=ROOT, env=python_environment()
+    ) as process:
+        folder = Path(process.stdout.readline().strip()).parent
+        assert len(list(folder.iterdir())) == 4
+        process.send_signal(getattr(signal, number))
+        assert process.wait(60) == -getattr(signal, number)
+        assert gone(folder)
 
 
 def test_a_folder_that_was_cleaned_away_is_made_again(tmp_path, monkeypatch):

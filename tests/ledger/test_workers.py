@@ -3,23 +3,19 @@
 import multiprocessing
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from tests._fakes import Noisy, votes
-from tests.ledger._draws import draw, draw_in_a_worker
+from tests._programs import run_python
+from tests.ledger._draws import N_WORKERS, draw, run_workers
 
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import GNMax
-
-N_WORKERS = 3
 
 
 def distinct(answers):
@@ -28,46 +24,22 @@ def distinct(answers):
     return len(set(values)) == len(values)
 
 
-@pytest.fixture
-def accountant(tmp_path):
-    accountant = PrivacyAccountant(50.0, 1e-5, ledger=tmp_path / "budget.ledger", order="renyi")
-    draw(accountant)  # the parent has drawn before: workers must not go on with its stream
-    return accountant
-
-
 # Of some twenty normal numbers two are the same by chance once in 1e12 times.
 @pytest.mark.unseeded
-@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_noise_differs_between_processes(accountant, method):
-    context = multiprocessing.get_context(method)
-    answers = context.Queue()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a test runner may have threads
-        workers = [
-            context.Process(target=draw_in_a_worker, args=(accountant, answers))
-            for _ in range(N_WORKERS)
-        ]
-        for worker in workers:
-            worker.start()
-    drawn = [answers.get(timeout=120) for _ in workers]
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
-    assert distinct([*drawn, draw(accountant)])
-    assert accountant.spent().n_releases == N_WORKERS + 2
-
-
-@pytest.mark.unseeded  # fails by chance as rarely
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
-def test_noise_differs_between_joblib_workers(accountant, backend):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with joblib.parallel_config(backend, n_jobs=2):
-            drawn = joblib.Parallel()(
-                joblib.delayed(draw)(accountant) for _ in range(2 * N_WORKERS)
-            )
-    assert distinct(drawn)
-    assert accountant.spent().n_releases == 2 * N_WORKERS + 1
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        *(("processes", method) for method in multiprocessing.get_all_start_methods()),
+        *(("joblib", backend) for backend in ("loky", "threading", "multiprocessing")),
+    ],
+)
+def test_noise_differs_between_workers(tmp_path, kind, method):
+    path = tmp_path / "budget.ledger"
+    answers = run_workers(kind, method, path)
+    assert len(answers) == N_WORKERS + 2
+    assert distinct(answers)
+    accountant = PrivacyAccountant.open(path)
+    assert accountant.spent().n_releases == len(answers)
     accountant._ledger.verify()
 
 
@@ -115,8 +87,7 @@ def test_a_worker_elsewhere_without_the_file_is_told_to_name_one():
         "from secretballot.accounting import PrivacyAccountant; import pickle, sys\n"
         "sys.stdout.buffer.write(pickle.dumps(PrivacyAccountant(50.0, 1e-5)))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    orphan = pickle.loads(done.stdout)
+    orphan = pickle.loads(run_python("-c", script, text=False).stdout)
     assert not os.path.exists(orphan._ledger.path)
     with pytest.raises(LedgerError, match="name a file with PrivacyAccountant"):
         draw(orphan)

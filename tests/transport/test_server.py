@@ -2,8 +2,6 @@
 
 import socket
 import ssl
-import subprocess
-import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -11,6 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
 
 from secretballot.transport import ChannelError, Connection, Credentials, Message, Server
@@ -264,6 +263,7 @@ def test_the_end_of_a_server(authority):
 
 _FORGOTTEN = """
 from pathlib import Path
+from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
 from secretballot.transport import Connection, Message, Server
 
@@ -284,7 +284,5 @@ print(connection.open("begin").ask(Message("a"), "begun", timeout=20).kind)
 def test_a_server_that_is_forgotten(authority):
     authority.made("north")
     script = _FORGOTTEN.format(folder=str(authority.folder))
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=ROOT
-    )
+    done = run_python("-c", script)
     assert (done.returncode, done.stdout) == (0, "begun\n")
