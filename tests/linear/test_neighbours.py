@@ -95,16 +95,16 @@ def furthest(one, other, level=None):
     return max(parts)
 
 
-def numbers(rng, n_rows):
+def random_numbers(rng, n_rows):
     return np.where(rng.random((n_rows, 3)) < 0.9, rng.normal(size=(n_rows, 3)), 0.0)
 
 
 def row_neighbours(n_classes, kind):
     """Return the furthest of neighbours that differ in one row."""
     rng, worst = np.random.default_rng(0), Fraction(0)
-    pool = None if kind == "declared" else numbers(rng, 60)
+    pool = None if kind == "declared" else random_numbers(rng, 60)
     for pair in range(8):
-        X, y = numbers(rng, 41), rng.integers(n_classes, size=41)
+        X, y = random_numbers(rng, 41), rng.integers(n_classes, size=41)
         Z, z = X.copy(), y.copy()
         place = int(rng.integers(41))
         # A row as long, in the same bins, with the same class or another; or any other row.
@@ -139,8 +139,8 @@ def test_one_row(kind, n_classes):
 def owner_neighbours(kind, n_classes):
     """Return the furthest of an owner with other rows, and with more of them: others move up."""
     rng, worst = np.random.default_rng(1), Fraction(0)
-    pool = None if kind == "declared" else numbers(rng, 60)
-    others, labels = numbers(rng, 61), rng.integers(n_classes, size=61)
+    pool = None if kind == "declared" else random_numbers(rng, 60)
+    others, labels = random_numbers(rng, 61), rng.integers(n_classes, size=61)
     for more in (1, 7, 50):
         runs = [
             asked(
@@ -195,8 +195,8 @@ def test_one_owner_of_very_many_rows(monkeypatch):
 def level_neighbours(kind, n_classes):
     """Return the furthest of neighbours for each level."""
     rng = np.random.default_rng(2)
-    pool = None if kind == "declared" else numbers(rng, 60)
-    X, y = numbers(rng, 40), rng.integers(n_classes, size=40)
+    pool = None if kind == "declared" else random_numbers(rng, 60)
+    X, y = random_numbers(rng, 40), rng.integers(n_classes, size=40)
     X[:2] = 1e300
     levels, worst = np.array(["low", "high"])[np.arange(40) % 2], {}
     for place, level in enumerate(levels[:2]):

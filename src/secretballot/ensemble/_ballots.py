@@ -14,7 +14,7 @@ from secretballot._tables import visible
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import NO_BALLOT, Target, as_target
 from secretballot.mechanisms import Counting
-from secretballot.schema import in_halves
+from secretballot.schema import apply_in_halves
 
 
 class ConstantTeacher:
@@ -171,7 +171,7 @@ def answers(
         return _cut(probable, counting.ballot_threshold, counting.max_positives)
 
     none = np.full_like(target.codes(target.by_rule(0), 1), NO_BALLOT)
-    codes, error = in_halves(codes_of, X, none)
+    codes, error = apply_in_halves(codes_of, X, none)
     if error is not None:
         return codes, told(error)
     # Not which: that would be a prediction.

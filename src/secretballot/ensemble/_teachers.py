@@ -18,7 +18,7 @@ from secretballot.ensemble._randomness import Randomness, seed_estimator
 from secretballot.ensemble._target import as_target
 from secretballot.ensemble._votes import Counted, batches, count_by_group, run_tasks
 from secretballot.mechanisms import Counting
-from secretballot.schema import own_rows
+from secretballot.schema import copy_rows
 
 
 class Shard(NamedTuple):
@@ -90,7 +90,7 @@ def train_teachers(
                 Shard(
                     index,
                     groups[index],
-                    own_rows(_safe_indexing(X, shards[index])),
+                    copy_rows(_safe_indexing(X, shards[index])),
                     _labels(y, shards[index]),
                     randomness.teacher(index),
                 )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from secretballot.linear._columns import Categories, PublicColumn
-from secretballot.schema import cell_text, columns_of, numbers, texts
+from secretballot.schema import cell_text, columns_of, read_numbers, read_texts
 
 #: A value is a bin of its own if it has this share of the public rows (capital gains of 0).
 _SPIKE_SHARE = 0.05
@@ -50,7 +50,7 @@ class NumberBins:
 
     def codes(self, column: ArrayLike) -> NDArray[np.intp]:
         """Return the bin of each row; -1 where it has no number."""
-        x = numbers(column)
+        x = read_numbers(column)
         codes = np.searchsorted(self.edges, x) + len(self.values)
         if len(self.values):
             position = np.searchsorted(self.values, x).clip(0, len(self.values) - 1)
@@ -100,7 +100,7 @@ class CategoryBins:
         }
         other_code = len(positions)
         positions[None] = -1
-        codes = [positions.get(text, other_code) for text in texts(column).tolist()]
+        codes = [positions.get(text, other_code) for text in read_texts(column).tolist()]
         return np.array(codes, dtype=np.intp)
 
     def labels(self) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.schema import ColumnSchema, columns_of, numbers, texts
+from secretballot.schema import ColumnSchema, columns_of, read_numbers, read_texts
 
 #: Declared categories by column.
 Categories = Mapping[Hashable, Sequence[Hashable]]
@@ -37,7 +37,7 @@ class PublicColumn:
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the column's numbers without missing ones, or raise ValueError."""
-        x = numbers(self.values)
+        x = read_numbers(self.values)
         x = x[~np.isnan(x)]
         if not len(x):
             raise ValueError(
@@ -48,7 +48,7 @@ class PublicColumn:
 
     def texts(self) -> list[str]:
         """Return the column's categories as texts, or raise ValueError if some are missing."""
-        cells: list[str] = texts(self.values).tolist()
+        cells: list[str] = read_texts(self.values).tolist()
         if None in cells:
             raise ValueError(
                 f"X_public: column {self.name!r} contains NaN or None. Give missing values a "

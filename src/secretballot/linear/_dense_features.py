@@ -12,7 +12,13 @@ from secretballot._sklearn_compat import _num_samples
 from secretballot.linear._additive_bins import AdditiveBins, CategoryBins, public_bins
 from secretballot.linear._columns import Categories, PublicColumn
 from secretballot.linear._design import Floats
-from secretballot.schema import check_rows_alone, columns_of, in_halves, numbers, own_rows
+from secretballot.schema import (
+    apply_in_halves,
+    check_row_independence,
+    columns_of,
+    copy_rows,
+    read_numbers,
+)
 
 #: Rows are clipped to this quantile of the public rows' lengths.
 _LENGTH_QUANTILE = 0.9
@@ -102,17 +108,18 @@ class ScaledColumns(DenseFeatures):
 
     transform_private = transform
 
-    def _scale(self, table: Sequence[ArrayLike]) -> Floats:
+    def _scale(self, columns: Sequence[ArrayLike]) -> Floats:
         blocks = []
-        for column, values in zip(self.columns, table, strict=True):
+        for column, values in zip(self.columns, columns, strict=True):
             if isinstance(column, CategoryBins):
                 blocks.append(AdditiveBins([column]).transform_columns([values]).toarray())
             else:
                 mean, deviation = column
                 with np.errstate(over="ignore"):
-                    scaled = (numbers(values) - mean) / deviation
+                    scaled = (read_numbers(values) - mean) / deviation
                 blocks.append(np.where(np.isnan(scaled), 0.0, scaled)[:, None])
-        return np.clip(np.concatenate(blocks, axis=1), -_LARGEST_NUMBER, _LARGEST_NUMBER)
+        table = np.concatenate(blocks, axis=1)
+        return np.asarray(np.clip(table, -_LARGEST_NUMBER, _LARGEST_NUMBER))
 
 
 class TransformedRows(DenseFeatures):
@@ -128,7 +135,7 @@ class TransformedRows(DenseFeatures):
     def __init__(self, transformer: Transformer, X_public: ArrayLike) -> None:
         self.transformer = transformer
         rows = self._finite_rows(X_public)
-        check_rows_alone(self._table, X_public, f"features={type(transformer).__name__}")
+        check_row_independence(self._table, X_public, f"features={type(transformer).__name__}")
         self._fit_length(rows)
 
     def transform(self, X: ArrayLike) -> Floats:
@@ -146,7 +153,7 @@ class TransformedRows(DenseFeatures):
                 raise ValueError(f"rows of the shape {table.shape[1:]}")
             return np.array(table, dtype=np.float64)
 
-        rows, _ = in_halves(transform, X, np.full((1, len(self._mean)), np.nan))
+        rows, _ = apply_in_halves(transform, X, np.full((1, len(self._mean)), np.nan))
         if not all(equal_lengths):
             self._refuse(rows.shape, _num_samples(X))
         rows = np.where(np.isfinite(rows), rows, self._mean)
@@ -165,7 +172,7 @@ class TransformedRows(DenseFeatures):
         return table
 
     def _finite_rows(self, X: ArrayLike) -> Floats:
-        rows = np.asarray(self._table(own_rows(X)), dtype=np.float64)
+        rows = np.asarray(self._table(copy_rows(X)), dtype=np.float64)
         if not np.isfinite(rows).all():
             self._refuse(rows.shape, len(rows))
         return np.clip(rows, -_LARGEST_NUMBER, _LARGEST_NUMBER)

@@ -5,16 +5,16 @@ Internal: estimators, scores and choices read the private rows that they are giv
 
 from secretballot.schema._cells import cell_text as cell_text
 from secretballot.schema._cells import missing_cells as missing_cells
-from secretballot.schema._cells import numbers as numbers
-from secretballot.schema._cells import texts as texts
+from secretballot.schema._cells import read_numbers as read_numbers
+from secretballot.schema._cells import read_texts as read_texts
 from secretballot.schema._column_schema import ColumnSchema as ColumnSchema
+from secretballot.schema._copy_rows import copy_rows as copy_rows
 from secretballot.schema._frames import as_table as as_table
 from secretballot.schema._frames import check_table as check_table
 from secretballot.schema._frames import column_names as column_names
 from secretballot.schema._frames import columns_of as columns_of
 from secretballot.schema._misfits import warn_misfits as warn_misfits
-from secretballot.schema._own_rows import own_rows as own_rows
+from secretballot.schema._row_independence import apply_in_halves as apply_in_halves
+from secretballot.schema._row_independence import check_row_independence as check_row_independence
 from secretballot.schema._row_schema import ReadRows as ReadRows
 from secretballot.schema._row_schema import RowSchema as RowSchema
-from secretballot.schema._rows_alone import check_rows_alone as check_rows_alone
-from secretballot.schema._rows_alone import in_halves as in_halves

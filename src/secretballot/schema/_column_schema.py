@@ -1,35 +1,33 @@
-"""Schema of one column: what public rows say its cells are."""
+"""Schema of one column of the public rows."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot.schema._cells import (
     cell_text,
     column_cells,
-    durations,
     is_missing,
-    numbers,
-    plain_objects,
-    texts,
-    times,
-    truths,
+    read_booleans,
+    read_numbers,
+    read_objects,
+    read_texts,
 )
 
 #: Kinds whose missing cells take a public value where no public cell is missing.
-_FILLED = ("number", "truth", "time", "duration", "text")
+_FILLED = ("number", "boolean", "time", "duration", "text")
 #: Kinds by NumPy's letters for types.
 _KINDS = {
     **dict.fromkeys("iuf", "number"),
-    "b": "truth",
+    "b": "boolean",
     "M": "time",
     "m": "duration",
     "U": "text",
@@ -43,39 +41,42 @@ class ColumnSchema:
     Attributes
     ----------
     name : object
-        Of the column; its position in an array.
-    kind : {"number", "truth", "time", "duration", "category", "text", "object"}
+        Name of the column, or its position in an array.
+    kind : {"number", "boolean", "time", "duration", "category", "text", "object"}
     exact : dtype or None
-        NumPy's type of numbers, or of times and durations.
+        NumPy type of numbers, times and durations.
     dtype : object
         The column's type, in its own library.
     categories : tuple
-        Those that public rows show, or that were declared.
+        Categories that public rows show, or that were declared.
     ordered : bool
         Whether categories have an order.
     n_left_out : int
-        How many categories the public type lists that are not among them.
+        Number of categories of the public type that no public row shows.
     nullable : bool
-        Whether public cells are missing.
-    usual : object
-        What a missing private cell becomes where no public one is missing: their median, or the
-        most frequent. None for categories and other objects, which stay missing.
+        Whether some public cells are missing.
+    fill_value : object
+        Replacement of a missing private cell where no public cell is missing: the public median, or
+        the most frequent value. None for categories and other objects, which stay missing.
 
-    Of an array of numbers one schema describes all columns; `nullable` and `usual` are arrays then.
+    One schema describes all columns of an array of numbers; `nullable` and `fill_value` are arrays
+    then.
     """
 
-    name: Any
+    name: Hashable
     kind: str
     exact: np.dtype[Any] | None
     dtype: Any
-    categories: tuple[Any, ...] = ()
+    categories: tuple[Hashable, ...] = ()
     ordered: bool = False
     n_left_out: int = 0
     nullable: Any = False
-    usual: Any = None
+    fill_value: Any = None
 
     @classmethod
-    def of(cls, name: Any, values: Any, declared: Sequence[Any] | None = None) -> ColumnSchema:
+    def of(
+        cls, name: Hashable, values: ArrayLike, declared: Sequence[Hashable] | None = None
+    ) -> ColumnSchema:
         """Describe a public column.
 
         Parameters
@@ -90,30 +91,29 @@ class ColumnSchema:
         if listed is None:
             column = cls(name, *_kind_of(values, dtype), dtype)
         else:
-            known = _shown_categories(listed, texts(values), declared)
+            categories = _shown_categories(listed, read_texts(values), declared)
             column = cls(
                 name,
                 "category",
                 None,
                 dtype,
-                categories=known,
+                categories=categories,
                 ordered=bool(getattr(dtype, "ordered", False)),
-                n_left_out=len(listed) - sum(each in listed for each in known),
+                n_left_out=len(listed) - sum(category in listed for category in categories),
             )
         plain = column.plain(values)
         missing = column.missing(plain)
         nullable = bool(missing.any())
-        filled = column.kind in _FILLED and not nullable and len(plain) > 0
-        return replace(
-            column, nullable=nullable, usual=column._most_usual(plain) if filled else None
-        )
+        has_fill_value = column.kind in _FILLED and not nullable and len(plain) > 0
+        fill_value = column._typical_value(plain) if has_fill_value else None
+        return replace(column, nullable=nullable, fill_value=fill_value)
 
     @classmethod
-    def of_numbers(cls, X_public: Any) -> ColumnSchema:
+    def of_numbers(cls, X_public: NDArray[Any]) -> ColumnSchema:
         """Describe all columns of an array of numbers, or of a sparse one, at once."""
         sparse, dtype = issparse(X_public), X_public.dtype
         kind = _KINDS[dtype.kind]
-        column = cls(None, kind, None if kind == "truth" else dtype, dtype)
+        column = cls(None, kind, None if kind == "boolean" else dtype, dtype)
         width = int(np.prod(X_public.shape[1:]))
         if sparse:
             nullable = np.zeros(width, dtype=bool)
@@ -125,12 +125,12 @@ class ColumnSchema:
             plain = plain.astype(np.float64)
         nullable = np.isnan(plain).any(axis=0)
         middle = (len(plain) - 1) // 2
-        usual = np.partition(plain, middle, axis=0)[middle]
-        return replace(column, nullable=nullable, usual=usual)
+        medians = np.partition(plain, middle, axis=0)[middle]
+        return replace(column, nullable=nullable, fill_value=medians)
 
     @classmethod
-    def of_kind(cls, name: Any, number: bool, container: str) -> ColumnSchema:
-        """Describe a column of numbers or texts of which any may be missing."""
+    def of_kind(cls, name: Hashable, number: bool, container: str) -> ColumnSchema:
+        """Describe a column of numbers or texts, any of which may be missing."""
         if container == "polars":
             polars = sys.modules["polars"]
             dtype = polars.Float64 if number else polars.String
@@ -139,39 +139,39 @@ class ColumnSchema:
         exact = np.dtype(np.float64) if number else None
         return cls(name, "number" if number else "text", exact, dtype)
 
-    def holds(self, X: NDArray[Any]) -> bool:
-        """Return whether an array of numbers is read as it is."""
+    def is_read_unchanged(self, X: NDArray[Any]) -> bool:
+        """Return whether an array of numbers needs no conversion."""
         if X.dtype != self.dtype:
             return False
         if X.dtype.kind == "f":
             return bool(np.isfinite(X).all())
-        # What a float can't tell apart is not told apart: a missing value makes floats of integers.
+        # A missing value makes floats of integers, so integers are read with a float's precision.
         return X.dtype.itemsize < 8 or X.size == 0 or bool(X.min() >= -(2**53) and X.max() <= 2**53)
 
-    def plain(self, values: Any) -> NDArray[Any]:
-        """Return the cells of a column, whatever type it has; what doesn't fit is missing.
+    def plain(self, values: ArrayLike) -> NDArray[Any]:
+        """Return the cells of a column of any type in a plain form; misfits are missing.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Numbers and truths as floats, missing ones NaN; times with NaT; categories as positions,
+            Numbers and booleans as floats, missing ones NaN; times with NaT; categories as codes,
             missing ones -1; texts and other objects with None.
         """
         if self.kind == "number":
-            return _as_exact(numbers(values), self.exact)
-        if self.kind == "truth":
-            return truths(values)
+            return _as_exact(read_numbers(values), self.exact)
+        if self.kind == "boolean":
+            return read_booleans(values)
         if self.kind in ("time", "duration"):
             assert self.exact is not None
             return (times if self.kind == "time" else durations)(values, self.exact)
         if self.kind == "category":
-            codes = [self._places.get(text, -1) for text in texts(values).tolist()]
+            codes = [self._category_codes.get(text, -1) for text in read_texts(values).tolist()]
             return np.array(codes, dtype=np.intp)
-        return texts(values) if self.kind == "text" else plain_objects(values)
+        return read_texts(values) if self.kind == "text" else read_objects(values)
 
     def missing(self, plain: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which cells are missing."""
-        if self.kind in ("number", "truth"):
+        """Return the mask of missing cells."""
+        if self.kind in ("number", "boolean"):
             return np.isnan(plain)
         if self.kind in ("time", "duration"):
             return np.isnat(plain)
@@ -179,59 +179,58 @@ class ColumnSchema:
             return np.asarray(plain < 0)
         return np.fromiter(map(is_missing, plain), bool, len(plain))
 
-    def filled(self, plain: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return cells of which none is missing, unless public ones are, or it is a category.
+    def fill_missing(self, plain: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        """Replace missing cells by the fill value, if the column has one.
 
-        Many learners take no missing value. Where no public cell is missing they are asked about
-        none, either: a missing one becomes the public median, or the most frequent public value.
+        Many estimators take no missing value, and need none where no public cell is missing.
         """
-        if self.usual is None or not missing.any():
+        if self.fill_value is None or not missing.any():
             return plain
         plain = plain.copy()
-        plain[missing] = self.usual
+        plain[missing] = self.fill_value
         return plain
 
-    def _most_usual(self, public: NDArray[Any]) -> Any:
-        if self.kind in ("truth", "text"):
-            found, counts = np.unique(public, return_counts=True)
-            return found[counts.argmax()]
+    def _typical_value(self, public: NDArray[Any]) -> Any:
+        """Return the most frequent value, or the median of numbers and times."""
+        if self.kind in ("boolean", "text"):
+            values, counts = np.unique(public, return_counts=True)
+            return values[counts.argmax()]
         return np.sort(public)[(len(public) - 1) // 2]
 
     @cached_property
-    def _places(self) -> dict[str | None, int]:
-        """Positions of categories by their texts; the first of those with the same."""
-        places: dict[str | None, int] = {}
-        for at, category in enumerate(self.categories):
-            places.setdefault(cell_text(category), at)
-        return places
+    def _category_codes(self) -> dict[str | None, int]:
+        """Codes of categories by their texts; of equal texts the first."""
+        codes: dict[str | None, int] = {}
+        for code, category in enumerate(self.categories):
+            codes.setdefault(cell_text(category), code)
+        return codes
 
 
-def _listed_categories(values: Any, dtype: Any) -> list[Any] | None:
+def _listed_categories(values: ArrayLike, dtype: Any) -> list[Hashable] | None:
     if type(dtype).__name__ == "Categorical" and hasattr(values, "drop_nulls"):
-        # Of polars, whose categories are those of all columns of the process.
+        # Polars lists the categories of all columns of the process.
         return sorted(map(str, values.drop_nulls().unique()))
-    if hasattr(dtype, "categories"):  # of pandas; an Enum of polars
+    if hasattr(dtype, "categories"):  # pandas, or an Enum of polars
         return list(dtype.categories)
     return None
 
 
 def _shown_categories(
-    listed: Sequence[Any], shown: NDArray[Any], declared: Sequence[Any] | None
-) -> tuple[Any, ...]:
+    listed: Sequence[Hashable], shown: NDArray[Any], declared: Sequence[Hashable] | None
+) -> tuple[Hashable, ...]:
     """Return the categories of a public column that public rows show, or that were declared.
 
-    A type lists the categories of all rows that it was made for: in a table that was cast before it
-    was split those of private rows, too.
+    A type may list categories of private rows: those of a table that was cast before it was split.
     """
-    given = [] if declared is None else list(declared)
-    known = {*shown.tolist(), *map(cell_text, given)}
-    there = [each for each in listed if cell_text(each) in known]
-    already = set(map(cell_text, there))
-    return (*there, *(each for each in given if cell_text(each) not in already))
+    declared = [] if declared is None else list(declared)
+    public_texts = {*shown.tolist(), *map(cell_text, declared)}
+    public = [category for category in listed if cell_text(category) in public_texts]
+    listed_texts = set(map(cell_text, public))
+    return (*public, *(c for c in declared if cell_text(c) not in listed_texts))
 
 
-def _kind_of(values: Any, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
-    """Return the kind of a public column without categories, and NumPy's type of its cells."""
+def _kind_of(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
+    """Return the kind of a public column without categories, and its NumPy type."""
     if not hasattr(dtype, "kind"):
         return _kind_of_polars(values, dtype)
     kind = _KINDS.get(dtype.kind, "object")
@@ -248,35 +247,35 @@ def _kind_of(values: Any, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
     return kind, None
 
 
-def _kind_of_polars(values: Any, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
+def _kind_of_polars(values: ArrayLike, dtype: Any) -> tuple[str, np.dtype[Any] | None]:
     name = getattr(dtype, "__name__", type(dtype).__name__)
     if name in ("Datetime", "Duration"):
         letter = "M" if name == "Datetime" else "m"
         return _KINDS[letter], np.dtype(f"{letter}8[{dtype.time_unit}]")
     if hasattr(dtype, "is_numeric") and dtype.is_numeric():
-        held = np.dtype(np.float64) if name in ("Decimal", "Int128") else np.dtype(name.lower())
-        return "number", held
-    plain = {
+        wide = name in ("Decimal", "Int128")
+        return "number", np.dtype(np.float64 if wide else name.lower())
+    kinds = {
         "Date": ("time", np.dtype("M8[D]")),
-        "Boolean": ("truth", None),
+        "Boolean": ("boolean", None),
         "String": ("text", None),
     }
-    return plain.get(name) or _kind_of_objects(values)
+    return kinds.get(name) or _kind_of_objects(values)
 
 
-def _kind_of_objects(values: Any) -> tuple[str, np.dtype[Any] | None]:
-    """Return the kind of a public column of objects: that of all its cells, if they are alike."""
+def _kind_of_objects(values: ArrayLike) -> tuple[str, np.dtype[Any] | None]:
+    """Return the common kind of all cells of a public column of objects."""
     kinds = {_kind_of_cell(cell) for cell in column_cells(values) if not is_missing(cell)}
     if kinds <= {"integer", "float"} and kinds:
         return "number", np.dtype(np.float64 if "float" in kinds else np.int64)
     return kinds.pop() if len(kinds) == 1 else "object", None
 
 
-def _kind_of_cell(cell: Any) -> str:
+def _kind_of_cell(cell: object) -> str:
     if isinstance(cell, str):
         return "text"
     if isinstance(cell, bool | np.bool_):
-        return "truth"
+        return "boolean"
     if isinstance(cell, float | np.floating):
         return "float"
     whole = isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64)
@@ -284,13 +283,13 @@ def _kind_of_cell(cell: Any) -> str:
 
 
 def _as_exact(x: NDArray[np.float64], dtype: np.dtype[Any] | None) -> NDArray[np.float64]:
-    """Return numbers that a type can hold: whole ones, or smaller ones; others are missing."""
+    """Cast numbers to a type, as floats; numbers out of its range are missing."""
     if dtype is None or dtype == np.float64:
         return x
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype.kind == "f":
-            held = x.astype(dtype).astype(np.float64)
-            return np.where(np.isfinite(held), held, np.nan)
+            cast = x.astype(dtype).astype(np.float64)
+            return np.where(np.isfinite(cast), cast, np.nan)
         whole, limits = np.rint(x), np.iinfo(dtype)
         inside = (whole >= float(limits.min)) & (whole < float(limits.max) + 1)
         return np.where(inside, whole, np.nan)

@@ -1,28 +1,27 @@
-"""Private cells that did not fit the public schema, told to the operator."""
+"""Warning of private cells that did not fit the public schema."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, warn
 
-#: From which share of a column on cells that do not fit are no accident.
-_MANY = 0.25
+#: Largest share of misfits of a column without a warning.
+_LARGE_SHARE = 0.25
 
 
-def warn_misfits(misfits: Mapping[Any, NDArray[np.bool_]]) -> None:
-    """Warn, after a release, of private columns of which many cells did not fit.
+def warn_misfits(misfits: Mapping[Hashable, NDArray[np.bool_]]) -> None:
+    """Warn, after a release, of private columns with many misfits.
 
     Parameters
     ----------
     misfits : mapping of column to ndarray of shape (n_rows,)
-        As in `ReadRows`.
+        Masks of misfits (see `ReadRows`).
     """
-    many = [name for name, rows in misfits.items() if rows.mean() > _MANY]
+    many = [name for name, rows in misfits.items() if rows.mean() > _LARGE_SHARE]
     if many:
         warn(
             f"more than a quarter of the cells of X do not fit X_public in {len(many)} column(s), "

@@ -1,4 +1,4 @@
-"""Schema of public rows, through which private ones are read."""
+"""Schema of public rows, by which private rows are read."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.schema._cells import column_cells
 from secretballot.schema._column_schema import ColumnSchema
 from secretballot.schema._frames import (
+    as_objects,
     as_table,
     check_table,
     column_names,
     column_order,
     columns_of,
-    container_of,
-    frame_of,
-    objects_of,
+    container_kind,
+    make_frame,
 )
 
-#: Rows of a sample, and cells.
-_MOST_ROWS, _MOST_CELLS = 200, 2**20
+#: Largest numbers of rows and of cells of a sample.
+_SAMPLE_ROWS, _SAMPLE_CELLS = 200, 2**20
 
 
 class ReadRows(NamedTuple):
-    """Rows as a schema reads them.
+    """Rows as read by a schema.
 
     Attributes
     ----------
     table : table
-        Of the public types.
+        The rows, with the public types.
     misfits : dict of object to ndarray of shape (n_rows,)
-        Which cells did not fit, or were missing where no public one is, by column. Private.
+        Mask, by column, of cells that did not fit, or were missing where no public cell is. Private.
     """
 
     table: Any
@@ -45,26 +45,26 @@ class ReadRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowSchema:
-    """Names, order, types, categories and units of public rows: what private rows are read through.
+    """Names, order, types, categories and units of public rows, by which private rows are read.
 
-    A data type is a fact of all rows of a table: one row can turn numbers into objects or integers
-    into floats, or add a category. So private rows are given the types of public ones. A cell that
-    does not fit becomes missing, in its own row alone. Only missing columns, and rows of another
-    length, are refused.
+    A data type depends on all rows of a table: one row can turn numbers into objects or integers
+    into floats, or add a category. So private rows get the types of public ones. A cell that does
+    not fit becomes missing, in its own row alone. Only missing columns, and rows of another length,
+    are refused.
 
     Attributes
     ----------
     columns : tuple of ColumnSchema
-        One for each column; of an array of numbers one for all of them.
+        One for each column; one for all columns of an array of numbers.
     names : list or None
-        Of the columns, if they have any.
+        Names of the columns, if they have any.
     container : {"pandas", "polars", "objects", "numbers", "column", "list", ""}
-        What holds public rows: a data frame, an array, or where a row is one cell, such as a text,
-        a column or a list. "" where no types can be told: such rows are taken as they are.
+        Kind of table: a data frame, an array, or where a row is one cell, such as a text, a column
+        or a list. "" for tables without types, which are not converted.
     shape : tuple of int
-        Of one row.
+        Shape of a row.
     sample : table or None
-        Some public rows, as they are read; None where only kinds were declared.
+        Sample of the public rows, as read; None if only kinds were declared.
     """
 
     columns: tuple[ColumnSchema, ...]
@@ -85,26 +85,26 @@ class RowSchema:
             Categories that are public, whether rows show them or not.
         """
         schema = cls._without_sample(X_public, categories or {})
-        return replace(schema, sample=schema.read(_some(X_public, schema.shape)).table)
+        return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
 
     @classmethod
     def of_kinds(cls, X: Any, is_number: Sequence[bool]) -> RowSchema:
-        """Describe rows of which columns are numbers, and of which they are texts.
+        """Describe rows by the kind of each column: number or text.
 
-        Missing cells stay so: numbers are floats and may be NaN, texts None.
+        Missing cells stay missing: numbers are floats and may be NaN, texts None.
 
         Parameters
         ----------
         X : table
-            Rows with these columns; their types are not looked at.
+            Rows with these columns; their types are not read.
         is_number : sequence of bool
-            Whether each column is one of numbers.
+            Whether each column holds numbers.
         """
-        container, names = container_of(X), column_names(X)
-        called = list(range(len(is_number)) if names is None else names)
+        container, names = container_kind(X), column_names(X)
+        keys = list(range(len(is_number)) if names is None else names)
         columns = tuple(
             ColumnSchema.of_kind(name, number, container)
-            for name, number in zip(called, is_number, strict=True)
+            for name, number in zip(keys, is_number, strict=True)
         )
         if container == "numbers" and all(is_number):
             columns = columns[:1]
@@ -115,7 +115,7 @@ class RowSchema:
     @classmethod
     def _without_sample(cls, X_public: Any, declared: Mapping[Any, Sequence[Any]]) -> RowSchema:
         check_table(X_public, "X_public", one_dimension=True)
-        container = container_of(X_public)
+        container = container_kind(X_public)
         if not container:
             return cls((), None, "", ())
         if container in ("column", "list"):
@@ -126,10 +126,10 @@ class RowSchema:
                 (ColumnSchema.of_numbers(table),), column_names(table), container, table.shape[1:]
             )
         names = column_names(table)
-        called = list(range(table.shape[1]) if names is None else names)
+        keys = list(range(table.shape[1]) if names is None else names)
         columns = [
             ColumnSchema.of(name, values, declared.get(name))
-            for name, values in zip(called, columns_of(table), strict=True)
+            for name, values in zip(keys, columns_of(table), strict=True)
         ]
         return cls(tuple(columns), names, container, (len(columns),))
 
@@ -138,10 +138,10 @@ class RowSchema:
         """Number of categories, by column, that a public type lists and no public row shows."""
         return {column.name: column.n_left_out for column in self.columns if column.n_left_out}
 
-    def matched(self, X: Any, name: str = "X") -> list[Any]:
+    def match_columns(self, X: Any, name: str = "X") -> list[Any]:
         """Return the columns of a table in the public order, by name where both have names.
 
-        Rows of more dimensions are flat.
+        Rows of more dimensions are flattened.
 
         Raises
         ------
@@ -153,17 +153,17 @@ class RowSchema:
             self._check_shape(table, name)
             return list(table.reshape(len(table), -1).T)
         columns = columns_of(table)
-        return [columns[at] for at in column_order(self.names, self.shape[0], table, name)]
+        return [columns[index] for index in column_order(self.names, self.shape[0], table, name)]
 
     def read(self, X: Any, name: str = "X") -> ReadRows:
-        """Return rows as public rows are: in their order, of their types.
+        """Convert rows to the order and the types of public rows.
 
         Parameters
         ----------
         X : table
             Private rows, or other public ones.
         name : str
-            What errors call them.
+            Name of the rows in errors.
 
         Raises
         ------
@@ -178,22 +178,22 @@ class RowSchema:
         if issparse(X):
             raise ValueError(f"{name} is sparse, and X_public is not an array of numbers.")
         cells, misfits = [], {}
-        given = self.matched(X, name) if self.shape else [X]
-        for column, values in zip(self.columns, given, strict=True):
+        columns = self.match_columns(X, name) if self.shape else [X]
+        for column, values in zip(self.columns, columns, strict=True):
             plain = column.plain(values)
             missing = column.missing(plain)
             if missing.any() and not column.nullable:
                 misfits[column.name] = missing
-            cells.append(column.filled(plain, missing))
+            cells.append(column.fill_missing(plain, missing))
         return ReadRows(self._table(cells), misfits)
 
     def _table(self, cells: list[NDArray[Any]]) -> Any:
         if self.container in ("pandas", "polars"):
-            return frame_of(self.container, self.columns, cells)
-        made = [objects_of(*each) for each in zip(self.columns, cells, strict=True)]
+            return make_frame(self.container, self.columns, cells)
+        columns = [as_objects(*pair) for pair in zip(self.columns, cells, strict=True)]
         if self.shape:
-            return np.stack(made, axis=1)
-        return made[0].tolist() if self.container == "list" else made[0]
+            return np.stack(columns, axis=1)
+        return columns[0].tolist() if self.container == "list" else columns[0]
 
     def _read_numbers(self, X: Any, name: str) -> ReadRows:
         (column,) = self.columns
@@ -201,16 +201,16 @@ class RowSchema:
             return self._read_sparse(X.tocsr(), name)
         X = as_table(X, self.shape, name)
         if not isinstance(X, np.ndarray):
-            X = np.stack([column_cells(each) for each in self.matched(X, name)], axis=1)
+            X = np.stack([column_cells(cells) for cells in self.match_columns(X, name)], axis=1)
         self._check_shape(X, name)
-        if column.holds(X):
+        if column.is_read_unchanged(X):
             return ReadRows(X, {})
         plain = column.plain(X.ravel()).reshape(len(X), -1)
         missing = np.isnan(plain)
-        held = missing & ~column.nullable
-        misfits = {int(at): held[:, at] for at in np.flatnonzero(held.any(axis=0))}
-        if misfits and column.usual is not None:
-            plain = np.where(held, column.usual, plain)
+        misfit = missing & ~column.nullable
+        misfits = {int(index): misfit[:, index] for index in np.flatnonzero(misfit.any(axis=0))}
+        if misfits and column.fill_value is not None:
+            plain = np.where(misfit, column.fill_value, plain)
         return ReadRows(plain.astype(column.dtype).reshape(X.shape), misfits)
 
     def _check_shape(self, X: Any, name: str) -> None:
@@ -225,24 +225,24 @@ class RowSchema:
     def _read_sparse(self, X: Any, name: str) -> ReadRows:
         (column,) = self.columns
         self._check_shape(X, name)
-        if column.holds(X.data):
+        if column.is_read_unchanged(X.data):
             return ReadRows(X, {})
         plain = column.plain(X.data)
-        held = np.isnan(plain) & ~np.broadcast_to(column.nullable, self.shape)[X.indices]
+        misfit = np.isnan(plain) & ~np.broadcast_to(column.nullable, self.shape)[X.indices]
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         misfits = {}
-        for at in np.unique(X.indices[held]):
-            misfits[int(at)] = np.zeros(X.shape[0], dtype=bool)
-            misfits[int(at)][rows[held & (X.indices == at)]] = True
-        read = X.copy()
-        read.data = np.where(held, 0.0, plain).astype(column.dtype)
-        return ReadRows(read, misfits)
+        for index in np.unique(X.indices[misfit]):
+            misfits[int(index)] = np.zeros(X.shape[0], dtype=bool)
+            misfits[int(index)][rows[misfit & (X.indices == index)]] = True
+        table = X.copy()
+        table.data = np.where(misfit, 0.0, plain).astype(column.dtype)
+        return ReadRows(table, misfits)
 
 
-def _some(X_public: Any, shape: tuple[int, ...]) -> Any:
-    """Return public rows, evenly spaced."""
+def _sample(X_public: Any, shape: tuple[int, ...]) -> Any:
+    """Return evenly spaced public rows."""
     n_rows = _num_samples(X_public)
-    most = min(_MOST_ROWS, max(_MOST_CELLS // max(int(np.prod(shape)), 1), 2))
-    if n_rows <= most:
+    n_sample = min(_SAMPLE_ROWS, max(_SAMPLE_CELLS // max(int(np.prod(shape)), 1), 2))
+    if n_rows <= n_sample:
         return X_public
-    return _safe_indexing(X_public, np.linspace(0, n_rows - 1, most).astype(int))
+    return _safe_indexing(X_public, np.linspace(0, n_rows - 1, n_sample).astype(int))

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from secretballot._row_order import check_row_order
-from secretballot.schema import check_rows_alone, in_halves
+from secretballot.schema import apply_in_halves, check_row_independence
 from secretballot.scoring._confusion import PrivateConfusion, confusion_private
 from secretballot.scoring._score import PrivateScore, score_private
 from secretballot.scoring._score_price import ScorePrice, price_score
@@ -186,10 +186,10 @@ class ScoreMethods:
             return self.predict(X)  # the error of an estimator that is not fitted
         rows = schema.read(X).table
         if schema.sample is not None:
-            check_rows_alone(self._labels_of, schema.sample, f"{type(self).__name__}.predict")
+            check_row_independence(self._labels_of, schema.sample, f"{type(self).__name__}.predict")
         n_labels = (len(self.classes_),) if isinstance(self.classes_, list) else ()
         none = np.full((1, *n_labels), None)
-        return in_halves(self._labels_of, rows, none)[0]
+        return apply_in_halves(self._labels_of, rows, none)[0]
 
     def _labels_of(self, X: Any) -> Any:
         return np.asarray(self.predict(X))

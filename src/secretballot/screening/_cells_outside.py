@@ -1,34 +1,36 @@
-"""Private cells outside of what the public rows show."""
+"""Private cells outside of the ranges and categories of the public rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from secretballot.schema import ColumnSchema, RowSchema, missing_cells, texts
+from secretballot.schema import ColumnSchema, RowSchema, missing_cells, read_texts
 
-#: Share of public cells that occur once, from which on a column has no set of categories: a new
-#: row has a new one with about this probability (Good and Turing).
-_ONCE = 0.25
-#: Of more columns so many are compared, evenly spaced: those of an image, or of words.
+#: Largest share of public cells that occur once in a column of categories: the probability of a new
+#: category in a new row (Good and Turing).
+_NEW_CATEGORY_SHARE = 0.25
+#: Most columns that are compared; of more, such as those of an image, evenly spaced ones.
 _MOST_COLUMNS = 2_000
 
 
 def cells_outside(
-    X: Any, X_public: Any, categories: Mapping[Any, Sequence[Any]] | None = None
-) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
-    """Yield, column by column, which private cells lie outside of the public ones.
+    X: ArrayLike,
+    X_public: ArrayLike,
+    categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
+) -> Iterator[tuple[Hashable, NDArray[np.bool_]]]:
+    """Yield, column by column, the mask of private cells outside of the public ones.
 
-    Outside of numbers, truths, times and durations is outside of their range. Outside of categories
-    and texts is what no public row shows, unless a quarter of the public cells occur only once; or
-    what was not declared, where categories were. What doesn't fit the public type is outside, and
-    a missing cell is where no public one is missing. Each row's answer depends on that row and on
-    public rows alone.
+    Numbers, booleans, times and durations are outside if they are beyond the public range.
+    Categories and texts are outside if no public row shows them and they were not declared, unless
+    a quarter of the public cells occur only once. A cell that does not fit the public type is
+    outside, and so is a missing cell where no public cell is missing. A row's mask depends on that
+    row and on public rows alone.
 
     Parameters
     ----------
@@ -38,8 +40,8 @@ def cells_outside(
 
     Yields
     ------
-    name : object
-        Of the column, or its position.
+    name : hashable
+        Name of the column, or its position.
     outside : ndarray of shape (n_rows,)
     """
     schema, declared = RowSchema.of(X_public), categories or {}
@@ -48,33 +50,38 @@ def cells_outside(
     columns = schema.columns
     if schema.container == "numbers":
         columns *= math.prod(schema.shape)
-    private, public = schema.matched(X), schema.matched(X_public)
-    for at in np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist():
-        name = at if columns[at].name is None else columns[at].name
-        yield name, _outside(columns[at], private[at], public[at], declared.get(name))
+    private, public = schema.match_columns(X), schema.match_columns(X_public)
+    for index in np.unique(np.linspace(0, len(columns) - 1, _MOST_COLUMNS, dtype=int)).tolist():
+        column = columns[index]
+        name = index if column.name is None else column.name
+        yield name, _outside(column, private[index], public[index], declared.get(name))
 
 
 def _outside(
-    column: ColumnSchema, private: Any, public: Any, declared: Sequence[Any] | None
+    column: ColumnSchema,
+    private: ArrayLike,
+    public: ArrayLike,
+    declared: Sequence[Hashable] | None,
 ) -> NDArray[np.bool_]:
     missing, unknown = missing_cells(private), missing_cells(public)
     if unknown.all() and declared is None:
         return ~missing
-    if column.kind in ("number", "truth", "time", "duration") and declared is None:
+    if column.kind in ("number", "boolean", "time", "duration") and declared is None:
         cells, shown = column.plain(private), column.plain(public)
         shown = shown[~column.missing(shown)]
-        # What doesn't fit is neither above nor below.
+        # A misfit is NaN, which fails both comparisons.
         outside = ~((cells >= shown.min()) & (cells <= shown.max()))
     else:
-        shown = texts(public)[~unknown]
-        if declared is None and _share_once(shown) > _ONCE:
+        shown = read_texts(public)[~unknown]
+        if declared is None and _new_category_share(shown) > _NEW_CATEGORY_SHARE:
             return np.zeros(len(missing), dtype=bool)  # free text, or names
-        known = {*shown, *texts(declared or [])}
-        outside = np.fromiter((cell not in known for cell in texts(private)), bool, len(missing))
-    # A missing cell is nothing strange where public ones are missing too.
+        public_texts = {*shown, *read_texts(declared or [])}
+        outside = np.fromiter(
+            (cell not in public_texts for cell in read_texts(private)), bool, len(missing)
+        )
     return np.asarray(np.where(missing, not unknown.any(), outside), dtype=bool)
 
 
-def _share_once(shown: NDArray[Any]) -> float:
+def _new_category_share(shown: NDArray[Any]) -> float:
     _, counts = np.unique([str(cell) for cell in shown], return_counts=True)
     return float((counts == 1).sum() / max(len(shown), 1))

@@ -1,4 +1,4 @@
-"""Noisy bit that tells public rows that do not match the private ones, before a fit is paid for."""
+"""Noisy check, before a fit is paid for, that public rows match the private ones."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from secretballot.mechanisms import NoisyCounts
 from secretballot.scoring import People
 from secretballot.screening._cells_outside import cells_outside
 
-#: Noise on the count as a share of the people, and at most.
-_NOISE, _MOST_NOISE = 0.08, 1_000.0
-#: Share of what a fit may spend that the check costs at most.
+#: Noise on the count as a share of the people, and its largest value.
+_NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
+#: Largest share of a fit's budget that the check costs.
 _MOST_SHARE = 0.01
-#: Most probable false alarm of a check that is made.
+#: Largest probability of a false alarm.
 _FALSE_ALARM = 1e-3
-#: What the fit leaves for rounding, beside the check.
-_SPARE = 1e-6
-#: Facts of a fit's note that are of its ballots, whose weights are not those of this count.
-_OF_VOTES = ("people", "individualization")
+#: Share of the budget that is kept for rounding.
+_ROUNDING_SHARE = 1e-6
+#: Keys of a fit's note about its ballots, whose weights do not apply to this count.
+_BALLOT_KEYS = ("people", "individualization")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicRowsCheck:
     """Check of public rows against private ones: a noisy count, charged like any release.
 
-    The count is the largest, over all columns, of the people whose cell lies outside of what public
-    rows show. An owner counts the share of rows. Replacing one person changes it by 1 at most,
-    however many columns there are.
+    The count is the largest, over all columns, of the people whose cell lies outside of the public
+    ranges and categories. An owner counts the share of rows. Replacing one person changes it by 1
+    at most, however many columns there are.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class PublicRowsCheck:
     sigma : float or None
         Noise on the count; None where there is no check.
     share : float
-        Share of what the fit may spend.
+        Share of the fit's budget.
     skipped : str
-        Why there is no check; empty if there is one.
+        Reason for no check; empty if there is one.
     count : float or None
         The noisy count, once it is released.
     """
@@ -57,12 +57,12 @@ class PublicRowsCheck:
     skipped: str = ""
     count: float | None = None
 
-    #: Count of releases that its noise is keyed by where it is seeded: no other has so large a one.
-    NOISE: ClassVar[int] = 2**31
+    #: Index of its noise among the seeded releases of a fit, larger than any other.
+    NOISE_INDEX: ClassVar[int] = 2**31
 
     @classmethod
     def of(cls, estimator: Any, n: int, X_public: Any, scope: Any) -> PublicRowsCheck:
-        """Return the check of a fit, not yet made: its noise and its price, from public numbers.
+        """Return the pending check of a fit: its noise and its price, from public numbers.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class PublicRowsCheck:
             Rows, or owners.
         X_public : table
         scope : Scope
-            The fit's part of the run.
+            Scope of the fit.
         """
         if not estimator.check_public_rows:
             return cls(n=n, skipped="check_public_rows=False")
@@ -83,18 +83,18 @@ class PublicRowsCheck:
         )
         if n_columns * _false_alarm(n_public) > _FALSE_ALARM:
             return cls(n=n, skipped=f"{n_public} public rows show too little of what there is")
-        sigma = min(_NOISE * n, _MOST_NOISE)
+        sigma = min(_NOISE_SHARE * n, _MOST_NOISE)
         share = _share(estimator.accountant, NoisyCounts(sigma=sigma), scope)
         if share > _MOST_SHARE:
             return cls(n=n, skipped=f"it would cost more than {_MOST_SHARE:.0%} of the fit")
         return cls(n=n, sigma=sigma, share=share)
 
     @property
-    def rest(self) -> float:
-        """Part of what the fit may spend that is left to the fit."""
-        return 1.0 if self.sigma is None else (1 - self.share) * (1 - _SPARE)
+    def remaining_share(self) -> float:
+        """Share of the fit's budget that remains for the fit."""
+        return 1.0 if self.sigma is None else (1 - self.share) * (1 - _ROUNDING_SHARE)
 
-    def made(
+    def release_count(
         self,
         estimator: Any,
         X: Any,
@@ -105,12 +105,12 @@ class PublicRowsCheck:
         random_state: Any,
         note: Mapping[str, Any],
     ) -> PublicRowsCheck:
-        """Release the count, and refuse public rows that most people lie outside of.
+        """Release the count, and refuse public rows that do not match most people.
 
         Raises
         ------
         ValueError
-            If the noisy count is more than half of the people. What the check cost stays spent.
+            If the noisy count is more than half of the people. The cost of the check stays spent.
         """
         if self.sigma is None:
             return self
@@ -127,7 +127,7 @@ class PublicRowsCheck:
             random_state=random_state,
             scope=scope,
             note={
-                **{word: each for word, each in note.items() if word not in _OF_VOTES},
+                **{key: value for key, value in note.items() if key not in _BALLOT_KEYS},
                 "measured": "rows outside of the public rows",
                 "n_counted": self.n,
             },
@@ -158,18 +158,18 @@ def _false_alarm(n_public: int) -> float:
     distribution (2, m - 1); it is above x as often as a binomial (m, x) is at most 1.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    line = np.clip(0.5 + _NOISE * nodes, 0, 1)
+    line = np.clip(0.5 + _NOISE_SHARE * nodes, 0, 1)
     return float(binom.cdf(1, n_public, line) @ weights / weights.sum())
 
 
 def _share(accountant: Any, mechanism: NoisyCounts, scope: Any) -> float:
-    """Compute a release's share of the budget of the fit; infinity if it doesn't fit."""
+    """Compute a release's share of the fit's budget; infinity if it exceeds it."""
     try:
-        one = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
-        whole = accountant.price(one, n_columns=1, scope=scope)
-        priced = accountant.price(mechanism, n_columns=1, scope=scope)
+        full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
+        budget = accountant.price(full_release, n_columns=1, scope=scope)
+        price = accountant.price(mechanism, n_columns=1, scope=scope)
     except BudgetExceededError:
         return math.inf
-    if not isinstance(priced, dict):
-        return float(priced / whole)
-    return max(priced[level] / whole[level] for level in priced if whole[level] > 0)
+    if not isinstance(price, dict):
+        return float(price / budget)
+    return max(price[level] / budget[level] for level in price if budget[level] > 0)

@@ -6,21 +6,21 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 
-#: So many identical rows, each unique in both tables, are no accident.
+#: Least number of identical rows, each unique in both tables, that is refused.
 _TOO_MANY = 30
-#: Work that an exact test of shared memory may take; beyond it rows are compared instead.
+#: Limit of an exact test of shared memory; beyond it rows are compared instead.
 _MOST_WORK = 10**5
 
 _Hashes = NDArray[np.uint64]
 
 
-def check_no_shared_rows(X_public: Any, X: Any) -> None:
+def check_no_shared_rows(X_public: ArrayLike, X: ArrayLike) -> None:
     """Raise ValueError if private rows are among the public rows.
 
     Refused are the same object, shared memory, data frames in which most rows with index labels in
@@ -44,14 +44,14 @@ def check_no_shared_rows(X_public: Any, X: Any) -> None:
         )
 
 
-def _shared(X_public: Any, X: Any) -> str | None:
+def _shared(X_public: ArrayLike, X: ArrayLike) -> str | None:
     """Describe the rows that both tables have in common; None if there are none."""
     if X_public is X:
         return "is X itself"
     if _share_memory(X_public, X):
         return "shares memory with X"
     if getattr(X_public, "shape", ())[1:] != getattr(X, "shape", ())[1:] and all(
-        hasattr(each, "shape") for each in (X_public, X)
+        hasattr(table, "shape") for table in (X_public, X)
     ):
         return None  # refused elsewhere
     public, private = row_hashes(X_public), row_hashes(X)
@@ -63,16 +63,16 @@ def _shared(X_public: Any, X: Any) -> str | None:
     return None
 
 
-def _share_memory(X_public: Any, X: Any) -> bool:
+def _share_memory(X_public: ArrayLike, X: ArrayLike) -> bool:
     public = list(_buffers(X_public))
-    return any(_overlap(one, other) for one in _buffers(X) for other in public)
+    return any(_overlap(buffer, pool) for buffer in _buffers(X) for pool in public)
 
 
-def _overlap(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    if not np.may_share_memory(one, other):
+def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if not np.may_share_memory(a, b):
         return False
     try:
-        return bool(np.shares_memory(one, other, max_work=_MOST_WORK))
+        return bool(np.shares_memory(a, b, max_work=_MOST_WORK))
     except np.exceptions.TooHardError:
         return False
 
@@ -84,8 +84,8 @@ def _buffers(X: Any) -> Iterator[NDArray[Any]]:
     elif issparse(X):
         yield X.data
     elif hasattr(X, "iloc"):
-        for at in range(X.shape[1]):
-            yield X.iloc[:, at].to_numpy()
+        for index in range(X.shape[1]):
+            yield X.iloc[:, index].to_numpy()
 
 
 def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> bool:
@@ -95,18 +95,19 @@ def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> boo
     if not (X_public.index.is_unique and X.index.is_unique):
         return False
     common = X.index.intersection(X_public.index)
-    there, here = X_public.index.get_indexer(common), X.index.get_indexer(common)
-    same = public[there] == private[here]
+    unique_public, unique_private = _unique(public), _unique(private)
+    public = public[X_public.index.get_indexer(common)]
+    private = private[X.index.get_indexer(common)]
+    same = public == private
     if 2 * int(same.sum()) < max(len(common), 1):
         return False
-    once = np.isin(private[here], _unique(private)) & np.isin(public[there], _unique(public))
-    return bool((same & once).any())
+    return bool((same & np.isin(private, unique_private) & np.isin(public, unique_public)).any())
 
 
 def _unique(hashes: _Hashes) -> _Hashes:
     """Return the hashes that occur once."""
-    found, counts = np.unique(hashes, return_counts=True)
-    return found[counts == 1]
+    values, counts = np.unique(hashes, return_counts=True)
+    return values[counts == 1]
 
 
 def row_hashes(X: Any) -> _Hashes:
@@ -116,14 +117,15 @@ def row_hashes(X: Any) -> _Hashes:
     if isinstance(X, np.ndarray) and X.ndim > 1:
         columns: Sequence[Any] = list(X.reshape(len(X), -1).T)
     elif hasattr(X, "columns") and hasattr(X, "shape"):
-        columns = [_safe_indexing(X, at, axis=1) for at in range(X.shape[1])]
+        columns = [_safe_indexing(X, index, axis=1) for index in range(X.shape[1])]
     elif _is_nested(X):
         columns = list(zip(*X, strict=True))
     else:
         return np.fromiter(map(_cell_hash, X), np.uint64, _num_samples(X))
     total = np.zeros(_num_samples(X), dtype=np.uint64)
-    for at, values in enumerate(columns):
-        total += _mixed(_column_hashes(values) ^ _mixed(np.full(1, at + 1, dtype=np.uint64)))
+    for index, values in enumerate(columns):
+        salt = _mixed(np.full(1, index + 1, dtype=np.uint64))
+        total += _mixed(_column_hashes(values) ^ salt)
     return total
 
 
@@ -135,17 +137,17 @@ def _sparse_hashes(X: Any) -> _Hashes:
     return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
 
 
-def _column_hashes(values: Any) -> _Hashes:
+def _column_hashes(values: ArrayLike) -> _Hashes:
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return _number_hashes(np.asarray(values))
     cells = np.asarray(values, dtype=object).tolist()
-    seen: dict[Any, int] = {}
+    cache: dict[Hashable, int] = {}
     for cell in cells:
-        if isinstance(cell, str | int | float) and cell not in seen:
-            seen[cell] = _cell_hash(cell)
-    known = (seen[c] if isinstance(c, str | int | float) else _cell_hash(c) for c in cells)
-    return np.fromiter(known, np.uint64, len(cells))
+        if isinstance(cell, str | int | float) and cell not in cache:
+            cache[cell] = _cell_hash(cell)
+    hashes = (cache[c] if isinstance(c, str | int | float) else _cell_hash(c) for c in cells)
+    return np.fromiter(hashes, np.uint64, len(cells))
 
 
 def _number_hashes(values: NDArray[Any]) -> _Hashes:
@@ -154,28 +156,28 @@ def _number_hashes(values: NDArray[Any]) -> _Hashes:
     return _mixed(numbers.view(np.uint64))
 
 
-def _cell_hash(cell: Any) -> int:
+def _cell_hash(cell: object) -> int:
     if isinstance(cell, bool | int | float | np.number | np.bool_):
         try:
             return int(_number_hashes(np.array([float(cell)]))[0])
         except (OverflowError, TypeError):  # too large, or complex
             pass
     try:
-        known = cell if isinstance(cell, Hashable) and cell == cell else str(cell)
-        return hash(known) & (2**64 - 1)
-    except Exception:  # of objects that can't be compared, such as a missing one of pandas
+        key = cell if isinstance(cell, Hashable) and cell == cell else str(cell)
+        return hash(key) & (2**64 - 1)
+    except Exception:  # objects that can't be compared, such as NA of pandas
         return hash(str(cell)) & (2**64 - 1)
 
 
 def _is_nested(X: Any) -> bool:
-    """Return whether rows came as lists of cells, all as long."""
+    """Return whether rows are lists of cells of equal lengths."""
     rows = list(X)
     listed = all(isinstance(row, list | tuple | np.ndarray) for row in rows)
     return listed and len({len(row) for row in rows}) == 1
 
 
 def _mixed(bits: _Hashes) -> _Hashes:
-    """Return 64 bits, mixed so that sums of them tell rows apart (the finaliser of SplitMix64)."""
+    """Mix 64 bits, so that sums of hashes differ for different rows (finaliser of SplitMix64)."""
     with np.errstate(over="ignore"):
         bits = bits.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

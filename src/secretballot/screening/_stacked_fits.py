@@ -1,4 +1,4 @@
-"""Fits within a StackingClassifier, which needs several of them for one model."""
+"""Fits within a StackingClassifier, which needs several fits for one model."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sklearn.utils.validation import has_fit_parameter
 from secretballot._errors import BudgetExceededError
 from secretballot.mechanisms import NoisyCounts
 
-#: What the charges of fits that use their epsilon up may be rounded by.
+#: Rounding of the charges of fits that use their epsilon up.
 _ROUNDING = 1 + 1e-6
 
 
 def check_stacked(estimator: Any) -> None:
     """Raise an error if a StackingClassifier would spend budget and fail afterwards.
 
-    It fits a model once on all rows, and once more for each fold, and has nothing to show if one of
-    these fits fails. Seen where it fits in this process (``n_jobs=None``).
+    It fits a model once on all rows, and once for each fold, and is lost if one of these fits
+    fails. It is found on the call stack, so only with ``n_jobs=None``.
     """
-    stack, arguments = _stack_above()
+    stack, arguments = _calling_stack()
     if stack is None or stack.cv == "prefit":
         return
     last = LogisticRegression() if stack.final_estimator is None else stack.final_estimator
@@ -38,12 +38,12 @@ def check_stacked(estimator: Any) -> None:
     accountant, epsilon = estimator.accountant, estimator.epsilon
     if epsilon is not None:
         scope = accountant.scope(epsilon)
-        one = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
-        priced = accountant.price(one, n_columns=1, scope=scope)
-        left = accountant.remaining()
-        shares = priced if isinstance(priced, dict) else {"": priced}
-        rooms = left if isinstance(left, dict) else {"": left}
-        if all(n_fits * share <= rooms[level].share * _ROUNDING for level, share in shares.items()):
+        full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
+        price = accountant.price(full_release, n_columns=1, scope=scope)
+        remaining = accountant.remaining()
+        shares = price if isinstance(price, dict) else {"": price}
+        budgets = remaining if isinstance(remaining, dict) else {"": remaining}
+        if all(n_fits * shares[level] <= budgets[level].share * _ROUNDING for level in shares):
             return
     raise BudgetExceededError(
         f"epsilon={epsilon!r}, and StackingClassifier fits {n_fits} times: once on all rows, and "
@@ -53,8 +53,8 @@ def check_stacked(estimator: Any) -> None:
     )
 
 
-def _stack_above() -> tuple[Any, Mapping[str, Any]]:
-    """Return the StackingClassifier whose `fit` calls, if there is one, and what it was given."""
+def _calling_stack() -> tuple[Any, Mapping[str, Any]]:
+    """Return the StackingClassifier whose `fit` is running, and its fit parameters."""
     kind = getattr(sys.modules.get("sklearn.ensemble"), "StackingClassifier", None)
     frame: FrameType | None = sys._getframe()
     if kind is None:

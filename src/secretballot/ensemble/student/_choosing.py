@@ -20,7 +20,7 @@ from secretballot.ensemble.student._private_choice import PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._trial import dense_labels, try_student
 from secretballot.mechanisms import BestOfCounts, GNMax
-from secretballot.schema import check_rows_alone
+from secretballot.schema import check_row_independence
 from secretballot.scoring import People
 
 #: What the labels leave for rounding, beside the choice's own share.
@@ -69,7 +69,7 @@ class Choosing:
             )
             if not by_ballot:
                 # It will be asked about all private rows, and counted.
-                check_rows_alone(
+                check_row_independence(
                     lambda rows, student=fitted: dense_labels(student.predict(rows)),
                     data.X_public,
                     f"{each.estimator!r}.predict",

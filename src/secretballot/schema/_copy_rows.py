@@ -1,4 +1,4 @@
-"""Copies of rows that share nothing with them: nobody changes what another one is given."""
+"""Deep copies of rows, so that one user of them can't change the rows of another."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import Any
 
 import numpy as np
 
-from secretballot.schema._frames import container_of
+from secretballot.schema._frames import container_kind
 
-#: Types of cells that nobody can change.
-_FIXED = (
+#: Immutable types of cells.
+_IMMUTABLE = (
     *(str, bytes, int, float, complex, bool, type(None), Decimal),
     *(datetime.date, datetime.timedelta, np.generic),
 )
 
 
-def own_rows(X: Any) -> Any:
-    """Return a copy of rows, and of the cells that are objects: lists, dictionaries, arrays."""
-    container = container_of(X)
+def copy_rows(X: Any) -> Any:
+    """Copy rows, and their mutable cells: lists, dictionaries, arrays."""
+    container = container_kind(X)
     if container == "pandas":
-        return _own_frame(X)
+        return _copy_frame(X)
     if container == "polars":
         objects = [name for name, dtype in X.schema.items() if str(dtype) == "Object"]
         return X.with_columns(type(X[name])(name, deepcopy(X[name].to_list())) for name in objects)
     if container == "list" or isinstance(X, list) or not hasattr(X, "copy"):
         return deepcopy(X)
-    if getattr(X, "dtype", None) == np.dtype(object) and not _fixed(X):
+    if getattr(X, "dtype", None) == np.dtype(object) and not _all_immutable(X):
         if isinstance(X, np.ndarray):
             return deepcopy(X)
         return X.map(deepcopy) if hasattr(X, "map") else deepcopy(X)
     return X.copy()
 
 
-def _own_frame(X: Any) -> Any:
-    own = X.copy()
-    for at, dtype in enumerate(X.dtypes):
-        if dtype == np.dtype(object) and not _fixed(X.iloc[:, at]):
-            own.isetitem(at, X.iloc[:, at].map(deepcopy))
-    return own
+def _copy_frame(X: Any) -> Any:
+    frame = X.copy()
+    for index, dtype in enumerate(X.dtypes):
+        if dtype == np.dtype(object) and not _all_immutable(X.iloc[:, index]):
+            frame.isetitem(index, X.iloc[:, index].map(deepcopy))
+    return frame
 
 
-def _fixed(cells: Any) -> bool:
-    """Return whether no cell can be changed."""
+def _all_immutable(cells: Any) -> bool:
+    """Return whether all cells are immutable."""
     kinds = set(map(type, np.asarray(cells, dtype=object).ravel()))
-    return all(issubclass(kind, _FIXED) for kind in kinds)
+    return all(issubclass(kind, _IMMUTABLE) for kind in kinds)
