@@ -197,7 +197,7 @@ def checked(private, public, seed, n=None):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            check.made(
+            check.release_count(
                 model,
                 private,
                 public,

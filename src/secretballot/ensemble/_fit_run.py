@@ -53,7 +53,7 @@ def run_fit(
         # Before any training: an empty budget, or a useless student, should not cost hours.
         choosing = Choosing.of(ensemble, data, labelling)
         check = _check_of(ensemble, data, labelling)
-        part = (1.0 if choosing is None else choosing.rest) + check.rest - 1
+        part = (1.0 if choosing is None else choosing.rest) + check.remaining_share - 1
         n_queries = _num_samples(data.X_public)
         mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, part=part)
         if ensemble.student is not None and choosing is None:
@@ -62,13 +62,13 @@ def run_fit(
     # Callbacks that fail do so before anything is paid.
     progress = Progress(ensemble, "fit", n_tasks, ensemble.verbose)
     if check is not None:
-        ensemble.public_rows_check_ = check.made(
+        ensemble.public_rows_check_ = check.release_count(
             ensemble,
             X,
             data.X_public,
             owners,
             scope=labelling.scope,
-            random_state=labelling.randomness.noise(check.NOISE),
+            random_state=labelling.randomness.noise(check.NOISE_INDEX),
             note=labelling.note,
         )
     tally = _train(ensemble, data, teachers, progress, labelling.counting(mechanism))

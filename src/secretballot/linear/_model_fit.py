@@ -164,7 +164,7 @@ def run_fit(
         ),
         n_queries=n_releases,
         scope=scope,
-        share=1.0 if check is None else check.rest,
+        share=1.0 if check is None else check.remaining_share,
     )
     note: dict[str, object] = {"classes_learned": data.classes_learned, "features_from": origin}
     if data.levels is not None:
@@ -174,13 +174,13 @@ def run_fit(
     # Callbacks that fail do so before anything is paid.
     progress = Progress(model, "fit", 1)
     if check is not None:
-        check = check.made(
+        check = check.release_count(
             model,
             X,
             public_rows(X_public, None),
             owners,
             scope=scope,
-            random_state=randomness.noise(check.NOISE),
+            random_state=randomness.noise(check.NOISE_INDEX),
             note=note,
         )
     reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)

@@ -34,7 +34,7 @@ def is_missing(cell: object) -> bool:
         return type(cell).__name__ == "NAType"
 
 
-def column_cells(values: ArrayLike) -> NDArray[Any]:
+def column_cells(values: Any) -> NDArray[Any]:
     """Return a column as an array of real numbers, or of objects.
 
     Parameters
@@ -48,7 +48,7 @@ def column_cells(values: ArrayLike) -> NDArray[Any]:
         return np.asarray(values)
     if hasattr(values, "astype"):  # pandas
         if hasattr(dtype, "categories") and hasattr(values, "cat"):
-            categories = np.append(_object_array(values.cat.categories), None)
+            categories = _object_array([*values.cat.categories, None])
             return np.asarray(categories[values.cat.codes.to_numpy()])
         if getattr(dtype, "kind", "") in "iuf":  # numbers with NA
             return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -71,7 +71,7 @@ def _as_objects(values: NDArray[Any]) -> NDArray[Any]:
     return _object_array(values) if values.dtype.kind in "mM" else values.astype(object)
 
 
-def _object_array(values: ArrayLike) -> NDArray[Any]:
+def _object_array(values: Any) -> NDArray[Any]:
     cells = np.empty(len(values), dtype=object)
     for index, cell in enumerate(values):
         cells[index] = cell
@@ -93,7 +93,7 @@ def read_numbers(values: ArrayLike) -> NDArray[np.float64]:
     return x
 
 
-def _number(cell: object) -> float:
+def _number(cell: Any) -> float:
     if isinstance(cell, complex | np.complexfloating):
         return float(cell.real) if cell.imag == 0 else np.nan
     if isinstance(cell, datetime.timedelta | np.timedelta64 | np.datetime64):
@@ -171,7 +171,7 @@ def number_text(number: Any) -> str:
     return str(int(value)) if value.is_integer() else str(value)
 
 
-def _time_text(cell: object) -> str:
+def _time_text(cell: Any) -> str:
     nanoseconds = getattr(cell, "nanosecond", 0)
     if isinstance(cell, np.datetime64):
         nanoseconds = _below_microseconds(cell)
@@ -183,7 +183,7 @@ def _time_text(cell: object) -> str:
     return f"{cell}{f' {nanoseconds} ns' if nanoseconds else ''}"
 
 
-def _duration_text(cell: object) -> str:
+def _duration_text(cell: Any) -> str:
     nanoseconds = getattr(cell, "nanoseconds", 0)
     if isinstance(cell, np.timedelta64):
         nanoseconds = _below_microseconds(cell)
@@ -192,7 +192,7 @@ def _duration_text(cell: object) -> str:
     return f"{plain}{f' {nanoseconds} ns' if nanoseconds else ''}"
 
 
-def _below_microseconds(cell: object) -> int:
+def _below_microseconds(cell: Any) -> int:
     unit, _ = np.datetime_data(cell.dtype)
     if unit not in ("ns", "ps", "fs", "as"):
         return 0
@@ -220,7 +220,7 @@ def _plain(cell: object) -> Any:
     return int(value) if value.is_integer() else value
 
 
-def _in_canonical_unit(cell: object) -> Any:
+def _in_canonical_unit(cell: Any) -> Any:
     if is_missing(cell):
         return None
     fine = getattr(cell, "nanosecond", 0) or getattr(cell, "nanoseconds", 0)
@@ -250,9 +250,7 @@ def read_durations(values: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
     return _read_time_type(values, dtype, _duration)
 
 
-def _read_time_type(
-    values: ArrayLike, dtype: np.dtype[Any], read: Callable[[Any], Any]
-) -> NDArray[Any]:
+def _read_time_type(values: Any, dtype: np.dtype[Any], read: Callable[[Any], Any]) -> NDArray[Any]:
     if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # pandas
         values = values.dt.tz_convert("UTC").dt.tz_localize(None)
     if getattr(values, "dtype", None) == dtype:
@@ -273,7 +271,7 @@ def _read_time_type(
     return out
 
 
-def _time(cell: object) -> Any:
+def _time(cell: Any) -> Any:
     if isinstance(cell, np.datetime64):
         return cell
     if isinstance(cell, str):
@@ -283,7 +281,7 @@ def _time(cell: object) -> Any:
     return cell.to_datetime64() if hasattr(cell, "to_datetime64") else np.datetime64(cell)
 
 
-def _duration(cell: object) -> Any:
+def _duration(cell: Any) -> Any:
     if isinstance(cell, np.timedelta64):
         return cell
     if not isinstance(cell, datetime.timedelta):

@@ -17,9 +17,11 @@ from secretballot.schema._cells import (
     column_cells,
     is_missing,
     read_booleans,
+    read_durations,
     read_numbers,
     read_objects,
     read_texts,
+    read_times,
 )
 
 #: Kinds whose missing cells take a public value where no public cell is missing.
@@ -109,7 +111,7 @@ class ColumnSchema:
         return replace(column, nullable=nullable, fill_value=fill_value)
 
     @classmethod
-    def of_numbers(cls, X_public: NDArray[Any]) -> ColumnSchema:
+    def of_numbers(cls, X_public: Any) -> ColumnSchema:
         """Describe all columns of an array of numbers, or of a sparse one, at once."""
         sparse, dtype = issparse(X_public), X_public.dtype
         kind = _KINDS[dtype.kind]
@@ -163,7 +165,7 @@ class ColumnSchema:
             return read_booleans(values)
         if self.kind in ("time", "duration"):
             assert self.exact is not None
-            return (times if self.kind == "time" else durations)(values, self.exact)
+            return (read_times if self.kind == "time" else read_durations)(values, self.exact)
         if self.kind == "category":
             codes = [self._category_codes.get(text, -1) for text in read_texts(values).tolist()]
             return np.array(codes, dtype=np.intp)
@@ -172,9 +174,9 @@ class ColumnSchema:
     def missing(self, plain: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the mask of missing cells."""
         if self.kind in ("number", "boolean"):
-            return np.isnan(plain)
+            return np.asarray(np.isnan(plain))
         if self.kind in ("time", "duration"):
-            return np.isnat(plain)
+            return np.asarray(np.isnat(plain))
         if self.kind == "category":
             return np.asarray(plain < 0)
         return np.fromiter(map(is_missing, plain), bool, len(plain))
@@ -209,7 +211,7 @@ class ColumnSchema:
 def _listed_categories(values: ArrayLike, dtype: Any) -> list[Hashable] | None:
     if type(dtype).__name__ == "Categorical" and hasattr(values, "drop_nulls"):
         # Polars lists the categories of all columns of the process.
-        return sorted(map(str, values.drop_nulls().unique()))
+        return [*sorted(map(str, values.drop_nulls().unique()))]
     if hasattr(dtype, "categories"):  # pandas, or an Enum of polars
         return list(dtype.categories)
     return None
@@ -271,7 +273,7 @@ def _kind_of_objects(values: ArrayLike) -> tuple[str, np.dtype[Any] | None]:
     return kinds.pop() if len(kinds) == 1 else "object", None
 
 
-def _kind_of_cell(cell: object) -> str:
+def _kind_of_cell(cell: Any) -> str:
     if isinstance(cell, str):
         return "text"
     if isinstance(cell, bool | np.bool_):

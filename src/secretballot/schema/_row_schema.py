@@ -36,7 +36,7 @@ class ReadRows(NamedTuple):
     table : table
         The rows, with the public types.
     misfits : dict of object to ndarray of shape (n_rows,)
-        Mask, by column, of cells that did not fit, or were missing where no public cell is. Private.
+        Masks of cells that did not fit, or were missing where no public cell is. Private.
     """
 
     table: Any

@@ -172,4 +172,4 @@ def _share(accountant: Any, mechanism: NoisyCounts, scope: Any) -> float:
         return math.inf
     if not isinstance(price, dict):
         return float(price / budget)
-    return max(price[level] / budget[level] for level in price if budget[level] > 0)
+    return max(float(price[level] / budget[level]) for level in price if budget[level] > 0)

@@ -107,7 +107,7 @@ def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> boo
 def _unique(hashes: _Hashes) -> _Hashes:
     """Return the hashes that occur once."""
     values, counts = np.unique(hashes, return_counts=True)
-    return values[counts == 1]
+    return np.asarray(values[counts == 1])
 
 
 def row_hashes(X: Any) -> _Hashes:
