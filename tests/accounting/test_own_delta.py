@@ -26,7 +26,7 @@ from secretballot.games import _long_plan
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import GroupPlan, _price
+from secretballot.games._price import GroupPlan, price_law
 from secretballot.games._split_plan import PlanPiece, answer_steps, threshold_steps
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves._grid import ValueFunction
@@ -62,8 +62,8 @@ def votes(n_rows):
 @pytest.mark.parametrize("n_rows", [1, 2, 7])
 @pytest.mark.parametrize("move", [BIT, BoundedRange(width=0.4), FewDraws(width=0.4, most=2)])
 def test_a_move_that_may_fail_tells_all_or_what_it_tells(move, n_rows):
-    whole, silent = _price(one(move), n_rows, FINE, None), (1 - OWN) ** n_rows
-    without = _price(one(move, 0.0), n_rows, FINE, None)
+    whole, silent = price_law(one(move), n_rows), (1 - OWN) ** n_rows
+    without = price_law(one(move, 0.0), n_rows)
     for epsilon in (0.0, 0.3, 1.0, 4.0):
         told = 1 - silent * (1 - without.delta(epsilon))
         assert whole.delta(epsilon) == pytest.approx(told, rel=1e-8)
@@ -71,7 +71,7 @@ def test_a_move_that_may_fail_tells_all_or_what_it_tells(move, n_rows):
 
 def test_what_tells_nothing_may_still_fail():
     floor = Step("floor", BoundedRange(width=0.0), delta=OWN)
-    both, bit = _price((*one(BIT, 0.0), floor), 3, FINE, None), _price(one(BIT, 0.0), 3, FINE, None)
+    both, bit = price_law((*one(BIT, 0.0), floor), 3), price_law(one(BIT, 0.0), 3)
     for epsilon in (0.0, 0.5, 4.0):
         told = 1 - (1 - OWN) ** 3 * (1 - bit.delta(epsilon))
         assert both.delta(epsilon) == pytest.approx(told, rel=1e-4)  # gaps are others
@@ -80,7 +80,7 @@ def test_what_tells_nothing_may_still_fail():
 def test_rows_that_only_fail_have_the_price_of_that():
     law = (*one(BoundedRange(width=0.0)), Step("again", FewDraws(width=0.0, most=2), delta=1e-4))
     told = 1 - ((1 - OWN) * (1 - 1e-4)) ** 3
-    assert _price(law, 3, FINE, None).delta(4.0) == pytest.approx(told, rel=1e-8)
+    assert price_law(law, 3).delta(4.0) == pytest.approx(told, rel=1e-8)
 
 
 def test_known_rows_have_their_deltas_too():
@@ -98,7 +98,7 @@ def test_known_rows_have_their_deltas_too():
 def test_moves_that_cost_the_same_on_all_data_do_so_in_known_plans(move):
     # However far from its threshold the gap is: a neighbour may have another one tested.
     known = KnownPlan(one(move), {"test": np.full(5, 50.0)}).value_functions(5)
-    assert PlanPrice(known).delta(0.3) >= _price(one(move), 5, FINE, None).delta(0.3)
+    assert PlanPrice(known).delta(0.3) >= price_law(one(move), 5).delta(0.3)
 
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.05])
@@ -106,7 +106,7 @@ def test_a_stable_test_is_a_bit_or_may_fail(delta):
     laws = bit_laws(np.linspace(-6, 6, 241), RATIO)
     for epsilon in (0.0, 0.2, 0.6, 3.0):
         bit = best_move(laws, partial(end, epsilon=epsilon))
-        claimed = _price(one(delta=delta), 1, FINE, None).delta(epsilon)
+        claimed = price_law(one(delta=delta), 1).delta(epsilon)
         truth = max(float(bit(1.0)), delta)
         assert truth * (1 - 1e-9) <= claimed <= 1.02 * truth + 1e-8
 
@@ -121,7 +121,7 @@ def test_two_stable_tests(delta):
 
     for epsilon in (0.0, 0.2, 0.6, 3.0):
         truth = float(before(before(partial(end, epsilon=epsilon)))(1.0))
-        claimed = _price(one(delta=delta), 2, FINE, None).delta(epsilon)
+        claimed = price_law(one(delta=delta), 2).delta(epsilon)
         assert truth * (1 - 1e-9) <= claimed <= 1.03 * truth + 1e-8
     # Where no bits lead, only failures are left.
     assert claimed == pytest.approx(1 - (1 - delta) ** 2, rel=1e-3)
@@ -161,8 +161,8 @@ def test_thresholds_and_what_follows_them_have_deltas_of_their_own():
     assert thresholds.gaussian_cost(1.1e-7).mu2 < math.inf
     assert answers.gaussian_cost(0.99e-6).mu2 == math.inf
     assert answers.gaussian_cost(1.1e-6).mu2 < math.inf
-    whole = _price(law, 2, FINE, None)
-    votes_only = _price((*one(BIT, 0.0), Step("vote", BIT, after="test")), 2, FINE, None)
+    whole = price_law(law, 2)
+    votes_only = price_law((*one(BIT, 0.0), Step("vote", BIT, after="test")), 2)
     for epsilon in (0.3, 4.0):
         # Both votes may fail too, if their thresholds are passed.
         assert whole.delta(epsilon) > votes_only.delta(epsilon)
@@ -185,8 +185,8 @@ def test_long_plans_are_no_cheaper_than_their_game(law, monkeypatch):
 
 def test_a_row_before_a_long_plan_is_never_paid_for():
     # Beside a large delta it costs less than comes back: its mu^2 is none, not less than none.
-    pair = PlanPrice((_price(one(BIT, 0.0), 30, FINE, None)._value_functions[0],))
-    assert EndOfPlan(pair, 9.0, pair).each(1e-3) == 0
+    pair = PlanPrice((price_law(one(BIT, 0.0), 30)._value_functions[0],))
+    assert EndOfPlan(pair, 9.0, pair).row_mu2(1e-3) == 0
 
 
 @pytest.mark.parametrize("move", [TEST, BIT])
@@ -198,7 +198,7 @@ def test_to_stop_is_never_worth_more_than_to_draw_on(move, extra):
     loss = rest.grid.step * (rest.first + np.arange(len(rest.values)))
     pair = ValueFunction(rest.grid, gaussian_delta(math.sqrt(back * extra), -loss), rest.first)
     assert (pair.values <= rest.values * (1 + 1e-8)).all() == (extra == 1)
-    stopped = _price(law, n_rows, FINE, None, {n_left: pair})
+    stopped = price_law(law, n_rows, shorter={n_left: pair})
     if extra == 1:
         assert mu2(stopped, delta) <= paid
         assert back <= paid

@@ -17,10 +17,10 @@ from tests.games._references import (
 )
 
 from secretballot.divergences._law import NoisyBit, NoisyMax, Step
-from secretballot.games._price import _longest, _price, _remembered_price, price_plan
+from secretballot.games._price import _longest, price_law, price_law_cached, price_plan
 from secretballot.games._worst_game import FINE
-from secretballot.games.moves._bit_move import BitMove, Cells, bit_move
-from secretballot.games.moves._grid import LossGrid, Padded, ValueFunction
+from secretballot.games.moves._bit_move import BitMove, GapCells, bit_move
+from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
 from secretballot.mechanisms import GNMax
 
 GAPS = (-2.5, -1.0, -0.3, 0.0, 0.3, 1.0, 2.5)
@@ -31,7 +31,7 @@ def bits(ratio):
 
 
 def delta(ratio, n_rows, epsilon, fineness=FINE):
-    return _remembered_price(bits(ratio), n_rows, fineness, None).delta(epsilon)
+    return price_law_cached(bits(ratio), n_rows, fineness, None).delta(epsilon)
 
 
 @pytest.mark.parametrize("ratio", [0.035, 0.3, 1.0, 3.0])
@@ -167,8 +167,8 @@ def test_margins_cover_the_gaps_between():
             grid, np.maximum(values, np.maximum(0.8 - 0.5 * u, 0.15 - 0.02 * u)), -400
         )
         for yes, no in ((worth, worth), (later, worth)):
-            second = Padded.of(no, -100, 101, move.pad)
-            first = second if yes is no else Padded.of(yes, -100, 101, move.pad)
+            second = PaddedValues.from_function(no, -100, 101, move.pad)
+            first = second if yes is no else PaddedValues.from_function(yes, -100, 101, move.pad)
             bound = move.best(first, second)
             gaps = np.linspace(-6, 6, 1501)
             truth = best_move(
@@ -182,10 +182,10 @@ def test_margins_cover_the_gaps_between():
 def test_cells_without_margins_are_too_low(monkeypatch):
     ratio, n_rows, epsilon = 0.3, 6, 0.6
     coarse = FINE.coarser(8)
-    good = _price(bits(ratio), n_rows, coarse, None).delta(epsilon)
-    monkeypatch.setattr(Cells, "_margin", lambda self, *args: 0.0)
+    good = price_law(bits(ratio), n_rows, coarse, None).delta(epsilon)
+    monkeypatch.setattr(GapCells, "_margin", lambda self, *args: 0.0)
     bit_move.cache_clear()
-    bad = _price(bits(ratio), n_rows, coarse, None).delta(epsilon)
+    bad = price_law(bits(ratio), n_rows, coarse, None).delta(epsilon)
     bit_move.cache_clear()
     assert bad < good
 
@@ -193,10 +193,10 @@ def test_cells_without_margins_are_too_low(monkeypatch):
 def test_planted_missing_right_end(monkeypatch):
     ratio, n_rows, epsilon = 1.0, 4, 1.0
     least = enumerate_bits((-1.0, -0.2, 0.5, 1.2), ratio, n_rows, epsilon)
-    monkeypatch.setattr(LossGrid, "reach", lambda self, variance, widest: (-80, 4))
+    monkeypatch.setattr(LossGrid, "node_range", lambda self, variance, largest_loss: (-80, 4))
 
     def claimed():
-        return _price(bits(ratio), n_rows, FINE, None).delta(epsilon)
+        return price_law(bits(ratio), n_rows).delta(epsilon)
 
     assert claimed() >= least  # a grid that is too short is loose, not wrong
 
@@ -204,13 +204,13 @@ def test_planted_missing_right_end(monkeypatch):
         index = np.clip(np.arange(low, high) - self.first, 0, self.values.shape[-1] - 1)
         return self.values[..., index]
 
-    monkeypatch.setattr(ValueFunction, "over", constant)
+    monkeypatch.setattr(ValueFunction, "on_nodes", constant)
     assert claimed() < least
 
 
 def test_end_of_the_game():
     grid = LossGrid(0.1)
-    worth = grid.end(1.0, 0.5)
+    worth = grid.final_value(*grid.node_range(1.0, 0.5))
     for loss in (-100.0, -1.0, -0.03, 0.0, 0.04, 0.33, 3.0, 11.0, 300.0):
         at = float(worth.at(np.array(loss)))
         assert at >= end(np.exp(-loss), 0.0) * (1 - 1e-12)
@@ -222,12 +222,12 @@ def test_other_moves_are_refused():
         pass
 
     with pytest.raises(TypeError, match="Odd of step 'x' has no game"):
-        _remembered_price((Step("x", Odd()),), 1, FINE, None)
+        price_law_cached((Step("x", Odd()),), 1)
 
 
 def test_two_classes_are_a_bit():
     vote = (Step("vote", NoisyMax(sigma=40, weight=1, n_classes=2)),)
-    assert _remembered_price(vote, 10, FINE, None).delta(0.3) == pytest.approx(
+    assert price_law_cached(vote, 10).delta(0.3) == pytest.approx(
         delta(np.sqrt(2) / 40, 10, 0.3), rel=1e-12
     )
     one = price_plan(GNMax(sigma=40), 10, n_columns=1)

@@ -11,7 +11,7 @@ from secretballot.divergences._exact_max import max_log_probabilities
 from secretballot.divergences._law import NoisyBit, NoisyMax, NoisyTop, Step
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import _price
+from secretballot.games._price import price_law
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves import _choices, _confident_move
 from secretballot.games.moves._choices import Choices
@@ -117,23 +117,23 @@ def test_what_is_not_one_move_stays_two():
 
 
 def planted_half(monkeypatch):
-    found = _choices._neighbours
+    found = _choices._neighbour_votes
 
     def half(votes, weight, ballots=1):
         others, possible = found(votes, weight, ballots)
         return (others + votes) / 2, possible
 
-    monkeypatch.setattr(_choices, "_neighbours", half)
+    monkeypatch.setattr(_choices, "_neighbour_votes", half)
 
 
 def planted_one_way(monkeypatch):
-    found = _choices._neighbours
+    found = _choices._neighbour_votes
 
     def one_way(votes, weight, ballots=1):
         others, possible = found(votes, weight, ballots)
         return others, possible & (others.max(axis=1) >= votes.max())
 
-    monkeypatch.setattr(_choices, "_neighbours", one_way)
+    monkeypatch.setattr(_choices, "_neighbour_votes", one_way)
 
 
 def planted_product(monkeypatch):
@@ -146,8 +146,8 @@ def planted_product(monkeypatch):
 
 
 def planted_one_direction(monkeypatch):
-    losses = Choices.losses
-    monkeypatch.setattr(Choices, "losses", lambda self, to_data: losses(self, False))
+    on_grid = Choices.on_grid
+    monkeypatch.setattr(Choices, "on_grid", lambda self, grid, to_data: on_grid(self, grid, False))
 
 
 @pytest.mark.parametrize(
@@ -207,13 +207,13 @@ def test_worst_case_against_every_adversary(move, n_rows):
     )
     for epsilon in (-0.4, 0.2, 0.9):
         least = enumerate_worst(move, n_rows, epsilon)
-        claimed = _price(law(move), n_rows, FINE, None).delta(epsilon)
+        claimed = price_law(law(move), n_rows).delta(epsilon)
         assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-4
-        assert claimed <= _price(apart, n_rows, FINE, None).delta(epsilon)
+        assert claimed <= price_law(apart, n_rows).delta(epsilon)
         # A row's three outcomes lead to the same; an answer uses one of so many up.
         if n_rows > 1:
             least = enumerate_worst(move, n_rows, epsilon, 1)
-            claimed = _price(law(move), n_rows, FINE, 1).delta(epsilon)
+            claimed = price_law(law(move), n_rows, FINE, 1).delta(epsilon)
             assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-3
 
 
@@ -221,7 +221,7 @@ def test_worst_case_against_every_adversary(move, n_rows):
 def test_planted_errors_in_the_worst_case(monkeypatch, planted):
     move = replace(WHOLE, sigma_threshold=1.0, threshold=9.0)
     least = enumerate_worst(move, 2, 0.3)
-    assert _price(law(move), 2, FINE, None).delta(0.3) >= least
+    assert price_law(law(move), 2).delta(0.3) >= least
     _confident_move.confident_move.cache_clear()
     laws = _confident_move._laws
 
@@ -237,7 +237,7 @@ def test_planted_errors_in_the_worst_case(monkeypatch, planted):
         return log_p, np.hstack([log_p[:, :1], log_q[:, 1:] - passes + there]), far
 
     monkeypatch.setattr(_confident_move, "_laws", wrong)
-    assert _price(law(move), 2, FINE, None).delta(0.3) < least
+    assert price_law(law(move), 2).delta(0.3) < least
     _confident_move.confident_move.cache_clear()
 
 
@@ -245,11 +245,11 @@ def test_far_gaps_are_their_thresholds(monkeypatch):
     # Beyond 8.5 standard deviations of the vote only the threshold is left, at any gap.
     move = replace(WHOLE, n_votes=60.0, sigma=1.5, threshold=50.0)
     assert _confident_move._laws(move)[2]
-    nearer = _price(law(move), 3, FINE, None)
+    nearer = price_law(law(move), 3)
     monkeypatch.setattr(_confident_move, "_FURTHEST", 1e9)
     _confident_move._laws.cache_clear()
     _confident_move.confident_move.cache_clear()
-    every = _price(law(move), 3, FINE, None)
+    every = price_law(law(move), 3)
     _confident_move._laws.cache_clear()
     _confident_move.confident_move.cache_clear()
     for epsilon in (0.1, 0.8):
@@ -258,8 +258,8 @@ def test_far_gaps_are_their_thresholds(monkeypatch):
 
 def test_ballots_of_different_weights_leave_two_moves():
     move = replace(WHOLE, alike=False)
-    assert _price(law(move), 3, FINE, None).delta(0.3) == pytest.approx(
-        _price(steps(), 3, FINE, None).delta(0.3), rel=1e-9
+    assert price_law(law(move), 3).delta(0.3) == pytest.approx(
+        price_law(steps(), 3).delta(0.3), rel=1e-9
     )
 
 
@@ -267,5 +267,5 @@ def test_grids_reach_as_far_as_outcomes_lead():
     """Few rows pass, and so the loss of most outcomes is small, but not of those far out."""
     move = ConfidentMax(sigma=40, sigma_threshold=200, threshold=300, n_votes=250, weight=1.0)
     for n_rows in (1, 10, 40):
-        price = _price(law(move), n_rows, FINE, None)
+        price = price_law(law(move), n_rows)
         assert price.delta(price._highest) < 1e-14, n_rows

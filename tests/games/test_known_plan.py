@@ -10,8 +10,7 @@ from tests.games._references import best_move, end, tied
 from secretballot.divergences._law import NoisyBit, NoisyMax, Step
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import _remembered_price
-from secretballot.games._worst_game import FINE
+from secretballot.games._price import price_law_cached
 from secretballot.games.moves._choices import bit_choices, max_choices
 from secretballot.games.moves._grid import LossGrid
 
@@ -64,7 +63,7 @@ def test_ties_against_the_binomial_and_the_worst_case():
         epsilon
     )
     least = max(tied(n_rows, ratio, epsilon), tied(n_rows, ratio, epsilon, ratio))
-    worst = _remembered_price(law, n_rows, FINE, None).delta(epsilon)
+    worst = price_law_cached(law, n_rows).delta(epsilon)
     assert least <= claimed <= worst
     # Far from a tie hardly anything is revealed.
     far = PlanPrice(KnownPlan(law, {"bit": np.full(n_rows, 4.0)}).value_functions(n_rows)).delta(
@@ -80,7 +79,7 @@ def test_planted_interpolation_linear_in_the_loss(monkeypatch):
     least = tied(n_rows, ratio, epsilon)
 
     def claimed():
-        return PlanPrice(plan.value_functions(n_rows, losses=0.5)).delta(epsilon)
+        return PlanPrice(plan.value_functions(n_rows, step=0.5)).delta(epsilon)
 
     assert claimed() >= least
     stencil = LossGrid.stencil
@@ -135,7 +134,7 @@ def test_three_classes():
 def test_several_ballots_and_votes_too_far_apart_are_bounded():
     many = (Step("vote", NoisyMax(sigma=2.0, weight=1.0, ballots=2, n_classes=3)),)
     plan = KnownPlan(many, {"vote": np.array([[6.0, 4.0, 1.0]])})
-    worst = _remembered_price(many, 1, FINE, None).delta(0.3)
+    worst = price_law_cached(many, 1).delta(0.3)
     assert PlanPrice(plan.value_functions(1)).delta(0.3) == pytest.approx(worst, rel=1e-2)
     assert max_choices(np.array([1e6, 10.0, 5.0]), 0.5) is None
     with pytest.raises(TypeError, match="str of step 'x' has no game"):

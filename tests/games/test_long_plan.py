@@ -11,7 +11,7 @@ from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games import _long_plan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import GroupPlan, _price
+from secretballot.games._price import GroupPlan, price_law
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves._grid import ValueFunction
 
@@ -86,7 +86,7 @@ def test_to_stop_and_spend_what_comes_back_is_never_worth_more(n_left, extra):
     step = rows(n_left).value_functions()[0]
     loss = step.grid.step * (step.first + np.arange(len(step.values)))
     pair = ValueFunction(step.grid, gaussian_delta(math.sqrt(back), -loss), step.first)
-    drawn = _price(BIT, n_rows, FINE, None, {n_left: pair})
+    drawn = price_law(BIT, n_rows, shorter={n_left: pair})
     assert (mu2(drawn, delta) <= paid) == (extra == 0)
 
 

@@ -7,10 +7,10 @@ from tests.games._references import best_move, bit_laws, end, max_laws
 from secretballot.divergences._additive_noise import gaussian_delta
 from secretballot.divergences._law import NoisyMax, Step
 from secretballot.divergences._worst_max_search import three_way_logs
-from secretballot.games._price import _remembered_price
-from secretballot.games._worst_game import FINE
+from secretballot.games._price import price_law_cached
+from secretballot.games.moves._bit_move import bit_tent, highest_tent
 from secretballot.games.moves._gaussian_move import GaussianPairMove
-from secretballot.games.moves._grid import LossGrid, Padded
+from secretballot.games.moves._grid import LossGrid, PaddedValues
 from secretballot.games.moves._max_move import max_move
 from secretballot.games.moves._plane import (
     Region,
@@ -18,10 +18,8 @@ from secretballot.games.moves._plane import (
     _curvature,
     _margins,
     _square_kernels,
-    highest_tent,
     plane_kernels,
     stick,
-    tent,
 )
 
 POINTS = [(0.0, 0.0), (1.2, 1.1), (0.5, -0.5), (3.0, 3.1), (-1.0, -1.0), (2.0, 0.0)]
@@ -46,7 +44,7 @@ def test_every_adaptive_adversary_on_some_points(ratio, n_rows):
         least = lambda u: end(u, epsilon)  # noqa: B023, E731
         for _ in range(n_rows):
             least = best_move(max_laws(POINTS, ratio), least)
-        claimed = _remembered_price(vote(ratio), n_rows, FINE, None).delta(epsilon)
+        claimed = price_law_cached(vote(ratio), n_rows).delta(epsilon)
         assert claimed >= least(1.0) * (1 - 1e-9)
 
 
@@ -54,7 +52,7 @@ def test_every_adaptive_adversary_on_some_points(ratio, n_rows):
 def test_between_two_classes_and_the_noisy_counts(n_rows):
     ratio = 1 / 40
     epsilon = 1.2 * np.sqrt(2 * n_rows) * ratio
-    many, two = (_remembered_price(vote(ratio, n_classes=c), n_rows, FINE, None) for c in (None, 2))
+    many, two = (price_law_cached(vote(ratio, n_classes=c), n_rows) for c in (None, 2))
     counts = gaussian_delta(np.sqrt(2 * n_rows) * ratio, epsilon)
     assert two.delta(epsilon) * 0.99 <= many.delta(epsilon) <= counts * 1.01
 
@@ -64,16 +62,14 @@ def test_between_two_classes_and_the_noisy_counts(n_rows):
     [(10, 1.008), (40, 1.009), pytest.param(150, 1.009, marks=pytest.mark.slow)],
 )
 def test_any_number_of_classes_is_within_a_per_cent_of_two(n_rows, dearer):
-    many, two = (
-        _remembered_price(vote(1 / 40, n_classes=c), n_rows, FINE, None) for c in (None, 2)
-    )
+    many, two = (price_law_cached(vote(1 / 40, n_classes=c), n_rows) for c in (None, 2))
     assert two.epsilon(1e-5) < many.epsilon(1e-5) < dearer * two.epsilon(1e-5)
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 60])
 def test_several_ballots_are_noisy_counts(n_rows):
     ratio = 0.05
-    price = _remembered_price(vote(ratio, ballots=3, n_classes=5), n_rows, FINE, None)
+    price = price_law_cached(vote(ratio, ballots=3, n_classes=5), n_rows)
     shift = 3 * np.sqrt(2 * n_rows) * ratio
     for epsilon in (0.0, shift, 2 * shift):
         truth = gaussian_delta(shift, epsilon)
@@ -89,8 +85,8 @@ def test_sticks_are_the_larger_of_two_tents():
     np.testing.assert_allclose(found, hockey_stick(p, q, z), atol=1e-12)
     gaps = np.array([[-1.0], [0.0], [0.7]])
     p, q = bit_laws(gaps[:, 0], ratio)
-    np.testing.assert_allclose(tent(gaps, z, ratio), hockey_stick(p[:3], q[:3], z), atol=1e-12)
-    many = tent(np.linspace(0.5, 9, 400)[:, None], z, ratio).max(axis=0)
+    np.testing.assert_allclose(bit_tent(gaps, z, ratio), hockey_stick(p[:3], q[:3], z), atol=1e-12)
+    many = bit_tent(np.linspace(0.5, 9, 400)[:, None], z, ratio).max(axis=0)
     highest = highest_tent(z, ratio, 0.5, np.inf)
     assert np.all(highest >= many - 1e-15)
     np.testing.assert_allclose(highest, many, rtol=1e-2, atol=1e-6)
@@ -155,7 +151,7 @@ def test_the_plane_is_covered(ratio, tilt, beyond):
     half = len(on_top) // 2
     z = step * np.arange(-half, half + 1)
     gaps = np.concatenate([np.linspace(-9, 9, 721), rng.normal(size=200)])[:, None]
-    bits = tent(gaps, z, shift)
+    bits = bit_tent(gaps, z, shift)
     points = np.concatenate([rng.uniform(-7, 7, (1500, 2)), rng.normal(1, 1, (1500, 2))])
     spread = rng.uniform(0, 7, 500)
     ridge = np.stack([spread, spread + rng.normal(0, 0.5, 500)], 1)
@@ -175,7 +171,7 @@ def test_planted_missing_squares():
     shift = np.sqrt(2) * ratio
     z = 0.1 * shift * np.arange(-100, 101)
     gaps = np.linspace(-3, 3, 601)[:, None]
-    binary = tent(gaps, z, shift).sum(axis=1).max()
+    binary = bit_tent(gaps, z, shift).sum(axis=1).max()
     p, q = max_laws([(1.2, 1.2), (1.5, 1.5), (1.0, 1.0)], ratio)
     assert hockey_stick(p, q, z).sum(axis=1).max() > 1.002 * binary
 
@@ -184,8 +180,10 @@ def test_one_gaussian_move_in_closed_form():
     for ratio in (0.05, 0.6, 2.0):
         grid = LossGrid(0.05 * min(ratio, 1))
         move = GaussianPairMove(ratio, grid)
-        worth = grid.end(ratio**2, ratio)
-        read = Padded.of(worth, worth.first, worth.first + len(worth.values), move.pad)
+        worth = grid.final_value(*grid.node_range(ratio**2, ratio))
+        read = PaddedValues.from_function(
+            worth, worth.first, worth.first + len(worth.values), move.pad
+        )
         found = move.best(read, read)
         loss = grid.step * (worth.first + np.arange(len(worth.values)))
         near = np.abs(loss) < 4 * ratio
@@ -197,7 +195,9 @@ def test_one_gaussian_move_in_closed_form():
 def test_a_vote_has_nothing_after_it_and_heavy_ballots_are_noisy_counts():
     grid = LossGrid(0.05)
     for move in (max_move(0.3, grid, 0.04, 0.2), GaussianPairMove(0.3, grid)):
-        yes, no = (Padded.of(grid.end(1.0, 1.0), -5, 5, move.pad) for _ in range(2))
+        yes, no = (
+            PaddedValues.from_function(grid.final_value(-9, 9), -5, 5, move.pad) for _ in range(2)
+        )
         with pytest.raises(ValueError, match="can't depend on it"):
             move.best(yes, no)
     assert isinstance(max_move(1.0, grid, 0.04, 0.2), GaussianPairMove)

@@ -14,9 +14,8 @@ from secretballot.divergences import Profile, gaussian_delta
 from secretballot.divergences._groups import EVERYONE
 from secretballot.divergences._law import NoisyBit, Step
 from secretballot.games._plan_noise import least_plan_noise
-from secretballot.games._price import _price, plan_rows, plan_shares, price_plan
-from secretballot.games._split_plan import _expected_share as expected_share
-from secretballot.games._worst_game import FINE
+from secretballot.games._price import plan_rows, plan_shares, price_law, price_plan
+from secretballot.games._split_plan import _estimate_share as estimate_share
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
 
 
@@ -258,7 +257,7 @@ def test_where_the_noise_of_clipped_ballots_is_looked_for(tau, norm):
     mechanism = TauVoting(sigma=20.0, n_votes=50, tau=tau, norm=norm)
     price = price_plan(mechanism, 20, n_columns=6).gaussian_cost(1e-7).mu2
     (law,) = mechanism.laws(6).values()
-    expected = expected_share(law, 20, 1e-7) * law[0].move.noisy_numbers_mu2 * 20
+    expected = estimate_share(law, 20, 1e-7) * law[0].move.noisy_numbers_mu2 * 20
     assert expected == pytest.approx(price, rel=0.03)
 
 
@@ -281,7 +280,7 @@ def test_plans_in_the_gaussian_currency(n_rows, shares, unused):
         assert price.gaussian_cost(failure).mu2 / full == pytest.approx(share, abs=6e-4)
         # Where a search for noise begins.
         (law,) = GNMax(sigma=40).laws(2).values()
-        assert expected_share(law, n_rows, failure) == pytest.approx(share, rel=0.02)
+        assert estimate_share(law, n_rows, failure) == pytest.approx(share, rel=0.02)
     assert price.refund() / full == pytest.approx(unused, abs=6e-4)
     # Less comes back than was paid, unless a large approximation delta had paid for the rest.
     assert price.refund() < price.gaussian_cost(1e-8).mu2
@@ -303,7 +302,7 @@ def test_the_gaussian_curve_lies_above_the_plan_s_everywhere(cost):
     far = np.linspace(4, 12, 200)
     assert any(cost.delta(each) > gaussian_delta(math.sqrt(claimed.mu2), each) for each in far)
     near = np.linspace(0, 2, 200)
-    short = Profile.from_epsilons(near, np.array([cost.delta(each) for each in near]))
+    short = Profile.of_epsilons(near, np.array([cost.delta(each) for each in near]))
     assert short.gaussian_cost(1e-6).mu2 == math.inf
 
 
@@ -376,8 +375,6 @@ def test_longer_plans_go_on_from_shorter_ones():
     (law,) = GNMax(sigma=31).laws(2).values()
     for n_rows in (3, 40, 20, 41, 0):
         found = price_plan(GNMax(sigma=31), n_rows, n_columns=2)
-        (one,), (other,) = (
-            each._value_functions for each in (found, _price(law, n_rows, FINE, None))
-        )
+        (one,), (other,) = (each._value_functions for each in (found, price_law(law, n_rows)))
         assert (one.values == other.values).all(), n_rows
         assert one.first == other.first

@@ -1,13 +1,15 @@
 """Draws with Gumbel noise in the game: never below the best adversary, and next to it."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from secretballot.divergences import BoundedRange, FewDraws, PureRelease, Step
-from secretballot.games._price import _price
+from secretballot.games._price import price_law
 from secretballot.games._worst_game import FINE
-from secretballot.games.moves._grid import LossGrid, Padded, ValueFunction
-from secretballot.games.moves._range_move import RangeMove, range_move, response_move
+from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
+from secretballot.games.moves._range_move import RangeMove, ResponseMove, ResponsePlay, range_move
 
 STEP = 0.04
 FEW, MANY = 8.0, 0.1  # moves before the end
@@ -37,7 +39,7 @@ def convex(seed, n_corners=6):
 
 def smooth(n_draws):
     """What some draws of the last width are worth, as the game has it."""
-    worth = _price(draws(WIDTHS[1]), n_draws, FINE, None)._value_functions[0]
+    worth = price_law(draws(WIDTHS[1]), n_draws)._value_functions[0]
     loss = STEP * np.arange(-150, 151)
     return ValueFunction(LossGrid(STEP), worth.at(loss), -150)
 
@@ -60,7 +62,7 @@ def brute(worth, width, loss):
 
 def best(worth, width, zone, low=-100, high=101):
     move = range_move(width, worth.grid, zone)
-    both = Padded.of(worth, low, high, move.pad)
+    both = PaddedValues.from_function(worth, low, high, move.pad)
     return move.best(both, both), worth.grid.step * np.arange(low, high)
 
 
@@ -104,7 +106,7 @@ def on_a_lattice(width, n_draws, levels=40):
 @pytest.mark.parametrize("n_draws", [1, 2, 5, 30])
 def test_every_adaptive_adversary(width, n_draws):
     epsilon, truth = on_a_lattice(width, n_draws, 120 if n_draws <= 5 else 40)
-    price = _price(draws(width), n_draws, FINE, None)
+    price = price_law(draws(width), n_draws)
     far = min(width * n_draws, 2 * width * np.sqrt(n_draws))
     nodes = [0, *np.flatnonzero((epsilon <= 0.8 * far) & (truth > 1e-12))[:: 9 + 9 * n_draws]]
     for node in nodes:
@@ -119,14 +121,14 @@ def test_planted_half_of_the_width_alone(monkeypatch):
         stencils = ((self.width / 2, p), (-self.width / 2, rest))
         parts = [self.grid.stencil(*each) for each in stencils]
         return sum(
-            part.here * yes.shifted(part.offset) + part.next * yes.shifted(part.offset + 1)
+            part.weight * yes.shifted(part.offset) + part.next_weight * yes.shifted(part.offset + 1)
             for part in parts
         )
 
     epsilon, truth = on_a_lattice(1.5, 2)
     at = np.flatnonzero(epsilon <= 2.5)
     monkeypatch.setattr(RangeMove, "best", middle)
-    planted = _price(draws(1.5), 2, FINE, None)
+    planted = price_law(draws(1.5), 2)
     assert any(planted.delta(epsilon[node]) < truth[node] for node in at)
 
 
@@ -134,24 +136,22 @@ def test_many_draws_are_a_noisy_number():
     found = []
     for n_draws in (10, 60, 360):
         width = 2 / np.sqrt(n_draws)
-        price = _price(draws(width), n_draws, FINE, None)
+        price = price_law(draws(width), n_draws)
         found.append(float(price.gaussian_cost(1e-8).mu2))
     # n width^2 / 4 is 1.
     assert found[0] > found[1] > found[2] > 1
     assert found[2] < 1.012
-    few = _price((Step("draws", FewDraws(width=0.4, most=6)),), 15, FINE, None)
+    few = price_law((Step("draws", FewDraws(width=0.4, most=6)),), 15)
     # Each of 6 has the noise of 8.
     assert 1 < float(few.gaussian_cost(1e-8).mu2) / (15 * 6 / 8 * 0.4**2 / 4) < 1.15
 
 
 def test_few_draws_are_the_dearest_of_them():
-    whole = _price((Step("draws", FewDraws(width=1.2, most=3)),), 2, FINE, None)
+    whole = price_law((Step("draws", FewDraws(width=1.2, most=3)),), 2)
     fine = FINE.coarser(0.2)  # on its own grids, each is that much nearer to the truth
     for epsilon in (0.0, 0.5, 2.0):
         alone = [
-            _price(
-                (Step("draw", BoundedRange(width=1.2 / np.sqrt(n + 2)), times=n),), 2, fine, None
-            )
+            price_law((Step("draw", BoundedRange(width=1.2 / np.sqrt(n + 2)), times=n),), 2, fine)
             for n in (1, 2, 3)
         ]
         dearest = max(each.delta(epsilon) for each in alone)
@@ -160,7 +160,7 @@ def test_few_draws_are_the_dearest_of_them():
 
 def test_randomised_response():
     epsilon, n_rows = 0.7, 3
-    price = _price((Step("answer", PureRelease(epsilon=epsilon)),), n_rows, FINE, None)
+    price = price_law((Step("answer", PureRelease(epsilon=epsilon)),), n_rows)
     truth = np.exp(epsilon) / (1 + np.exp(epsilon))
     right = np.arange(n_rows + 1)
     ways = np.array([1, 3, 3, 1])
@@ -168,13 +168,39 @@ def test_randomised_response():
     for at in (0.0, 0.5, 1.3, 2.0):
         exact = np.maximum(p - np.exp(at) * p[::-1], 0).sum()
         assert exact * (1 - 1e-12) <= price.delta(at) <= 1.01 * exact + 1e-3 * p[-1]
-    assert response_move(0.0, LossGrid(STEP)) is None
+    assert ResponsePlay(PureRelease(epsilon=0.0)).on_grid(LossGrid(STEP), 0.1, 0.1) is None
 
 
-@pytest.mark.parametrize(
-    "move", [range_move(1.0, LossGrid(STEP), MANY), response_move(1.0, LossGrid(STEP))]
-)
-def test_nothing_follows_one_of_many_outcomes(move):
-    one, other = (Padded.of(convex(seed), -50, 51, move.pad) for seed in (0, 1))
+def test_nothing_follows_one_of_many_draws():
+    move = range_move(1.0, LossGrid(STEP), MANY)
+    one, other = (PaddedValues.from_function(convex(seed), -50, 51, move.pad) for seed in (0, 1))
     with pytest.raises(ValueError, match="can't depend on it"):
         move.best(one, other)
+
+
+def test_a_purely_private_threshold_is_bounded_by_the_better_continuation():
+    rng, epsilon = np.random.default_rng(0), 0.8
+    move, functions = ResponseMove(epsilon, LossGrid(STEP)), (convex(0), convex(1))
+    after = [PaddedValues.from_function(function, -50, 51, move.pad) for function in functions]
+    loss = STEP * np.arange(-50, 51)
+    bound = move.best(*after)
+    best = np.zeros(len(loss))
+    for trial in range(300):
+        # A release of five outcomes, of which some are positive.
+        q = rng.dirichlet(np.ones(5))
+        p = q * np.exp(rng.choice([0.0, epsilon], size=5) if trial % 2 else rng.uniform(0, 0.8, 5))
+        p = p / p.sum()
+        if np.abs(np.log(p / q)).max() > epsilon:
+            continue
+        positive = rng.random(5) < 0.5
+        value = sum(
+            p[k] * functions[0 if positive[k] else 1].at(loss + np.log(p[k] / q[k]))
+            for k in range(5)
+        )
+        best = np.maximum(best, value)
+        assert (value <= bound * (1 + 1e-9)).all()
+    truth = 1 / (1 + np.exp(-epsilon))
+    for first, second in product(functions, repeat=2):
+        response = truth * first.at(loss + epsilon) + (1 - truth) * second.at(loss - epsilon)
+        best = np.maximum(best, response)
+    assert (best >= bound - 1e-3).mean() > 0.9

@@ -5,8 +5,8 @@ import pytest
 from tests.games._references import best_move, bit_laws, end
 
 from secretballot.divergences._law import NoisyBit, Step
-from secretballot.games._price import _price, _remembered_price
-from secretballot.games._row import nodes
+from secretballot.games._price import price_law, price_law_cached
+from secretballot.games._row import build_tree
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves._bit_move import BitMove
 
@@ -40,7 +40,7 @@ def test_a_threshold_before_a_vote(bit, vote, n_rows):
     for scale in (0.3, 1.5):
         epsilon = scale * np.hypot(bit, vote) * np.sqrt(n_rows)
         least = enumerate_rows(bit, vote, n_rows, epsilon)
-        claimed = _remembered_price(law(bit, vote), n_rows, FINE, None).delta(epsilon)
+        claimed = price_law_cached(law(bit, vote), n_rows).delta(epsilon)
         assert claimed >= least * (1 - 1e-9)
         if scale < 1:
             assert claimed <= 1.2 * least
@@ -52,13 +52,13 @@ def test_planted_single_orientation_under_a_threshold(monkeypatch, forgotten):
     bit, vote, n_rows, epsilon = 0.5, 0.5, 2, 0.5
     gaps = (np.linspace(-2, 5, 36), np.linspace(-0.5, 1.2, 12))
     least = enumerate_rows(bit, vote, n_rows, epsilon, gaps=gaps)
-    assert _price(law(bit, vote), n_rows, FINE, None).delta(epsilon) >= least
+    assert price_law(law(bit, vote), n_rows).delta(epsilon) >= least
 
     def only(self, yes, no):
         return self._best(yes, no) if forgotten == "pass" else self._best(no, yes)
 
     monkeypatch.setattr(BitMove, "best", only)
-    assert _price(law(bit, vote), n_rows, FINE, None).delta(epsilon) < least
+    assert price_law(law(bit, vote), n_rows).delta(epsilon) < least
 
 
 @pytest.mark.parametrize(("n_rows", "n_answers"), [(1, 1), (3, 1), (3, 2), (4, 2)])
@@ -67,40 +67,38 @@ def test_at_most_so_many_answers(n_rows, n_answers):
     rows = law(bit, vote)
     for epsilon in (0.2, 0.8):
         least = enumerate_rows(bit, vote, n_rows, epsilon, n_answers)
-        claimed = _remembered_price(rows, n_rows, FINE, n_answers).delta(epsilon)
+        claimed = price_law_cached(rows, n_rows, FINE, n_answers).delta(epsilon)
         assert least * (1 - 1e-9) <= claimed <= 1.25 * least
         if n_answers < n_rows:
-            assert claimed < _remembered_price(rows, n_rows, FINE, None).delta(epsilon)
+            assert claimed < price_law_cached(rows, n_rows).delta(epsilon)
 
 
 def test_enough_answers_are_no_limit():
     rows = law(0.01, 0.07)
-    limited, unlimited = (_remembered_price(rows, 12, FINE, k) for k in (12, None))
+    limited, unlimited = (price_law_cached(rows, 12, FINE, k) for k in (12, None))
     assert limited.delta(0.3) == pytest.approx(unlimited.delta(0.3), rel=0.02)
 
 
 def test_a_threshold_costs_something_and_saves_more():
     vote = (Step("vote", NoisyBit(scale=1.0, shift=0.07)),)
-    alone = _remembered_price(vote, 20, FINE, None).delta(0.3)
-    behind = _remembered_price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
+    alone = price_law_cached(vote, 20).delta(0.3)
+    behind = price_law_cached(law(0.01, 0.07), 20).delta(0.3)
     # In the worst case every row passes, but it must pay for that.
     assert 0.9 * alone < behind < 1.1 * alone
 
 
 def test_repeated_moves_are_rows():
     vote = NoisyBit(scale=1.0, shift=0.07)
-    twice = _remembered_price((Step("vote", vote, times=2),), 10, FINE, None).delta(0.3)
-    assert twice == pytest.approx(
-        _remembered_price((Step("vote", vote),), 20, FINE, None).delta(0.3), rel=0.01
-    )
+    twice = price_law_cached((Step("vote", vote, times=2),), 10).delta(0.3)
+    assert twice == pytest.approx(price_law_cached((Step("vote", vote),), 20).delta(0.3), rel=0.01)
     pair = (Step("bit", NoisyBit(scale=1.0, shift=0.01), times=2), Step("vote", vote, 2, "bit"))
-    once = _remembered_price(law(0.01, 0.07), 20, FINE, None).delta(0.3)
-    assert _remembered_price(pair, 10, FINE, None).delta(0.3) == pytest.approx(once, rel=0.01)
+    once = price_law_cached(law(0.01, 0.07), 20).delta(0.3)
+    assert price_law_cached(pair, 10).delta(0.3) == pytest.approx(once, rel=0.01)
 
 
 def test_laws_that_are_no_tree():
     bit = NoisyBit(scale=1.0, shift=0.1)
     with pytest.raises(ValueError, match="follows 'nothing'"):
-        nodes((Step("vote", bit, after="nothing"),))
+        build_tree((Step("vote", bit, after="nothing"),))
     with pytest.raises(ValueError, match="'vote' is made 3 times after 2 of 'bit'"):
-        nodes((Step("bit", bit, times=2), Step("vote", bit, times=3, after="bit")))
+        build_tree((Step("bit", bit, times=2), Step("vote", bit, times=3, after="bit")))

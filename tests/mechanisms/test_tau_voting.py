@@ -22,11 +22,11 @@ from secretballot.divergences import (
 )
 from secretballot.divergences._bit import worst_bit
 from secretballot.divergences._clipped_bits import moved_squares
-from secretballot.games._row import play
+from secretballot.games._row import play_row
 from secretballot.games._worst_game import FINE, worst_game
 from secretballot.games.moves import Node, play_of
 from secretballot.games.moves._bit_move import bit_move
-from secretballot.games.moves._grid import Padded
+from secretballot.games.moves._grid import PaddedValues
 from secretballot.games.moves._small_bits import SmallBits, SmallBitsMove
 from secretballot.mechanisms import BinaryVoting, TauVoting, clip_ballots
 
@@ -220,13 +220,13 @@ def test_many_small_bits_are_worth_little_more_than_one_by_one():
     span = (before.first, before.first + len(before.values))
     n_bits, ratio = 12, 0.08
     fine = bit_move(ratio, before.grid, 0.02, 1.0)
-    apart = play(
+    apart = play_row(
         (Node("bits", NoisyBit(scale=1.0, shift=ratio), n_bits, ()),), before, span, lambda _: fine
     )
     whole = SmallBitsMove(fine, SmallBits(n_bits, ratio), before.grid)
-    worth = Padded.of(before, *span, whole.pad)
+    worth = PaddedValues.from_function(before, *span, whole.pad)
     together = whole.best(worth, worth)
-    assert whole._together(n_bits, fine.best(worth, worth), worth) is not None
+    assert whole._noisy_number_bound(n_bits, fine.best(worth, worth), worth) is not None
     # What a few per cent of the gaps' margins and chords add to the bits is not added here.
     gain, most = apart.values - before.values, together - before.values
     assert (most >= 0.97 * gain - 1e-12).all()

@@ -10,14 +10,13 @@ from secretballot.games._worst_game import FINE, Fineness
 
 M = TypeVar("M")
 
-#: How far below the wanted privacy the answer may stay, relative.
+#: Relative distance below the wanted privacy at which the search ends.
 _SLACK = 2e-3
 
-#: A first look is taken on grids of losses that are so much coarser.
+#: The first search uses grids that are coarser by this factor, and overstate the share by about
+#: the following logarithm.
 _COARSER = 4.0
-
-#: By how much they overstate the share, usually: saves a price on the fine grids.
-_OVERSTATED = 0.0055
+_OVERSTATEMENT = 0.0055
 
 _MOST_STEPS = 40
 
@@ -30,61 +29,61 @@ def least_plan_noise(
     coarse: bool,
     slope: float = -1.1,
 ) -> M:
-    """Return ``build(noise)`` for the least noise with a share of at most 1.
+    """Find ``build(noise)`` for the least noise with a share of at most 1.
 
     Parameters
     ----------
     build : callable
         From the amount of noise to a mechanism.
     share : callable
-        ``share(mechanism, fineness)`` says which part of the wanted privacy a plan uses.
+        ``share(mechanism, fineness)`` computes which part of the wanted privacy a plan uses.
     enough : float
         Noise that is enough by a simpler bound. (Of moves that are themselves bounded in the game,
         such as labels of clipped ballots, few rows may cost more in it.)
     guess : float
-        What is looked at first.
+        Noise at which the search begins.
     coarse : bool
-        Whether to look on coarse grids first, which overstate the price by a few per cent; not
+        If True, search on coarse grids first, which overstate the price by a few per cent; not
         where the guess is a good one.
     slope : float, default=-1.1
-        About how the logarithm of the share falls with that of the noise.
+        Approximate derivative of the share's logarithm by that of the noise.
 
     Returns
     -------
     mechanism
         Its share on the fine grids lies between 0.998 and 1, unless the price falls in steps.
     """
-    noise, safe, enough = guess, enough, math.inf
+    noise, fallback, enough = guess, enough, math.inf
     if coarse:
-        noise, slope = _near(build, share, FINE.coarser(_COARSER, 1.0), noise, slope)
+        noise, slope = _search_coarsely(build, share, noise, slope)
     for _ in range(_MOST_STEPS):
         used = share(build(noise), FINE)
         if used <= 1:
             enough = min(enough, noise)
             if used >= 1 - _SLACK:
                 break
-        # Aimed at the middle of what is good enough.
-        step = (math.log(used) if 0 < used < math.inf else 0.5) + _SLACK / 2
-        further = noise * math.exp(max(min(step / -slope, 1.0), -1.0))
-        if further >= enough or noise > enough:
-            # Steps in the price: between what is enough and what is not.
-            further = math.sqrt(enough * min(noise, further))
-        if math.isclose(further, noise, rel_tol=1e-7):
+        # The target is the middle of the slack.
+        distance = (math.log(used) if 0 < used < math.inf else 0.5) + _SLACK / 2
+        proposal = noise * math.exp(max(min(distance / -slope, 1.0), -1.0))
+        if proposal >= enough or noise > enough:
+            # The price falls in steps: bisect between enough noise and too little.
+            proposal = math.sqrt(enough * min(noise, proposal))
+        if math.isclose(proposal, noise, rel_tol=1e-7):
             break
-        noise = further
-    if safe < enough < math.inf and share(build(safe), FINE) > 1:
+        noise = proposal
+    if fallback < enough < math.inf and share(build(fallback), FINE) > 1:
         return build(enough)
-    return build(min(enough, safe))
+    return build(min(enough, fallback))
 
 
-def _near(
+def _search_coarsely(
     build: Callable[[float], M],
     share: Callable[[M, Fineness], float],
-    fineness: Fineness,
     noise: float,
     slope: float,
 ) -> tuple[float, float]:
-    """Return noise at which the share is about 1, and how its logarithm falls with the noise's."""
+    """Find noise at which the share is about 1, and the slope of the logarithms there."""
+    fineness = FINE.coarser(_COARSER, 1.0)
     points: list[tuple[float, float]] = []
     for _ in range(6):
         used = share(build(noise), fineness)
@@ -95,7 +94,7 @@ def _near(
             (x0, y0), (x1, y1) = points[-2:]
             if x1 != x0:
                 slope = min(max((y1 - y0) / (x1 - x0), -3.0), -0.5)
-        if abs(points[-1][1] - _OVERSTATED) < _SLACK / 4:
+        if abs(points[-1][1] - _OVERSTATEMENT) < _SLACK / 4:
             break
-        noise = math.exp(points[-1][0] - (points[-1][1] - _OVERSTATED) / slope)
+        noise = math.exp(points[-1][0] - (points[-1][1] - _OVERSTATEMENT) / slope)
     return noise, slope

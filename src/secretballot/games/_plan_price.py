@@ -1,4 +1,4 @@
-"""What a plan costs: the pairs (epsilon, delta) that its game proves."""
+"""Price of a plan: the pairs (epsilon, delta) that its game proves."""
 
 from __future__ import annotations
 
@@ -16,48 +16,47 @@ from secretballot.games.moves import ValueFunction
 #: Floating-point error of all rows together, relative.
 _ROUNDING = 1e-9
 
-#: The delta at which a price is shown.
-_SHOWN = 1e-5
-
-#: And those that are shown together.
+#: The delta at which `repr` shows a price, and those of the view.
+_SHOWN_DELTA = 1e-5
 _DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
 @dataclass(frozen=True)
 class PlanPrice(Shown):
-    """What a plan costs: every pair (epsilon, delta) on its curve is proven.
+    """Price of a plan: every pair (epsilon, delta) on its curve is proven.
 
-    Made by `price_plan`.
+    Returned by `price_plan`.
     """
 
     _value_functions: tuple[ValueFunction, ...]
 
     def delta(self, epsilon: float) -> float:
-        """Return delta at `epsilon`, rounded up."""
-        worst = max(float(worth.at(np.array(-epsilon))) for worth in self._value_functions)
+        """Compute delta at `epsilon`, rounded up."""
+        loss = np.array(-epsilon)
+        worst = max(float(function.at(loss)) for function in self._value_functions)
         return min(worst * (1 + _ROUNDING), 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """Return the least epsilon at `delta`, rounded up; infinite where the grid ends first."""
+        """Compute the least epsilon at `delta`, rounded up; infinite where the grid ends first."""
         if self.delta(0.0) <= delta:
             return 0.0
         return bracket_threshold(lambda epsilon: self.delta(epsilon) <= delta, self._highest)[1]
 
     def share(self, epsilon: float, delta: float) -> float:
-        """Return the least s for which (s * epsilon, s * delta) is on the curve.
+        """Compute the least s for which (s * epsilon, s * delta) is on the curve.
 
         At most 1 if the plan fits (epsilon, delta).
         """
         check_pair(epsilon, delta)
-        most = self._highest / epsilon
-        return bracket_threshold(lambda s: self.delta(s * epsilon) <= s * delta, most)[1]
+        largest = self._highest / epsilon
+        return bracket_threshold(lambda s: self.delta(s * epsilon) <= s * delta, largest)[1]
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
-        """Return what the plan costs where mu^2 and deltas add up, rounded up.
+        """Compute the price where mu^2 and deltas add up, rounded up.
 
-        Plans whose costs are known like this may be chosen one after the other, by the outcomes of
-        those before, and their costs add. With an approximation delta of 1e-7, say, a long plan of
-        noisy bits costs 36 % less than its noisy counts would; with 0 it would cost as much.
+        Such costs add, also of plans that are chosen one after the other by earlier outcomes. With
+        an approximation delta of 1e-7, say, a long plan of noisy bits costs 36 % less than its
+        noisy counts would; with 0 it would cost as much.
 
         Parameters
         ----------
@@ -82,45 +81,44 @@ class PlanPrice(Shown):
         return self._profile.gaussian_cost(approximation_delta)
 
     def refund(self) -> float:
-        """Return the mu^2 that may be given back if a plan of more rows ends before these.
+        """Compute the mu^2 that may be given back if a plan of more rows ends before these.
 
-        The largest Gaussian curve that lies below the plan's, everywhere: to stop for so much is
-        never worth more to an adversary than to draw the rows. (To charge afterwards the price of
+        The refund is the largest Gaussian curve that lies below the plan's, everywhere: to stop for
+        it never gains an adversary more than to draw the rows. (To charge afterwards the price of
         the rows that were drawn would be too little.)
 
         Notes
         -----
-        The curve is the numerical one, from which the price was made, rounded up alike; between
+        The curve is the numerical one, from which the price was computed, rounded up alike; between
         nodes it is a chord, and so above the convex Gaussian curve where it is at the nodes.
         """
 
-        def above(mu: float) -> bool:
-            for worth in self._value_functions:
-                loss = worth.grid.step * (worth.first + np.arange(worth.values.shape[-1]))
-                if (gaussian_delta(mu, -loss) > worth.values * (1 + _ROUNDING)).any():
-                    return True
-            return False
+        def exceeds(mu: float) -> bool:
+            return any(
+                (gaussian_delta(mu, -function.losses) > function.values * (1 + _ROUNDING)).any()
+                for function in self._value_functions
+            )
 
-        return bracket_threshold(above)[0] ** 2 * (1 - _ROUNDING)
+        return bracket_threshold(exceeds)[0] ** 2 * (1 - _ROUNDING)
 
     @cached_property
     def _profile(self) -> Profile:
         # Parts of a level may have grids of their own. A shorter curve is continued by its value
         # at the end, which is larger.
-        step = min(worth.grid.step for worth in self._value_functions)
+        step = min(function.grid.step for function in self._value_functions)
         epsilon = step * np.arange(round(self._highest / step) + 1, dtype=np.float64)
         delta = np.zeros(len(epsilon))
-        for worth in self._value_functions:
-            np.maximum(delta, worth.at(-epsilon) * (1 + _ROUNDING), out=delta)
+        for function in self._value_functions:
+            np.maximum(delta, function.at(-epsilon) * (1 + _ROUNDING), out=delta)
         return Profile.from_epsilons(epsilon, np.minimum(delta, 1.0))
 
     @property
     def _highest(self) -> float:
-        return -min(worth.first * worth.grid.step for worth in self._value_functions)
+        return -min(float(function.losses[0]) for function in self._value_functions)
 
     def _view(self) -> View:
         priced = [(f"{delta:g}", f"{self.epsilon(delta):.4g}") for delta in _DELTAS]
         return View("PlanPrice", (Table(("delta", "epsilon"), priced),))
 
     def __repr__(self) -> str:
-        return f"<PlanPrice: epsilon {self.epsilon(_SHOWN):.4g} at delta {_SHOWN:g}>"
+        return f"<PlanPrice: epsilon {self.epsilon(_SHOWN_DELTA):.4g} at delta {_SHOWN_DELTA:g}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
@@ -18,64 +18,78 @@ from secretballot._sizes import MOST_ROWS, check_pair
 from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._row import nodes
+from secretballot.games._row import build_tree
 from secretballot.games._worst_game import FINE, Fineness, worst_game
 from secretballot.games.moves import ValueFunction
 
-#: What takes long, as it is called where progress is shown.
+#: Name of the work where progress is shown.
 _TASK = "rows of the game"
 
-#: Of so many laws, and of so many numbers of rows each, it is remembered what they are worth.
-_REMEMBERED = 16
+#: Size of the cache: number of laws, and of row counts per law.
+_CACHE_SIZE = 16
 
 
 class PlannedMechanism(Protocol):
-    """What a plan's price needs to know of a mechanism."""
+    """A mechanism whose plans can be priced."""
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the law of one row for each privacy group."""
+        """Build the law of one row for each privacy group."""
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Return in which rows a group takes part, for groups that sit some out."""
+        """Mark the rows in which a group takes part, for groups that sit some out."""
 
     def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
-        """Return the counts as an array with one row per query, or raise ValueError."""
+        """Convert the counts to an array with one row per query, or raise ValueError."""
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return what the exact cost of each step depends on, per row."""
+        """Compute the state of each step's move, per row."""
 
 
 @dataclass(frozen=True)
 class GroupPlan:
-    """What a plan asks of a privacy group: the law of a row, which rows, and what is known."""
+    """A plan as one privacy group takes part in it.
+
+    Attributes
+    ----------
+    law : Law
+        Of one row.
+    rows : ndarray of bool
+        Rows in which the group takes part.
+    states : mapping of str to ndarray, or None
+        States of the moves on known votes.
+    """
 
     law: Law
     rows: NDArray[np.bool_]
-    state: Mapping[str, NDArray[Any]] | None
+    states: Mapping[str, NDArray[Any]] | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in which the group takes part."""
+        return int(self.rows.sum())
 
     def known(self) -> KnownPlan | None:
-        """Return the plan on known votes, of the rows in which the group takes part."""
-        if self.state is None:
+        """Build the plan on known votes; None if they are not known."""
+        if self.states is None:
             return None
-        return KnownPlan(self.law, {name: known[self.rows] for name, known in self.state.items()})
+        return KnownPlan(self.law, {name: state[self.rows] for name, state in self.states.items()})
 
     def value_functions(
         self, fineness: Fineness = FINE, n_answers: int | None = None
     ) -> tuple[ValueFunction, ...]:
-        """Return what the rows are worth, in both directions where they are known."""
+        """Compute the value functions: one, or both directions on known votes."""
         plan = self.known()
-        if plan is None:
-            n_rows = int(self.rows.sum())
-            return _remembered_price(self.law, n_rows, fineness, n_answers)._value_functions
-        return plan.value_functions(len(plan))
+        if plan is not None:
+            return plan.value_functions(len(plan))
+        return price_law_cached(self.law, self.n_rows, fineness, n_answers)._value_functions
 
 
-def plan_parts(
+def group_plans(
     mechanism: PlannedMechanism, n_rows: int, n_columns: int | None, counts: ArrayLike | None
 ) -> dict[str, GroupPlan]:
-    """Return what a plan asks of each privacy group."""
+    """Split a mechanism's plan by privacy group."""
     check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
-    state = None
+    states = None
     if counts is not None:
         votes = mechanism.check_counts(counts)[:n_rows]
         if len(votes) < n_rows:
@@ -86,8 +100,8 @@ def plan_parts(
             raise ValueError(
                 f"n_columns={n_columns!r} is not what counts has, {votes.shape[1]}; leave it out."
             )
-        # No state: the costs are the same on all votes.
-        state, n_columns = mechanism.state(votes) or None, votes.shape[1]
+        # Without a state the costs are the same on all votes.
+        states, n_columns = mechanism.state(votes) or None, votes.shape[1]
     laws = mechanism.laws(n_columns)
     for group in laws:
         level, member = split_group(group)
@@ -96,19 +110,19 @@ def plan_parts(
                 f"the groups {', '.join(map(repr, laws))} overlap: a plan is priced per level, or "
                 "for everyone, not for both at once."
             )
-    there, always = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
-    return {group: GroupPlan(law, there.get(group, always), state) for group, law in laws.items()}
+    rows, all_rows = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
+    return {group: GroupPlan(law, rows.get(group, all_rows), states) for group, law in laws.items()}
 
 
 def _prices(
-    parts: Mapping[str, GroupPlan], fineness: Fineness = FINE, n_answers: int | None = None
+    plans: Mapping[str, GroupPlan], fineness: Fineness = FINE, n_answers: int | None = None
 ) -> dict[str, PlanPrice]:
-    """Return the price for each level: its members are different people, so the dearest decides."""
-    found: dict[str, tuple[ValueFunction, ...]] = {}
-    for group, part in parts.items():
-        level = _level(group)
-        found[level] = found.get(level, ()) + part.value_functions(fineness, n_answers)
-    return {level: PlanPrice(worths) for level, worths in found.items()}
+    """Price each level: its members are different people, so the dearest decides."""
+    functions: dict[str, tuple[ValueFunction, ...]] = {}
+    for group, plan in plans.items():
+        level = split_group(group)[0]
+        functions[level] = functions.get(level, ()) + plan.value_functions(fineness, n_answers)
+    return {level: PlanPrice(values) for level, values in functions.items()}
 
 
 def price_plan(
@@ -150,14 +164,14 @@ def price_plan(
     -----
     The adversary chooses the data row by row, having seen all outcomes so far: where each gap
     lies, and the neighbour's too. No composition theorem and no conversion is involved: the worst
-    case *is* the composition, adaptivity included. With P and Q the laws of what was released so
-    far, the state is the loss l = log P/Q, and
+    case *is* the composition, adaptivity included. With P and Q the laws of the outcomes so far,
+    the state is the loss l = log P/Q, and
 
         V_0(l) = max(0, 1 - e^-l),
         V_n(l) = max over moves of sum_k p_k V_{n-1}(l + log p_k/q_k),
 
-    with delta(epsilon) = V_n(-epsilon). See `BitMove` for the bound on each maximum and
-    `ValueFunction` for the one between grid points; both err upwards.
+    with delta(epsilon) = V_n(-epsilon). The bounds on each maximum, and between grid points, err
+    upwards; their proofs are in the documentation ("Bounds of the game").
 
     Examples
     --------
@@ -169,62 +183,62 @@ def price_plan(
     >>> price.delta(epsilon=0.7) < 1e-5
     True
     """
-    parts = plan_parts(mechanism, n_rows, n_columns, counts)
+    plans = group_plans(mechanism, n_rows, n_columns, counts)
     if n_answers is not None:
         check_integer("n_answers", n_answers)
         if counts is not None:
             raise ValueError(f"n_answers={n_answers} is not priced on known counts; leave one out.")
-        if not all(any(node.answers for node in nodes(part.law)) for part in parts.values()):
+        trees = [build_tree(plan.law) for plan in plans.values()]
+        if not all(any(node.counts_answers for node in tree) for tree in trees):
             raise ValueError(
                 f"n_answers={n_answers} needs a threshold that decides which rows are answered, "
                 "as ConfidentGNMax has."
             )
-    prices = _prices(parts, n_answers=n_answers)
+    prices = _prices(plans, n_answers=n_answers)
     return prices.get(EVERYONE, prices)
 
 
-def _price(
+def price_law(
     law: Law,
     n_rows: int,
-    fineness: Fineness,
-    n_answers: int | None,
-    played: Mapping[int, ValueFunction] | None = None,
+    fineness: Fineness = FINE,
+    n_answers: int | None = None,
+    shorter: Mapping[int, ValueFunction] | None = None,
 ) -> PlanPrice:
-    """Return the price of so many rows; it goes on from what fewer are known to be worth."""
+    """Price rows in the worst case, from the longest of the `shorter` plans on."""
     if n_answers is not None:
-        worth = _after(worst_game(law, fineness, n_answers), n_rows)
-        return PlanPrice((ValueFunction(worth.grid, worth.values[-1], worth.first),))
-    shorter = (each for each in (played or {}).items() if each[0] <= n_rows)
-    known = max(shorter, key=itemgetter(0), default=None)
-    start = 0 if known is None else known[0]
-    return PlanPrice((_after(worst_game(law, fineness, None, known), n_rows - start),))
+        value = _play_rows(worst_game(law, fineness, n_answers), n_rows)
+        return PlanPrice((replace(value, values=value.values[-1]),))
+    fitting = (plan for plan in (shorter or {}).items() if plan[0] <= n_rows)
+    start = max(fitting, key=itemgetter(0), default=None)
+    n_more = n_rows - (start[0] if start else 0)
+    return PlanPrice((_play_rows(worst_game(law, fineness, None, start), n_more),))
 
 
-def _after(game: Iterator[ValueFunction], n_rows: int) -> ValueFunction:
-    """Return what so many rows more than the first position has are worth."""
-    worth = next(game)
-    for worth in watched(islice(game, n_rows), _TASK, n_rows):  # noqa: B007
+def _play_rows(game: Iterator[ValueFunction], n_rows: int) -> ValueFunction:
+    value = next(game)
+    for value in watched(islice(game, n_rows), _TASK, n_rows):  # noqa: B007
         pass
-    return worth
+    return value
 
 
 @lru_cache(maxsize=32)
-def _remembered_price(
-    law: Law, n_rows: int, fineness: Fineness, n_answers: int | None
+def price_law_cached(
+    law: Law, n_rows: int, fineness: Fineness = FINE, n_answers: int | None = None
 ) -> PlanPrice:
-    # Who looks for the longest plan that fits asks for many lengths.
-    played = _played(law, fineness)
-    price = _price(law, n_rows, fineness, n_answers, played.copy())
+    """Price rows in the worst case; a search for the longest plan asks for many lengths."""
+    shorter = _cached_values(law, fineness)
+    price = price_law(law, n_rows, fineness, n_answers, shorter.copy())
     if n_answers is None:
-        (played[n_rows],) = price._value_functions
-    if len(played) > _REMEMBERED:
-        played.pop(next(iter(played)), None)
+        (shorter[n_rows],) = price._value_functions
+    if len(shorter) > _CACHE_SIZE:
+        shorter.pop(next(iter(shorter)), None)
     return price
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _played(law: Law, fineness: Fineness) -> dict[int, ValueFunction]:
-    """Return what some numbers of rows are known to be worth."""
+@lru_cache(maxsize=_CACHE_SIZE)
+def _cached_values(law: Law, fineness: Fineness) -> dict[int, ValueFunction]:
+    """Hold the value functions of some numbers of rows."""
     return {}
 
 
@@ -237,15 +251,15 @@ def plan_rows(
     n_columns: int | None = None,
     counts: ArrayLike | None = None,
 ) -> int:
-    """Return how many rows, at most `n_rows`, are the longest plan that fits (epsilon, delta).
+    """Count the rows of the longest plan, of at most `n_rows`, that fits (epsilon, delta).
 
     Parameters
     ----------
     mechanism : Mechanism
     n_rows : int
-        Rows that are asked for.
+        The most rows.
     epsilon, delta : float or dict of str to float
-        What is left, per level of the budget; everyone's if a number.
+        The remaining budget, of each level; everyone's if a number.
     n_columns, counts
         As for `price_plan`.
 
@@ -266,17 +280,18 @@ def plan_rows(
     >>> plan_rows(GNMax(sigma=40), 100, epsilon=1, delta=1e-5, n_columns=2)
     88
     """
-    parts = plan_parts(mechanism, n_rows, n_columns, counts)
-    limits = _limits(map(_level, parts), epsilon, delta)
+    plans = group_plans(mechanism, n_rows, n_columns, counts)
+    limits = _limits((split_group(group)[0] for group in plans), epsilon, delta)
     longest = n_rows
-    for group, part in parts.items():
-        plan, rows = part.known(), part.rows.cumsum()
-        fit = int(rows[longest - 1]) if longest else 0
-        for pair in limits[_level(group)].values():
-            fit = (
-                _longest(part.law, fit, *pair) if plan is None else _longest_known(plan, fit, *pair)
-            )
-        longest = min(longest, int(np.searchsorted(rows, fit, side="right")))
+    for group, plan in plans.items():
+        known, rows = plan.known(), plan.rows.cumsum()
+        n_fit = int(rows[longest - 1]) if longest else 0
+        for pair in limits[split_group(group)[0]].values():
+            if known is None:
+                n_fit = _longest(plan.law, n_fit, *pair)
+            else:
+                n_fit = _longest_known(known, n_fit, *pair)
+        longest = min(longest, int(np.searchsorted(rows, n_fit, side="right")))
     return longest
 
 
@@ -290,8 +305,8 @@ def plan_shares(
     counts: ArrayLike | None = None,
     fineness: Fineness = FINE,
 ) -> dict[str, float]:
-    """Return for each level the least s such that a plan costs it (s * epsilon, s * delta)."""
-    prices = _prices(plan_parts(mechanism, n_rows, n_columns, counts), fineness)
+    """Compute for each level the least s such that a plan costs it (s * epsilon, s * delta)."""
+    prices = _prices(group_plans(mechanism, n_rows, n_columns, counts), fineness)
     limits = _limits(prices, epsilon, delta)
     return {
         name: prices[level].share(*pair) for level in prices for name, pair in limits[level].items()
@@ -303,39 +318,37 @@ def _limits(
     epsilon: float | Mapping[str, float],
     delta: float | Mapping[str, float],
 ) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the pairs that each level charged has to fit, by name: its own, or every level's."""
+    """Find the pairs that each charged level has to fit, by name; everyone has to fit all."""
     named = {name for limit in (epsilon, delta) if isinstance(limit, Mapping) for name in limit}
 
-    def at(what: str, limit: float | Mapping[str, float], name: str) -> float:
+    def limit_of(name: str, parameter: str, limit: float | Mapping[str, float]) -> float:
         if isinstance(limit, Mapping) and name not in limit:
-            raise ValueError(f"{what}={dict(limit)!r} has no level {name!r}.")
+            raise ValueError(f"{parameter}={dict(limit)!r} has no level {name!r}.")
         return limit[name] if isinstance(limit, Mapping) else limit
 
-    def pairs(level: str) -> dict[str, tuple[float, float]]:
+    limits: dict[str, dict[str, tuple[float, float]]] = {}
+    for level in charged:
         names = sorted(named) if level == EVERYONE and named else [level]
-        return {name: (at("epsilon", epsilon, name), at("delta", delta, name)) for name in names}
-
-    limits = {level: pairs(level) for level in charged}
-    for pair in (pair for each in limits.values() for pair in each.values()):
-        check_pair(*pair)
+        limits[level] = {
+            name: (limit_of(name, "epsilon", epsilon), limit_of(name, "delta", delta))
+            for name in names
+        }
+        for pair in limits[level].values():
+            check_pair(*pair)
     return limits
-
-
-def _level(group: str) -> str:
-    return split_group(group)[0]
 
 
 @lru_cache(maxsize=32)
 def _longest(law: Law, n_rows: int, epsilon: float, delta: float) -> int:
     rows = islice(worst_game(law), 1, n_rows + 1)
-    for n_fit, worth in enumerate(watched(rows, _TASK, n_rows)):
-        if PlanPrice((worth,)).delta(epsilon) > delta:
+    for n_fit, value in enumerate(watched(rows, _TASK, n_rows)):
+        if PlanPrice((value,)).delta(epsilon) > delta:
             return n_fit
     return n_rows
 
 
 def _longest_known(plan: KnownPlan, n_rows: int, epsilon: float, delta: float) -> int:
-    """Search for the last prefix that fits; they only get dearer, by more than what is rounded."""
+    """Search for the longest prefix that fits; prices grow by more than rounding."""
 
     def fits(n_first: int) -> bool:
         return PlanPrice(plan.value_functions(n_first)).delta(epsilon) <= delta

@@ -8,11 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from secretballot.divergences import Law
-from secretballot.games.moves import GameMove, Node, Padded, ValueFunction, has_play, play_of
+from secretballot.games.moves import (
+    GameMove,
+    Node,
+    PaddedValues,
+    ValueFunction,
+    has_play,
+    play_of,
+)
 
 
-def nodes(law: Law) -> tuple[Node, ...]:
-    """Return a law as a tree.
+def build_tree(law: Law) -> tuple[Node, ...]:
+    """Build the tree of a law's moves.
 
     Raises
     ------
@@ -32,8 +39,8 @@ def nodes(law: Law) -> tuple[Node, ...]:
     if strays:
         raise ValueError(f"a step follows {strays[0]!r}, which the law does not have.")
 
-    def after(name: str | None, times: int) -> tuple[Node, ...]:
-        found = []
+    def follow(name: str | None, times: int) -> tuple[Node, ...]:
+        nodes = []
         for step in law:
             if step.after == name:
                 if step.times % times:
@@ -41,63 +48,67 @@ def nodes(law: Law) -> tuple[Node, ...]:
                         f"step {step.name!r} is made {step.times} times after {times} of "
                         f"{name!r}: a game needs as many after each."
                     )
-                follow = after(step.name, step.times)
-                n_times = step.times // times
-                found.append(Node(step.name, play_of(step.move), n_times, follow, delta=step.delta))
-        return tuple(found)
+                followers, n_times = follow(step.name, step.times), step.times // times
+                nodes.append(
+                    Node(step.name, play_of(step.move), n_times, followers, delta=step.delta)
+                )
+        return tuple(nodes)
 
-    return after(None, 1)
+    return follow(None, 1)
 
 
-def play(
+def play_row(
     tree: tuple[Node, ...],
-    worth: ValueFunction,
+    after: ValueFunction,
     span: tuple[int, int],
-    moves: Callable[[Node], GameMove | None],
-    answers: bool = False,
+    build_move: Callable[[Node], GameMove | None],
+    count_answers: bool = False,
 ) -> ValueFunction:
-    """Return what a position before the row is worth, given `worth` after it.
+    """Compute the value before a row from that after it.
 
     Parameters
     ----------
     tree : tuple of Node
-    worth : ValueFunction
-        With `answers`, of shape (n_answers, n_nodes): what the position is worth with 1, 2, ...
-        answers left.
+    after : ValueFunction
+        With `count_answers`, of shape (n_answers, n_nodes): the value with 1, 2, ... answers left.
     span : tuple of int
         The nodes [low, high) that matter before the row.
-    moves : callable
-        From a node to the move the adversary can play; None if it has no effect.
-    answers : bool, default=False
-        Whether the positive outcomes of the row's first moves use an answer up. With none left
+    build_move : callable
+        From a node to the adversary's move; None if it has no effect.
+    count_answers : bool, default=False
+        If True, the positive outcomes of the row's first moves use up an answer. With none left
         the game has ended.
     """
+    value = after
     for node in reversed(tree):
         for _ in range(node.times):
             if node.either:
-                each = [play((one,), worth, span, moves) for one in node.either]
-                best = np.max([one.values for one in each], axis=0)
-                worth = replace(each[0], values=node.fail(best, best))
+                branches = [play_row((branch,), value, span, build_move) for branch in node.either]
+                best = np.max([branch.values for branch in branches], axis=0)
+                value = replace(branches[0], values=node.fail(best, best))
                 continue
-            positive = _one_answer_less(worth) if answers and node.answers else worth
+            positive = value
+            if count_answers and node.counts_answers:
+                positive = _use_up_answer(value)
             if node.follow:
-                positive = play(node.follow, positive, span, moves)
-            move = moves(node)
+                positive = play_row(node.follow, positive, span, build_move)
+            move = build_move(node)
             if move is None:
                 if node.delta:
-                    here = worth.over(*span)
-                    worth = ValueFunction(worth.grid, node.fail(here, here), span[0])
+                    silent = value.on_nodes(*span)
+                    value = ValueFunction(value.grid, node.fail(silent, silent), span[0])
                 continue
-            no = Padded.of(worth, *span, move.pad)
-            yes = no if positive is worth else Padded.of(positive, *span, move.pad)
+            no = PaddedValues.from_function(value, *span, move.pad)
+            yes = no
+            if positive is not value:
+                yes = PaddedValues.from_function(positive, *span, move.pad)
             best = node.fail(move.best(yes, no), no.shifted(0))
-            worth = ValueFunction(worth.grid, best, span[0])
-    if worth.first == span[0] and worth.values.shape[-1] == span[1] - span[0]:
-        return worth
-    return replace(worth, values=worth.over(*span), first=span[0])
+            value = ValueFunction(value.grid, best, span[0])
+    if value.first == span[0] and value.values.shape[-1] == span[1] - span[0]:
+        return value
+    return replace(value, values=value.on_nodes(*span), first=span[0])
 
 
-def _one_answer_less(worth: ValueFunction) -> ValueFunction:
-    loss = worth.grid.step * (worth.first + np.arange(worth.values.shape[-1]))
-    over = np.maximum(-np.expm1(-loss), 0.0)
-    return replace(worth, values=np.concatenate([over[None], worth.values[:-1]]))
+def _use_up_answer(value: ValueFunction) -> ValueFunction:
+    end = value.grid.final_value(value.first, value.first + value.values.shape[-1]).values
+    return replace(value, values=np.concatenate([end[None], value.values[:-1]]))

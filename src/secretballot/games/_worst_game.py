@@ -9,27 +9,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from secretballot.divergences import Law, gaussian_delta
-from secretballot.games._row import nodes, play
+from secretballot.games._row import build_tree, play_row
 from secretballot.games.moves import GameMove, LossGrid, Node, ValueFunction, all_nodes
 
 
 @dataclass(frozen=True)
 class Fineness:
-    """How fine the grids are, in units of what a row moves: of losses, and of gaps."""
+    """Distances between grid points, of losses and of gaps, in units of a row's shift."""
 
     losses: float
     gaps: float
 
     def coarser(self, losses: float, gaps: float | None = None) -> Fineness:
-        """Return grids that are so many times as wide."""
+        """Multiply the distances."""
         return Fineness(self.losses * losses, self.gaps * (losses if gaps is None else gaps))
 
 
 #: For noisy bits delta is then about a per cent above the truth, epsilon a few tenths of one.
 FINE = Fineness(losses=0.05, gaps=0.04)
 
-#: Where bits are chosen from, most of them small, losses are so much finer; gaps, of which there
-#: are many, so much coarser, which adds about .1 per cent.
+#: Factors where the adversary chooses among bits, most of them small: finer losses, and coarser
+#: gaps, of which there are many; that adds about .1 per cent.
 _CHOICE = 0.5, 2.0
 
 
@@ -37,9 +37,9 @@ def worst_game(
     law: Law,
     fineness: Fineness = FINE,
     n_answers: int | None = None,
-    known: tuple[int, ValueFunction] | None = None,
+    start: tuple[int, ValueFunction] | None = None,
 ) -> Iterator[ValueFunction]:
-    """Yield what 0, 1, 2, ... rows are worth to the best adaptive adversary, forever.
+    """Yield the values of 0, 1, 2, ... rows for the best adaptive adversary, forever.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def worst_game(
     fineness : Fineness
     n_answers : int, default=None
         The run ends after so many rows whose first move came out positive.
-    known : tuple of int and ValueFunction, default=None
-        Begin at so many rows, with what they are worth.
+    start : tuple of int and ValueFunction, default=None
+        Number of rows to begin at, and their value.
 
     Yields
     ------
@@ -59,80 +59,85 @@ def worst_game(
         With `n_answers`, of shape (n_answers, n_nodes).
     """
     row = RowGame(law, fineness)
-    worth = row.end()
+    value = row.end()
     if n_answers is not None:
-        worth = ValueFunction(row.grid, np.tile(worth.values, (n_answers, 1)), worth.first)
-    n_rows, worth = (0, worth) if known is None else known
+        value = replace(value, values=np.tile(value.values, (n_answers, 1)))
+    n_rows, value = (0, value) if start is None else start
     while True:
-        yield worth
+        yield value
         n_rows += 1
-        alone = row.vectors(n_rows) if n_answers is None else None
-        worth = alone or row.before(worth, n_rows, answers=n_answers is not None)
+        vectors = row.vectors(n_rows) if n_answers is None else None
+        value = vectors or row.before(value, n_rows, count_answers=n_answers is not None)
 
 
 class RowGame:
     """One row of a plan: its moves, and the grids that they are played on."""
 
     def __init__(self, law: Law, fineness: Fineness) -> None:
-        self._tree = tuple(node.expand() for node in nodes(law))
+        self._tree = tuple(node.expand() for node in build_tree(law))
         sizes = [(*node.reach, times) for node, times in all_nodes(self._tree)]
-        self._widest = max((ratio for ratio, _, _ in sizes), default=0.0)
-        self._variance = sum(each * times for _, each, times in sizes)
-        self._silent = math.prod((1 - node.delta) ** times for node, times in all_nodes(self._tree))
-        self._least = sum(
-            node.times * min((one.times for one in node.either), default=1) for node in self._tree
+        self._loss_scale = max((scale for scale, _, _ in sizes), default=0.0)
+        self._variance = sum(square * times for _, square, times in sizes)
+        self._no_failure = math.prod(
+            (1 - node.delta) ** times for node, times in all_nodes(self._tree)
+        )
+        self._least_moves = sum(
+            node.times * min((branch.times for branch in node.either), default=1)
+            for node in self._tree
         )
         if any(node.either for node in self._tree):
             fineness = fineness.coarser(*_CHOICE)
         self._fineness = fineness
-        self.grid = LossGrid(fineness.losses * min(self._widest, 1.0) if self._widest else 1e-3)
+        scale = min(self._loss_scale, 1.0)
+        self.grid = LossGrid(fineness.losses * scale if scale else 1e-3)
 
     @property
     def n_moves(self) -> int:
-        """How many moves are played, those that are chosen from included."""
+        """Number of moves that are played, those that are chosen from included."""
         return sum(
-            times * max(sum(one.times for one in node.either), 1)
+            times * max(sum(branch.times for branch in node.either), 1)
             for node, times in all_nodes(self._tree)
         )
 
     def vectors(self, n_rows: int) -> ValueFunction | None:
-        """Return what rows of noisy vectors are worth, which is known; None of others.
+        """Compute the value of rows of noisy vectors in closed form; None for other moves.
 
-        There is nothing to choose, and they tell what one vector does that is further away.
+        There is nothing to choose, and together they are one vector that is further away.
         """
         for node in self._tree:
             if not node.play.is_vector or node.delta or node.follow:
                 return None
-        low, high = self.reach(n_rows)
-        loss = self.grid.step * np.arange(low, high)
+        value = self.grid.final_value(*self.span(n_rows))
         if not self._variance:
-            return ValueFunction(self.grid, np.maximum(-np.expm1(-loss), 0.0), low)
+            return value
         ratio = math.sqrt(n_rows * self._variance)
-        return ValueFunction(self.grid, gaussian_delta(ratio, -loss), low)
+        return replace(value, values=gaussian_delta(ratio, -value.losses))
 
     def end(self) -> ValueFunction:
-        """Return the worth of the end of the game."""
-        return self.grid.end(self._variance, self._widest) if self._widest else self.grid.end(4, 1)
+        """Compute the value at the end of the game."""
+        sizes = (self._variance, self._loss_scale) if self._loss_scale else (4.0, 1.0)
+        return self.grid.final_value(*self.grid.node_range(*sizes))
 
-    def reach(self, n_rows: int, further: float = 1.0) -> tuple[int, int]:
-        """Return the nodes that matter before so many rows, or as for `further` their variance."""
-        return self.grid.reach(further * self._variance * n_rows, self._widest)
+    def span(self, n_rows: int, factor: float = 1.0) -> tuple[int, int]:
+        """Compute the nodes before `n_rows` rows, with `factor` times their variance."""
+        return self.grid.node_range(factor * self._variance * n_rows, self._loss_scale)
 
     def before(
         self,
-        worth: ValueFunction,
+        after: ValueFunction,
         n_rows: int,
         span: tuple[int, int] | None = None,
-        answers: bool = False,
+        count_answers: bool = False,
     ) -> ValueFunction:
-        """Return what a position is worth before the last `n_rows` rows, given that after one."""
-        if self._widest == 0:
-            # Nothing is told, but where a step fails.
-            return replace(worth, values=1 - self._silent * (1 - worth.values))
+        """Compute the value before the last `n_rows` rows from that after one of them."""
+        if self._loss_scale == 0:
+            # Nothing is revealed, unless a step fails.
+            return replace(after, values=1 - self._no_failure * (1 - after.values))
         # Few moves before the end, the best gaps lie further out; powers of 2 share their grids.
-        zone = min(8.0, max(0.1, 5 / np.sqrt(2 ** np.floor(np.log2(n_rows * self._least)))))
+        n_moves = 2 ** np.floor(np.log2(n_rows * self._least_moves))
+        zone = float(min(8.0, max(0.1, 5 / np.sqrt(n_moves))))
 
-        def moves(node: Node) -> GameMove | None:
-            return node.play.on_grid(self.grid, self._fineness.gaps, float(zone))
+        def build_move(node: Node) -> GameMove | None:
+            return node.play.on_grid(self.grid, self._fineness.gaps, zone)
 
-        return play(self._tree, worth, span or self.reach(n_rows), moves, answers=answers)
+        return play_row(self._tree, after, span or self.span(n_rows), build_move, count_answers)

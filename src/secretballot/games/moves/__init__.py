@@ -13,31 +13,35 @@ from secretballot.divergences import (
     StableTest,
 )
 from secretballot.games.moves._bit_move import BitPlay, StableTestPlay, TopPlay
-from secretballot.games.moves._choices import Choices
-from secretballot.games.moves._clipped_move import ClippedPlay
+from secretballot.games.moves._clipped_move import ClippedPlay, VectorPlay
 from secretballot.games.moves._confident_move import ConfidentPlay
-from secretballot.games.moves._gaussian_move import GaussianPairMove, VectorPlay
-from secretballot.games.moves._grid import LossGrid, Padded, Stencil, ValueFunction, add_up
+from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._max_move import MaxPlay
-from secretballot.games.moves._play import GameMove, Node, Play, all_nodes, has_play, play_of
+from secretballot.games.moves._play import (
+    GameMove,
+    KnownChoices,
+    Node,
+    Play,
+    State,
+    all_nodes,
+    has_play,
+    play_of,
+)
 from secretballot.games.moves._range_move import FewDrawsPlay, RangePlay, ResponsePlay
-from secretballot.games.moves._share_table import expected_share
-from secretballot.games.moves._small_bits import SmallBits, SmallBitsPlay
+from secretballot.games.moves._share_table import interpolate_share
 
 __all__ = [
-    "Choices",
     "GameMove",
-    "GaussianPairMove",
+    "KnownChoices",
     "LossGrid",
     "Node",
-    "Padded",
+    "PaddedValues",
     "Play",
-    "Stencil",
+    "State",
     "ValueFunction",
-    "add_up",
     "all_nodes",
-    "expected_share",
     "has_play",
+    "interpolate_share",
     "play_of",
 ]
 
@@ -51,5 +55,4 @@ play_of.register(NoisyMax, MaxPlay)
 play_of.register(NoisyTop, TopPlay)
 play_of.register(NoisyVector, VectorPlay)
 play_of.register(PureRelease, ResponsePlay)
-play_of.register(SmallBits, SmallBitsPlay)
 play_of.register(StableTest, StableTestPlay)

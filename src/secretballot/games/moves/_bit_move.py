@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from secretballot.divergences import Floats, NoisyBit, NoisyMax
-from secretballot.games.moves._choices import Choices, bit_choices, confident_choices
-from secretballot.games.moves._grid import LossGrid, Padded, Stencil, add_up
-from secretballot.games.moves._play import GameMove, Node, Play
+from secretballot.divergences import Floats, NoisyBit
+from secretballot.games.moves._choices import Choices, bit_choices
+from secretballot.games.moves._gaussian_move import GaussianPair
+from secretballot.games.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
+from secretballot.games.moves._play import KnownChoices, Node, Play, State
 
 #: Standardised gaps beyond this are not searched: they add less than Phi(-_FURTHEST) a move.
 _FURTHEST = 8.5
 
-#: Where the outer gaps are bounded together once they can't be best.
+#: Beyond this gap all gaps are bounded together once they can't be best.
 _OUTER = 1.0
-_EVERY = 0.3  # shifts between the nodes on which that is done
+_COARSE_STEP = 0.3  # shifts between the nodes on which they are bounded
 
 _ROOT = float(np.sqrt(2 * np.pi))
 _BLOCK = 4096  # nodes worked on together, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Neighbouring gaps with the bound on what lies between them."""
+class GapCells:
+    """Neighbouring gaps, with the bound on what lies between them."""
 
     stencils: tuple[tuple[Stencil, Stencil], ...]
-    right: int  # nodes that the first outcome moves the loss up at most
-    left: int  # and the second one down
+    right: int  # nodes that the positive outcome moves the loss up at most
+    left: int  # nodes that the negative outcome moves the loss down at most
     per_intercept: float
 
     @classmethod
-    def between(cls, gaps: Floats, ratio: float, grid: LossGrid) -> Cells:
+    def between(cls, gaps: Floats, ratio: float, grid: LossGrid) -> GapCells:
+        """Build the cells between neighbouring gaps."""
         up = log_ndtr(gaps) - log_ndtr(gaps - ratio)
         down = log_ndtr(-gaps) - log_ndtr(ratio - gaps)
         stencils = tuple(
@@ -47,12 +47,12 @@ class Cells:
         width = float(np.max(np.diff(gaps)))
         nearest = max(gaps[0], -gaps[-1], 0.0)
         furthest = max(abs(gaps[0] - ratio), abs(gaps[-1] - ratio))
-        bend = ratio + furthest * np.expm1(ratio * width / 2)
+        curvature = ratio + furthest * np.expm1(ratio * width / 2)
         return cls(
             stencils,
             right=int(np.floor(up.max() / grid.step)),
             left=int(np.ceil(-down.min() / grid.step)),
-            per_intercept=float(width**2 / 8 * bend * np.exp(-(nearest**2) / 2) / _ROOT),
+            per_intercept=float(width**2 / 8 * curvature * np.exp(-(nearest**2) / 2) / _ROOT),
         )
 
     @property
@@ -60,52 +60,46 @@ class Cells:
         return max(self.right, self.left) + 2
 
     def best(
-        self, yes: Padded, no: Padded, slopes: tuple[Floats, ...], out: Floats, scratch: Floats
+        self,
+        positive: PaddedValues,
+        negative: PaddedValues,
+        slopes: tuple[Floats, ...],
+        out: Floats,
+        scratch: Floats,
     ) -> Floats:
-        """Return an upper bound of what the best gap among these is worth."""
+        """Compute an upper bound of the value of the best gap in the cells."""
         best = np.full_like(out, -np.inf)
         for first, second in self.stencils:
-            np.maximum(best, add_up(((yes, first), (no, second)), out, scratch), out=best)
-        best += self._margin(yes, no, slopes[0], slopes[-1])
+            outcomes = (positive, first), (negative, second)
+            np.maximum(best, sum_outcomes(outcomes, out, scratch), out=best)
+        best += self._margin(positive, negative, slopes[0], slopes[-1])
         return best
 
-    def _margin(self, yes: Padded, no: Padded, rise: Floats, fall: Floats) -> Floats:
-        upper = yes.shifted(self.right) + yes.shifted(self.right, rise)
-        lower = no.shifted(-self.left) + no.shifted(-self.left, fall)
+    def _margin(
+        self, positive: PaddedValues, negative: PaddedValues, rise: Floats, fall: Floats
+    ) -> Floats:
+        """Bound the value between the gaps above that at the gaps."""
+        upper = positive.shifted(self.right) + positive.shifted(self.right, rise)
+        lower = negative.shifted(-self.left) + negative.shifted(-self.left, fall)
         intercept = upper - lower
-        if yes is not no:
-            least = yes.shifted(0) + yes.shifted(0, rise) - no.shifted(-1) - no.shifted(-1, fall)
+        if positive is not negative:
+            least = positive.shifted(0) + positive.shifted(0, rise)
+            least = least - negative.shifted(-1) - negative.shifted(-1, fall)
             intercept = np.maximum(intercept, -least)
         return np.asarray(self.per_intercept * np.maximum(intercept, 0.0))
 
 
 @dataclass(frozen=True)
 class BitMove:
-    """The best of all gaps x for q = Phi(x - ratio): an upper bound of what the move is worth.
+    """The best of all gaps x for q = Phi(x - ratio), bounded from above.
 
-    J(x) = p V_yes(u q/p) + (1 - p) V_no(u (1 - q)/(1 - p)), p = Phi(x), is wanted at its supremum
-    over x, and evaluated at some gaps. With a, b >= 0 the intercept and minus the slope of a
-    tangent, V_yes >= a1 - b1 u and V_no >= a2 - b2 u, touching where J(x*) reads them, J is touched
-    from below at x* by f(x) = A Phi(x) - B Phi(x - r) + constant, A = a1 - a2, B = u (b1 - b2). If
-    J is largest in a cell of width w at x* inside it, so is f; hence A phi(x*) = B phi(x* - r) and
-    -f''(x) = A phi(x) [x - (x - r) e^(r (x - x*))]. The nearer end of the cell is at most w/2 away,
-    so J there is less by at most w^2/8 |A| max phi(x) (r + |x - r| (e^(r w/2) - 1)). Intercepts
-    grow with the loss, which bounds A by its values at the ends of what the cell's gaps reach.
-
-    Gaps beyond +-8.5 (and the ratio) are bounded by what remains when the rare outcome is given
-    away: V_yes or V_no, and Phi(-8.5) on top.
-
-    Beyond a gap of 1 or more, once few gaps matter, all are bounded together: what a gap adds to V
-    is u times the integral of a tent over V's curvature (Green's function of a two-point spread),
-    T_x(z) = max(0, min(p e^-z - q, 1 - q - (1 - p) e^-z)) at z above the loss, and the supremum of
-    T_x(z) over x >= X is T at the gap max(X, r/2 - z/r) for z < 0, at X for z >= 0. This is done on
-    some of the nodes: chords between them only add.
+    The proof of the bound is in docs/theory/game-bounds.md ("A noisy bit").
     """
 
     ratio: float
     grid: LossGrid
-    inner: tuple[Cells, ...]
-    outer: tuple[Cells, ...]
+    inner: tuple[GapCells, ...]
+    outer: tuple[GapCells, ...]
     envelopes: tuple[Floats, Floats]
 
     @property
@@ -117,27 +111,27 @@ class BitMove:
         reach = max(cells.pad for cells in self.inner + self.outer)
         return max(reach, (len(self.envelopes[0]) // 2 + 3) * self._stride)
 
-    def best(self, yes: Padded, no: Padded) -> Floats:
-        """Return an upper bound of what the best gap is worth at the nodes written to.
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute an upper bound of the value of the best gap.
 
         Where a positive bit continues otherwise than a negative one, the neighbour may make either
         likelier.
         """
-        value = self._best(yes, no)
-        if yes is not no:
-            np.maximum(value, self._best(no, yes), out=value)
+        value = self._best(positive, negative)
+        if positive is not negative:
+            np.maximum(value, self._best(negative, positive), out=value)
         return value
 
-    def _best(self, yes: Padded, no: Padded) -> Floats:
-        same = yes is no
-        rise = yes.slopes()
-        slopes = (rise, rise if same else no.slopes())
-        # No news at all: the limits of large gaps.
-        value = np.maximum(yes.shifted(0), no.shifted(0))
-        self._raise(self.inner, yes, no, slopes, value)
-        bound = self._outer_bound(yes, value) if same and value.ndim == 1 else None
+    def _best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        same = positive is negative
+        rise = positive.slopes()
+        slopes = (rise, rise if same else negative.slopes())
+        # The limits of large gaps: nothing is revealed.
+        value = np.maximum(positive.shifted(0), negative.shifted(0))
+        self._raise(self.inner, positive, negative, slopes, value)
+        bound = self._outer_bound(positive, value) if same and value.ndim == 1 else None
         if bound is None:
-            self._raise(self.outer, yes, no, slopes, value)
+            self._raise(self.outer, positive, negative, slopes, value)
         else:
             np.maximum(value, bound, out=value)
         value += ndtr(-_FURTHEST)
@@ -145,59 +139,64 @@ class BitMove:
 
     def _raise(
         self,
-        groups: tuple[Cells, ...],
-        yes: Padded,
-        no: Padded,
+        groups: tuple[GapCells, ...],
+        positive: PaddedValues,
+        negative: PaddedValues,
         slopes: tuple[Floats, Floats],
         value: Floats,
     ) -> None:
-        """Raise `value` to what the best gap among the cells is worth, block by block."""
-        for start in range(0, yes.n_nodes, _BLOCK):
+        """Raise `value` to that of the best gap among the cells, block by block."""
+        for start in range(0, positive.n_nodes, _BLOCK):
             part = value[..., start : start + _BLOCK]
-            first = yes.block(start, part.shape[-1])
-            second = first if yes is no else no.block(start, part.shape[-1])
-            bends = tuple(slope[..., start:] for slope in slopes)
+            first = positive.block(start, part.shape[-1])
+            second = first if positive is negative else negative.block(start, part.shape[-1])
+            part_slopes = tuple(slope[..., start:] for slope in slopes)
             out, scratch = np.empty_like(part), np.empty_like(part)
             for cells in groups:
-                np.maximum(part, cells.best(first, second, bends, out, scratch), out=part)
+                np.maximum(part, cells.best(first, second, part_slopes, out, scratch), out=part)
 
-    def _outer_bound(self, worth: Padded, value: Floats) -> Floats | None:
+    def _outer_bound(self, values: PaddedValues, best: Floats) -> Floats | None:
         """Bound the outer gaps, or return None where they may be best."""
         half = len(self.envelopes[0]) // 2
-        here, bends = worth.bends(self._stride, half)
-        bound = here + np.maximum(
-            *(np.correlate(bends, kernel, "valid") for kernel in self.envelopes)
+        coarse, jumps = values.slope_jumps(self._stride, half)
+        bound = coarse + np.maximum(
+            *(np.correlate(jumps, kernel, "valid") for kernel in self.envelopes)
         )
-        best = value[:: self._stride]
-        if np.any(bound[: len(best)] > best * (1 + 1e-12) + 1e-15):
+        coarse_best = best[:: self._stride]
+        if np.any(bound[: len(coarse_best)] > coarse_best * (1 + 1e-12) + 1e-15):
             return None
-        return worth.between(bound, self._stride)
+        return values.interpolate(bound, self._stride)
 
 
 @lru_cache(maxsize=64)
 def bit_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> BitMove:
-    """Return the move with gaps `spacing` apart up to `zone`, and wider beyond."""
+    """Build the move with gaps `spacing` apart up to `zone`, and wider beyond."""
     middle = max(_OUTER, 3 * zone)
-    twice = max(3 * zone, 0.4)
-    inner = _gaps((0.0, zone, spacing), (zone, twice, 2 * spacing), (twice, middle, 5 * spacing))
+    double = max(3 * zone, 0.4)
+    inner = _gaps((0.0, zone, spacing), (zone, double, 2 * spacing), (double, middle, 5 * spacing))
     outer = _gaps((middle, 4.0, min(8 * spacing, 0.3)), (4.0, _FURTHEST, 0.5))
     both = [side for gaps in outer for side in (gaps, -gaps[::-1])]
     both += _gaps((_FURTHEST, _FURTHEST + ratio, 0.5))
+    # Suprema of tents over the outer gaps, on the coarse nodes.
+    step = grid.step * _stride(ratio, grid)
+    largest_loss = log_ndtr(ratio - _FURTHEST) - log_ndtr(-_FURTHEST)
+    half = int(np.ceil(2 * largest_loss / step)) + 1
+    z = step * np.arange(-half, half + 1, dtype=np.float64)
     return BitMove(
         ratio,
         grid,
-        tuple(Cells.between(side, ratio, grid) for gaps in inner for side in (gaps, -gaps[::-1])),
-        tuple(Cells.between(gaps, ratio, grid) for gaps in both),
-        _envelopes(ratio, grid, middle),
+        tuple(GapCells.between(side, ratio, grid) for gap in inner for side in (gap, -gap[::-1])),
+        tuple(GapCells.between(gaps, ratio, grid) for gaps in both),
+        (highest_tent(z, ratio, middle, np.inf), highest_tent(z, ratio, -np.inf, -middle)),
     )
 
 
 def _stride(ratio: float, grid: LossGrid) -> int:
-    return max(1, round(_EVERY * min(ratio, 1.0) / grid.step))
+    return max(1, round(_COARSE_STEP * min(ratio, 1.0) / grid.step))
 
 
 def _gaps(*zones: tuple[float, float, float]) -> list[Floats]:
-    """Return gaps in groups that reach about as far, so that their margins are alike."""
+    """Build gaps in groups that reach about as far, so that their margins are alike."""
     groups = []
     for low, high, spacing in zones:
         n_cells = int(np.ceil((high - low) / spacing - 1e-9))
@@ -208,23 +207,16 @@ def _gaps(*zones: tuple[float, float, float]) -> list[Floats]:
     return groups
 
 
-def _envelopes(ratio: float, grid: LossGrid, beyond: float) -> tuple[Floats, Floats]:
-    """Return the suprema of tents over the gaps beyond, right and left, on the nodes looked at."""
-    step = grid.step * _stride(ratio, grid)
-    furthest = log_ndtr(ratio - _FURTHEST) - log_ndtr(-_FURTHEST)
-    half = int(np.ceil(2 * furthest / step)) + 1
-    z = step * np.arange(-half, half + 1)
-    centre = ratio / 2 - z / ratio
-    right = np.where(z < 0, np.maximum(centre, beyond), beyond)
-    left = np.where(z > 0, np.minimum(centre, -beyond), -beyond)
-    return _tent(right, z, ratio), _tent(left, z, ratio)
-
-
-def _tent(gap: NDArray[Any], z: NDArray[Any], ratio: float) -> Floats:
-    """Return e^z T_x(z)."""
-    above = ndtr(gap) - ndtr(gap - ratio) * np.exp(z)
-    below = ndtr(ratio - gap) * np.exp(z) - ndtr(-gap)
+def bit_tent(gap: Floats, z: Floats, shift: float) -> Floats:
+    """Compute e^z T(z), the tent of the noisy bit at a gap."""
+    above = ndtr(gap) - ndtr(gap - shift) * np.exp(z)
+    below = ndtr(shift - gap) * np.exp(z) - ndtr(-gap)
     return np.asarray(np.maximum(np.minimum(above, below), 0.0))
+
+
+def highest_tent(z: Floats, shift: float, least: Floats | float, most: Floats | float) -> Floats:
+    """Compute the supremum of `bit_tent` over the gaps from `least` to `most`."""
+    return bit_tent(np.clip(shift / 2 - z / shift, least, most), z, shift)
 
 
 class BitPlay(Play[NoisyBit]):
@@ -234,45 +226,39 @@ class BitPlay(Play[NoisyBit]):
     def noisy_shift(self) -> float:
         return self.move.shift / self.move.scale
 
-    @property
-    def shift(self) -> float:
-        return self.noisy_shift
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> BitMove:
+        return bit_move(self.loss_scale, grid, spacing, zone)
 
-    @property
-    def loss_variance(self) -> float:
-        return 2 / np.pi * self.shift**2
-
-    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
-        return bit_move(self.shift, grid, spacing, zone)
-
-    def on_known_data(self, state: Any) -> Choices | float:
-        return bit_choices(float(state) / self.move.scale, self.shift)
+    def on_known_data(self, state: State) -> KnownChoices:
+        return bit_choices(float(state) / self.move.scale, self.loss_scale)
 
     @property
     def bits(self) -> tuple[float, float] | None:
-        return 1, self.shift**2
+        return 1, self.loss_scale**2
 
 
 class TopPlay(BitPlay):
     """A threshold on the largest count, whose vote follows: on known data they are one move."""
 
-    def joint_choices(self, node: Node, states: Mapping[str, Any]) -> Choices | None:
-        if len(node.follow) != 1:
-            return None
-        (vote,) = node.follow
-        counts, noise = np.asarray(states[vote.name], dtype=np.float64), vote.play.move
-        is_maximum = isinstance(noise, NoisyMax) and vote.times == 1 and not vote.follow
-        if not is_maximum or noise.n_classes not in (None, len(counts)):
-            return None
-        ballots = noise.sigma, noise.weight, noise.ballots
-        return confident_choices(counts, float(states[node.name]), self.move.scale, *ballots)
+    def split_known(
+        self, node: Node, states: Mapping[str, State]
+    ) -> list[tuple[Node, KnownChoices]]:
+        """Join the threshold and the vote behind it, if the vote's joint law is known."""
+        joint: Choices | None = None
+        if len(node.follow) == 1 and node.follow[0].times == 1 and not node.follow[0].follow:
+            (vote,) = node.follow
+            gap, noise = float(states[node.name]), self.move.scale
+            joint = vote.play.behind_threshold(states[vote.name], gap, noise)
+        if joint is None:
+            return super().split_known(node, states)
+        return [(replace(node, follow=(), delta=node.delta + vote.delta), joint)]
 
 
 class StableTestPlay(BitPlay):
     """The test of a stable set: it is silent, not revealing, where it does not fail."""
 
-    def on_known_data(self, state: Any) -> Choices | float:
-        return self.shift  # which gap is tested is private
+    def on_known_data(self, state: State) -> KnownChoices:
+        return GaussianPair(self.loss_scale)  # which gap is tested is private
 
     def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
         return np.maximum(best, delta + (1 - delta) * silent)

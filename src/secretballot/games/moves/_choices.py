@@ -16,31 +16,76 @@ from secretballot.divergences import (
     has_ballot,
     level_quadrature,
 )
+from secretballot.games.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
 
 #: Log probability of outcomes that no plan is long enough to see.
 _NEGLIGIBLE = np.log(1e-14)
 #: With more outcomes than this, over all choices, a Gaussian pair is the bound.
 _MOST_OUTCOMES = 2_000
 
+_BLOCK = 4096  # nodes worked on together, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class ChoiceMove:
+    """The best of finitely many laws; their first outcome is the positive one.
+
+    V is convex, so smaller shifts of a bit or a maximum are worse and not among the laws.
+    """
+
+    stencils: tuple[tuple[Stencil, ...], ...]
+
+    @classmethod
+    def from_laws(cls, log_p: Floats, loss: Floats, grid: LossGrid) -> ChoiceMove:
+        """Build the move from probabilities and losses, one row per law."""
+        return cls(
+            tuple(
+                tuple(
+                    grid.stencil(float(shift), float(p))
+                    for shift, p in zip(shifts, probabilities, strict=True)
+                )
+                for shifts, probabilities in zip(loss, np.exp(log_p), strict=True)
+            )
+        )
+
+    @property
+    def pad(self) -> int:
+        offsets = [abs(stencil.offset) for law in self.stencils for stencil in law]
+        return max(offsets, default=0) + 3
+
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute the value of the best law."""
+        value = np.full_like(positive.shifted(0), -np.inf)
+        for start in range(0, positive.n_nodes, _BLOCK):
+            part = value[..., start : start + _BLOCK]
+            out, scratch = np.empty_like(part), np.empty_like(part)
+            yes, no = (each.block(start, part.shape[-1]) for each in (positive, negative))
+            for first, *others in self.stencils:
+                terms = [(yes, first), *((no, stencil) for stencil in others)]
+                np.maximum(part, sum_outcomes(terms, out, scratch), out=part)
+        return value
+
 
 @dataclass(frozen=True)
 class Choices:
     """Laws of the outcome under each neighbour, and under the data.
 
-    `data` has shape (n_outcomes,), or that of `neighbours`, (n_choices, n_outcomes), where outcomes
-    that are alike are counted together: log probabilities. The first outcome is the positive one.
+    `data` has shape (n_outcomes,), or that of `neighbours`, (n_choices, n_outcomes), where equal
+    outcomes are counted together: log probabilities. The first outcome is the positive one.
     Without neighbours the move reveals nothing.
     """
 
     data: Floats
     neighbours: Floats
 
-    def losses(self, to_data: bool) -> tuple[Floats, Floats]:
-        """Return log P and the losses log P/Q of each choice; P is the data unless `to_data`."""
+    def on_grid(self, grid: LossGrid, to_data: bool) -> ChoiceMove | None:
+        """Build the move from the data to a neighbour, or back; None without neighbours."""
+        if len(self.neighbours) == 0:
+            return None
         loss = self.data - self.neighbours
-        return (
-            (self.neighbours, -loss) if to_data else (np.broadcast_to(self.data, loss.shape), loss)
-        )
+        if to_data:
+            return ChoiceMove.from_laws(self.neighbours, -loss, grid)
+        return ChoiceMove.from_laws(np.broadcast_to(self.data, loss.shape), loss, grid)
 
     @property
     def variance(self) -> float:
@@ -50,15 +95,19 @@ class Choices:
         return float((weight * loss**2).sum(axis=-1).max(initial=0.0))
 
     @property
-    def rarest(self) -> float:
+    def largest_loss(self) -> float:
         """Largest loss of an outcome that is not negligible."""
         loss = np.abs(self.data - self.neighbours)
         possible = np.maximum(self.data, self.neighbours) > _NEGLIGIBLE
         return float(np.where(possible, loss, 0.0).max(initial=0.0))
 
 
+#: Choices of a move with one outcome.
+NO_CHOICES = Choices(np.zeros(1), np.zeros((0, 1)))
+
+
 def bit_choices(gap: float, ratio: float, can_widen: bool = True) -> Choices:
-    """Return the choices of a noisy bit with a known standardised gap.
+    """Build the choices of a noisy bit with a known standardised gap.
 
     The gap may grow and shrink by `ratio`; only shrink, where all ballots are on one side.
     """
@@ -72,7 +121,7 @@ def bit_choices(gap: float, ratio: float, can_widen: bool = True) -> Choices:
 
 
 def level_choices(votes: Floats, n_classes: int, sigma: float, ratio: float) -> Choices | None:
-    """Return the choices of a noisy maximum where most classes have no votes.
+    """Build the choices of a noisy maximum where most classes have no votes.
 
     None if there are too many outcomes.
     """
@@ -84,22 +133,22 @@ def level_choices(votes: Floats, n_classes: int, sigma: float, ratio: float) -> 
     return Choices(data, neighbours) if np.isfinite(neighbours).all() else None
 
 
-def max_choices(scaled: Floats, ratio: float) -> Choices | None:
-    """Return the choices of a noisy maximum over three or more classes, of one moved ballot.
+def max_choices(scaled_votes: Floats, ratio: float) -> Choices | None:
+    """Build the choices of a noisy maximum over three or more classes, of one moved ballot.
 
     None where the votes are too many standard deviations apart to be integrated on one grid.
     """
-    laws = _max_laws(scaled, ratio)
+    laws = _max_laws(scaled_votes, ratio)
     if laws is None:
         return None
-    _, possible = _neighbours(scaled, ratio)
+    _, possible = _neighbour_votes(scaled_votes, ratio)
     return Choices(laws[0], laws[1][possible])
 
 
 def confident_choices(
-    votes: Floats, top: float, noise: float, sigma: float, weight: float, ballots: int
+    votes: Floats, gap: float, noise: float, sigma: float, weight: float, ballots: int
 ) -> Choices | None:
-    """Return the choices of a threshold on the largest count and the vote behind it, as one move.
+    """Build the choices of a threshold on the largest count and the vote behind it, as one move.
 
     The data are known, so one ballot moves both in a known way. None where the two have to be
     bounded one after the other: several ballots among three or more classes, or votes too far
@@ -108,7 +157,7 @@ def confident_choices(
     Parameters
     ----------
     votes : ndarray of shape (n_classes,)
-    top : float
+    gap : float
         Distance of the largest count from the threshold.
     noise : float
         Standard deviation of the noise on it.
@@ -117,10 +166,10 @@ def confident_choices(
     """
     n_classes = len(votes)
     if n_classes == 1:
-        return Choices(np.zeros(1), np.zeros((0, 1)))
+        return NO_CHOICES
     if n_classes > 2 and ballots > 1:
         return None
-    others, possible = _neighbours(votes, weight, ballots)
+    others, possible = _neighbour_votes(votes, weight, ballots)
     if n_classes == 2:
         data, moved = _pair_laws(votes, sigma), _pair_laws(others, sigma)
     else:
@@ -128,15 +177,17 @@ def confident_choices(
         if laws is None:
             return None
         data, moved = laws
-    tops = top + others.max(axis=-1) - votes.max()
+    gaps = gap + others.max(axis=-1) - votes.max()
     return Choices(
-        confident_log_probabilities(top / noise, data),
-        confident_log_probabilities(tops / noise, moved)[possible],
+        confident_log_probabilities(gap / noise, data),
+        confident_log_probabilities(gaps / noise, moved)[possible],
     )
 
 
-def _neighbours(votes: Floats, weight: float, ballots: int = 1) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the votes after moving 1, 2, ... ballots from one class to another, and which exist.
+def _neighbour_votes(
+    votes: Floats, weight: float, ballots: int = 1
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Move 1, 2, ... ballots from each class to each, and check which neighbours exist.
 
     From class i to class j at position i * n_classes + j, of one ballot first. A neighbour needs
     the ballots that it moves. Where no class has one of this weight all moves are possible.
@@ -156,9 +207,9 @@ def _pair_laws(votes: Floats, sigma: float) -> Floats:
     return np.stack([log_ndtr(gap), log_ndtr(-gap)], axis=-1)
 
 
-def _max_laws(scaled: Floats, ratio: float) -> tuple[Floats, Floats] | None:
-    """Return the law of the winner on votes of three or more classes, and of all neighbours."""
-    votes = scaled[None]
+def _max_laws(scaled_votes: Floats, ratio: float) -> tuple[Floats, Floats] | None:
+    """Compute the law of the winner on votes of three or more classes, and on all neighbours."""
+    votes = scaled_votes[None]
     n_nodes = int(Quadrature.nodes(votes, ratio)[0])
     if n_nodes > MOST_NODES or ratio * n_nodes > 40 * MOST_NODES:
         return None

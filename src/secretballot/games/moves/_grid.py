@@ -1,9 +1,9 @@
-"""What a position in the game is worth to the adversary, on a grid of privacy losses.
+"""Value functions of the game on a grid of privacy losses.
 
-The state of the game is u = Q/P = e^-l, the likelihood ratio of what was released so far. What it
-is worth, V(u), is convex in u with 0 <= V <= 1, V(0) = 1 and V(l) increasing in the loss l. Every
-approximation here therefore errs upwards: chords (linear in u, never in l) lie above a convex
-function; left of the grid the value at its end is larger; right of it a chord ends at u = 0, V = 1.
+The state of the game is u = Q/P = e^-l, the likelihood ratio of the outcomes so far. Its value V(u)
+is convex in u with 0 <= V <= 1, V(0) = 1, and increases with the loss l. All approximations err
+upwards: chords (linear in u, never in l) lie above a convex function; left of the grid V is bounded
+by its value at the end; right of the grid the chord ends at u = 0, V = 1.
 """
 
 from __future__ import annotations
@@ -15,44 +15,42 @@ import numpy as np
 
 from secretballot.divergences import Floats
 
-#: Standard deviations of the loss that the grid follows; beyond, less than 1e-15 is left out of it.
+#: Standard deviations of the loss that a grid covers; less than 1e-15 lies beyond.
 _REACH = 8.0
 
 
 @dataclass(frozen=True)
 class Stencil:
-    """Weights of two nodes, `offset` and the next, that stand for a shift of the loss."""
+    """Weights of two neighbouring nodes, from `offset` on, that stand for a shift of the loss."""
 
     offset: int
-    here: float
-    next: float
+    weight: float
+    next_weight: float
 
 
 @dataclass(frozen=True)
 class LossGrid:
-    """Nodes at the losses i * step, for all integers i: a shift is the same stencil everywhere."""
+    """Nodes at the losses i * step, for all integers i."""
 
     step: float
 
     def stencil(self, shift: float, probability: float) -> Stencil:
-        """Return the chord's weights for an outcome of `probability` that shifts the loss."""
+        """Compute the weights of an outcome that has `probability` and shifts the loss."""
         offset = int(np.floor(shift / self.step))
         rest = shift - offset * self.step
         weight = float(np.clip(np.expm1(self.step - rest) / np.expm1(self.step), 0.0, 1.0))
         return Stencil(offset, probability * weight, probability * (1 - weight))
 
-    def reach(self, variance: float, widest: float) -> tuple[int, int]:
-        """Return the nodes [low, high) to keep when the loss has so much variance."""
-        half = variance / 2 + _REACH * np.sqrt(variance) + 3 * widest
-        nodes = int(np.ceil(half / self.step)) + 1
-        return -nodes, nodes + 1
+    def node_range(self, variance: float, largest_loss: float) -> tuple[int, int]:
+        """Compute the nodes [low, high) that cover a loss with this variance."""
+        half = variance / 2 + _REACH * np.sqrt(variance) + 3 * largest_loss
+        n_nodes = int(np.ceil(half / self.step)) + 1
+        return -n_nodes, n_nodes + 1
 
-    def end(self, variance: float, widest: float) -> ValueFunction:
-        """Return the worth of the end of the game, max(0, 1 - e^-l)."""
-        low, high = self.reach(variance, widest)
-        return ValueFunction(
-            self, np.maximum(-np.expm1(-self.step * np.arange(low, high)), 0.0), low
-        )
+    def final_value(self, low: int, high: int) -> ValueFunction:
+        """Compute the value at the end of the game, max(0, 1 - e^-l), at the nodes [low, high)."""
+        values = np.maximum(-np.expm1(-self.step * np.arange(low, high)), 0.0)
+        return ValueFunction(self, values, low)
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,13 @@ class ValueFunction:
     values: Floats
     first: int
 
-    def over(self, low: int, high: int) -> Floats:
-        """Return the worth at the nodes [low, high), continued beyond the ends."""
+    @property
+    def losses(self) -> Floats:
+        """Privacy losses at the nodes."""
+        return self.grid.step * (self.first + np.arange(self.values.shape[-1], dtype=np.float64))
+
+    def on_nodes(self, low: int, high: int) -> Floats:
+        """Compute the values at the nodes [low, high), continued beyond the ends."""
         n_nodes = self.values.shape[-1]
         first, last = self.first, self.first + n_nodes
         out = np.empty((*self.values.shape[:-1], high - low))
@@ -73,27 +76,27 @@ class ValueFunction:
         if low < first:
             out[..., : first - low] = self.values[..., :1]
         if high > last:
-            beyond = np.exp(-self.grid.step * np.arange(1, high - last + 1))
-            out[..., last - low :] = 1 - (1 - self.values[..., -1:]) * beyond
+            ratio = np.exp(-self.grid.step * np.arange(1, high - last + 1))
+            out[..., last - low :] = 1 - (1 - self.values[..., -1:]) * ratio
         return out
 
     def at(self, loss: Floats) -> Floats:
-        """Return the worth at any losses (values along one axis only)."""
+        """Interpolate the values at any losses (of values along one axis only)."""
+        last = self.first + len(self.values)
         place = np.asarray(loss, dtype=np.float64) / self.grid.step
-        node = np.floor(np.clip(place, self.first - 1, self.first + len(self.values))).astype(int)
+        node = np.floor(np.clip(place, self.first - 1, last)).astype(int)
         rest = np.clip(place - node, 0.0, None) * self.grid.step
-        both = self.over(self.first - 1, self.first + len(self.values) + 2)
-        here, there = both[node - self.first + 1], both[node - self.first + 2]
+        values = self.on_nodes(self.first - 1, last + 2)
+        left, right = values[node - self.first + 1], values[node - self.first + 2]
         weight = np.maximum(np.expm1(self.grid.step - rest) / np.expm1(self.grid.step), 0.0)
-        # Right of the last node but one the chord to u = 0 needs no second node.
-        beyond = 1 - (1 - here) * np.exp(-rest)
-        inside = weight * here + (1 - weight) * there
-        return np.asarray(np.where(node >= self.first + len(self.values), beyond, inside))
+        # Right of the last node but one, the chord to u = 0 needs no second node.
+        beyond = 1 - (1 - left) * np.exp(-rest)
+        return np.asarray(np.where(node >= last, beyond, weight * left + (1 - weight) * right))
 
 
 @dataclass(frozen=True)
-class Padded:
-    """The worth on the nodes that a step writes to, and `pad` more on either side to read from."""
+class PaddedValues:
+    """Values at the nodes that a step writes to, and at `pad` more nodes on either side."""
 
     values: Floats
     pad: int
@@ -101,21 +104,26 @@ class Padded:
     step: float
 
     @classmethod
-    def of(cls, worth: ValueFunction, low: int, high: int, pad: int) -> Padded:
-        """Return a worth with room to read beyond [low, high)."""
-        return cls(worth.over(low - pad, high + pad), pad, high - low, worth.grid.step)
+    def from_function(cls, function: ValueFunction, low: int, high: int, pad: int) -> PaddedValues:
+        """Pad the values of a function at the nodes [low, high)."""
+        values = function.on_nodes(low - pad, high + pad)
+        return cls(values, pad, high - low, function.grid.step)
 
-    def block(self, start: int, n_nodes: int) -> Padded:
-        """Return a part of the nodes that a step writes to."""
+    def block(self, start: int, n_nodes: int) -> PaddedValues:
+        """Select a part of the nodes that a step writes to."""
         return replace(self, values=self.values[..., start:], n_nodes=n_nodes)
 
     def shifted(self, offset: int, values: Floats | None = None) -> Floats:
-        """Return a view of the values (or of others at the same nodes), `offset` nodes further."""
+        """View the values (or others at the same nodes) `offset` nodes further on."""
         start = self.pad + offset
         return (self.values if values is None else values)[..., start : start + self.n_nodes]
 
-    def bends(self, stride: int, half: int) -> tuple[Floats, Floats]:
-        """Return the worth at every `stride`-th node written to, and how its slope jumps there.
+    def slopes(self) -> Floats:
+        """Compute -u dV/du between each node and the next, u taken at the node."""
+        return np.asarray(np.diff(self.values, axis=-1) / -np.expm1(-self.step))
+
+    def slope_jumps(self, stride: int, half: int) -> tuple[Floats, Floats]:
+        """Compute every `stride`-th value, and the jumps of the slope there.
 
         The jumps are u times those of dV/du, at nodes from `half` before the first to `half` after
         the last, which lies beyond the nodes written to.
@@ -128,27 +136,26 @@ class Padded:
         jumps = slopes[..., 1:] - slopes[..., :-1] * np.exp(-stride * self.step)
         return coarse[..., half + 1 : half + 1 + n_coarse], np.maximum(jumps, 0.0)
 
-    def between(self, coarse: Floats, stride: int) -> Floats:
-        """Return chords between values at every `stride`-th node, at all nodes written to."""
+    def interpolate(self, coarse: Floats, stride: int) -> Floats:
+        """Interpolate values at every `stride`-th node by chords, at all nodes written to."""
         out = np.empty((*coarse.shape[:-1], (coarse.shape[-1] - 1) * stride))
         for k in range(stride):
             weight = np.expm1((stride - k) * self.step) / np.expm1(stride * self.step)
             out[..., k::stride] = weight * coarse[..., :-1] + (1 - weight) * coarse[..., 1:]
         return out[..., : self.n_nodes]
 
-    def slopes(self) -> Floats:
-        """Return -u dV/du between each node and the next, u taken at the node."""
-        return np.asarray(np.diff(self.values, axis=-1) / -np.expm1(-self.step))
 
-
-def add_up(terms: Iterable[tuple[Padded, Stencil]], out: Floats, scratch: Floats) -> Floats:
-    """Write the sum of outcomes' worths into `out`: what a move with these outcomes is worth."""
+def sum_outcomes(
+    terms: Iterable[tuple[PaddedValues, Stencil]], out: Floats, scratch: Floats
+) -> Floats:
+    """Write the expected value over a move's outcomes into `out`."""
     first = True
-    for padded, stencil in terms:
-        for offset, weight in ((stencil.offset, stencil.here), (stencil.offset + 1, stencil.next)):
+    for values, stencil in terms:
+        weights = (stencil.offset, stencil.weight), (stencil.offset + 1, stencil.next_weight)
+        for offset, weight in weights:
             if first:
-                np.multiply(padded.shifted(offset), weight, out=out)
+                np.multiply(values.shifted(offset), weight, out=out)
                 first = False
             else:
-                out += np.multiply(padded.shifted(offset), weight, out=scratch)
+                out += np.multiply(values.shifted(offset), weight, out=scratch)
     return out

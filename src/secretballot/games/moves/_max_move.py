@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -14,21 +13,32 @@ from scipy.special import ndtr
 
 from secretballot.divergences import Floats, NoisyMax
 from secretballot.games.moves._bit_move import BitMove, bit_move
-from secretballot.games.moves._choices import Choices, bit_choices, level_choices, max_choices
-from secretballot.games.moves._gaussian_move import GaussianPairMove
-from secretballot.games.moves._grid import LossGrid, Padded
+from secretballot.games.moves._choices import (
+    NO_CHOICES,
+    Choices,
+    bit_choices,
+    confident_choices,
+    level_choices,
+    max_choices,
+)
+from secretballot.games.moves._gaussian_move import (
+    GaussianPair,
+    GaussianPairMove,
+    check_same_follow,
+)
+from secretballot.games.moves._grid import LossGrid, PaddedValues
 from secretballot.games.moves._plane import Region, plane_kernels
-from secretballot.games.moves._play import GameMove, Play
-from secretballot.games.moves._share_table import MORE_CLASSES, TWO_CLASSES, expected_share
+from secretballot.games.moves._play import GameMove, KnownChoices, Play, State
+from secretballot.games.moves._share_table import MORE_CLASSES, TWO_CLASSES, interpolate_share
 
 _BLOCK = 1024
-_WIDER = 1.2  # reaches that are alike, when kernels are grouped by them
+_REACH_RATIO = 1.2  # kernels are grouped by reach, up to this ratio
 _SINGLE = 1 + 1e-4  # 691 nodes at most, each product and sum to 6e-8
 
 Singles = NDArray[np.float32]
 
 #: Shifts between the nodes on which the plane is searched; chords between them add.
-_EVERY = 0.1
+_COARSE_STEP = 0.1
 
 _FURTHEST = 8.5
 
@@ -41,82 +51,69 @@ _LEAST_ZONE = 0.3125
 
 @dataclass(frozen=True)
 class MaxMove:
-    """The best of all (u, v) of `_plane`: an upper bound of what the move is worth.
+    """The best of all (u, v) of `_plane`, bounded from above.
 
-    Let T(z) be the hockey stick of the three outcomes, as in `BitMove`, so that what the move adds
-    to V is u times the integral of T over V's curvature.
-
-    - T is the larger of the tents of two bits: "i wins" and "j doesn't win". Hence it is at most
-      the larger of the tents at the gaps x <= x' of the noisy bit with shift R = sqrt(2) r that
-      have the same probabilities (Neyman and Pearson: no event of that probability tells more).
-    - Where "neither" has a probability of at most 2e-4, one of the two tents exceeds the other by
-      little, and where u or v is below -4.5, x' is beyond 4.5 (or x below). This part of the plane
-      is the noisy bit with something on top.
-    - Where x is beyond some gap, or x' below, or both far out, the tents are bounded all at once.
-    - The rest is cut into squares. Inside one of side a, T exceeds a convex combination of its
-      corners by at most C(z) a^2/4, if its second derivatives along any direction are at least
-      -C(z). So each corner stands for its squares with T plus the largest such margin. Far out,
-      where T is small and the margin is not, all four stand for the largest tent of the square.
-
-    What is returned is never above the `GaussianPairMove` with shift R.
+    The proof of the bound is in docs/theory/game-bounds.md ("A noisy maximum of three or more
+    classes"). The bound is never above the `GaussianPairMove` with shift sqrt(2) r.
     """
 
     bit: BitMove
     gaussian: GaussianPairMove
     kernels: tuple[tuple[Singles, int], ...]
-    on_top: Floats
+    correction: Floats
     stride: int
 
     @property
     def pad(self) -> int:
-        return max(self.bit.pad, self.gaussian.pad, (len(self.on_top) // 2 + 3) * self.stride)
+        return max(self.bit.pad, self.gaussian.pad, (len(self.correction) // 2 + 3) * self.stride)
 
-    def best(self, yes: Padded, no: Padded) -> Floats:
-        """Return an upper bound of what the best pair of gaps is worth."""
-        if yes is not no:
-            raise ValueError("what follows a noisy maximum can't depend on it.")
-        half = len(self.on_top) // 2
-        here, bends = yes.bends(self.stride, half)
-        plane = here + _gain(bends, self.kernels) + 2 * ndtr(-_FURTHEST)
-        on_top = here + _gain(bends, [(self.on_top[None].astype(np.float32), half)])
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute an upper bound of the value of the best pair of gaps."""
+        check_same_follow("a noisy maximum", positive, negative)
+        half = len(self.correction) // 2
+        coarse, jumps = positive.slope_jumps(self.stride, half)
+        plane = coarse + _largest_gain(jumps, self.kernels) + 2 * ndtr(-_FURTHEST)
+        corrected = coarse + _largest_gain(
+            jumps, [(self.correction[None].astype(np.float32), half)]
+        )
         # The chord of a sum is the sum of chords.
-        binary = self.bit.best(yes, no) + yes.between(on_top, self.stride) - yes.shifted(0)
-        best = np.maximum(binary, yes.between(plane, self.stride))
-        return np.asarray(np.minimum(best, self.gaussian.best(yes, no)))
+        binary = self.bit.best(positive, negative)
+        binary = binary + positive.interpolate(corrected, self.stride) - positive.shifted(0)
+        best = np.maximum(binary, positive.interpolate(plane, self.stride))
+        return np.asarray(np.minimum(best, self.gaussian.best(positive, negative)))
 
 
-def _gain(bends: Floats, kernels: Sequence[tuple[Singles, int]]) -> Floats:
-    """Return the most that kernels, in groups of the same reach, add to a worth.
+def _largest_gain(jumps: Floats, kernels: Sequence[tuple[Singles, int]]) -> Floats:
+    """Compute the largest gain of any kernel, in groups of the same reach.
 
     In single precision, which is twice as fast: sums of at most some hundred products that are
     never negative err by less than what is added in the end.
     """
-    n_nodes = bends.shape[-1] - 2 * max(reach for _, reach in kernels)
-    out = np.zeros((*bends.shape[:-1], n_nodes))
+    n_nodes = jumps.shape[-1] - 2 * max(reach for _, reach in kernels)
+    out = np.zeros((*jumps.shape[:-1], n_nodes))
     for row in np.ndindex(out.shape[:-1]):
         for first in range(0, n_nodes, _BLOCK):
             best = np.zeros(len(out[row][first : first + _BLOCK]), dtype=np.float32)
-            middle = (bends.shape[-1] - n_nodes) // 2 + first
+            middle = (jumps.shape[-1] - n_nodes) // 2 + first
             for group, reach in kernels:
-                part = bends[row][middle - reach : middle + len(best) + reach].astype(np.float32)
+                part = jumps[row][middle - reach : middle + len(best) + reach].astype(np.float32)
                 windows = np.ascontiguousarray(sliding_window_view(part, len(best)))
                 np.maximum(best, (group @ windows).max(axis=0), out=best)
             out[row][first : first + _BLOCK] = best
     return out * _SINGLE
 
 
-def _by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
-    """Return kernels grouped by how far they reach, and their reach in nodes."""
+def _group_by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
+    """Group kernels by how far they reach, in nodes: a few reach much further than all others."""
     half = kernels.shape[1] // 2
-    away = np.abs(np.arange(-half, half + 1))
-    reach = np.where(kernels > 0, away, 0).max(axis=1)
+    distance = np.abs(np.arange(-half, half + 1))
+    reach = np.where(kernels > 0, distance, 0).max(axis=1)
     groups = []
-    # A few reach much further than all others.
-    classes = np.ceil(np.log(np.maximum(reach, 1) / reach.max()) / np.log(_WIDER))
-    for each in np.unique(classes):
-        mine = np.flatnonzero(classes == each)
-        most = int(reach[mine].max())
-        core = kernels[mine, half - most : half + most + 1]
+    classes = np.ceil(np.log(np.maximum(reach, 1) / reach.max()) / np.log(_REACH_RATIO))
+    for number in np.unique(classes):
+        members = np.flatnonzero(classes == number)
+        most = int(reach[members].max())
+        core = kernels[members, half - most : half + most + 1]
         groups.append((np.ascontiguousarray(core, dtype=np.float32), most))
     return tuple(groups)
 
@@ -125,7 +122,7 @@ def _by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
 def max_move(
     ratio: float, grid: LossGrid, spacing: float, zone: float
 ) -> MaxMove | GaussianPairMove:
-    """Return the move with gaps as for `bit_move`, and squares of about twice that side.
+    """Build the move with gaps as for `bit_move`, and squares of about twice that side.
 
     Where one ballot weighs almost as much as the noise the noisy counts are the bound.
     """
@@ -135,10 +132,10 @@ def max_move(
     # Few rows before the end V bends sharply, and larger gaps are best.
     zone = max(zone, _LEAST_ZONE)
     region = Region(2.5 * spacing, tilt=min(1.5 * zone, 3.0), beyond=min(max(1.0, 3 * zone), 6.0))
-    stride = max(1, round(_EVERY * shift / grid.step))
-    kernels, on_top = plane_kernels(ratio, stride * grid.step, region)
+    stride = max(1, round(_COARSE_STEP * shift / grid.step))
+    kernels, correction = plane_kernels(ratio, stride * grid.step, region)
     bit = bit_move(shift, grid, spacing, zone)
-    return MaxMove(bit, GaussianPairMove(shift, grid), _by_reach(kernels), on_top, stride)
+    return MaxMove(bit, GaussianPairMove(shift, grid), _group_by_reach(kernels), correction, stride)
 
 
 class MaxPlay(Play[NoisyMax]):
@@ -146,7 +143,7 @@ class MaxPlay(Play[NoisyMax]):
 
     @property
     def _is_gaussian(self) -> bool:
-        """Whether the move is priced as the noisy counts behind it.
+        """The move is priced as the noisy counts behind it.
 
         Several ballots that go from and to different classes are: that they move like one heavy
         ballot at worst is proven for Renyi divergences, not for every convex V.
@@ -159,51 +156,56 @@ class MaxPlay(Play[NoisyMax]):
         return self.move.n_classes == 2 and not self._is_gaussian
 
     @property
-    def known_shift(self) -> float:
+    def known_loss_scale(self) -> float:
         return float(np.sqrt(2)) * self.move.ratio
 
     @property
     def noisy_shift(self) -> float:
-        return 0.0 if self.move.n_classes == 1 else self.known_shift
-
-    @property
-    def shift(self) -> float:
-        return self.noisy_shift
+        return 0.0 if self.move.n_classes == 1 else self.known_loss_scale
 
     @property
     def loss_variance(self) -> float:
         if self._is_bit:
-            return 2 / np.pi * self.shift**2
-        return self.shift**2 * (1.0 if self._is_gaussian else _THREE_CLASSES)
+            return super().loss_variance
+        return self.loss_scale**2 * (1.0 if self._is_gaussian else _THREE_CLASSES)
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
         if self._is_bit:
-            return bit_move(self.shift, grid, spacing, zone)
+            return bit_move(self.loss_scale, grid, spacing, zone)
         if self.move.n_classes == 1:
             return None
         if self._is_gaussian:
-            return GaussianPairMove(self.shift, grid)
+            return GaussianPairMove(self.loss_scale, grid)
         return max_move(self.move.ratio, grid, spacing, zone)
 
-    def on_known_data(self, state: Any) -> Choices | float:
-        move, votes = self.move, np.asarray(state, dtype=np.float64)
+    def on_known_data(self, state: State) -> KnownChoices:
+        choices = self._known_choices(state)
+        return GaussianPair(self.known_loss_scale) if choices is None else choices
+
+    def _known_choices(self, votes: State) -> Choices | None:
+        """Build the choices on known votes; None where only the noisy counts bound them."""
+        move = self.move
         n_classes = len(votes) if move.n_classes is None else move.n_classes
         if n_classes == 1:
-            return Choices(np.zeros(1), np.zeros((0, 1)))
+            return NO_CHOICES
         if n_classes > max(len(votes), 2):
-            choices = None
-            if move.ballots == 1:
-                choices = level_choices(votes, n_classes, move.sigma, move.ratio)
-            return self.known_shift if choices is None else choices
+            if move.ballots > 1:
+                return None
+            return level_choices(votes, n_classes, move.sigma, move.ratio)
         votes = np.append(votes, np.zeros(n_classes - len(votes)))
         if len(votes) == 2:
             gap = (votes[0] - votes[1]) / (np.sqrt(2) * move.sigma)
             can_widen = bool(votes.min() >= move.weight)
-            return bit_choices(float(gap), self.known_shift, can_widen)
-        choices = max_choices(votes / move.sigma, move.ratio) if move.ballots == 1 else None
-        return self.known_shift if choices is None else choices
+            return bit_choices(float(gap), self.known_loss_scale, can_widen)
+        return max_choices(votes / move.sigma, move.ratio) if move.ballots == 1 else None
 
-    def expected_share(self, n_moves: float, delta: float) -> float | None:
+    def behind_threshold(self, votes: State, gap: float, noise: float) -> Choices | None:
+        move = self.move
+        if move.n_classes not in (None, len(votes)):
+            return None
+        return confident_choices(votes, gap, noise, move.sigma, move.weight, move.ballots)
+
+    def estimate_share(self, n_moves: float, delta: float) -> float | None:
         if self._is_gaussian:
             return 1.0
-        return expected_share(n_moves, delta, TWO_CLASSES if self._is_bit else MORE_CLASSES)
+        return interpolate_share(n_moves, delta, TWO_CLASSES if self._is_bit else MORE_CLASSES)

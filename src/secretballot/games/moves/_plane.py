@@ -10,15 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from secretballot.divergences import Floats, three_way_logs
-
-Array = NDArray[Any]
+from secretballot.games.moves._bit_move import bit_tent, highest_tent
 
 _SUBGRID = np.linspace(0.0, 1.0, 5)
 _CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -26,7 +23,7 @@ _CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
 @dataclass(frozen=True)
 class Region:
-    """Which part of the plane is cut, and how finely.
+    """Part of the plane that is cut into squares, and their size.
 
     Attributes
     ----------
@@ -44,12 +41,12 @@ class Region:
 
     @property
     def edge(self) -> float:
-        """Below this a class all but never wins, above it the other classes."""
+        """Height below which a class all but never wins; above it, the others don't."""
         return max(4.5, self.beyond + 1.5)
 
     @property
-    def rarely(self) -> float:
-        """Where neither wins more rarely, the outcome is a noisy bit with something on top."""
+    def rare_third(self) -> float:
+        """Probability of a third outcome below which the outcome is a corrected noisy bit."""
         return 8e-4 * float(_density(self.beyond + 0.1))
 
 
@@ -58,12 +55,12 @@ def _density(t: Floats | float) -> Floats:
 
 
 _A, _B = np.sqrt(3 - np.sqrt(6)), np.sqrt(3 + np.sqrt(6))
-#: Where the derivatives of the normal density (orders 0 to 3) are largest.
+#: Extrema of the derivatives of the normal density (orders 0 to 3).
 _TURNS = ((0.0,), (-1.0, 1.0), (-np.sqrt(3), 0.0, np.sqrt(3)), (-_B, -_A, _A, _B))
 
 
 def _largest_derivative(order: int, low: Floats, high: Floats) -> Floats:
-    """Return the largest absolute derivative of the normal cdf on intervals."""
+    """Bound the absolute derivatives of the normal cdf on intervals."""
     if order == 0:
         return np.asarray(ndtr(high))
     turns = [np.clip(turn, low, high) for turn in _TURNS[order - 1]]
@@ -91,30 +88,18 @@ def _smoothness(low: Floats, size: float, ratio: float) -> tuple[Floats, Floats]
     v = (low[:, 1] - ratio, low[:, 1] + size + ratio)
     root = np.sqrt(2)
     total = ((u[0] + v[0]) / root, (u[1] + v[1]) / root)
-    found = []
+    bounds = []
     for order in (2, 3):
         sides = []
         for x, y in ((u, v), (v, u)):
             tie = _largest_product(order, ((x[0] - y[1]) / root, (x[1] - y[0]) / root), total)
             sides.append(tie + _largest_product(order, x, (-y[1], -y[0])))
-        found.append(np.maximum(*sides))
-    return found[0], found[1]
+        bounds.append(np.maximum(*sides))
+    return bounds[0], bounds[1]
 
 
-def tent(gap: Array, z: Array, shift: float) -> Floats:
-    """Return e^z T(z) of the noisy bit at a gap."""
-    above = ndtr(gap) - ndtr(gap - shift) * np.exp(z)
-    below = ndtr(shift - gap) * np.exp(z) - ndtr(-gap)
-    return np.asarray(np.maximum(np.minimum(above, below), 0.0))
-
-
-def highest_tent(z: Array, shift: float, least: Floats | float, most: Floats | float) -> Floats:
-    """Return the supremum of `tent` over the gaps from `least` to `most`."""
-    return tent(np.clip(shift / 2 - z / shift, least, most), z, shift)
-
-
-def stick(log_p: Floats, log_q: Floats, z: Array) -> Floats:
-    """Return e^z T(z) of the three outcomes, shape (..., n_losses): the larger of two tents."""
+def stick(log_p: Floats, log_q: Floats, z: Floats) -> Floats:
+    """Compute e^z T(z) of the three outcomes, shape (..., n_losses): the larger of two tents."""
     p_i, p_j = np.exp(log_p[..., :2]).swapaxes(-1, 0)[..., None]
     q_i, q_j = np.exp(log_q[..., :2]).swapaxes(-1, 0)[..., None]
     rise = np.exp(z)
@@ -124,7 +109,7 @@ def stick(log_p: Floats, log_q: Floats, z: Array) -> Floats:
 
 
 def _hessian(u: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the second derivatives (uu, uv, vv) of the probability that i wins."""
+    """Compute the second derivatives (uu, uv, vv) of the probability that i wins."""
     tie = _density((u - v) / np.sqrt(2)) * ndtr((u + v) / np.sqrt(2)) / np.sqrt(2)
     both = _density(u) * _density(v)
     tie_u = both / 2 - (u - v) / 2 * tie
@@ -137,54 +122,51 @@ def _largest_eigenvalue(uu: Floats, uv: Floats, vv: Floats) -> Floats:
 
 
 def _curvature(u: Floats, v: Floats, ratio: float) -> tuple[Floats, Floats]:
-    """Return a, b: e^z T's second derivatives along unit vectors are at least -a - b |e^z - 1|.
+    """Bound the second derivatives of e^z T from below, by -a - b |e^z - 1|; return a and b.
 
-    e^z T is the larger of p_i(theta) - e^z p_i(theta') and 1 - p_j(theta) - e^z (1 - p_j(theta')),
-    theta' the neighbour, of 0 and of 1 - e^z, less a constant: at least as convex as these parts.
-    With H the second derivatives of p_i, those of the first are H(theta) - H(theta') less
-    (e^z - 1) H(theta').
+    The argument is in docs/theory/game-bounds.md ("Curvature of the hockey stick").
     """
-    here, there = _hessian(u, v), _hessian(u - ratio, v + ratio)
-    change = [a - b for a, b in zip(there, here, strict=True)]
-    other_here, other_there = _hessian(v, u), _hessian(v + ratio, u - ratio)
-    other = [b - a for a, b in zip(other_there, other_here, strict=True)]
+    i_wins, i_wins_moved = _hessian(u, v), _hessian(u - ratio, v + ratio)
+    change = [moved - unmoved for moved, unmoved in zip(i_wins_moved, i_wins, strict=True)]
+    j_wins, j_wins_moved = _hessian(v, u), _hessian(v + ratio, u - ratio)
+    other = [unmoved - moved for moved, unmoved in zip(j_wins_moved, j_wins, strict=True)]
     steady = np.maximum(_largest_eigenvalue(*change), _largest_eigenvalue(*other))
     size = [
-        np.maximum(_largest_eigenvalue(*one), _largest_eigenvalue(*(-part for part in one)))
-        for one in (there, other_there)
+        np.maximum(_largest_eigenvalue(*hessian), _largest_eigenvalue(*(-part for part in hessian)))
+        for hessian in (i_wins_moved, j_wins_moved)
     ]
     return np.maximum(steady, 0.0), np.maximum(*size)
 
 
 def _cut(ratio: float, region: Region) -> tuple[Floats, Floats]:
-    """Return corners (n_squares, 2) and sides of squares that cover what has to be looked at."""
+    """Cut the region into squares; return their corners (n_squares, 2) and sides."""
     shift = float(np.sqrt(2)) * ratio
     low = np.stack(np.meshgrid(*2 * [np.arange(-region.edge, region.edge, 1.5)]), -1).reshape(-1, 2)
     tilts = np.linspace(-region.tilt, region.tilt, 7)
     z = shift * np.linspace(-region.edge - 1, region.edge + 1, 121)
     weights = np.exp(tilts[:, None] * z / shift) * np.exp(-z)
     gaps = np.linspace(-region.beyond, region.beyond, 81)[:, None]
-    best = (tent(gaps, z, shift) @ weights.T).max(axis=0)
-    done: list[Floats] = []
+    best = (bit_tent(gaps, z, shift) @ weights.T).max(axis=0)
+    squares: list[Floats] = []
     size = 1.5
     while len(low):
-        inner = low[_matters(low, size, region)]
+        inner = low[_needs_kernels(low, size, region)]
         if size <= region.side:
-            done.append(np.column_stack([inner, np.full(len(inner), size)]))
+            squares.append(np.column_stack([inner, np.full(len(inner), size)]))
             break
         kernels = _square_kernels(inner, size, ratio, z)
         close = ((kernels @ weights.T).max(axis=0 if kernels.ndim == 2 else 1) > 0.94 * best).any(
             axis=-1
         )
-        done.append(np.column_stack([inner[~close], np.full((~close).sum(), size)]))
+        squares.append(np.column_stack([inner[~close], np.full((~close).sum(), size)]))
         size /= 2
         low = (inner[close][:, None] + size * _CORNERS).reshape(-1, 2)
-    squares = np.concatenate(done)
-    return squares[:, :2], squares[:, 2]
+    table = np.concatenate(squares)
+    return table[:, :2], table[:, 2]
 
 
-def _matters(low: Floats, size: float, region: Region) -> Floats:
-    """Whether a square has points that nothing else bounds."""
+def _needs_kernels(low: Floats, size: float, region: Region) -> Floats:
+    """Check which squares have points that neither the bit nor the outer bounds cover."""
     u, v = low[:, 0], low[:, 1]
     least_i, most_j = np.exp(three_way_logs(u, v + size)[:, :2]).T
     most_i, least_j = np.exp(three_way_logs(u + size, v)[:, :2]).T
@@ -193,27 +175,24 @@ def _matters(low: Floats, size: float, region: Region) -> Floats:
     return np.asarray(
         (least_i < most)
         & (least_j < most)
-        & (neither > region.rarely)
+        & (neither > region.rare_third)
         & ((most_i > rare) | (most_j > rare))
     )
 
 
-def _square_kernels(low: Floats, size: float, ratio: float, z: Array) -> Floats:
-    """Return upper bounds of e^z T(z) up to convex combinations, (n_squares, 4, n_losses).
-
-    T anywhere in a square is at most a convex combination of what is returned for its corners.
-    """
+def _square_kernels(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
+    """Bound e^z T(z) in squares by convex combinations of corners, (n_squares, 4, n_losses)."""
     corner = low[:, None] + size * _CORNERS
     u, v = corner[..., 0].ravel(), corner[..., 1].ravel()
     values = stick(three_way_logs(u, v), three_way_logs(u - ratio, v + ratio), z)
     out = values.reshape(len(low), 4, -1) + _margins(low, size, ratio, z)[:, None]
-    # Where all four are above what no point of the square exceeds, that is enough.
+    # Where all four corners are above the cap of the square, the cap is enough.
     cap = _caps(low, size, ratio, z)[:, None]
     return np.where(out.min(axis=1, keepdims=True) > cap, cap, out)
 
 
-def _caps(low: Floats, size: float, ratio: float, z: Array) -> Floats:
-    """Return what e^z T(z) exceeds nowhere in each square, (n_squares, n_losses).
+def _caps(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
+    """Compute upper bounds of e^z T(z) in each square, (n_squares, n_losses).
 
     T is at most the larger of the tents at the gaps x and x' that have the probabilities of "i
     wins" and of "j doesn't win"; both grow with u and fall with v.
@@ -227,38 +206,38 @@ def _caps(low: Floats, size: float, ratio: float, z: Array) -> Floats:
 
 
 def _gap(log_p: Floats, winner: int) -> Floats:
-    """Return the gap of a bit that is positive as often as a class wins, shape (n, 1)."""
+    """Compute the gap of a bit that is positive as often as a class wins, shape (n, 1)."""
     wins = log_p[:, winner]
     others = np.logaddexp(log_p[:, 1 - winner], log_p[:, 2])
     gap = np.where(wins < others, ndtri_exp(np.minimum(wins, 0)), -ndtri_exp(np.minimum(others, 0)))
     return np.asarray(gap)[:, None]
 
 
-def _margins(low: Floats, size: float, ratio: float, z: Array) -> Floats:
-    """Return e^z times how far T can exceed the corners of each square, (n_squares, n_losses)."""
+def _margins(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
+    """Bound e^z T in each square above its corners, (n_squares, n_losses)."""
     shift = float(np.sqrt(2)) * ratio
     grid = np.stack(np.meshgrid(_SUBGRID, _SUBGRID), -1).reshape(-1, 2) * size
     u, v = np.moveaxis(low[:, None] + grid, -1, 0)
     # A point of the square is nowhere further than this from a point of the subgrid.
-    away = size * np.sqrt(2) / 8
+    distance = size * np.sqrt(2) / 8
     steady, tilted = _curvature(u, v, ratio)
     third, fourth = _smoothness(low, size, ratio)
-    steady = steady.max(axis=1) + away * shift * fourth
-    tilted = tilted.max(axis=1) + away * third
+    steady = steady.max(axis=1) + distance * shift * fourth
+    tilted = tilted.max(axis=1) + distance * third
     # Hessians of log probabilities lie in [-I, 0], so log ratios are Lipschitz with |delta|.
     middle = low + size / 2
-    at = three_way_logs(middle[:, 0], middle[:, 1])
-    other = three_way_logs(middle[:, 0] - ratio, middle[:, 1] + ratio)
-    news = np.abs(at - other)[:, :2].max(axis=1) + shift * size / np.sqrt(2)
+    log_p = three_way_logs(middle[:, 0], middle[:, 1])
+    log_q = three_way_logs(middle[:, 0] - ratio, middle[:, 1] + ratio)
+    loss = np.abs(log_p - log_q)[:, :2].max(axis=1) + shift * size / np.sqrt(2)
     # One node further: the slope's jumps between nodes count where the nodes are.
-    news = news + np.diff(z).max()
+    loss = loss + np.diff(z).max()
     bound = steady[:, None] + tilted[:, None] * np.abs(np.expm1(z))
-    return np.asarray(np.where(np.abs(z) <= news[:, None], bound * size**2 / 4, 0.0))
+    return np.asarray(np.where(np.abs(z) <= loss[:, None], bound * size**2 / 4, 0.0))
 
 
 @lru_cache(maxsize=32)
 def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Floats]:
-    """Return kernels e^z T(z) on nodes `step` apart that bound the plane, and what a bit gains.
+    """Compute kernels e^z T(z) on nodes `step` apart that bound the plane.
 
     Parameters
     ----------
@@ -271,15 +250,15 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
     Returns
     -------
     kernels : ndarray of shape (n_kernels, 2 * half + 1)
-    on_top : ndarray of shape (2 * half + 1,)
-        What the noisy bit with shift sqrt(2) r needs on top.
+    correction : ndarray of shape (2 * half + 1,)
+        Added to the tent of the noisy bit with shift sqrt(2) r.
     """
     shift = float(np.sqrt(2)) * ratio
     low, sizes = _cut(ratio, region)
     beyond = region.beyond
-    furthest = float(log_ndtr(shift - 8.5) - log_ndtr(-8.5))
-    half = int(np.ceil(2 * furthest / step)) + 1
-    z = step * np.arange(-half, half + 1)
+    largest_loss = float(log_ndtr(shift - 8.5) - log_ndtr(-8.5))
+    half = int(np.ceil(2 * largest_loss / step)) + 1
+    z = step * np.arange(-half, half + 1, dtype=np.float64)
     # Corners that the finest squares share stand for all of them. Larger squares, coarse where
     # these are not, are kept apart: the larger of two kernels would be too large for either.
     fine = sizes == sizes.min()
@@ -288,8 +267,7 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
     for (u, v), four in zip(low[fine], squares, strict=True):
         for (du, dv), kernel in zip(_CORNERS * sizes.min(), four, strict=True):
             key = (u + du, v + dv)
-            old = corners.get(key)
-            corners[key] = kernel if old is None else np.maximum(old, kernel)
+            corners[key] = np.maximum(corners.get(key, 0.0), kernel)
     kernels = [np.array(list(corners.values()))]
     for size in np.unique(sizes[~fine]):
         four = _square_kernels(low[sizes == size], float(size), ratio, z)
@@ -298,27 +276,24 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
     rare = beyond + 0.5
     both = np.maximum(highest_tent(z, shift, rare, np.inf), highest_tent(z, shift, -np.inf, -rare))
     kernels.append(np.stack([right, left, both]))
-    return np.concatenate(kernels), _on_top(z, shift, region)
+    return np.concatenate(kernels), _bit_correction(z, shift, region)
 
 
-def _on_top(z: Array, shift: float, region: Region) -> Floats:
-    """Return e^z times what a rare third outcome adds to the tent of a noisy bit.
+def _bit_correction(z: Floats, shift: float, region: Region) -> Floats:
+    """Bound e^z times the addition of a rare third outcome to the tent of a noisy bit.
 
-    With x <= x' the gaps of "i wins" and "j doesn't win", T_x' - T_x is the integral over y from x
-    to x' of phi(y) (e^-z - e^(y R - R^2/2)), so at most P(neither) (e^-z - e^(x R - R^2/2)) where
-    T_x' > 0, and T_x - T_x' at most P(neither) (e^(x' R - R^2/2) - e^-z) where T_x > 0. The former
-    serves for x + x' >= 0, the latter, its mirror image, for the others.
+    The argument is in docs/theory/game-bounds.md ("A rare third outcome").
     """
     most = region.beyond + shift
-    width = region.rarely / float(_density(most + 0.1))
+    width = region.rare_third / float(_density(most + 0.1))
     gap = np.linspace(-width / 2, most, 2001)
     reach = log_ndtr(shift - gap - width) - log_ndtr(-gap - width)
     # The least gap whose tent reaches down to z, rounded down; z >= 0 is reached by all.
     index = np.clip(np.searchsorted(reach, np.abs(z)) - 1, 0, len(gap) - 1)
     within = np.abs(z) <= reach[-1]
     lost = np.maximum(np.exp(np.abs(z)) - np.exp(gap[index] * shift - shift**2 / 2), 0.0)
-    down = region.rarely * np.where(within, lost, 0.0)
-    level = region.rarely * -np.expm1(-width / 2 * shift - shift**2 / 2)
+    down = region.rare_third * np.where(within, lost, 0.0)
+    level = region.rare_third * -np.expm1(-width / 2 * shift - shift**2 / 2)
     rare = np.where(z < 0, np.exp(z) * down, 0.0)
     mirrored = np.where(z > 0, down, 0.0)
     tails = np.maximum(

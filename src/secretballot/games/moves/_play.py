@@ -1,19 +1,26 @@
-"""A move as the game plays it: one class of plays for each kind of move."""
+"""Interface of a kind of move in the game, and the registry of kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from secretballot.divergences import Floats, Move
-from secretballot.games.moves._choices import Choices
-from secretballot.games.moves._grid import LossGrid, Padded
+from secretballot.games.moves._gaussian_move import GaussianPair
+
+if TYPE_CHECKING:
+    from secretballot.divergences import Floats, Move
+    from secretballot.games.moves._choices import Choices
+    from secretballot.games.moves._grid import LossGrid, PaddedValues
 
 M_co = TypeVar("M_co", covariant=True)
+
+#: State of a move on known data: a gap, or counts.
+State = NDArray[np.float64]
 
 
 class GameMove(Protocol):
@@ -23,32 +30,46 @@ class GameMove(Protocol):
     def pad(self) -> int:
         """Number of nodes read beyond those that are written to, on either side."""
 
-    def best(self, yes: Padded, no: Padded) -> Floats:
-        """Return an upper bound of the value under the best choice.
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute an upper bound of the value under the best choice.
 
         Parameters
         ----------
-        yes, no : Padded
-            Value of the game after a positive outcome and after all others.
+        positive, negative : PaddedValues
+            Value of the game after a positive outcome, and after all others.
         """
+
+
+class KnownChoices(Protocol):
+    """Choices of the adversary on known data: neighbours, or a Gaussian pair that bounds them."""
+
+    @property
+    def variance(self) -> float:
+        """Upper bound of the mean squared loss."""
+
+    @property
+    def largest_loss(self) -> float:
+        """Largest loss that a Gaussian with this variance would not reach; 0 if there is none."""
+
+    def on_grid(self, grid: LossGrid, to_data: bool) -> GameMove | None:
+        """Build the move from the data to a neighbour, or back; None if it reveals nothing."""
 
 
 @dataclass(frozen=True)
 class Play(Generic[M_co]):
-    """Base class: the answers of one kind of move to every question of a game.
+    """Base class: a kind of move in the game.
 
-    A subclass is registered with `play_of`, in the file of its game move; nothing else in this
-    layer knows which kinds of moves there are.
+    A subclass needs `noisy_shift` and `on_grid`, and is registered with `play_of`. Nothing else in
+    this layer knows the kinds of moves.
 
     Attributes
     ----------
     move : Move
-        The move that is played.
     """
 
-    #: Whether a positive outcome is an answer, also where no step follows it.
-    answers: ClassVar[bool] = False
-    #: Whether the release is a vector with Gaussian noise, so that there is nothing to choose.
+    #: A positive outcome is an answer, even if no step follows it.
+    positive_is_answer: ClassVar[bool] = False
+    #: The release is a vector with Gaussian noise: the adversary has nothing to choose.
     is_vector: ClassVar[bool] = False
 
     move: M_co
@@ -60,60 +81,63 @@ class Play(Generic[M_co]):
 
     @property
     def is_slow(self) -> bool:
-        """Whether a game of many rows takes minutes; budgets charge the noisy numbers instead."""
+        """A game of many rows takes minutes; budgets charge the noisy numbers instead."""
         return False
 
     @property
-    def shift(self) -> float:
-        """Shift, in standard deviations, of a noisy bit that is as easy to tell apart."""
-        raise NotImplementedError
+    def loss_scale(self) -> float:
+        """Scale of the loss, in units of a noisy bit's shift: it sets the step of the grid."""
+        return self.noisy_shift
 
     @property
     def loss_variance(self) -> float:
-        """Upper bound of the variance of the privacy loss, for the reach of grids."""
-        raise NotImplementedError
+        """Upper bound of the variance of the loss, by default a noisy bit's."""
+        return 2 / np.pi * self.loss_scale**2
 
     @property
-    def known_shift(self) -> float:
-        """Scale of the losses on known data, in which grids are cut."""
-        return self.shift
+    def known_loss_scale(self) -> float:
+        """Scale of the loss on known data."""
+        return self.loss_scale
 
     def expand(self, node: Node) -> Node:
-        """Return a node that is played in place of the move and is worth at least as much."""
+        """Replace the move by one that reveals at least as much."""
         return node
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
-        """Return the move in the worst case over all data; None if it has no effect.
+        """Build the worst case over all data; None if the move has no effect.
 
         Parameters
         ----------
         grid : LossGrid
         spacing : float
-            Distance of the gaps that are tried, in units of the shift.
+            Distance between the gaps that are tried, in units of the shift.
         zone : float
             Standardised gaps up to this are searched one by one.
         """
         raise NotImplementedError
 
-    def on_known_data(self, state: Any) -> Choices | float:
-        """Return the neighbours' choices on one row's state.
-
-        A number is the shift of a Gaussian pair that dominates the move.
-        """
-        raise NotImplementedError
-
-    def label_choices(self, state: Any) -> list[Choices]:
-        """Return the choices of each label, where they dominate the move; else nothing."""
+    def on_known_data(self, state: State) -> KnownChoices:
+        """Build the choices on one row's state; by default the pair of the noisy numbers."""
         del state
-        return []
+        return GaussianPair(self.noisy_shift)
 
-    def joint_choices(self, node: Node, states: Mapping[str, Any]) -> Choices | None:
-        """Return the choices of the move and its followers as one move, if they have such."""
-        del node, states
+    def split_known(
+        self, node: Node, states: Mapping[str, State]
+    ) -> list[tuple[Node, KnownChoices]]:
+        """Split a node into the nodes that are played on known data, with their choices."""
+        return [(node, self.on_known_data(states[node.name]))]
+
+    def behind_threshold(self, votes: State, gap: float, noise: float) -> Choices | None:
+        """Build the choices of the move and a threshold on the largest vote, as one move.
+
+        `gap` is the distance of that vote from the threshold, and `noise` the threshold's standard
+        deviation. None if they are not known.
+        """
+        del votes, gap, noise
         return None
 
     def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
-        """Return the value of the move if it fails, and reveals everything, with `delta`.
+        """Compute the value of a move that fails, and reveals everything, with `delta`.
 
         Parameters
         ----------
@@ -134,7 +158,7 @@ class Play(Generic[M_co]):
         """
         return None
 
-    def expected_share(self, n_moves: float, delta: float) -> float | None:
+    def estimate_share(self, n_moves: float, delta: float) -> float | None:
         """Estimate the price of `n_moves` as a share of their noisy numbers' mu^2."""
         del n_moves, delta
         return None
@@ -149,52 +173,58 @@ class Node:
     """
 
     name: str
-    play: Play[Any]
+    play: Play[object]
     times: int
     follow: tuple[Node, ...]
     either: tuple[Node, ...] = ()
     delta: float = 0.0
 
     @property
-    def answers(self) -> bool:
-        """Whether a positive outcome is an answer, of which a plan may have a limited number."""
-        return bool(self.follow) or self.play.answers
+    def counts_answers(self) -> bool:
+        """A positive outcome is an answer, of which a plan may have a limited number."""
+        return bool(self.follow) or self.play.positive_is_answer
 
     def expand(self) -> Node:
-        """Return the node that is played in the worst case."""
+        """Replace the node by the one that is played in the worst case."""
         return self.play.expand(self)
 
-    def playing(self, move: Any, **changes: Any) -> Node:
-        """Return the node with another move."""
-        return replace(self, play=play_of(move), **changes)
+    def with_move(self, move: Move) -> Node:
+        """Replace the move."""
+        return replace(self, play=play_of(move))
 
     def fail(self, best: Floats, silent: Floats) -> Floats:
-        """Return the value of the move with its chance of failure (`Play.fail`)."""
+        """Compute the value of the move with its chance of failure (`Play.fail`)."""
         return best if self.delta == 0 else self.play.fail(self.delta, best, silent)
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Shift and loss variance that grids have to cover."""
+        """Loss scale and loss variance that a grid has to cover."""
         if self.either:
             sizes = [(*node.reach, node.times) for node in self.either]
             # The loss beyond the ends of a grid counts once for each of many bits.
-            variance = max(each * times for _, each, times in sizes)
-            return max(shift for shift, _, _ in sizes), _FURTHER * variance
-        return self.play.shift, self.play.loss_variance
+            variance = max(square * times for _, square, times in sizes)
+            return max(scale for scale, _, _ in sizes), _CHOICE_REACH * variance
+        return self.play.loss_scale, self.play.loss_variance
 
 
-#: Grids of moves that are chosen from reach as far as for this multiple of the variance.
-_FURTHER = 1.3
+#: Grids of moves that are chosen from cover this multiple of the variance.
+_CHOICE_REACH = 1.3
 
 
 @singledispatch
-def play_of(move: Any) -> Play[Any]:
-    """Return the play of a move; TypeError for a kind of move that has none."""
+def play_of(move: Move) -> Play[Move]:
+    """Build the play of a move.
+
+    Raises
+    ------
+    TypeError
+        If the move's kind is not registered.
+    """
     raise TypeError(f"{type(move).__name__} has no game.")
 
 
 def has_play(move: Move) -> bool:
-    """Whether a move's kind is registered."""
+    """Check that the kind of a move is registered."""
     return play_of.dispatch(type(move)) is not play_of.dispatch(object)
 
 

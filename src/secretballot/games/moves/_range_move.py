@@ -1,32 +1,32 @@
-"""Draws with Gumbel noise in the game: the adversary chooses how the log ratios lie."""
+"""Draws with Gumbel noise, and purely private releases, in the game."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from secretballot.divergences import BoundedRange, FewDraws, Floats, PureRelease
-from secretballot.games.moves._choices import Choices
-from secretballot.games.moves._grid import LossGrid, Padded, Stencil, add_up
-from secretballot.games.moves._play import GameMove, M_co, Node, Play, play_of
+from secretballot.games.moves._gaussian_move import check_same_follow
+from secretballot.games.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
+from secretballot.games.moves._play import M_co, Node, Play, play_of
 
-#: How far from half of the width groups of t reach, in widths; and the nodes that they are bounded
-#: together on. Fewer moves before the end than for this zone (see `bit_move`) any t may be best.
-_AROUND = np.array([0.015, 0.045, 0.075, 0.105, 0.15, 0.2, 0.3])
-_EVERY = 0.065
+#: Distances of groups of t from half of the width, in widths.
+_GROUP_ENDS = np.array([0.015, 0.045, 0.075, 0.105, 0.15, 0.2, 0.3])
+#: Widths between the nodes on which a group is bounded.
+_COARSE_STEP = 0.065
+#: With a larger zone (see `bit_move`) there are few moves before the end, and any t may be best.
 _FAR = 0.9
 
 #: Places where a group may be best are played together if there are no more between them.
-_APART = 32
+_MOST_BETWEEN = 32
 
 
 @dataclass(frozen=True)
-class Cell:
+class RatioCell:
     """Values of t between two crossings: no shifted loss crosses a node."""
 
     start: tuple[Stencil, Stencil]  # the move at the lower end
@@ -35,34 +35,31 @@ class Cell:
     low: float  # e^(t / 2) at the ends
     high: float
 
+    @classmethod
+    def between(cls, low: float, high: float, width: float, grid: LossGrid) -> RatioCell:
+        """Build the cell between two crossings."""
+        middle = (low + high) / 2
+        p = float(np.expm1(low - width) / np.expm1(-width))
+        return cls(
+            (grid.stencil(low, p), grid.stencil(low - width, 1 - p)),
+            int(np.floor(middle / grid.step)),
+            int(np.floor((middle - width) / grid.step)),
+            float(np.exp(low / 2)),
+            float(np.exp(high / 2)),
+        )
+
 
 @dataclass(frozen=True)
 class RangeMove:
     """Two outcomes that shift the loss by t and by t - width, for the best t in [0, width].
 
-    With x = e^t the first has probability (1 - x e^-width) / (1 - e^-width) under P. As t grows
-    both shifted losses cross nodes; between two crossings each lies on one chord of V,
-    a - b u, and what the move is worth is a constant less
-
-        ((a1 - a2) e^-width x + (b1 - b2) u / x) / (1 - e^-width) = f x + r / x.
-
-    V falls with u and is convex, so a1 >= a2 and b1 >= b2: the best x is sqrt(r / f), and worth
-    (sqrt(f x0) - sqrt(r / x0))^2 more than a crossing x0, or it is at a crossing. So the maximum
-    over all t is exact for the chords.
-
-    Many moves before the end only t near width / 2 can be best. Groups of the others are bounded
-    together, and played only where they may be: what t adds to V is u times the integral of a tent
-    over V's curvature (see `BitMove`),
-
-        T_t(z) = max(0, min(p e^-z - q, 1 - q - (1 - p) e^-z))
-
-    at z above the loss, which as a function of t is largest at (width + z) / 2, and falls on either
-    side. This is done on some of the nodes: chords between them only add.
+    The maximum over all t is exact for the chords (docs/theory/game-bounds.md, "A draw with bounded
+    range"). Groups of t that can't be best are bounded together, on some of the nodes.
     """
 
     width: float
     grid: LossGrid
-    groups: tuple[tuple[Cell, ...], ...]
+    groups: tuple[tuple[RatioCell, ...], ...]
     envelopes: Floats
     stride: int
 
@@ -71,61 +68,60 @@ class RangeMove:
         reach = int(np.ceil(self.width / self.grid.step)) + 2
         return max(reach, (len(self.envelopes) // 2 + 3) * self.stride)
 
-    def best(self, yes: Padded, no: Padded) -> Floats:
-        """Return what the best ratios are worth at the nodes written to."""
-        if yes is not no:
-            raise ValueError("what follows a draw can't depend on it.")
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute the value of the best ratios at the nodes written to."""
+        check_same_follow("a draw", positive, negative)
         # Of every cell to the right of a node: the slope in u, times the u of that node.
-        slopes = yes.slopes()
-        intercepts = yes.values[..., :-1] + slopes
-        value = np.array(yes.shifted(0))
+        slopes = positive.slopes()
+        intercepts = positive.values[..., :-1] + slopes
+        value = np.array(positive.shifted(0))
         half = len(self.envelopes) // 2
-        here, bends = yes.bends(self.stride, half)
-        bounds = sliding_window_view(bends, 2 * half + 1, axis=-1) @ self.envelopes
-        bounds += here[..., None]
-        # About what chords between these nodes add: only how tight the bound is rests on it.
-        chords = bends[..., half : bends.shape[-1] - half] * (self.stride * self.grid.step / 7)
+        coarse, jumps = positive.slope_jumps(self.stride, half)
+        bounds = sliding_window_view(jumps, 2 * half + 1, axis=-1) @ self.envelopes
+        bounds += coarse[..., None]
+        # Estimated addition of chords between these nodes: it only decides how tight the bound is.
+        chords = jumps[..., half : jumps.shape[-1] - half] * (self.stride * self.grid.step / 7)
         for group, cells in enumerate(self.groups):
             bound, best = bounds[..., group], value[..., :: self.stride]
             above = (bound + chords)[..., :-1] > best * (1 + 1e-12) + 1e-15
             places = np.flatnonzero(above.any(axis=tuple(range(above.ndim - 1))))
-            for run in np.split(places, np.flatnonzero(np.diff(places) > _APART) + 1):
+            for run in np.split(places, np.flatnonzero(np.diff(places) > _MOST_BETWEEN) + 1):
                 if run.size:
                     # From the node before the first to the one after the last.
                     start, stop = max(run[0] - 1, 0), run[-1] + 1
                     nodes = slice(start * self.stride, stop * self.stride)
-                    self._play(cells, yes, intercepts, slopes, value, nodes)
+                    self._play(cells, positive, intercepts, slopes, value, nodes)
                     bound[..., run[0] : stop + (stop == best.shape[-1])] = 0.0
-            here = np.maximum(here, bound)
-        return np.maximum(value, yes.between(here, self.stride))
+            coarse = np.maximum(coarse, bound)
+        return np.maximum(value, positive.interpolate(coarse, self.stride))
 
     def _play(
         self,
-        cells: tuple[Cell, ...],
-        yes: Padded,
+        cells: tuple[RatioCell, ...],
+        after: PaddedValues,
         intercepts: Floats,
         slopes: Floats,
-        whole: Floats,
+        values: Floats,
         nodes: slice,
     ) -> None:
-        """Raise the worth at some nodes to that of the best ratios in some cells."""
-        value = whole[..., nodes]
-        worth = yes.block(nodes.start, value.shape[-1])
+        """Raise the values at some nodes to those of the best ratios in some cells."""
+        value = values[..., nodes]
+        after = after.block(nodes.start, value.shape[-1])
         intercepts, slopes = intercepts[..., nodes.start :], slopes[..., nodes.start :]
         out, scratch = np.empty_like(value), np.empty_like(value)
         per_fall = np.sqrt(1 / np.expm1(self.width))
         per_rise = np.sqrt(1 / -np.expm1(-self.width))
         for cell in cells:
             up, down = cell.start
-            add_up(((worth, up), (worth, down)), out, scratch)
+            sum_outcomes(((after, up), (after, down)), out, scratch)
             np.maximum(value, out, out=value)
-            # By how much a better t inside the cell is worth more.
-            falls = worth.shifted(cell.first, intercepts) - worth.shifted(cell.second, intercepts)
+            # Gain of the best t inside the cell over its lower end.
+            falls = after.shifted(cell.first, intercepts) - after.shifted(cell.second, intercepts)
             falls = np.sqrt(np.maximum(falls, 0.0, out=falls), out=falls)
             falls *= per_fall
-            rises = worth.shifted(cell.first, slopes) * np.exp(self.grid.step * cell.first)
+            rises = after.shifted(cell.first, slopes) * np.exp(self.grid.step * cell.first)
             rises -= np.multiply(
-                worth.shifted(cell.second, slopes),
+                after.shifted(cell.second, slopes),
                 np.exp(self.grid.step * cell.second),
                 out=scratch,
             )
@@ -143,7 +139,10 @@ class RangeMove:
 
 @lru_cache(maxsize=64)
 def range_move(width: float, grid: LossGrid, zone: float) -> RangeMove | None:
-    """Return the move of a draw, many moves before the end if `zone` is small; None if mute."""
+    """Build the move of a draw, many moves before the end if `zone` is small.
+
+    None if its width is 0: the draw reveals nothing.
+    """
     if not width:
         return None
     step = grid.step
@@ -152,12 +151,13 @@ def range_move(width: float, grid: LossGrid, zone: float) -> RangeMove | None:
     ends = ends[np.concatenate([[True], np.diff(ends) > 1e-9 * step])]
     ends[-1] = width
     middle = (ends[:-1] + ends[1:]) / 2
-    cells = np.array([_cell(*each, width, grid) for each in pairwise(ends)], dtype=object)
+    between = [RatioCell.between(*pair, width, grid) for pair in pairwise(ends)]
+    cells = np.array(between, dtype=object)
     # The middle first, for the others to be compared with.
-    around = _AROUND if zone < _FAR else np.array([np.inf])
-    nearness = np.searchsorted(around, np.abs(middle / width - 0.5))
+    group_ends = _GROUP_ENDS if zone < _FAR else np.array([np.inf])
+    nearness = np.searchsorted(group_ends, np.abs(middle / width - 0.5))
     side = np.sign(middle / width - 0.5) * (nearness > 0)
-    stride = max(1, round(_EVERY * width / step))
+    stride = max(1, round(_COARSE_STEP * width / step))
     half = int(np.ceil(width / (stride * step))) + 1
     z = np.asarray(stride * step * np.arange(-half, half + 1), dtype=np.float64)
     groups, envelopes = [], []
@@ -169,29 +169,21 @@ def range_move(width: float, grid: LossGrid, zone: float) -> RangeMove | None:
     return RangeMove(width, grid, tuple(groups), np.stack(envelopes, axis=-1), stride)
 
 
-def _cell(low: float, high: float, width: float, grid: LossGrid) -> Cell:
-    middle = (low + high) / 2
-    p = float(np.expm1(low - width) / np.expm1(-width))
-    return Cell(
-        (grid.stencil(low, p), grid.stencil(low - width, 1 - p)),
-        int(np.floor(middle / grid.step)),
-        int(np.floor((middle - width) / grid.step)),
-        float(np.exp(low / 2)),
-        float(np.exp(high / 2)),
-    )
-
-
 def _tent(t: Floats, z: Floats, width: float) -> Floats:
-    """Return e^z T_t(z)."""
-    whole = -np.expm1(-width)
-    p, q = -np.expm1(t - width) / whole, (np.exp(-t) - np.exp(-width)) / whole
-    rest_p, rest_q = -np.expm1(-t) * np.exp(t - width) / whole, -np.expm1(-t) / whole
+    """Compute e^z T_t(z)."""
+    total = -np.expm1(-width)
+    p, q = -np.expm1(t - width) / total, (np.exp(-t) - np.exp(-width)) / total
+    rest_p, rest_q = -np.expm1(-t) * np.exp(t - width) / total, -np.expm1(-t) / total
     return np.asarray(np.maximum(np.minimum(p - q * np.exp(z), rest_q * np.exp(z) - rest_p), 0.0))
 
 
 @dataclass(frozen=True)
 class ResponseMove:
-    """Randomised response: nothing is known of a release but that it is purely private."""
+    """Randomised response, which dominates any purely private release.
+
+    Any outcome is computed from the response (Kairouz, Oh and Viswanath 2015), so whichever
+    continuation is worth more may follow each answer.
+    """
 
     epsilon: float
     grid: LossGrid
@@ -200,22 +192,16 @@ class ResponseMove:
     def pad(self) -> int:
         return int(np.ceil(self.epsilon / self.grid.step)) + 2
 
-    def best(self, yes: Padded, no: Padded) -> Floats:
-        """Return what the answer is worth at the nodes written to."""
-        if yes is not no:
-            raise ValueError("what follows a purely private release can't depend on it.")
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute the value of the response at the nodes written to."""
+        after = positive
+        if positive is not negative:
+            after = replace(positive, values=np.maximum(positive.values, negative.values))
         truth = float(1 / (1 + np.exp(-self.epsilon)))
-        out, scratch = np.empty_like(yes.shifted(0)), np.empty_like(yes.shifted(0))
-        terms = (
-            (yes, self.grid.stencil(self.epsilon, truth)),
-            (no, self.grid.stencil(-self.epsilon, 1 - truth)),
-        )
-        return add_up(terms, out, scratch)
-
-
-def response_move(epsilon: float, grid: LossGrid) -> GameMove | None:
-    """Return the move of a purely private release; None if it tells nothing."""
-    return ResponseMove(epsilon, grid) if epsilon else None
+        out, scratch = np.empty_like(after.shifted(0)), np.empty_like(after.shifted(0))
+        true, false = (self.epsilon, truth), (-self.epsilon, 1 - truth)
+        terms = [(after, self.grid.stencil(*outcome)) for outcome in (true, false)]
+        return sum_outcomes(terms, out, scratch)
 
 
 class _DrawPlay(Play[M_co]):
@@ -226,33 +212,22 @@ class _DrawPlay(Play[M_co]):
         return float(self.move.ratio)  # type: ignore[attr-defined]
 
     @property
-    def shift(self) -> float:
-        return self.noisy_shift
-
-    @property
-    def loss_variance(self) -> float:
-        return 2 / np.pi * self.shift**2
-
-    def on_known_data(self, state: Any) -> Choices | float:
-        return self.noisy_shift
-
-    @property
     def bits(self) -> tuple[float, float] | None:
-        return 1, self.shift**2
+        return 1, self.loss_scale**2
 
 
 class RangePlay(_DrawPlay[BoundedRange]):
     """A draw with Gumbel noise: the adversary chooses how the log ratios lie."""
 
-    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> RangeMove | None:
         return range_move(self.move.width, grid, zone)
 
 
 class ResponsePlay(_DrawPlay[PureRelease]):
     """A purely private release."""
 
-    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
-        return response_move(self.move.epsilon, grid)
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> ResponseMove | None:
+        return ResponseMove(self.move.epsilon, grid) if self.move.epsilon else None
 
 
 class FewDrawsPlay(_DrawPlay[FewDraws]):
@@ -265,9 +240,9 @@ class FewDrawsPlay(_DrawPlay[FewDraws]):
         )
         return replace(node, either=tuple(either))
 
-    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> None:
         return None  # no draws; any others are expanded
 
     @property
     def bits(self) -> tuple[float, float] | None:
-        return self.move.most, self.shift**2 / max(self.move.most, 1)
+        return self.move.most, self.loss_scale**2 / max(self.move.most, 1)

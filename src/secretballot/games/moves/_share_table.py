@@ -43,7 +43,7 @@ MORE_CLASSES = TWO_CLASSES + np.array(
 )
 
 
-def expected_share(n_moves: float, delta: float, shares: Floats = TWO_CLASSES) -> float | None:
+def interpolate_share(n_moves: float, delta: float, shares: Floats = TWO_CLASSES) -> float | None:
     """Interpolate the share of its noisy numbers' mu^2 that a plan costs beside `delta`.
 
     None outside of the table.

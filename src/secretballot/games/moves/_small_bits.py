@@ -8,18 +8,18 @@ import numpy as np
 
 from secretballot.divergences import Floats
 from secretballot.games.moves._bit_move import BitMove, bit_move
-from secretballot.games.moves._gaussian_move import GaussianPairMove
-from secretballot.games.moves._grid import LossGrid, Padded, ValueFunction
-from secretballot.games.moves._play import GameMove, Play
+from secretballot.games.moves._gaussian_move import GaussianPairMove, check_same_follow
+from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
+from secretballot.games.moves._play import Play
 
-#: By how much more than 2/pi of its noisy number a bit may be taken to tell.
-_MORE = (0.02, 0.01, 0.005, 0.0025)
+#: A bit is taken for a noisy number with this much more than 2/pi of the mu^2 of its own.
+_EXTRA_SHARES = (0.02, 0.01, 0.005, 0.0025)
 
-#: What all bits together may be worth beyond that.
-_EXCESS = 1e-12
+#: Largest value of all bits together beyond their noisy number.
+_MOST_EXCESS = 1e-12
 
-#: What both may be rounded by, and a noisy number's far tails.
-_ROUNDED = 1e-16
+#: Rounding of both, and the far tails of a noisy number.
+_ROUNDING = 1e-16
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,9 @@ class SmallBits:
 
 @dataclass(frozen=True)
 class SmallBitsMove:
-    """The best of all gaps, bit after bit: an upper bound of what they are worth together.
+    """The best of all gaps, bit after bit, bounded from above by noisy numbers.
 
-    Let B be what the best gap makes of V, and G a noisy number, N(0, 1) against N(m, 1). Whatever
-    the gap, a bit averages V over shifts of the loss, and so does G; averages commute, and the best
-    average of G V is no more than G of the best average: B G <= G B. So if B V <= G V + e at all
-    losses, then B B V <= B (G V + e) <= G B V + e <= G G V + 2 e, and so on: n bits are worth at
-    most n noisy numbers, which are one of ratio sqrt(n) m, and n e. What e is follows from a single
-    bit; m^2 is as little above 2/pi of the bit's squared shift as leaves e negligible. Shortly
-    before the end of the game nothing does, and bits are played one by one.
-
-    Between nodes, B V is at most the chord, being convex in u. G V is convex too, and so above its
-    neighbouring chords, extended: the largest distance between them and the chord is added. Left
-    of the nodes, where V is constant, B V is at most what it is at the first one; right of the
-    last, where V is a chord, B V is at most as much above it as there.
+    The proof of the bound is in docs/theory/game-bounds.md ("Many small bits").
     """
 
     bit: BitMove
@@ -54,42 +43,43 @@ class SmallBitsMove:
 
     @property
     def pad(self) -> int:
-        whole = GaussianPairMove(float(np.sqrt(self.bits.n_bits)) * self.bits.ratio, self.grid)
-        return max(self.bit.pad, whole.pad)
+        number = GaussianPairMove(float(np.sqrt(self.bits.n_bits)) * self.bits.ratio, self.grid)
+        return max(self.bit.pad, number.pad)
 
-    def best(self, yes: Padded, no: Padded) -> Floats:
-        """Return an upper bound of what the best gaps are worth at the nodes written to."""
-        if yes is not no:
-            raise ValueError("what follows many bits can't depend on one of them.")
-        value = yes.shifted(0)
+    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
+        """Compute an upper bound of the value of the best gaps at the nodes written to."""
+        check_same_follow("many bits", positive, negative)
+        value = positive.shifted(0)
         for n_left in range(self.bits.n_bits, 0, -1):
-            # Beyond the nodes V is taken for what `ValueFunction` continues it by.
-            worth = Padded.of(ValueFunction(self.grid, value, 0), 0, yes.n_nodes, self.pad)
-            value = self.bit.best(worth, worth)
-            together = self._together(n_left, value, worth) if n_left > 1 else None
-            if together is not None:
-                return together
+            # Beyond the nodes V is continued as by `ValueFunction`.
+            function = ValueFunction(self.grid, value, 0)
+            after = PaddedValues.from_function(function, 0, positive.n_nodes, self.pad)
+            value = self.bit.best(after, after)
+            bound = self._noisy_number_bound(n_left, value, after) if n_left > 1 else None
+            if bound is not None:
+                return bound
         return value
 
-    def _together(self, n_bits: int, one: Floats, worth: Padded) -> Floats | None:
-        """Bound so many bits by noisy numbers; None where they are too few to be alike."""
-        found = None
-        for more in _MORE:
-            shift = float(np.sqrt(2 / np.pi * (1 + more))) * self.bits.ratio
-            number = GaussianPairMove(shift, self.grid).best(worth, worth)
-            excess = n_bits * self._excess(one, worth, number)
-            if excess > _EXCESS:
+    def _noisy_number_bound(
+        self, n_bits: int, one_bit: Floats, after: PaddedValues
+    ) -> Floats | None:
+        """Bound `n_bits` bits by a noisy number; None where they are too few to be alike."""
+        shift, excess = 0.0, np.inf
+        for extra in _EXTRA_SHARES:
+            shorter = float(np.sqrt(2 / np.pi * (1 + extra))) * self.bits.ratio
+            number = GaussianPairMove(shorter, self.grid).best(after, after)
+            total = n_bits * self._excess(one_bit, after, number)
+            if total > _MOST_EXCESS:
                 break
-            found = shift, excess
-        if found is None:
+            shift, excess = shorter, total
+        if not shift:
             return None
-        shift, excess = found
-        together = GaussianPairMove(float(np.sqrt(n_bits)) * shift, self.grid)
-        return np.asarray(together.best(worth, worth) + excess)
+        numbers = GaussianPairMove(float(np.sqrt(n_bits)) * shift, self.grid)
+        return np.asarray(numbers.best(after, after) + excess)
 
-    def _excess(self, one: Floats, worth: Padded, number: Floats) -> float:
-        """Return by how much one bit is worth more than a noisy number, at any loss."""
-        above, step = one - number, self.grid.step
+    def _excess(self, one_bit: Floats, after: PaddedValues, number: Floats) -> float:
+        """Bound the value of one bit above that of a noisy number, at any loss."""
+        above, step = one_bit - number, self.grid.step
         # Jumps of G V's slope in u, times u: at both ends of each cell, u that of its left end.
         slopes = -np.diff(number, axis=-1) / -np.expm1(-step)
         jumps = np.maximum(slopes[..., :-1] * np.exp(-step) - slopes[..., 1:], 0.0)
@@ -100,21 +90,21 @@ class SmallBitsMove:
         ends = (jumps[..., :1] * np.exp(step), inner, jumps[..., -1:])
         between = np.concatenate(ends, axis=-1) * -np.expm1(-step)
         inside = np.maximum(above[..., :-1], above[..., 1:]) + between
-        left_of = one[..., 0] - worth.values[..., 0]
-        outside = np.maximum(left_of, one[..., -1] - worth.shifted(0)[..., -1])
-        return float(max(inside.max(), outside.max(), 0.0)) + _ROUNDED
+        left_of = one_bit[..., 0] - after.values[..., 0]
+        outside = np.maximum(left_of, one_bit[..., -1] - after.shifted(0)[..., -1])
+        return float(max(inside.max(), outside.max(), 0.0)) + _ROUNDING
 
 
 class SmallBitsPlay(Play[SmallBits]):
     """Many small noisy bits in a row."""
 
     @property
-    def shift(self) -> float:
+    def loss_scale(self) -> float:
         return self.move.ratio
 
     @property
     def loss_variance(self) -> float:
         return 2 / np.pi * self.move.n_bits * self.move.ratio**2
 
-    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> SmallBitsMove:
         return SmallBitsMove(bit_move(self.move.ratio, grid, spacing, zone), self.move, grid)
