@@ -302,7 +302,7 @@ def test_the_gaussian_curve_lies_above_the_plan_s_everywhere(cost):
     far = np.linspace(4, 12, 200)
     assert any(cost.delta(each) > gaussian_delta(math.sqrt(claimed.mu2), each) for each in far)
     near = np.linspace(0, 2, 200)
-    short = Profile.of_epsilons(near, np.array([cost.delta(each) for each in near]))
+    short = Profile.from_epsilons(near, np.array([cost.delta(each) for each in near]))
     assert short.gaussian_cost(1e-6).mu2 == math.inf
 
 
