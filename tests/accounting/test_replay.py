@@ -1,6 +1,7 @@
 """Adding a ledger up again: the same epsilon to the last digit, and no entry that overspent."""
 
 import dataclasses
+import hashlib
 import math
 
 import numpy as np
@@ -60,11 +61,14 @@ def forge(path, **changes):
     forged = dataclasses.replace(last, **changes).chained(last.sequence, last.time, last.previous)
     (cost,) = forged.charges.values()
     cap = "NULL" if forged.scope_epsilon is None else forged.scope_epsilon
+    curve = cost.curve.astype("<f8").tobytes()
+    number = hashlib.sha256(curve).hexdigest()
     tamper(
         path,
+        f"INSERT OR IGNORE INTO curve VALUES (NULL, x'{number}', x'{curve.hex()}')",
         f"UPDATE entry SET digest = '{forged.digest}', scope_epsilon = {cap} "
         f"WHERE sequence = {last.sequence}",
-        f"UPDATE charge SET curve = x'{cost.curve.astype('<f8').tobytes().hex()}', "
+        f"UPDATE charge SET curve = (SELECT number FROM curve WHERE digest = x'{number}'), "
         f"delta = {float(cost.delta)!r} WHERE sequence = {last.sequence}",
     )
 

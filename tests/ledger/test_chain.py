@@ -60,7 +60,7 @@ TAMPERING = {
         *(f"UPDATE {t} SET sequence = 1 WHERE sequence = 2" for t in ("entry", "charge")),
         *(f"UPDATE {t} SET sequence = 2 WHERE sequence = 9" for t in ("entry", "charge")),
     ],
-    "budget raised": ["UPDATE level SET epsilon = 100.0, renyi_budget = 100.0"],
+    "budget raised": ["UPDATE level SET epsilon = 100.0, amount = 100.0"],
     "order changed": ["UPDATE level SET gate_order = 2.0"],
     "unit changed": ["UPDATE header SET unit = 'owner'"],
     "level added": ["INSERT INTO level VALUES (1, 'more', 1.0, 1e-5, 0.0, 2.0, 1.0)"],

@@ -106,11 +106,7 @@ def at(cost):
     return float(cost.at(2.0)) * 8
 
 
-GROUPS = (
-    *(EVERYONE, "a", "a/x/0", "a/x/1", "a/x/2", "a/y/0", "a/y/1", "b", "b/x/0"),
-    # As earlier versions named parts: nobody knows the division.
-    *("a/0", "a/1", "b/0"),
-)
+GROUPS = (EVERYONE, "a", "a/x/0", "a/x/1", "a/x/2", "a/y/0", "a/y/1", "b", "b/x/0")
 
 
 @settings(max_examples=30, deadline=None)
@@ -124,20 +120,16 @@ GROUPS = (
     )
 )
 def test_what_a_level_has_paid_by_brute_force(entries):
-    """The dearest of all people: one for each choice of a part in each division of each fit.
-
-    Parts without a division are of another one in each entry.
-    """
+    """The dearest of all people: one for each choice of a part in each division of each fit."""
     totals = Totals(digest="")
     for number, (scope, charges) in enumerate(entries, start=1):
         totals = totals.after(entry(scope, charges).chained(number, "", totals.digest))
     divisions = {}
     for number, (scope, charges) in enumerate(entries):
         for group, rate in charges.items():
-            level, *division, part = group.split("/") if "/" in group else (group, "", "")
-            fit = scope if division and scope else number
-            if part:
-                parts = divisions.setdefault((level, fit, *division), Counter())
+            if "/" in group:
+                level, division, part = group.split("/")
+                parts = divisions.setdefault((level, scope or number, division), Counter())
                 parts[part] += rate
     for level in "ab":
         shared = sum(c.get(EVERYONE, 0) + c.get(level, 0) for _, c in entries)
@@ -161,7 +153,7 @@ def test_infinite_costs_of_parts_stay_infinite():
     infinite = RenyiCost(np.append(np.zeros(149), math.inf))
     totals = Totals(digest="")
     for number in (1, 2):
-        one = dataclasses.replace(entry("one", {}), charges={"a/0": infinite})
+        one = dataclasses.replace(entry("one", {}), charges={"a/x/0": infinite})
         totals = totals.after(one.chained(number, "", totals.digest))
     for scope in ("one", None):
         cost = level_cost(totals.seen_from(scope), "a", 2.0)

@@ -166,23 +166,6 @@ def test_a_mark_that_is_behind_or_of_another_ledger_is_moved_on(path):
         assert read_slots(str(path)).mark.sequence == accountant.spent().n_releases
 
 
-def test_a_mark_without_checksums_is_read(path):
-    """One line, as it was written before there were slots."""
-    accountant, backup = backed_up(path)
-    ledger, mark = accountant._ledger, path.with_name("budget.ledger.mark")
-    old = f"secretballot {ledger.header().ledger_id} 2 {ledger.entries()[1].digest}\n"
-    now = path.read_bytes()
-    in_place(backup, path)
-    mark.write_text(old)
-    with pytest.raises(LedgerError, match="2 entries had been recorded"):
-        PrivacyAccountant.open(path)
-    path.write_bytes(now)
-    for n_releases in (3, 4):
-        spend(PrivacyAccountant.open(path))
-        slots = read_slots(str(path))
-        assert (slots.mark.sequence, slots.n_broken) == (n_releases, 0)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_a_mark_is_not_written_through_a_link(path):
     accountant, _ = backed_up(path)

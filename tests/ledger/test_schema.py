@@ -57,7 +57,7 @@ def test_what_secretballot_did_not_make_is_refused(path, kind, statement):
         ),
         (
             ["ALTER TABLE level RENAME TO other", "CREATE VIEW level AS SELECT position, name, "
-             "100 * epsilon AS epsilon, delta, approximation_delta, gate_order, renyi_budget "
+             "100 * epsilon AS epsilon, delta, approximation_delta, gate_order, amount "
              "FROM other"],
             "it holds a (table|trigger|view)",
         ),

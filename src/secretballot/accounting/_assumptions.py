@@ -78,10 +78,9 @@ def assumptions(budget: Budget, held: Contents, overspent: Mapping[str, float]) 
 def _overspent(shares: Mapping[str, float]) -> Iterator[str]:
     for level, share in shares.items():
         yield (
-            f"THE BUDGET OF {level!r} IS OVERSPENT ({share:.1%}): a version with a fault let parts "
-            "of a level, which take turns, pay anew in every fit, though they are other people "
-            "there, or did not record how they were divided, so that what they paid adds up. For "
-            "that level the guarantee above does not hold; epsilon so far is a reading."
+            f"THE BUDGET OF {level!r} IS OVERSPENT ({share:.1%}), by a fault of the library or of "
+            "another program that wrote to the ledger. For that level the guarantee above does not "
+            "hold; epsilon so far is what was spent."
         )
 
 

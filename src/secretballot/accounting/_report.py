@@ -37,8 +37,8 @@ class PrivacySpent(Shown):
     delta : float
         The delta of the reading, the budget's.
     share : float
-        Share of the budget that is used up, between 0 and 1. (Above 1 for a ledger that a version
-        with a fault let overspend.)
+        Share of the budget that is used up, between 0 and 1. (Above 1 where a fault or another
+        program wrote entries that no release can have made.)
     order : float or "gaussian"
         The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
     amount : float
@@ -221,18 +221,17 @@ def warn_data_dependent(budget: Budget) -> None:
 
 
 def warn_overspent(ledger: Ledger) -> None:
-    """Say which levels a ledger of a version with a fault has overspent."""
+    """Warn of levels whose entries cost more than the budget, which no release can have done."""
     totals = ledger.totals()
     for level in ledger.budget.levels:
         spent = spent_on(level, totals)
         if spent.share > 1:
             warnings.warn(
                 f"the ledger {ledger.path!r} has overspent: {spent.share:.1%} of the budget of "
-                f"{level.name!r} is gone. Parts of a level are other people in every fit and every "
-                "division, and a version before this one let each of them pay anew, or recorded "
-                "no division, so that they add up here. Nothing more is released for "
-                f"that level; what was released amounts to an epsilon of {spent.epsilon:.4g} "
-                f"instead of {level.epsilon:g}, and the statement says so.",
+                f"{level.name!r} is gone, by a fault of the library or of another program that "
+                "wrote to the file. Nothing more is released for that level; what was released "
+                f"amounts to an epsilon of {spent.epsilon:.4g} instead of {level.epsilon:g}, and "
+                "the statement says so.",
                 PrivacyLeakWarning,
                 stacklevel=3,
             )

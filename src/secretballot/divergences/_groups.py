@@ -4,8 +4,7 @@ The rule for parts. A *division* divides the people of a level into parts that e
 and has a name: ``"level/division/part"``. In one scope (a fit) the parts of one division cost the
 most of them, amount by amount. Different divisions may put the same people together in any way, so
 what divisions cost adds up, and adds to the level's own charges. The same holds for divisions of
-different scopes. A part without a division (``"level/part"``) is of a division that nobody knows:
-its own in each entry of a ledger.
+different scopes.
 """
 
 from __future__ import annotations

@@ -199,19 +199,21 @@ class LedgerEntry:
 
     def expected_digest(self) -> str:
         """Digest of everything the entry says, its place and its predecessor included."""
-        content = [
-            self.sequence,
-            self.time,
-            self.mechanism,
-            self.n_rows,
-            self.scope_id,
-            cap_digits(self.scope_epsilon),
-            int(self.seeded),
-            self.note,
-            self.previous,
-            charge_digits(self.charges),
-        ]
-        if self.reservation is not None:
-            each = self.reservation
-            content.append(["reservation", each.id, each.event, each.state()])
-        return digest_of(content if self.checkpoint is None else [*content, self.checkpoint])
+        reservation = self.reservation
+        return digest_of(
+            [
+                "secretballot entry",
+                self.sequence,
+                self.time,
+                self.mechanism,
+                self.n_rows,
+                self.scope_id,
+                cap_digits(self.scope_epsilon),
+                int(self.seeded),
+                self.note,
+                charge_digits(self.charges),
+                reservation and [reservation.id, reservation.event, reservation.state()],
+                self.checkpoint,
+                self.previous,
+            ]
+        )

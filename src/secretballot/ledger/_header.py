@@ -19,11 +19,11 @@ from secretballot.ledger._entry import genesis_digest
 from secretballot.ledger._file import readable, transact
 from secretballot.ledger._place import place_of
 from secretballot.ledger._schema import (
+    SCHEMA,
     check_schema,
     execute_all,
     insert_row,
     mark_as_ledger,
-    schema,
 )
 
 _ORDERS = ORDERS.astype("<f8").tobytes()
@@ -77,7 +77,7 @@ def write_new(path: str, budget: Budget) -> Header:
     fixed = (budget.unit, budget.relation, budget.accounting, int(budget.allow_seeded))
 
     def fill(opened: sqlite3.Connection) -> None:
-        execute_all(opened, schema())
+        execute_all(opened, SCHEMA)
         insert_row(opened, "header", (1, *identity, *fixed, _ORDERS, genesis))
         for position, level in enumerate(budget.levels):
             amounts = (level.epsilon, level.delta, level.approximation_delta)
@@ -88,9 +88,9 @@ def write_new(path: str, budget: Budget) -> Header:
     return Header(budget, genesis, *identity)
 
 
-def read_header(opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
-    """Return what the ledger fixes; LedgerError if it is not our ledger, and nothing else."""
-    check_schema(opened, upgrade=upgrade)
+def read_header(opened: sqlite3.Connection) -> Header:
+    """Read the header; LedgerError if the file is no ledger, or its header was altered."""
+    check_schema(opened)
     header = opened.execute(
         "SELECT ledger_id, created, library_version, place, unit, relation, accounting, "
         "allow_seeded, orders, digest FROM header"
@@ -109,7 +109,7 @@ def read_header(opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
             amount=amount,
         )
         for name, epsilon, delta, approximation_delta, order, amount in opened.execute(
-            "SELECT name, epsilon, delta, approximation_delta, gate_order, renyi_budget FROM level "
+            "SELECT name, epsilon, delta, approximation_delta, gate_order, amount FROM level "
             "ORDER BY position"
         ).fetchall()
     )

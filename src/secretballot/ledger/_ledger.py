@@ -142,7 +142,7 @@ class Ledger:
             def record(opened: sqlite3.Connection) -> tuple[T, Totals, str, str]:
                 with meaning(self.path):
                     check_spendable(self.path)
-                    header = self._same_header(opened, upgrade=True)
+                    header = self._same_header(opened)
                     self._catch_up(opened)
                     load_scope(opened, self._totals, scope)
                     fault = self._copied(opened, header, held.mark)
@@ -283,9 +283,9 @@ class Ledger:
 
         return _read(self.path, checked)
 
-    def _same_header(self, opened: sqlite3.Connection, *, upgrade: bool = False) -> Header:
+    def _same_header(self, opened: sqlite3.Connection) -> Header:
         """Check that this is still the same ledger, with the budget that this handle knows."""
-        header = read_header(opened, upgrade=upgrade)
+        header = read_header(opened)
         if header.digest != self.genesis:
             raise LedgerError(
                 "another ledger is in its place; PrivacyAccountant.open continues that one"

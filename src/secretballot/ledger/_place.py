@@ -31,7 +31,7 @@ def place_of(path: str) -> str:
 
     Not the device: its number changes when a machine is started again. The birth because the next
     file often gets the number of one that was deleted. The empty string where files have no
-    numbers, the number alone where births are not recorded (format 2 of ledgers did not).
+    numbers, the number alone where births are not recorded.
     """
     number = os.stat(path).st_ino
     if not number:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from secretballot._errors import LedgerError
-from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, split_group
+from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, group_division, split_group
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import (
     LedgerEntry,
@@ -45,8 +45,7 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
     last = rows[-1][0] if len(rows) == at_most else _EVER
     charges = groupby(
         opened.execute(
-            # Before format 3 a charge held the curve itself.
-            "SELECT charge.sequence, level, member, delta, coalesce(value, curve) FROM charge "
+            "SELECT charge.sequence, level, member, delta, value FROM charge "
             "LEFT JOIN curve ON number = charge.curve WHERE charge.sequence > ? "
             "AND charge.sequence <= ? ORDER BY charge.sequence",
             (after, last),
@@ -88,10 +87,13 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
 
 
 def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, Cost]:
-    return {
-        level + (GROUP_SEPARATOR + member if member else ""): cost_of(curve, delta)
-        for level, member, delta, curve in charges
-    }
+    costs = {}
+    for level, member, delta, curve in charges:
+        group = level + GROUP_SEPARATOR + member if member else level
+        if member and not group_division(group):
+            raise ValueError(f"the part {group!r} is of no division")
+        costs[group] = cost_of(curve, delta)
+    return costs
 
 
 def _cap(stored: Any) -> Cap:
@@ -164,10 +166,7 @@ def check_private_records(opened: sqlite3.Connection) -> None:
 
 
 def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals | None:
-    """Return the totals of the last checkpoint up to an entry, checked against that entry.
-
-    None if there is none, or if they may count parts without a division as earlier versions did.
-    """
+    """Read the totals of the last checkpoint up to an entry, checked against it; None without."""
     row = opened.execute(
         "SELECT sequence, n_releases, n_rows, place FROM checkpoint WHERE sequence <= ? "
         "ORDER BY sequence DESC LIMIT 1",
@@ -176,11 +175,6 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
     if row is None:
         return None
     sequence, n_releases, n_rows, place = row
-    if opened.execute(
-        "SELECT 1 FROM total WHERE sequence <= ? AND member != '' AND instr(member, ?) = 0 LIMIT 1",
-        (sequence, GROUP_SEPARATOR),
-    ).fetchone():
-        return None
     found = read_entries(opened, after=sequence - 1, at_most=1)
     if not found or found[0].sequence != sequence or found[0].digest != found[0].expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")

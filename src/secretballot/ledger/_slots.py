@@ -16,10 +16,6 @@ _LINE = re.compile(
     rb"secretballot mark (?P<generation>\d{1,18}) (?P<ledger_id>[0-9a-f]{32}) "
     rb"(?P<sequence>\d{1,18}) (?P<digest>[0-9a-f]{64}) (?P<checksum>[0-9a-f]{64})\n *"
 )
-#: One line without a checksum, as it was written before there were slots.
-_OLD_LINE = re.compile(
-    rb"secretballot (?P<ledger_id>[0-9a-f]{32}) (?P<sequence>\d{1,18}) (?P<digest>[0-9a-f]{64})\n"
-)
 
 
 class Mark(NamedTuple):
@@ -91,17 +87,12 @@ def _begins_as_mark(slot: bytes) -> bool:
 def _whole(slot: bytes) -> tuple[int, Mark] | None:
     """Return generation and mark of a slot; None if it is broken."""
     line = _LINE.fullmatch(slot)
-    if line is not None:
-        generation = int(line["generation"])
-        is_sound = len(slot) == SLOT and line["checksum"] == _checksum(slot[: line.end("digest")])
-    else:
-        # Behind it are zeros, once the other slot was written.
-        line, generation = _OLD_LINE.fullmatch(slot.rstrip(b"\0")), 0
-        is_sound = line is not None
-    if line is None or not is_sound:
+    if line is None or len(slot) != SLOT:
+        return None
+    if line["checksum"] != _checksum(slot[: line.end("digest")]):
         return None
     mark = Mark(line["ledger_id"].decode(), int(line["sequence"]), line["digest"].decode())
-    return generation, mark
+    return int(line["generation"]), mark
 
 
 def _checksum(text: bytes) -> bytes:

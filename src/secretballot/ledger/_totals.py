@@ -10,7 +10,6 @@ from secretballot._errors import LedgerError
 from secretballot.divergences import Cost, Costs, parts_cost, split_group
 from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry, cap_digits, charge_digits, digest_of
-from secretballot.ledger._unnamed_divisions import without_unnamed_divisions
 
 #: Entries from one checkpoint to the next: what has to be read again to go on with a ledger.
 CHECKPOINT_EVERY = 64
@@ -33,10 +32,6 @@ class Totals:
     its own charges, the *sum over the scopes and their divisions* of what the dearest part paid in
     each (`divergences._groups` has the rule). An entry without a scope is a fit of its own.
 
-    Earlier versions recorded parts without their division, and took the parts of one name for the
-    same people. Such an entry is a division of its own here, so the sums that those versions stored
-    are others: they are neither checked nor read, and all entries are.
-
     Attributes
     ----------
     charges : dict of str to Cost
@@ -45,8 +40,6 @@ class Totals:
         At least the scopes of `touched`; others are in the file, and are read when they are needed.
     touched : set of str
         The scopes of entries since the last checkpoint.
-    has_unnamed_divisions : bool
-        Whether parts without a division were charged in a scope.
     """
 
     digest: str
@@ -58,7 +51,6 @@ class Totals:
     charges: dict[str, Cost] = field(default_factory=dict)
     scopes: dict[str, ScopeTotals] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
-    has_unnamed_divisions: bool = False
 
     def after(self, entry: LedgerEntry) -> Totals:
         """Return the totals after the next entry; LedgerError if it is not what was written."""
@@ -74,8 +66,7 @@ class Totals:
         after = self.added_up(entry)
         after.digest = entry.digest
         if entry.checkpoint is not None:
-            if not after.has_unnamed_divisions:
-                after.check(entry)
+            after.check(entry)
             after.checkpoint = entry.sequence
             after.touched.clear()
         return after
@@ -100,14 +91,11 @@ class Totals:
             before = self.scopes.get(entry.scope_id, before)
         after = dict(before.charges)
         change = _give_back if entry.is_refund else _accumulate
-        charges = without_unnamed_divisions(entry.charges, is_refund=entry.is_refund)
-        if entry.scope_id is not None and charges is not entry.charges:
-            self.has_unnamed_divisions = True
-        for group, cost in charges.items():
+        for group, cost in entry.charges.items():
             change(after, group, cost)
             if not split_group(group)[1]:
                 change(self.charges, group, cost)
-        for level in {split_group(group)[0] for group in charges}:
+        for level in {split_group(group)[0] for group in entry.charges}:
             one, other = parts_cost(before.charges, level), parts_cost(after, level)
             if other is not None:
                 less, more = (other, one) if entry.is_refund else (one, other)
@@ -160,8 +148,7 @@ class Totals:
 
     def forget(self) -> None:
         """Drop the scopes that can be read again."""
-        if not self.has_unnamed_divisions:
-            self.scopes = {scope: self.scopes[scope] for scope in self.touched}
+        self.scopes = {scope: self.scopes[scope] for scope in self.touched}
 
 
 def _accumulate(sums: dict[str, Cost], group: str, cost: Cost) -> None:
