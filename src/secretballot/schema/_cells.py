@@ -43,7 +43,7 @@ def column_cells(values: Any) -> NDArray[Any]:
     """
     if isinstance(values, np.ndarray):
         return values if values.dtype.kind in _REAL else _as_objects(values)
-    dtype = getattr(values, "dtype", None)
+    dtype: Any = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in _REAL:
         return np.asarray(values)
     if hasattr(values, "astype"):  # pandas

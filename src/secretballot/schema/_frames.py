@@ -112,7 +112,7 @@ def column_order(names: list[Any] | None, width: int, X: Any, name: str) -> list
         If columns are missing, or there are others.
     """
     table_names = column_names(X)
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[1] != width:
         raise ValueError(
             f"X_public must have the columns of X: {name} has the shape {tuple(shape)}, and "

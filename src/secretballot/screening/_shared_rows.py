@@ -14,7 +14,8 @@ from secretballot._sklearn_compat import _num_samples, _safe_indexing
 
 #: Least number of identical rows, each unique in both tables, that is refused.
 _TOO_MANY = 30
-#: Limit of an exact test of shared memory; beyond it rows are compared instead.
+#: Limit of an exact test of shared memory (a number, which its types do not know); beyond it rows
+#: are compared instead.
 _MOST_WORK = 10**5
 
 _Hashes = NDArray[np.uint64]
@@ -72,7 +73,7 @@ def _overlap(a: NDArray[Any], b: NDArray[Any]) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return bool(np.shares_memory(a, b, max_work=_MOST_WORK))
+        return bool(np.shares_memory(a, b, _MOST_WORK))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return False
 

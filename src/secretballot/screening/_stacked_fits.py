@@ -59,7 +59,7 @@ def _calling_stack() -> tuple[Any, Mapping[str, Any]]:
     frame: FrameType | None = sys._getframe()
     if kind is None:
         return None, {}  # nobody has imported one
-    while (frame := frame.f_back) is not None:
+    while frame is not None and (frame := frame.f_back) is not None:
         caller = frame.f_locals.get("self")
         if isinstance(caller, kind) and frame.f_code.co_name == "fit":
             return caller, frame.f_locals.get("fit_params", {})
