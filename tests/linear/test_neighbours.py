@@ -1,4 +1,4 @@
-"""Brute force over neighbours: what is asked of the accountant moves no further than is charged."""
+"""Brute force over neighbours: sums that are released move by no more than is charged."""
 
 import warnings
 from dataclasses import replace
@@ -131,7 +131,7 @@ KINDS = {
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_row(kind, n_classes):
+def test_neighbouring_rows_move_sums_by_their_charge(kind, n_classes):
     # Residuals of one row are nowhere opposite where there are three classes.
     assert (0.9 if n_classes == 2 else 0.7) < row_neighbours(n_classes, kind) <= 1
 
@@ -159,7 +159,7 @@ def owner_neighbours(kind, n_classes):
 
 
 @pytest.mark.parametrize("kind", ["additive", "linear", "declared"])
-def test_one_owner(kind):
+def test_neighbouring_owners_move_sums_by_their_charge(kind):
     assert 0.9 < owner_neighbours(kind, 2) <= 1
     assert 0.5 < owner_neighbours(kind, 3) <= 1
 
@@ -188,7 +188,7 @@ def many_rows_neighbours(monkeypatch, n_rows=184_600):
     return furthest(*runs)
 
 
-def test_one_owner_of_very_many_rows(monkeypatch):
+def test_an_owner_of_many_rows_moves_sums_by_its_charge(monkeypatch):
     assert 0.5 < many_rows_neighbours(monkeypatch) <= 1
 
 
@@ -208,7 +208,7 @@ def level_neighbours(kind, n_classes):
 
 
 @pytest.mark.parametrize("kind", ["additive", "linear", "declared"])
-def test_each_level(kind):
+def test_neighbours_of_each_level_move_sums_by_their_charge(kind):
     for n_classes in (2, 3):
         worst = level_neighbours(kind, n_classes)
         assert all(0.5 < each <= 1 for each in worst.values())
@@ -227,7 +227,7 @@ def test_each_level(kind):
     ],
     ids=["float", "bool", "int", "zero", "long", "nested", "time"],
 )
-def test_a_row_is_of_its_own_category(rows, row):
+def test_the_type_of_a_cell_moves_only_its_own_row(rows, row):
     # What one row holds gives a column another type, and may change the texts of all others.
     other = pd.Series([row, *rows.tolist()[1:]])
     if rows.dtype.kind == "M":
@@ -238,7 +238,7 @@ def test_a_row_is_of_its_own_category(rows, row):
     assert furthest(*runs) <= 1
 
 
-def test_what_a_row_adds_does_not_depend_on_others():
+def test_contribution_of_a_row_is_independent_of_other_rows():
     rng = np.random.default_rng(3)
     for features in (rng.normal(size=(300, 5)), rng.choice([0.1, 1 / 3, 1e-9], size=(300, 5))):
         length = float(np.linalg.norm(features, axis=1).max())
@@ -300,7 +300,7 @@ PRODUCTS = _synthetic_rows._column_products
 
 
 @pytest.mark.parametrize("error", PLANTED)
-def test_planted_errors_are_seen(error, monkeypatch):
+def test_planted_errors_fail_the_check(error, monkeypatch):
     for where, name, planted in PLANTED[error]:
         monkeypatch.setattr(where, name, planted)
     if error == "owner":

@@ -1,4 +1,4 @@
-"""What is believed of noisy sums: against simulation, and against what is known."""
+"""Posterior of the coefficients: against simulation, and against known coefficients."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def groups():
     return [(slice(0, 1), np.eye(1)), (slice(1, 5), np.eye(4))]
 
 
-def test_without_noise_rounds_find_the_coefficients():
+def test_coefficients_without_noise():
     rng = np.random.default_rng(0)
     X, public = rows(200_000, rng), rows(2000, rng)
     y, found = labels(X, rng), []
@@ -62,7 +62,7 @@ def test_without_noise_rounds_find_the_coefficients():
 
 
 @pytest.mark.parametrize("forgotten", [None, "noise", "sample", "rows"])
-def test_errors_are_as_large_as_simulated(forgotten):
+def test_error_covariance_against_simulation(forgotten):
     # The covariance of two rounds' errors, by which releases are weighed: what is left, measured in
     # it, is a chi-squared variable of ten degrees of freedom. Not if a part is forgotten.
     rng = np.random.default_rng(1)
@@ -122,7 +122,7 @@ def test_noise_averages_out_over_rounds():
     assert np.mean(squares[6]) < np.mean(squares[1]) / 2
 
 
-def test_what_tells_nothing_is_shrunk_to_nothing():
+def test_coefficients_of_pure_noise_are_shrunk_to_zero():
     rng = np.random.default_rng(3)
     public = rows(2000, rng)
     drowned = ReleasedRound(
@@ -137,7 +137,7 @@ def test_what_tells_nothing_is_shrunk_to_nothing():
     assert np.abs(posterior.coefficients[2:]).max() < 0.2
 
 
-def test_known_errors_are_about_the_errors():
+def test_standard_errors_match_actual_errors():
     rng = np.random.default_rng(4)
     X, public = rows(20_000, rng), rows(2000, rng)
     z = []
@@ -152,7 +152,7 @@ def test_known_errors_are_about_the_errors():
     assert 0.6 < np.mean(np.square(z)) < 1.6
 
 
-def test_classes_that_are_alike_are_treated_alike():
+def test_coefficients_are_equivariant_to_the_order_of_classes():
     rng = np.random.default_rng(5)
     X, public = rows(60_000, rng), rows(3000, rng)
     scores = np.stack([X @ WEIGHTS, X @ WEIGHTS[::-1], np.zeros(len(X))], axis=1)

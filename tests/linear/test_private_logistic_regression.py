@@ -1,4 +1,4 @@
-"""The estimator on tables: what it learns, what it takes, and what it spends."""
+"""The estimator on tables: accuracy, input, and charges."""
 
 import math
 import pickle
@@ -48,7 +48,7 @@ def model(budget=1.0, **given):
     return PrivateLogisticRegression(**{"classes": ["poor", "rich"], "accountant": budget, **given})
 
 
-def test_bins_learn_what_is_no_straight_line():
+def test_bins_fit_nonlinear_effects():
     found = model().fit(X, Y, X_public=POOL)
     assert found.score(TEST, ANSWERS) > BEST - 0.025
     linear = model(features="linear").fit(X, Y, X_public=POOL)
@@ -78,7 +78,7 @@ def test_all_rounds_are_paid_before_the_first(order):
     assert found.score(TEST, ANSWERS) > BEST - 0.025
 
 
-def test_a_fit_that_dies_between_rounds_keeps_its_charge(monkeypatch):
+def test_an_interrupted_fit_keeps_its_charge(monkeypatch):
     budget, seen = PrivacyAccountant(1.0, 1e-5), []
 
     def fit_posterior(releases, *rest, **options):
@@ -115,7 +115,7 @@ def test_without_public_rows():
     assert len(found.accountant.entries()) == 1 + 2 + found.n_rounds_ + 1
 
 
-def test_three_classes_and_words_for_them():
+def test_three_classes_with_string_labels():
     digits, y = load_digits(return_X_y=True)
     few = np.random.default_rng(0).permutation(np.flatnonzero(np.isin(y, [1, 3, 8])))
     digits, y = digits[few], np.array(["one", "three", "eight"])[np.searchsorted([1, 3, 8], y[few])]
@@ -241,7 +241,7 @@ def holes(X):
         ({"accountant": None}, {}, "accountant=None"),
     ],
 )
-def test_what_can_not_be_fitted_costs_nothing(given, changed, message):
+def test_invalid_input_costs_nothing(given, changed, message):
     asked = {"X": X, "y": Y, "X_public": POOL, **changed}
     fitted = model(**given)
     if message is None:
@@ -254,7 +254,7 @@ def test_what_can_not_be_fitted_costs_nothing(given, changed, message):
 
 
 @pytest.mark.parametrize("features", ["additive", "linear"])
-def test_cells_that_do_not_fit_are_missing(features):
+def test_misfit_cells_are_missing(features):
     given = X.assign(age=X.age.where(X.index % 9 > 0, "n/a"), job=X.job.where(X.index % 7 > 0))
     given = given[["gain", "job", "noise", "age"]]
     found = model(features=features).fit(given, Y, X_public=POOL)
@@ -265,14 +265,14 @@ def test_cells_that_do_not_fit_are_missing(features):
 
 
 @pytest.mark.parametrize("cells", [np.nan, None, "old", 10**400])
-def test_many_cells_that_do_not_fit_are_told_after_the_release(cells):
+def test_many_misfits_warn_after_the_release(cells):
     fitted = model(check_public_rows=False)
     with pytest.warns(UserWarning, match=r"'age'.*NOT FOR PUBLICATION"):
         fitted.fit(X.assign(age=cells), Y, X_public=POOL)
     assert fitted.accountant.entries()
 
 
-def test_classes_that_are_learned_are_a_leak():
+def test_learned_classes_warn_of_a_leak():
     with pytest.warns(PrivacyLeakWarning, match="classes=None"):
         model(classes=None).fit(X, Y, X_public=POOL)
 

@@ -1,4 +1,4 @@
-"""Types of private columns say nothing of all rows: neighbours move sums by what is charged."""
+"""Types of private columns: neighbours of any type move sums by no more than is charged."""
 
 import numpy as np
 import pandas as pd
@@ -80,7 +80,7 @@ HOW = {
         ("count", 0.5),
     ],
 )
-def test_one_cell(how, name, cell):
+def test_type_of_one_cell(how, name, cell):
     given = {"classes": [0, 1], **HOW[how]}
     runs = [asked(X, Y, POOL, **given) for X in (ROWS, replaced(name, cell))]
     assert furthest(*runs) <= 1
@@ -88,20 +88,20 @@ def test_one_cell(how, name, cell):
 
 @pytest.mark.parametrize("name", ["span", "count"])
 @pytest.mark.parametrize("cell", ["long", 1j, None, 0.5, [1]])
-def test_one_cell_of_declared_columns(name, cell):
+def test_type_of_one_cell_with_declared_categories(name, cell):
     declared = {"classes": [0, 1], "categories": {name: ROWS[name].unique().tolist()}}
     runs = [asked(X[[name]], Y, None, **declared) for X in (ROWS, replaced(name, cell))]
     assert furthest(*runs) <= 1
 
 
-def test_one_cell_of_declared_numbers():
+def test_type_of_one_cell_with_declared_bounds():
     declared = {"classes": [0, 1], "bounds": (0, 60)}
     for cell in ("n/a", None, np.inf, 1j):
         runs = [asked(X[["age"]], Y, None, **declared) for X in (ROWS, replaced("age", cell))]
         assert furthest(*runs) <= 1
 
 
-def test_the_order_of_columns_says_nothing():
+def test_columns_are_matched_by_name():
     runs = [asked(X, Y, POOL, classes=[0, 1]) for X in (ROWS, ROWS[ROWS.columns[::-1]])]
     assert furthest(*runs) == 0
 
@@ -138,7 +138,7 @@ def place(frame):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("transform", [batch, ranks, place])
-def test_what_depends_on_other_rows_is_refused(transform, seed):
+def test_row_dependent_transformers_are_refused(transform, seed):
     rng = np.random.default_rng(seed)
     pool = pd.DataFrame({"age": rng.integers(20, 60, 30), "wage": rng.normal(size=30)})
     budget = PrivacyAccountant(1.0, 1e-5)
@@ -149,7 +149,7 @@ def test_what_depends_on_other_rows_is_refused(transform, seed):
     assert not budget.entries()
 
 
-def test_rounding_is_no_dependence():
+def test_rounding_passes_the_independence_check():
     from sklearn.decomposition import PCA
 
     rng = np.random.default_rng(0)

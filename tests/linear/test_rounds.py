@@ -1,4 +1,4 @@
-"""A round judges the posterior before it: one that turns out worse is not kept."""
+"""Rounds of a fit: a posterior that a later round finds worse is dropped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rows:
         ([8.0, 4.0, 40.0, 1.0], [64.0, 8.0, 4.0, 40.0], 4.0),
     ],
 )
-def test_what_turned_out_worse_is_not_gone_on_with(monkeypatch, believed, asked, last):
+def test_worse_posteriors_are_dropped(monkeypatch, believed, asked, last):
     rows, coming = Rows(), iter(believed)
 
     def posterior(intercept):

@@ -42,5 +42,5 @@ def checks():
         else getattr(value, "func", value).__name__
     ),
 )
-def test_scikit_learn(estimator, check):
+def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -74,7 +74,7 @@ def test_owners_of_any_number_of_rows(p):
             assert furthest(found).max() <= np.sqrt(2) * (1 + 1e-12), (n_rows, b)
 
 
-def test_owner_of_many_rows_weighs_like_another():
+def test_owners_weigh_the_same_whatever_their_number_of_rows():
     p, n_rows = 8, 10_000
     codes = [np.array([1.0, -1.0, -0.5, 0.5])] * p
     row = np.zeros((1, p))

@@ -1,4 +1,4 @@
-"""What columns add: read off the coefficients, centred, with their known errors."""
+"""Terms of columns: centred coefficients, with their standard errors."""
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,7 @@ def test_scores_are_sums_of_terms(model):
     np.testing.assert_allclose(scores - added, (scores - added)[0])
 
 
-def test_terms_of_either_class(model):
+def test_terms_of_both_classes(model):
     for first, second in zip(model.terms(0), model.terms(1), strict=True):
         np.testing.assert_array_equal(first.effect, -second.effect)
         np.testing.assert_array_equal(first.error, second.error)
@@ -99,7 +99,7 @@ def test_terms_are_copies(model):
     assert model.terms()[1].values.tolist() == [0.0]
 
 
-def test_many_classes_are_asked_for_one_by_one():
+def test_terms_of_several_classes_need_a_target():
     model = fitted(classes=3, n_bins=3, rounds=0)
     with pytest.raises(ValueError, match="target=None, and there are more than two classes"):
         model.terms()

@@ -86,7 +86,7 @@ def test_a_row_changes_no_other_row():
     assert changed > 300  # what the types of whole columns would have told
 
 
-def test_public_rows_are_read_as_they_are():
+def test_public_rows_are_read_unchanged():
     public = pd.DataFrame(PUBLIC)
     schema = RowSchema.of(public)
     read = schema.read(public)
@@ -97,7 +97,7 @@ def test_public_rows_are_read_as_they_are():
     pd.testing.assert_frame_equal(read.table[others], public[others])
 
 
-def test_what_does_not_fit_is_missing_or_as_usual():
+def test_misfits_are_missing_or_the_fill_value():
     schema = RowSchema.of(pd.DataFrame(PUBLIC), {"town": ["z", "q"]})
     given = frame({**{name: ["?"] * 3 for name in PUBLIC}, "wage": [1, 2.5, "?"]})
     table, misfits = schema.read(given)
@@ -119,7 +119,7 @@ def test_a_schema_holds_few_public_rows():
     assert schema.read(public.iloc[:2]).table.equals(public.iloc[:2])
 
 
-def test_columns_go_by_name_where_both_have_names():
+def test_named_columns_are_matched_by_name():
     schema = RowSchema.of(pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]}))
     given = pd.DataFrame({"b": [7.0], "a": [3]}, index=["somebody"])
     assert schema.read(given).table.to_dict("list") == {"a": [3], "b": [7.0]}

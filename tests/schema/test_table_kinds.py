@@ -61,7 +61,7 @@ def frame(rows, library="pandas"):
 
 @pytest.mark.parametrize("make", ESTIMATORS)
 @pytest.mark.parametrize("public", ["array", "pandas", "polars"])
-def test_frames_are_read_whatever_the_public_rows_are(make, public):
+def test_private_frames_are_read_with_any_public_table(make, public):
     pytest.importorskip("polars")
     pool = POOL if public == "array" else frame(POOL, public)
     tables = [X, frame(X), frame(X, "polars"), X.tolist()]
@@ -76,7 +76,7 @@ def test_frames_are_read_whatever_the_public_rows_are(make, public):
 
 
 @pytest.mark.parametrize("make", ESTIMATORS)
-def test_tables_whose_types_are_not_read_are_refused_with_nothing_spent(make):
+def test_tables_of_other_libraries_are_refused_before_spending(make):
     table, said = frame(X, "pyarrow"), r"is a Table of pyarrow.*to_pandas\(\)"
     estimator = make()
     for rows, pool in ((table, POOL), (table, frame(POOL)), (X, frame(POOL, "pyarrow"))):
@@ -94,7 +94,7 @@ def test_tables_whose_types_are_not_read_are_refused_with_nothing_spent(make):
 
 @pytest.mark.parametrize("make", ESTIMATORS)
 @pytest.mark.parametrize("library", ["pandas", "polars", "array"])
-def test_one_row_is_refused_with_a_remedy(make, library):
+def test_a_single_row_is_refused_with_a_remedy(make, library):
     fitted = make().fit(frame(X), Y, X_public=PublicData(frame(POOL)))
     row = X[0] if library == "array" else pytest.importorskip(library).Series(X[0])
     if library == "pandas":
@@ -111,7 +111,7 @@ def test_one_row_is_refused_with_a_remedy(make, library):
                 ask(given)
 
 
-def test_images():
+def test_rows_of_several_dimensions():
     images, pool = X.reshape(200, 3, 2), POOL[:30].reshape(15, 3, 2)
     fitted = teachers(check_public_rows=False).fit(images, Y[:200], X_public=PublicData(pool))
     assert fitted.predict(images[:4]).shape == (4,)
@@ -127,7 +127,7 @@ def test_images():
             regression().fit(images, Y[:200], X_public=PublicData(pool))
 
 
-def test_the_check_of_public_rows_looks_at_images():
+def test_the_public_rows_check_reads_images():
     rows = RNG.normal(size=(1500, 2, 2))
     with pytest.raises(ValueError, match=r"X_public does not match X.*The column is 3\."):
         teachers().fit(

@@ -1,4 +1,4 @@
-"""The noisy count of private rows outside of the public ones: what it finds, costs and reveals."""
+"""The noisy count of private rows outside of the public ones: its findings, cost and privacy."""
 
 import json
 import math
@@ -61,7 +61,7 @@ def test_other_units_are_refused_before_the_fit_is_paid_for(make, order):
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
-def test_behind_a_step_that_leaves_the_public_rows_alone(make):
+def test_a_pipeline_step_that_skips_public_rows_is_found(make):
     accountant = PrivacyAccountant(1.0, 1e-5)
     steps = make_pipeline(FunctionTransformer(in_thousands), make(accountant))
     name = f"{steps.steps[-1][0]}__X_public"
@@ -71,7 +71,7 @@ def test_behind_a_step_that_leaves_the_public_rows_alone(make):
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
-def test_what_matches_is_fitted_within_the_same_budget(make):
+def test_matching_public_rows_pass_within_the_budget(make):
     accountant = PrivacyAccountant(1.0, 1e-5)
     fitted = make(accountant).fit(X, Y, X_public=PublicData(POOL[:30]))
     check = fitted.public_rows_check_
@@ -84,7 +84,7 @@ def test_what_matches_is_fitted_within_the_same_budget(make):
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
-def test_it_can_be_switched_off(make):
+def test_the_check_can_be_switched_off(make):
     accountant = PrivacyAccountant(1.0, 1e-5)
     fitted = make(accountant, check_public_rows=False)
     fitted.fit(X, Y, X_public=PublicData(POOL[:30]))
@@ -93,7 +93,7 @@ def test_it_can_be_switched_off(make):
 
 
 @pytest.mark.parametrize(("n", "made"), [(400, False), (600, True), (40_000, True)])
-def test_it_costs_a_hundredth_at_most(n, made):
+def test_the_check_costs_at_most_a_hundredth(n, made):
     accountant = PrivacyAccountant(1.0, 1e-5)
     check = PublicRowsCheck.of(linear(accountant), n, POOL, accountant.scope())
     assert (check.sigma is not None) == made
@@ -105,7 +105,7 @@ def test_it_costs_a_hundredth_at_most(n, made):
         assert check.share == pytest.approx(priced, rel=1e-6)
 
 
-def test_of_a_capped_fit_and_of_levels():
+def test_the_check_of_a_capped_fit_and_of_levels():
     accountant = PrivacyAccountant({"low": 0.5, "high": 4.0}, 1e-5)
     shares = [
         PublicRowsCheck.of(linear(accountant), 5000, POOL, accountant.scope(epsilon)).share
@@ -157,7 +157,7 @@ def test_one_row_moves_each_column_by_one_cell():
                 assert set(changed) <= ({17} if name == column else set())
 
 
-def test_what_lies_outside():
+def test_cells_outside_of_each_kind():
     pandas = pytest.importorskip("pandas")
     public = pandas.DataFrame({"n": [1.0, 2, 2, 2], "t": ["a", "b"] * 2, "m": [1.0, None, 1, 1]})
     private = pandas.DataFrame(
@@ -186,7 +186,7 @@ def test_an_owner_counts_once():
     assert fitted.public_rows_check_.count < 400
 
 
-def test_nothing_of_a_column_is_published():
+def test_the_column_name_is_not_published():
     accountant = PrivacyAccountant(1.0, 1e-5)
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(in_days(X), columns=["age", "b", "c"])
@@ -208,7 +208,7 @@ PRIVATE_CELLS = {
 @pytest.mark.parametrize("missing", [False, True], ids=["all there", "public ones missing"])
 @pytest.mark.parametrize("cells", PRIVATE_CELLS)
 @pytest.mark.parametrize("make", [linear, teachers])
-def test_a_column_where_nothing_fits_is_refused_before_the_fit_is_paid_for(make, cells, missing):
+def test_a_column_of_misfits_is_refused_before_the_fit_is_paid_for(make, cells, missing):
     pandas = pytest.importorskip("pandas")
     rows, pool = pandas.DataFrame(X), pandas.DataFrame(POOL[:30])
     rows.columns = pool.columns = ["age", "b", "c"]
@@ -239,7 +239,7 @@ def test_categories_that_no_public_row_shows_are_refused(make, missing, kind):
     assert len(accountant.entries()) == 1
 
 
-def test_an_array_where_nothing_fits():
+def test_an_array_of_misfits_is_refused():
     rows = X.astype(object)
     rows[:, 1] = "n/a"
     for pool in (POOL, np.where(np.arange(3) == 1, POOL, np.nan)[:30]):

@@ -1,4 +1,4 @@
-"""Private rows that are given as public rows: refused before anything is spent."""
+"""Private rows among public rows: refused before anything is spent."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_private_rows_are_refused(make, private, public, message):
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
-def test_of_a_frame(make):
+def test_shared_rows_of_a_frame(make):
     accountant, whole = PrivacyAccountant(100.0, 1e-5), frame(X)
     for private, public, message in (
         (whole, whole, "is X itself"),
@@ -69,7 +69,7 @@ def test_of_a_frame(make):
 
 
 @pytest.mark.parametrize("make", [linear, teachers])
-def test_a_declaration_is_recorded(make):
+def test_may_be_private_is_recorded(make):
     accountant = PrivacyAccountant(100.0, 1e-5)
     make(accountant).fit(X, Y, X_public=PublicData(X[:60], may_be_private=True))
     statement = " ".join(str(accountant.statement()).split())
@@ -79,7 +79,7 @@ def test_a_declaration_is_recorded(make):
     assert "MAY BE PRIVATE" not in str(other.statement())
 
 
-def test_a_declaration_stays_with_the_rows():
+def test_may_be_private_survives_wrapping():
     assert PublicData(PublicData(X, may_be_private=True)).may_be_private
     assert not PublicData(X).may_be_private
     with pytest.raises(ValueError, match="may_be_private='yes' is neither True nor False"):
@@ -103,7 +103,7 @@ def test_honest_pools_pass(public, private):
     check_no_shared_rows(public, private)
 
 
-def test_frames_that_are_counted_from_zero_pass():
+def test_frames_with_default_indexes_pass():
     whole = frame(X)
     check_no_shared_rows(whole.iloc[300:], whole.iloc[:300])
     public = frame(POOL)
@@ -114,7 +114,7 @@ def test_frames_that_are_counted_from_zero_pass():
     check_no_shared_rows(frame(np.ones((60, 3))), constant)
 
 
-def test_a_cell_is_the_same_whatever_type_holds_it():
+def test_equal_cells_of_different_types_have_equal_hashes():
     pandas = pytest.importorskip("pandas")
     values = np.arange(40)
     texts = [f"name {value}" for value in values]
