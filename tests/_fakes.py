@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 
 
 def gaussian(rate):

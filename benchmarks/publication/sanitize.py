@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences import Margin, epsilon_at_orders, gap_costs
+from secretballot.divergences import GapCosts, Margin, epsilon_at_orders
 from secretballot.mechanisms import GNMax
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "accounting"))
@@ -48,13 +48,13 @@ def margin_bound(move, gaps, failure, rng):
     """The published bound by the margin, median and deviation of many draws; and its parameters."""
     guesses = []
     for order in SOME:
-        margin = Margin((gap_costs(move, TEACHERS, order),), (len(gaps),))
-        lower = np.maximum(margin.usual + NOISES * ndtri(failure), 0)
+        margin = Margin((GapCosts.from_move(move, TEACHERS, order),), (len(gaps),))
+        lower = np.maximum(margin.typical + NOISES * ndtri(failure), 0)
         total = margin.cost_at(lower) + order / (2 * NOISES**2)
         epsilon = epsilon_at_orders(total, order, DELTA)
         guesses.append((epsilon.min(), order, NOISES[epsilon.argmin()]))
     _, order, sigma = min(guesses)
-    margin = Margin((gap_costs(move, TEACHERS, order),), (len(gaps),))
+    margin = Margin((GapCosts.from_move(move, TEACHERS, order),), (len(gaps),))
     known = margin.margin_of([np.bincount(gaps, minlength=TEACHERS + 1)])
     noisy = known + sigma * rng.normal(size=2_000)
     bounds = np.array([margin.bound(each, sigma, failure) for each in noisy])

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import maximum_filter1d
 
-from secretballot.divergences._confident_max import ConfidentMax
-from secretballot.divergences._law import NoisyMax
-from secretballot.divergences._orders import Floats, order_index
+from secretballot.divergences import ConfidentMax, Floats, NoisyMax, order_index
 
 _WHOLE = 1e-6  # by how much a number of ballots may miss a whole number
 

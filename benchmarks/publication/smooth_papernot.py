@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from secretballot.divergences._orders import Floats
+from secretballot.divergences import Floats
 from secretballot.divergences._papernot import bound_of_loss, log_losses
 
 _POINTS = 8192  # at which the conditions are checked

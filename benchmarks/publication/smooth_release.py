@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from secretballot.divergences._bit import gaussian_bound
-from secretballot.divergences._law import Move
-from secretballot.divergences._orders import ORDERS, Floats
+from secretballot.divergences import ORDERS, Floats, Move, gaussian_bound
 
 _ROUNDING = 1e-12
 

@@ -19,7 +19,7 @@ from secretballot.accounting import (
     RenyiCost,
     Scope,
 )
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 
 # Levels and members
 

@@ -7,7 +7,7 @@ import pytest
 from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, votes
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, calibrate
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import BestOfCounts, ConfidentGNMax, GNMax, NoisyCounts, VectorSum
 

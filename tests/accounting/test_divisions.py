@@ -104,7 +104,7 @@ def test_a_draw_charges_every_level_and_no_other(reserved, left_out):
 @pytest.mark.parametrize(
     ("rates", "message"),
     [
-        ({"a/0": 1e-4}, "charges 'a/0', a part that doesn't say of which division"),
+        ({"a/0": 1e-4}, "charges 'a/0', a part without a division"),
         ({"a/x/0": 1e-4, "a/y/0": 1e-4}, "charges parts of two divisions of 'a'"),
     ],
 )

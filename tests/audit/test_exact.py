@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from secretballot.accounting import ORDERS
 from secretballot.audit import exact_divergence, exact_epsilon, hockey_stick, outcome_law
 from secretballot.audit._exact import composed
+from secretballot.divergences import EVERYONE
 from secretballot.divergences._bit import bit_divergence
-from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 

@@ -16,8 +16,7 @@ from secretballot.accounting import (
 )
 from secretballot.accounting._gaussian_terms import GaussianTerms
 from secretballot.audit import OutcomeLaw
-from secretballot.divergences import max_log_probabilities, renyi_divergence
-from secretballot.divergences._law import NoisyBit, NoisyMax
+from secretballot.divergences import NoisyBit, NoisyMax, max_log_probabilities, renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, _fit_data, _partition
 from secretballot.ensemble._randomness import Randomness
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin

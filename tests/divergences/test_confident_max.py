@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import ORDERS
+from secretballot.divergences import ConfidentMax, max_log_probabilities, renyi_divergence
 from secretballot.divergences._bit import worst_bit
-from secretballot.divergences._confident_max import (
-    ConfidentMax,
-    _worst,
-    confident_log_probabilities,
-)
-from secretballot.divergences._divergence import renyi_divergence
-from secretballot.divergences._exact_max import max_log_probabilities
+from secretballot.divergences._confident_max import _worst, confident_log_probabilities
 
 FINITE = ORDERS[:-1]
 ADULT = ConfidentMax(sigma=40.0, sigma_threshold=200.0, threshold=300.0, n_votes=250.0, weight=1.0)

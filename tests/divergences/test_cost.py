@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS, RenyiCost
-from secretballot.divergences._cost import epsilon_at_orders, order_index, renyi_budget
+from secretballot.divergences import epsilon_at_orders, order_index, renyi_budget
 
 GAUSSIAN = RenyiCost(ORDERS / (2 * 10.0**2))
 

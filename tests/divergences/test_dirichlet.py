@@ -11,8 +11,12 @@ from scipy.special import betaln
 
 from secretballot._sizes import check_pair
 from secretballot.accounting import ORDERS
-from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
-from secretballot.divergences._just_enough import find_sharpness
+from secretballot.divergences import (
+    dirichlet_delta,
+    dirichlet_renyi,
+    dirichlet_tail,
+    find_sharpness,
+)
 
 
 def test_reference_values():

@@ -5,11 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from secretballot.divergences.sanitized import (
+from secretballot.divergences import (
     GapCosts,
     Margin,
     dump_gap_records,
-    gap_costs,
     load_gap_records,
     record_gaps,
 )
@@ -50,7 +49,9 @@ def every_table(n_voters, ballots, n_rows=2):
 def margin_and_cost(mechanism, counts, outcome, n_classes, order):
     votes = mechanism.check_counts(counts)
     records = record_gaps(mechanism, votes, outcome, n_classes)
-    kinds = tuple(gap_costs(each.move, len(each.gap_counts) - 1, order) for each in records)
+    kinds = tuple(
+        GapCosts.from_move(each.move, len(each.gap_counts) - 1, order) for each in records
+    )
     numbers = tuple(int(each.gap_counts.sum()) for each in records)
     margin = Margin(kinds, numbers)
     cost = mechanism.cost(outcome, counts, n_columns=n_classes)["*"].sum().at(order)
@@ -94,7 +95,7 @@ def test_one_ballot_on_rows_of_several_kinds():
             records += record_gaps(mechanism, votes, outcome, row.shape[1])
             charged = mechanism.cost(outcome, row, n_columns=row.shape[1])["*"]
             cost += charged.sum().at(ORDER)
-        costs = tuple(gap_costs(each.move, 3, ORDER) for each in records)
+        costs = tuple(GapCosts.from_move(each.move, 3, ORDER) for each in records)
         margin = Margin(costs, (1, 1, 1))
         found[cast] = margin.margin_of([each.gap_counts for each in records])
         assert cost <= margin.cost_at(found[cast]) * (1 + 1e-9)
@@ -103,7 +104,7 @@ def test_one_ballot_on_rows_of_several_kinds():
 
 def test_the_guess_begins_at_the_worst_case_and_falls():
     move = GNMax(sigma=40.0).laws(2)["*"][0].move
-    margin = Margin((gap_costs(move, 250, ORDER),), (100,))
+    margin = Margin((GapCosts.from_move(move, 250, ORDER),), (100,))
     costs = margin.cost_at(np.linspace(0, 250, 500))
     assert costs[0] == pytest.approx(100 * move.worst_case((ORDER,))[0])
     assert (np.diff(costs) <= 0).all()
@@ -115,7 +116,7 @@ def test_the_guess_begins_at_the_worst_case_and_falls():
 
 def test_of_many_voters():
     """Of 20,000 voters: nothing is as large as all gaps by all margins."""
-    costs = GapCosts.of(1 / (1 + np.arange(20_001) / 1_000) ** 4, 2)
+    costs = GapCosts.from_costs(1 / (1 + np.arange(20_001) / 1_000) ** 4, 2)
     margin = Margin((costs,), (3,))
     unanimous = np.zeros(20_001, dtype=np.int64)
     unanimous[-1] = 3
@@ -132,7 +133,7 @@ def test_of_many_voters():
 
 def test_no_margin_hangs_on_the_last_digit():
     """Where wide gaps all cost the same, sums of them differ by how they are rounded."""
-    costs = GapCosts.of(np.maximum(1 - np.arange(251) / 200, 0.5), 2)
+    costs = GapCosts.from_costs(np.maximum(1 - np.arange(251) / 200, 0.5), 2)
     margin = Margin((costs,), (7,))
     known, rounded = margin.margin_at(7 * 0.5 * (1 + np.array([0, 2e-15])))
     assert abs(known - rounded) < 1e-3
@@ -142,7 +143,7 @@ def test_no_margin_hangs_on_the_last_digit():
 def test_the_bound_holds_as_often_as_promised(failure):
     rng = np.random.default_rng(0)
     move = GNMax(sigma=40.0).laws(2)["*"][0].move
-    costs = gap_costs(move, 250, ORDER)
+    costs = GapCosts.from_move(move, 250, ORDER)
     gaps = np.where(rng.uniform(size=500) < 0.2, 250, rng.integers(251, size=500))
     gap_counts = np.bincount(gaps, minlength=251)
     margin, sigma = Margin((costs,), (500,)), 4.0

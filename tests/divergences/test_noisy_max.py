@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from secretballot.accounting import ORDERS
+from secretballot.divergences import max_log_probabilities, renyi_divergence, three_way_logs
 from secretballot.divergences._bit import worst_bit
-from secretballot.divergences._divergence import log_moments, renyi_divergence
-from secretballot.divergences._exact_max import exact_max, max_log_probabilities
+from secretballot.divergences._divergence import log_moments
+from secretballot.divergences._exact_max import exact_max
 from secretballot.divergences._supremum import cell_bound
-from secretballot.divergences._worst_max import RATIOS, _table, searched_shares, worst_max
-from secretballot.divergences._worst_max_search import (
+from secretballot.divergences._worst_max import (
+    RATIOS,
     _slope,
+    _table,
+    searched_shares,
     searched_worst_max,
-    three_way_logs,
+    worst_max,
 )
 
 FINITE = ORDERS[:-1]

@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences._bit import gaussian_bound
-from secretballot.divergences._divergence import renyi_divergence
-from secretballot.divergences._exact_max import exact_max, max_log_probabilities
-from secretballot.divergences._law import NoisyMax
+from secretballot.divergences import (
+    NoisyMax,
+    gaussian_bound,
+    max_log_probabilities,
+    renyi_divergence,
+)
+from secretballot.divergences._exact_max import exact_max
 from secretballot.divergences._papernot import papernot_bound
-from secretballot.divergences._several_ballots import _doubtful, several_ballots
+from secretballot.divergences._several_ballots import _bound, several_ballots
 
 FINITE = ORDERS[:-1]
 SQRT2 = float(np.sqrt(2))
@@ -124,7 +127,7 @@ def test_the_cells_bound_every_interval(doubt, shift, order, share):
             rest = tilt * (mp.ncdf(left + power * m) + mp.ncdf(-right - power * m))
             worst = max(worst, rest + (1 - q) ** (1 - power) * mass**power)
         truth = float(mp.log(worst) / (a - 1))
-    bound = _doubtful(np.array([doubt]), shift, np.array([order]))[0, 0]
+    bound = _bound(np.array([doubt]), shift, np.array([order]))[0, 0]
     assert truth <= bound * (1 + 1e-9) + 1e-12
 
 

@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from secretballot.divergences import ORDERS, IntegerBit, IntegerCounts, renyi_divergence
+from secretballot.divergences import (
+    ORDERS,
+    IntegerBit,
+    IntegerCounts,
+    draw_skellam,
+    renyi_divergence,
+)
 from secretballot.divergences._bit import worst_bit
-from secretballot.divergences.integer._draw_skellam import _tails, draw_skellam
 from secretballot.divergences.integer._integer_bit import gaussian_ratio
-from secretballot.divergences.integer._skellam import skellam
+from secretballot.divergences.integer._skellam import _tails, skellam
 
 FINITE = ORDERS[:-1]
 

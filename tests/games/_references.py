@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from secretballot.divergences._worst_max_search import three_way_logs
+from secretballot.divergences import three_way_logs
 
 
 def end(u, epsilon):

@@ -16,7 +16,7 @@ from tests.games._references import (
     tied,
 )
 
-from secretballot.divergences._law import NoisyBit, NoisyMax, Step
+from secretballot.divergences import NoisyBit, NoisyMax, Step
 from secretballot.games._price import _longest, price_law, price_law_cached, price_plan
 from secretballot.games._worst_game import FINE
 from secretballot.games.moves._bit_move import BitMove, GapCells, bit_move

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, end
 
-from secretballot.divergences._confident_max import ConfidentMax, confident_log_probabilities
-from secretballot.divergences._exact_max import max_log_probabilities
-from secretballot.divergences._law import NoisyBit, NoisyMax, NoisyTop, Step
+from secretballot.divergences import (
+    ConfidentMax,
+    NoisyBit,
+    NoisyMax,
+    NoisyTop,
+    Step,
+    max_log_probabilities,
+)
+from secretballot.divergences._confident_max import confident_log_probabilities
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import price_law

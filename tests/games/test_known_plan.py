@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 from tests.games._references import best_move, end, tied
 
-from secretballot.divergences._law import NoisyBit, NoisyMax, Step
+from secretballot.divergences import NoisyBit, NoisyMax, Step
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import price_law_cached

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from secretballot.divergences import GaussianCost, gaussian_delta
-from secretballot.divergences._law import NoisyBit, Step
+from secretballot.divergences import GaussianCost, NoisyBit, Step, gaussian_delta
 from secretballot.games import _long_plan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, bit_laws, end, max_laws
 
-from secretballot.divergences._additive_noise import gaussian_delta
-from secretballot.divergences._law import NoisyMax, Step
-from secretballot.divergences._worst_max_search import three_way_logs
+from secretballot.divergences import NoisyMax, Step, gaussian_delta, three_way_logs
 from secretballot.games._price import price_law_cached
 from secretballot.games.moves._bit_move import bit_tent, highest_tent
 from secretballot.games.moves._gaussian_move import GaussianPairMove

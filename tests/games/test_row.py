@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.games._references import best_move, bit_laws, end
 
-from secretballot.divergences._law import NoisyBit, Step
+from secretballot.divergences import NoisyBit, Step
 from secretballot.games._price import price_law, price_law_cached
 from secretballot.games._row import build_tree
 from secretballot.games._worst_game import FINE

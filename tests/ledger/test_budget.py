@@ -7,8 +7,7 @@ import pytest
 from tests._fakes import gaussian
 
 from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
-from secretballot.divergences._cost import best_order, renyi_budget
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE, best_order, renyi_budget
 from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import GaussianProportions
 

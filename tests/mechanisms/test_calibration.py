@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot import BudgetExceededError, GNMax, PrivacyAccountant, calibrate
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE
 
 RENYI = [("renyi", *each) for each in [(0.2, 30), (1.0, 1), (2.0, 2000)]]
 MU2 = [("gaussian", *each) for each in [(0.2, 10), (2.0, 200)]]

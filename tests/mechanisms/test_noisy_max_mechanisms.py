@@ -14,9 +14,8 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from secretballot.accounting import ORDERS
+from secretballot.divergences import EVERYONE, max_log_probabilities
 from secretballot.divergences._bit import worst_bit
-from secretballot.divergences._exact_max import max_log_probabilities
-from secretballot.divergences._groups import EVERYONE
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 FINITE = ORDERS[:-1]

@@ -12,8 +12,7 @@ from scipy.stats import beta, chi2, kstest
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, PrivacyLeakWarning
 from secretballot.audit import epsilon_lower_bound
-from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi
-from secretballot.divergences._groups import EVERYONE
+from secretballot.divergences import EVERYONE, dirichlet_delta, dirichlet_renyi
 from secretballot.mechanisms import (
     DirichletProportions,
     GaussianProportions,

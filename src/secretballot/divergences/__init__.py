@@ -1,190 +1,96 @@
-"""What an outcome reveals: Renyi costs, and the divergences that they are made of.
+"""Renyi costs, Gaussian costs, and the divergences of noisy moves that they are made of.
 
-Mathematics only: nothing here knows a budget or a file.
+Mathematics only: no budget, no file.
 """
 
-from secretballot.divergences._additive_noise import gaussian_delta, laplace_delta, laplace_renyi
-from secretballot.divergences._bit import gaussian_bound, has_ballot
-from secretballot.divergences._clipped_bits import ClippedBits, Norm, clipped_weight
-from secretballot.divergences._confident_max import ConfidentMax, confident_log_probabilities
-from secretballot.divergences._cost import (
-    Cost,
-    RenyiCost,
-    best_order,
-    epsilon_at_orders,
-    gate_budget,
-    renyi_budget,
+from secretballot.divergences._additive_noise import gaussian_delta as gaussian_delta
+from secretballot.divergences._additive_noise import laplace_delta as laplace_delta
+from secretballot.divergences._additive_noise import laplace_renyi as laplace_renyi
+from secretballot.divergences._bit import gaussian_bound as gaussian_bound
+from secretballot.divergences._bit import has_ballot as has_ballot
+from secretballot.divergences._clipped_bits import ClippedBits as ClippedBits
+from secretballot.divergences._clipped_bits import Norm as Norm
+from secretballot.divergences._clipped_bits import clipped_weight as clipped_weight
+from secretballot.divergences._confident_max import ConfidentMax as ConfidentMax
+from secretballot.divergences._confident_max import (
+    confident_log_probabilities as confident_log_probabilities,
 )
-from secretballot.divergences._dirichlet import dirichlet_delta, dirichlet_renyi, dirichlet_tail
-from secretballot.divergences._divergence import renyi_divergence
-from secretballot.divergences._exact_max import (
-    largest_normal,
-    level_quadrature,
-    max_log_probabilities,
-)
-from secretballot.divergences._gaussian_cost import GaussianCost, gaussian_budget
-from secretballot.divergences._groups import (
-    EVERYONE,
-    GROUP_SEPARATOR,
-    Costs,
-    check_groups,
-    group_division,
-    is_part,
-    level_cost,
-    part_name,
-    parts_cost,
-    split_group,
-    zero_cost,
-)
-from secretballot.divergences._just_enough import bracket_threshold, find_sharpness
-from secretballot.divergences._law import (
-    Bound,
-    Law,
-    Move,
-    NoisyBit,
-    NoisyMax,
-    NoisyTop,
-    NoisyVector,
-    Step,
-    check_bound,
-    own_delta,
-    realised_cost,
-    worst_case_cost,
-)
-from secretballot.divergences._orders import (
-    GAUSSIAN,
-    ORDERS,
-    Floats,
-    Order,
-    grid_order,
-    order_index,
-    same_orders,
-)
-from secretballot.divergences._profile import HasGaussianCost, Profile, gaussian_share
-from secretballot.divergences._quadrature import MOST_NODES, Quadrature
-from secretballot.divergences._worst_max_search import three_way_logs
-from secretballot.divergences.drawing import (
-    draw_exponential,
-    draw_gumbel,
-    draw_laplace,
-    draw_uniform,
-)
-from secretballot.divergences.integer import (
-    IntegerBit,
-    IntegerCounts,
-    IntegerMax,
-    draw_skellam,
-    winner_log_probabilities,
-)
-from secretballot.divergences.sanitized import (
-    GapCosts,
-    GapRecord,
-    Margin,
-    dump_gap_records,
-    gap_costs,
-    load_gap_records,
-    record_gaps,
-)
-from secretballot.divergences.selection import (
-    BoundedRange,
-    FewDraws,
-    NoisyGaps,
-    PureRelease,
-    StableTest,
-    charged_draws,
-    draw_noise_factor,
-    offered_draws,
-)
+from secretballot.divergences._cost import Cost as Cost
+from secretballot.divergences._cost import RenyiCost as RenyiCost
+from secretballot.divergences._cost import best_order as best_order
+from secretballot.divergences._cost import epsilon_at_orders as epsilon_at_orders
+from secretballot.divergences._cost import gate_budget as gate_budget
+from secretballot.divergences._cost import renyi_budget as renyi_budget
+from secretballot.divergences._dirichlet import dirichlet_delta as dirichlet_delta
+from secretballot.divergences._dirichlet import dirichlet_renyi as dirichlet_renyi
+from secretballot.divergences._dirichlet import dirichlet_tail as dirichlet_tail
+from secretballot.divergences._divergence import renyi_divergence as renyi_divergence
+from secretballot.divergences._exact_max import largest_normal as largest_normal
+from secretballot.divergences._exact_max import level_quadrature as level_quadrature
+from secretballot.divergences._exact_max import max_log_probabilities as max_log_probabilities
+from secretballot.divergences._gaussian_cost import GaussianCost as GaussianCost
+from secretballot.divergences._gaussian_cost import gaussian_budget as gaussian_budget
+from secretballot.divergences._groups import EVERYONE as EVERYONE
+from secretballot.divergences._groups import GROUP_SEPARATOR as GROUP_SEPARATOR
+from secretballot.divergences._groups import Costs as Costs
+from secretballot.divergences._groups import check_groups as check_groups
+from secretballot.divergences._groups import group_division as group_division
+from secretballot.divergences._groups import is_part as is_part
+from secretballot.divergences._groups import level_cost as level_cost
+from secretballot.divergences._groups import part_name as part_name
+from secretballot.divergences._groups import parts_cost as parts_cost
+from secretballot.divergences._groups import split_group as split_group
+from secretballot.divergences._groups import zero_cost as zero_cost
+from secretballot.divergences._law import Law as Law
+from secretballot.divergences._law import Step as Step
+from secretballot.divergences._law import own_delta as own_delta
+from secretballot.divergences._law import realised_cost as realised_cost
+from secretballot.divergences._law import worst_case_cost as worst_case_cost
+from secretballot.divergences._moves import Bound as Bound
+from secretballot.divergences._moves import Move as Move
+from secretballot.divergences._moves import NoisyBit as NoisyBit
+from secretballot.divergences._moves import NoisyMax as NoisyMax
+from secretballot.divergences._moves import NoisyTop as NoisyTop
+from secretballot.divergences._moves import NoisyVector as NoisyVector
+from secretballot.divergences._moves import check_bound as check_bound
+from secretballot.divergences._orders import GAUSSIAN as GAUSSIAN
+from secretballot.divergences._orders import ORDERS as ORDERS
+from secretballot.divergences._orders import Floats as Floats
+from secretballot.divergences._orders import Order as Order
+from secretballot.divergences._orders import grid_order as grid_order
+from secretballot.divergences._orders import order_index as order_index
+from secretballot.divergences._orders import same_orders as same_orders
+from secretballot.divergences._profile import HasGaussianCost as HasGaussianCost
+from secretballot.divergences._profile import Profile as Profile
+from secretballot.divergences._profile import gaussian_share as gaussian_share
+from secretballot.divergences._quadrature import MOST_NODES as MOST_NODES
+from secretballot.divergences._quadrature import Quadrature as Quadrature
+from secretballot.divergences._threshold_search import bracket_threshold as bracket_threshold
+from secretballot.divergences._threshold_search import find_sharpness as find_sharpness
+from secretballot.divergences._worst_max import three_way_logs as three_way_logs
+from secretballot.divergences.drawing import draw_exponential as draw_exponential
+from secretballot.divergences.drawing import draw_gumbel as draw_gumbel
+from secretballot.divergences.drawing import draw_laplace as draw_laplace
+from secretballot.divergences.drawing import draw_uniform as draw_uniform
+from secretballot.divergences.integer import IntegerBit as IntegerBit
+from secretballot.divergences.integer import IntegerCounts as IntegerCounts
+from secretballot.divergences.integer import IntegerMax as IntegerMax
+from secretballot.divergences.integer import draw_skellam as draw_skellam
+from secretballot.divergences.integer import winner_log_probabilities as winner_log_probabilities
+from secretballot.divergences.sanitized import GapCosts as GapCosts
+from secretballot.divergences.sanitized import GapRecord as GapRecord
+from secretballot.divergences.sanitized import Margin as Margin
+from secretballot.divergences.sanitized import dump_gap_records as dump_gap_records
+from secretballot.divergences.sanitized import load_gap_records as load_gap_records
+from secretballot.divergences.sanitized import record_gaps as record_gaps
+from secretballot.divergences.selection import BoundedRange as BoundedRange
+from secretballot.divergences.selection import FewDraws as FewDraws
+from secretballot.divergences.selection import NoisyGaps as NoisyGaps
+from secretballot.divergences.selection import PureRelease as PureRelease
+from secretballot.divergences.selection import StableTest as StableTest
+from secretballot.divergences.selection import charged_draws as charged_draws
+from secretballot.divergences.selection import draw_noise_factor as draw_noise_factor
+from secretballot.divergences.selection import offered_draws as offered_draws
 
-__all__ = [
-    "Bound",
-    "BoundedRange",
-    "FewDraws",
-    "NoisyGaps",
-    "PureRelease",
-    "StableTest",
-    "charged_draws",
-    "offered_draws",
-    "draw_noise_factor",
-    "own_delta",
-    "part_name",
-    "parts_cost",
-    "GapCosts",
-    "IntegerBit",
-    "IntegerCounts",
-    "IntegerMax",
-    "draw_exponential",
-    "draw_gumbel",
-    "draw_laplace",
-    "draw_skellam",
-    "draw_uniform",
-    "winner_log_probabilities",
-    "GapRecord",
-    "Margin",
-    "epsilon_at_orders",
-    "load_gap_records",
-    "gap_costs",
-    "record_gaps",
-    "dump_gap_records",
-    "ClippedBits",
-    "Cost",
-    "ConfidentMax",
-    "Costs",
-    "EVERYONE",
-    "Floats",
-    "GAUSSIAN",
-    "GaussianCost",
-    "Law",
-    "GROUP_SEPARATOR",
-    "MOST_NODES",
-    "Move",
-    "NoisyBit",
-    "NoisyMax",
-    "NoisyTop",
-    "NoisyVector",
-    "Norm",
-    "ORDERS",
-    "Order",
-    "HasGaussianCost",
-    "Profile",
-    "Quadrature",
-    "RenyiCost",
-    "Step",
-    "best_order",
-    "check_bound",
-    "check_groups",
-    "clipped_weight",
-    "confident_log_probabilities",
-    "group_division",
-    "dirichlet_delta",
-    "dirichlet_renyi",
-    "dirichlet_tail",
-    "gate_budget",
-    "bracket_threshold",
-    "gaussian_bound",
-    "has_ballot",
-    "gaussian_budget",
-    "gaussian_delta",
-    "gaussian_share",
-    "grid_order",
-    "is_part",
-    "laplace_delta",
-    "largest_normal",
-    "laplace_renyi",
-    "level_quadrature",
-    "level_cost",
-    "max_log_probabilities",
-    "zero_cost",
-    "realised_cost",
-    "order_index",
-    "renyi_budget",
-    "renyi_divergence",
-    "same_orders",
-    "find_sharpness",
-    "worst_case_cost",
-    "split_group",
-    "three_way_logs",
-]
-
-# Users import them from there, whichever folder was imported first.
+# Public names belong to the package that users import them from.
 RenyiCost.__module__ = GaussianCost.__module__ = "secretballot.accounting"

@@ -1,4 +1,4 @@
-"""What counts with Laplace or Gaussian noise reveal, at an epsilon and as a Renyi curve."""
+"""Privacy profiles and Renyi curves of counts with Laplace or Gaussian noise."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from scipy.special import log_ndtr, ndtr
 from secretballot.divergences._orders import ORDERS, Floats
 
 _ERROR = 1e-13
-#: What a probability that underflows is rounded up to.
+#: Upper bound of a probability that underflows.
 _TINY = 1e-300
 
 
 def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
-    """Least delta at `epsilon` of the Gaussian mechanism, rounded up.
+    """Compute the least delta of the Gaussian mechanism at `epsilon`, rounded up.
 
     Parameters
     ----------
     ratio : array-like
         L2 sensitivity over the noise's standard deviation, above 0.
     epsilon : array-like
-        It broadcasts against `ratio`.
+        Broadcasts against `ratio`.
 
     References
     ----------
@@ -37,7 +37,7 @@ def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
 
 
 def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
-    """Least delta at `epsilon` of Laplace noise on one count or on two, rounded up.
+    """Compute the least delta of Laplace noise on one or two counts at `epsilon`, rounded up.
 
     Parameters
     ----------
@@ -45,16 +45,12 @@ def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
         Change of each count between neighbours over the noise's scale.
     epsilon : float
     n_counts : {1, 2}
-        Counts that change.
-
-    Notes
-    -----
-    One count: 1 - e^(-u/2) with u = ratio - epsilon; two: 1 - (1 + u/4) e^(-u/2) with
-    u = 2 ratio - epsilon, the convolution of two losses that are ratio with probability 1/2 and
-    else have density e^((l - ratio)/2)/4. Nothing where u <= 0: that is pure privacy.
+        Number of counts that change.
     """
+    # With u = n_counts * ratio - epsilon: 1 - e^(-u/2) for one count, 1 - (1 + u/4) e^(-u/2) for
+    # two, the convolution of two losses that are `ratio` with probability 1/2 and have density
+    # e^((l - ratio)/2)/4 elsewhere. For u <= 0 privacy is pure, up to the rounding of n/epsilon.
     beyond = n_counts * ratio - epsilon
-    # A noise scale of n/epsilon is pure whatever the last digit of the product.
     if beyond <= 4e-16 * epsilon:
         return 0.0
     delta = -math.expm1(-beyond / 2)
@@ -64,7 +60,7 @@ def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
 
 
 def laplace_renyi(ratio: float, n_counts: int, orders: Floats = ORDERS) -> Floats:
-    """Renyi divergence of Laplace noise on one count or on two, rounded up.
+    """Compute the Renyi divergence of Laplace noise on one or two counts, rounded up.
 
     References
     ----------

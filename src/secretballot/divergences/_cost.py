@@ -1,4 +1,4 @@
-"""What a release costs: a Renyi curve on one shared grid of orders, and what it converts to."""
+"""Cost of a release: a Renyi curve on one shared grid of orders, and its conversion to epsilon."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Conversion = Literal["cks", "mironov"]
 
 
 class Cost(ABC):
-    """What releases cost in one currency: amounts that add up, and an approximation delta.
+    """Base class: cost of releases in one currency, as amounts that add up and a delta.
 
     Attributes
     ----------
     curve : ndarray of shape (..., n_amounts)
         Leading axes are a batch (the rows of an outcome).
     delta : ndarray of shape (...)
-        Probability of failure on top.
+        Probability of failure besides.
     """
 
     __slots__ = ("curve", "delta")
@@ -36,29 +36,29 @@ class Cost(ABC):
     def _set(self, curve: Floats, delta: ArrayLike, name: str) -> None:
         failure = np.asarray(delta, dtype=np.float64)
         # min() is one pass without a temporary, and a NaN anywhere makes it NaN.
-        for what, array in ((name, curve), ("delta", failure)):
+        for label, array in ((name, curve), ("delta", failure)):
             if array.size and not array.min() >= 0:
-                raise ValueError(f"{what} must be non-negative and not NaN.")
+                raise ValueError(f"{label} must be non-negative and not NaN.")
         object.__setattr__(self, "curve", curve)
         object.__setattr__(self, "delta", np.broadcast_to(failure, curve.shape[:-1]))
 
     @classmethod
     @abstractmethod
     def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
-        """Return the cost with these amounts."""
+        """Make the cost with these amounts."""
 
     @classmethod
     @abstractmethod
     def zero(cls) -> Self:
-        """Return the cost of releasing nothing."""
+        """Make the cost of an empty release."""
 
     @abstractmethod
     def at(self, order: Order) -> float | Floats:
-        """Return what a budget of some order counts: a float, or an array of the batch's shape."""
+        """Return the amount that a budget of this order counts; an array for a batch."""
 
     @abstractmethod
     def epsilon(self, delta: float) -> float | Floats:
-        """Return the least epsilon that is certified at `delta`."""
+        """Compute the least epsilon that is certified at `delta`."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable; cannot set {name!r}.")
@@ -81,24 +81,24 @@ class Cost(ABC):
         return self.from_curve(self.curve + other.curve, self.delta + other.delta)
 
     def __mul__(self, count: ArrayLike) -> Self:
-        """``count`` such releases one after the other; an array makes a batch."""
+        """Sequential composition of ``count`` such releases; an array makes a batch."""
         times = np.asarray(count, dtype=np.float64)
         if times.size and not times.min() >= 0:
             raise ValueError(f"count must be non-negative, got {count!r}.")
-        # An infinite cost that is paid zero times is none; inf * 0 would be NaN.
+        # An infinite cost that is paid zero times is 0; inf * 0 would be NaN.
         curve = np.where(times[..., None] == 0, 0.0, self.curve) * times[..., None]
         return self.from_curve(curve, self.delta * times)
 
     __rmul__ = __mul__
 
     def without(self, part: Self) -> Self:
-        """Return what is left of a sum when a part of it is taken out; what is infinite stays."""
+        """Subtract a part of a sum; infinite amounts stay infinite."""
         finite = np.isfinite(self.curve)
         curve = np.where(finite, self.curve - np.where(finite, part.curve, 0.0), np.inf)
         return self.from_curve(np.maximum(curve, 0.0), np.maximum(self.delta - part.delta, 0.0))
 
     def parallel(self, other: Self) -> Self:
-        """Parallel composition over disjoint people: the larger of the two."""
+        """Parallel composition over disjoint people: the maximum of both."""
         return self.from_curve(
             np.maximum(self.curve, other.curve), np.maximum(self.delta, other.delta)
         )
@@ -124,7 +124,7 @@ class RenyiCost(Cost):
         Non-negative divergence bounds at `secretballot.accounting.ORDERS`, in nats. Leading axes
         are a batch (the rows of an outcome).
     delta : array-like of shape (...), default=0.0
-        Probability of failure on top of the curve.
+        Probability of failure besides.
 
     Raises
     ------
@@ -151,17 +151,17 @@ class RenyiCost(Cost):
 
     @classmethod
     def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
-        """Return the cost with this curve."""
+        """Make the cost with this curve."""
         return cls(curve, delta)
 
     @classmethod
     def zero(cls) -> Self:
-        """Return the cost of releasing nothing."""
+        """Make the cost of an empty release."""
         return cls(np.zeros(len(ORDERS)))
 
     @classmethod
     def from_epsilon_delta(cls, epsilon: float, delta: float = 0.0) -> RenyiCost:
-        """Return the cost of a release known only to be (``epsilon``, ``delta``)-DP.
+        """Make the cost of a release that is (``epsilon``, ``delta``)-DP.
 
         Pure DP bounds every order by ``min(epsilon, order * epsilon**2 / 2)`` (Bun and Steinke,
         2016, Proposition 3.3); `delta` is the approximation.
@@ -171,7 +171,7 @@ class RenyiCost(Cost):
         return cls(np.append(finite, amount), delta)
 
     def at(self, order: Order) -> float | Floats:
-        """Divergence at one order of the grid: a float, or an array of the batch's shape."""
+        """Return the divergence at one order of the grid: a float, or an array for a batch."""
         return plain(self.curve[..., order_index(order)])
 
     def epsilon(
@@ -181,10 +181,10 @@ class RenyiCost(Cost):
         conversion: Conversion = "cks",
         orders: Iterable[float] | None = None,
     ) -> float | Floats:
-        """Smallest epsilon that the curve certifies at ``delta``.
+        """Compute the least epsilon that the curve certifies at ``delta``.
 
-        Valid for a total that was fixed in advance. After an adaptive run it is a reading, not a
-        guarantee: only a budget that gates on an order fixed beforehand is one.
+        Valid for a total that was fixed in advance. After an adaptive run the guarantee is that of
+        a budget that gates on an order fixed beforehand, and not this figure.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ def plain(values: Floats) -> float | Floats:
 
 
 def _overhead(orders: Floats, delta: ArrayLike, conversion: str) -> Floats:
-    """What converting at ``orders`` adds to the divergence; infinite if it is impossible."""
+    """Compute the epsilon that conversion adds to a divergence; infinite if it is impossible."""
     if conversion not in ("cks", "mironov"):
         raise ValueError(f"conversion={conversion!r} is unknown; use 'cks' or 'mironov'.")
     spare = np.asarray(delta, dtype=np.float64)
@@ -239,14 +239,14 @@ def _overhead(orders: Floats, delta: ArrayLike, conversion: str) -> Floats:
     else:
         added = np.log1p(-1 / finite) - (log_delta + np.log(finite)) / (finite - 1)
     added = np.where(spare > 0, added, np.inf)
-    # Order infinity is pure DP: it needs no delta, but a deficit can't be repaired.
+    # Order infinity is pure DP: a delta of 0 is enough, a negative one is not.
     return np.where(np.isinf(orders), np.where(spare >= 0, 0.0, np.inf), added)
 
 
 def epsilon_at_orders(
     curve: ArrayLike, orders: ArrayLike, delta: ArrayLike, conversion: str = "cks"
 ) -> Floats:
-    """Epsilon that each order certifies at ``delta``, at least 0.
+    """Compute the epsilon, at least 0, that each order certifies at ``delta``.
 
     ``"cks"`` is Proposition 12 of Canonne, Kamath and Steinke (2020): with divergence r at order
     a, eps = r + log((a - 1)/a) - (log delta + log a)/(a - 1). ``"mironov"`` is Proposition 3 of
@@ -257,10 +257,10 @@ def epsilon_at_orders(
 
 
 def renyi_budget(epsilon: ArrayLike, delta: ArrayLike, orders: ArrayLike) -> Floats:
-    """Largest divergence at each order that still converts to ``epsilon`` at ``delta``.
+    """Compute the largest divergence at each order that converts to ``epsilon`` at ``delta``.
 
     The inverse of `epsilon_at_orders` with ``"cks"``, rounded down; negative where an order
-    can't certify ``epsilon`` even for a release that costs nothing.
+    can't certify ``epsilon`` even for an empty release.
     """
     at = np.asarray(orders, dtype=np.float64)
     allowed = np.asarray(epsilon, dtype=np.float64) - _overhead(at, delta, "cks")
@@ -268,10 +268,7 @@ def renyi_budget(epsilon: ArrayLike, delta: ArrayLike, orders: ArrayLike) -> Flo
 
 
 def best_order(epsilon: float, delta: float) -> float:
-    """Return the order at which a Gaussian-like total that uses the budget up converts best.
-
-    Such a total is a curve ``rate * order``; the best order allows the largest rate.
-    """
+    """Find the order at which a total of the form ``rate * order`` allows the largest rate."""
     finite = ORDERS[:-1]
     allowed = renyi_budget(epsilon, delta, finite)
     if not allowed.max() > 0:
@@ -284,7 +281,7 @@ def best_order(epsilon: float, delta: float) -> float:
 
 
 def gate_budget(epsilon: float, delta: float, order: float) -> float:
-    """Return the most that may be spent at `order`; not positive if the order can't be used."""
+    """Compute the budget at `order`; not positive if the order can't be used."""
     if math.isinf(order):
-        return epsilon  # Nothing is converted, so nothing has to be rounded.
+        return epsilon  # no conversion, no rounding
     return float(renyi_budget(epsilon, delta, order))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.divergences._orders import Floats
+from secretballot.divergences._orders import Floats, order_array
 
-# Beyond this exponent sums are taken in log space.
+# Above this exponent sums are taken in log space.
 LARGEST_EXPONENT = 600.0
 
 # Of many divergences, all are evaluated at every tenth order.
@@ -15,16 +17,32 @@ _STRIDE = 10
 
 
 def round_up(ratio: ArrayLike) -> Floats:
-    """Factor by which a divergence is rounded up, to be above its float error.
+    """Compute the factor that lifts a divergence above its float error.
 
-    Probabilities of neighbours a shift `ratio` (in units of the noise) apart have log ratios of
-    that size, which are differences of logarithms: their relative error grows as it shrinks.
+    Log ratios of neighbours that are `ratio` noise scales apart are differences of logarithms:
+    their relative error grows as `ratio` shrinks.
     """
     return 1 + 1e-11 + 1e-13 / np.maximum(ratio, 1e-12)
 
 
+def curve_at_orders(
+    orders: tuple[float, ...] | None, shift: float, at_finite: Callable[[Floats], Floats]
+) -> Floats:
+    """Evaluate a worst case at finite orders; at infinity it is infinite, or 0 without a shift.
+
+    The array is read-only: callers cache it.
+    """
+    order = order_array(orders)
+    curve = np.full(len(order), np.inf if shift > 0 else 0.0)
+    finite = np.isfinite(order)
+    if shift > 0 and finite.any():
+        curve[finite] = at_finite(order[finite])
+    curve.flags.writeable = False
+    return curve
+
+
 def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Renyi divergence D(P || Q) over the last axis of `log_p` and `log_q`.
+    """Compute the Renyi divergence D(P || Q) over the last axis of `log_p` and `log_q`.
 
     Parameters
     ----------
@@ -36,12 +54,6 @@ def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
     Returns
     -------
     ndarray of shape (..., n_orders)
-
-    Notes
-    -----
-    With L = log(p/q), exp((a - 1) D) - 1 = sum q (e^(a L) - 1) - a sum q (e^L - 1), because both
-    distributions sum to one. The two sums see the same rounding of L, so that small divergences
-    keep their relative precision where 1 - sum p^a q^(1-a) would lose it.
     """
     gap = log_p - log_q
     n_finite = len(orders) - int(np.isinf(orders[-1]))
@@ -55,10 +67,12 @@ def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
 
 
 def log_moments(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Return (a - 1) D = log sum q (p/q)^a, at least 0.
+    """Compute (a - 1) D = log sum q (p/q)^a, at least 0, for finite orders a.
 
-    Outcomes are on the last axis; what is before it broadcasts against `orders`, which are finite.
+    Outcomes are on the last axis; the other axes broadcast against `orders`.
     """
+    # With L = log(p/q): sum q (p/q)^a - 1 = sum q (e^(a L) - 1) - a sum q (e^L - 1), because p and
+    # q sum to 1. Both sums have the same rounding of L, so small divergences keep their digits.
     gap = log_p - log_q
     q = np.exp(log_q)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -81,25 +95,27 @@ def log_moments(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
     return np.asarray(moments)
 
 
-def largest_log_moment(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Maximum over candidates of (a - 1) D_a(P || Q) at each order.
+def largest_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
+    """Compute the largest divergence of each row's candidates, shape (n_rows, n_orders).
 
-    Parameters
-    ----------
-    log_p, log_q : ndarray of shape (n_rows, n_candidates, n_outcomes)
-    orders : ndarray of shape (n_orders,)
-        Ascending and finite.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_orders)
-
-    Notes
-    -----
-    (a - 1) D_a is convex in a, so between two orders it lies below its chord. All candidates are
-    evaluated at every tenth order; between those, only the leaders at either end and the
-    candidates whose chord rises above the leaders.
+    `log_p` and `log_q` have shape (n_rows, n_candidates, n_outcomes).
     """
+    out = np.empty((len(log_p), len(orders)))
+    n_finite = len(orders) - int(np.isinf(orders[-1]))
+    finite = orders[:n_finite]
+    out[:, :n_finite] = largest_log_moment(log_p, log_q, finite) / (finite - 1)
+    out[:, n_finite:] = np.maximum((log_p - log_q).max(axis=(1, 2)), 0.0)[:, None]
+    return out
+
+
+def largest_log_moment(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
+    """Compute the maximum of (a - 1) D_a(P || Q) over each row's candidates, at finite orders.
+
+    `log_p` and `log_q` have shape (n_rows, n_candidates, n_outcomes).
+    """
+    # (a - 1) D_a is convex in a: between two orders it lies below its chord. All candidates are
+    # evaluated at every tenth order. Between those only the leaders at either end are, and
+    # candidates whose chord rises above the leaders.
     n_orders = len(orders)
     knots = np.union1d(np.arange(0, n_orders, _STRIDE), n_orders - 1)
     at_knots = log_moments(log_p[:, :, None], log_q[:, :, None], orders[knots])

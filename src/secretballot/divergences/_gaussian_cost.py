@@ -1,4 +1,4 @@
-"""What a release costs in the currency of Gaussian privacy: mu^2, and a delta beside it."""
+"""Cost of a release under Gaussian differential privacy: mu^2, and a delta beside it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ from numpy.typing import ArrayLike
 
 from secretballot.divergences._additive_noise import gaussian_delta
 from secretballot.divergences._cost import Cost, plain
-from secretballot.divergences._just_enough import bracket_threshold
 from secretballot.divergences._orders import GAUSSIAN, Floats, Order
+from secretballot.divergences._threshold_search import bracket_threshold
 
-#: What is allowed is rounded down by this.
+#: Relative rounding of a budget, downwards.
 _ROUNDING = 1e-9
 
 
 class GaussianCost(Cost):
     """The privacy cost of one release, or of each row of a batch: `mu2` and an approximation delta.
 
-    No two neighbouring data sets are easier to tell apart by the release than, up to `delta`, the
-    normal distributions N(0, 1) and N(mu, 1) are: its curve of pairs (epsilon, delta) lies, in both
-    directions, under ``delta + (1 - delta) * gaussian_delta(mu, epsilon)``.
+    Up to `delta`, the pair N(0, 1) and N(mu, 1) dominates the release: its privacy profile lies, in
+    both directions, under ``delta + (1 - delta) * gaussian_delta(mu, epsilon)``.
 
-    Such costs add, also where outcomes decide what is released next, as long as each cost is fixed
-    before its release.
+    Costs add up under fully adaptive composition, if each cost is fixed before its release.
 
     Parameters
     ----------
     mu2 : array-like of shape (...)
-        mu squared. Leading axes are a batch (the rows of an outcome).
+        Mu squared. Leading axes are a batch (the rows of an outcome).
     delta : array-like of shape (...), default=0.0
         Probability of failure on top.
 
@@ -60,12 +58,12 @@ class GaussianCost(Cost):
 
     @classmethod
     def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
-        """Return the cost with the one amount that a curve has here."""
+        """Make the cost whose mu^2 is the one entry of `curve`."""
         return cls(curve[..., 0], delta)
 
     @classmethod
     def zero(cls) -> Self:
-        """Return the cost of releasing nothing."""
+        """Make the cost of an empty release."""
         return cls(0.0)
 
     @property
@@ -74,7 +72,7 @@ class GaussianCost(Cost):
         return np.asarray(self.curve[..., 0])
 
     def at(self, order: Order) -> float | Floats:
-        """Return mu^2, which is what a Gaussian budget counts."""
+        """Return mu^2, the amount that a Gaussian budget counts."""
         if order != GAUSSIAN:
             raise ValueError(f"order={order!r}: a Gaussian cost has {GAUSSIAN!r} only.")
         return plain(self.curve[..., 0])
@@ -86,10 +84,9 @@ class GaussianCost(Cost):
         return GaussianCost(self.mu2, approximation_delta)
 
     def epsilon(self, delta: float) -> float | Floats:
-        """Return the least epsilon at `delta`, rounded up; infinite where there is none.
+        """Compute the least epsilon at `delta`, rounded up; infinite if there is none.
 
-        After an adaptive run that is a guarantee only as far as the budget is: which costs occurred
-        depends on what was released.
+        After an adaptive run the guarantee is the budget's: the costs depend on released outcomes.
         """
         mu2, failure = np.broadcast_arrays(self.mu2, self.delta)
         spare = np.asarray((delta - failure) / (1 - np.minimum(failure, 0.5)))
@@ -102,10 +99,7 @@ class GaussianCost(Cost):
 
 
 def gaussian_budget(epsilon: float, delta: float, approximation_delta: float) -> float:
-    """Return the largest mu^2 that, with its approximations, is (epsilon, delta)-private.
-
-    Rounded down; 0 if there is none.
-    """
+    """Compute the largest mu^2 that is (epsilon, delta)-private, rounded down; 0 if none is."""
     spare = (delta - approximation_delta) / (1 - approximation_delta)
     if not spare > 0:
         return 0.0

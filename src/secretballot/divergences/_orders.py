@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-#: What a budget counts: divergences at a Renyi order, epsilons at infinity, or mu^2.
+#: Currency of a budget: divergences at a Renyi order, epsilons at infinity, or mu^2.
 Order = float | Literal["gaussian"]
 GAUSSIAN: Literal["gaussian"] = "gaussian"
 
 # fmt: off
-#: Written out: computed, the last digit would depend on the processor, and a ledger would be of
-#: the machine that opened it. 24 from 1.01 to 1.9 and 42 from 52 to 4096 with growing steps,
-#: between them steps of 1/4 to 10, of 1/2 to 20, and the integers to 50 of published tables.
+#: 24 orders from 1.01 to 1.9 and 42 from 52 to 4096 in growing steps; between them steps of 1/4 to
+#: 10, of 1/2 to 20, and the integers to 50 of published tables. They are literals because computed
+#: orders differ between processors in their last digit, and ledgers move between machines.
 _FINITE = (
     1.01, 1.0121609377565761, 1.0147888407119319, 1.0179846171389724, 1.0218709809602897,
     1.0265971638133344, 1.032344645363542, 1.0393341219024566, 1.0478339808165353,
@@ -54,23 +54,28 @@ def _shared_orders() -> Floats:
 #: of published tables among them, and infinity.
 ORDERS: Floats = _shared_orders()
 
-#: What other machines and versions have computed the same orders as, in units of the last place.
-_SAME = 4
+#: Rounding of orders that were computed on other machines, in units of the last place.
+_ORDER_ROUNDING = 4
 
 
-def same_orders(one: ArrayLike, other: ArrayLike) -> NDArray[np.bool_]:
-    """Whether orders are the same, but for how they were rounded when they were computed."""
-    first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+def order_array(orders: tuple[float, ...] | None) -> Floats:
+    """Return orders as an array; the shared grid for None."""
+    return ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
+
+
+def same_orders(orders: ArrayLike, others: ArrayLike) -> NDArray[np.bool_]:
+    """Compare orders elementwise, up to rounding in the last place."""
+    first, second = np.asarray(orders, dtype=np.float64), np.asarray(others, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        near = np.abs(first - second) <= _SAME * np.spacing(second)
-    return np.asarray(near | (first == second))  # infinity is the same as itself
+        near = np.abs(first - second) <= _ORDER_ROUNDING * np.spacing(second)
+    return np.asarray(near | (first == second))  # infinity equals infinity
 
 
 @lru_cache(maxsize=1024)
 def order_index(order: Order) -> int:
-    """Position of ``order`` on the shared grid; `ValueError` if it is not there."""
+    """Find the position of an order on the shared grid; raise `ValueError` if it is not there."""
     if isinstance(order, str):
-        raise ValueError(f"order={order!r} is no Renyi order.")
+        raise ValueError(f"order={order!r} is not a Renyi order.")
     index = int(np.searchsorted(ORDERS, order))
     for position in (index, index - 1):
         if 0 <= position < len(ORDERS) and same_orders(order, ORDERS[position]):
@@ -83,5 +88,5 @@ def order_index(order: Order) -> int:
 
 
 def grid_order(order: Order) -> Order:
-    """Return an order as the shared grid has it; `ValueError` if it is not there."""
+    """Round an order to the shared grid; raise `ValueError` if it is not there."""
     return order if order == GAUSSIAN else float(ORDERS[order_index(order)])

@@ -17,7 +17,7 @@ def papernot_bound(
     orders: Floats = ORDERS,
     n_classes: int | None = None,
 ) -> Floats:
-    """Papernot et al.'s data-dependent bound for GNMax.
+    """Compute the data-dependent bound of Papernot et al. for a noisy maximum.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def papernot_bound(
         Weight of a ballot; votes and noise are divided by it (Boenisch et al., 2023, Corollary 1).
     orders : ndarray of shape (n_orders,)
     n_classes : int, default=None
-        How many classes there are, if more than columns; the others have no votes.
+        Number of classes, if more than columns; the others have no votes.
 
     Returns
     -------
@@ -47,12 +47,12 @@ def papernot_bound(
 
 
 def log_losses(votes: Floats, noise: float, n_classes: int | None = None) -> Floats:
-    """Return log q of each row: a bound of the probability that the largest count does not win."""
+    """Bound the log probability q of each row that the largest count does not win."""
     top = votes.argmax(axis=1)
     behind = votes[np.arange(len(votes)), top][:, None] - votes
-    each = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
-    each[np.arange(len(votes)), top] = -np.inf
-    log_q = np.logaddexp.reduce(each, axis=1)
+    log_wins = log_ndtr(-behind / (np.sqrt(2) * noise))  # log of erfc(behind / (2 sigma)) / 2
+    log_wins[np.arange(len(votes)), top] = -np.inf
+    log_q = np.logaddexp.reduce(log_wins, axis=1)
     if n_classes is not None and n_classes > votes.shape[1]:
         unseen = log_ndtr(-votes.max(axis=1) / (np.sqrt(2) * noise))
         log_q = np.logaddexp(log_q, unseen + math.log(n_classes - votes.shape[1]))
@@ -60,8 +60,8 @@ def log_losses(votes: Floats, noise: float, n_classes: int | None = None) -> Flo
 
 
 def bound_of_loss(log_q: Floats, noise: float, orders: Floats) -> Floats:
-    """Return the bound as a function of log q and the order, which broadcast."""
-    plain = orders / noise**2
+    """Compute the bound from log q and the orders, which broadcast."""
+    independent = orders / noise**2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mu2 = noise * np.sqrt(-log_q)
         mu1 = mu2 + 1
@@ -82,4 +82,4 @@ def bound_of_loss(log_q: Floats, noise: float, orders: Floats) -> Floats:
             np.log1p(-np.exp(log_q)) + (orders - 1) * log_a, log_q + (orders - 1) * log_b
         )
         bound = np.maximum(moment / (orders - 1), 0.0)
-    return np.where(valid, np.minimum(bound, plain), plain)
+    return np.where(valid, np.minimum(bound, independent), independent)

@@ -1,4 +1,7 @@
-"""A privacy profile, delta as a function of epsilon, and the Gaussian one that lies above it."""
+"""Privacy profiles, delta as a function of epsilon, and the Gaussian profile above them.
+
+Proofs: docs/theory/divergences.md, "Gaussian bounds of a profile".
+"""
 
 from __future__ import annotations
 
@@ -13,39 +16,26 @@ from scipy.special import ndtri, ndtri_exp
 
 from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._gaussian_cost import GaussianCost
-from secretballot.divergences._just_enough import bracket_threshold
 from secretballot.divergences._orders import ORDERS, Floats
+from secretballot.divergences._threshold_search import bracket_threshold
 
-#: What mu is rounded up by.
+#: Relative rounding of mu.
 _ROUNDING = 1e-9
 
-#: Where a profile that is known everywhere is looked at: up to where it ends, or so far.
+#: Nodes of a profile that is a function: up to where delta is negligible, or an epsilon of 512.
 _NODES = 256
-_NOTHING, _FURTHEST = 1e-18, 512.0
+_NEGLIGIBLE, _FURTHEST = 1e-18, 512.0
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Upper bounds of delta, in both directions between neighbours, at some epsilons from 0 on.
+    """Upper bounds of delta at nodes of epsilon >= 0, in both directions between neighbours.
 
     Attributes
     ----------
     ratio : ndarray of shape (n_nodes,)
         e^epsilon, ascending from 1.
     delta : ndarray of shape (n_nodes,)
-
-    Notes
-    -----
-    The true delta is a convex function of the ratio that falls, so between nodes it lies below
-    their lower convex hull, and beyond the last one below its delta. Each segment a - b ratio of
-    the hull is the profile of a test that rejects with probability a under P and b under Q.
-    N(0, 1) and N(mu, 1) have a test as good, up to delta0, if
-
-        ndtri((a - delta0) / (1 - delta0)) - ndtri(b / (1 - delta0)) <= mu.
-
-    So the largest of these over all segments is enough, at every epsilon between the nodes as well
-    as at them, and beyond the last where its delta is at most delta0. What holds for every epsilon
-    of at least 0 in both directions holds for those below 0.
     """
 
     ratio: Floats
@@ -53,52 +43,52 @@ class Profile:
 
     @classmethod
     def from_epsilons(cls, epsilon: Floats, delta: Floats) -> Profile:
-        """Return the profile with the bounds `delta` at `epsilon`, ascending from 0."""
+        """Make the profile with the bounds `delta` at `epsilon`, ascending from 0."""
         return cls(np.exp(epsilon), np.asarray(delta, dtype=np.float64))
 
     @classmethod
     def from_function(cls, delta: Callable[[float], float]) -> Profile:
-        """Return the profile of what is known at every epsilon."""
+        """Make the profile of a function that gives delta at every epsilon."""
         furthest = 0.125
-        while delta(furthest) > _NOTHING and furthest < _FURTHEST:
+        while delta(furthest) > _NEGLIGIBLE and furthest < _FURTHEST:
             furthest *= 2
         epsilon = furthest * np.linspace(0.0, 1.0, _NODES) ** 1.5
-        return cls.from_epsilons(epsilon, np.array([delta(float(each)) for each in epsilon]))
+        return cls.from_epsilons(epsilon, np.array([delta(float(node)) for node in epsilon]))
 
     @classmethod
     def from_renyi(cls, cost: RenyiCost) -> Profile:
-        """Return the profile that a Renyi curve proves: looser than what is known of a plan."""
+        """Make the profile that a Renyi curve implies, looser than that of a game."""
         finite, orders = cost.curve[:-1], ORDERS[:-1]
-        own, pure = float(cost.delta), float(cost.curve[-1])
+        failure, pure = float(cost.delta), float(cost.curve[-1])
 
         def delta(epsilon: float) -> float:
             if epsilon >= pure:
-                return own
-            # No purely private release is worse than randomised response.
-            coin = (
+                return failure
+            # Randomised response dominates any purely private release.
+            response = (
                 math.expm1(pure - epsilon) / (math.exp(-epsilon) + math.exp(pure - epsilon))
                 if pure < _FURTHEST
                 else 1.0
             )
             # The inverse of the conversion to epsilon (Canonne, Kamath and Steinke, 2020).
             log = (orders - 1) * (finite - epsilon + np.log1p(-1 / orders)) - np.log(orders)
-            return min(own + min(float(np.exp(min(log.min(), 0.0))), coin), 1.0)
+            return min(failure + min(float(np.exp(min(log.min(), 0.0))), response), 1.0)
 
-        beyond = cls.from_function(lambda epsilon: delta(epsilon) - own)
-        return cls(beyond.ratio, np.minimum(beyond.delta + own, 1.0))
+        beyond = cls.from_function(lambda epsilon: delta(epsilon) - failure)
+        return cls(beyond.ratio, np.minimum(beyond.delta + failure, 1.0))
 
     @cached_property
     def _tests(self) -> tuple[Floats, Floats]:
-        """What the segments of the lower hull reject, a under P and log b under Q."""
+        """Tests of the lower hull's segments: rejection a under P, and log b under Q."""
         ratio, delta = self.ratio, np.minimum.accumulate(self.delta)
         while True:
             slope = np.diff(delta) / np.diff(ratio)
-            # Above the chord of two others a node is no corner of the hull.
+            # A node above the chord of its neighbours is not on the hull.
             above = np.diff(slope) < 0
             if not above.any():
                 break
-            kept = np.concatenate([[True], ~above, [True]])
-            ratio, delta = ratio[kept], delta[kept]
+            on_hull = np.concatenate([[True], ~above, [True]])
+            ratio, delta = ratio[on_hull], delta[on_hull]
         falls = slope < 0
         with np.errstate(divide="ignore"):
             log_b = np.log(-slope)
@@ -106,7 +96,7 @@ class Profile:
         return (delta[:-1] - slope * ratio[:-1])[falls], log_b[falls]
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
-        """Return the least mu^2 that is enough beside an approximation delta, rounded up.
+        """Compute the least sufficient mu^2 beside an approximation delta, rounded up.
 
         Infinite if the profile's tail is above the approximation delta.
         """
@@ -116,43 +106,42 @@ class Profile:
         if self.delta[-1] > failure:
             return GaussianCost(math.inf, failure)
         a, log_b = self._tests
-        here = (a - failure) / (1 - failure)
+        rejected = (a - failure) / (1 - failure)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mu = ndtri(np.clip(here, 0.0, 1.0)) - ndtri_exp(
+            mu = ndtri(np.clip(rejected, 0.0, 1.0)) - ndtri_exp(
                 np.minimum(log_b - math.log1p(-failure), 0.0)
             )
-        # Where delta begins at 1 no shift is enough, however steeply it falls.
+        # No shift is enough where delta begins at 1.
         mu = np.where(np.isnan(mu), np.inf, mu)
-        largest = float(np.where(here > 0, mu, 0.0).max(initial=0.0)) * (1 + _ROUNDING)
+        largest = float(np.where(rejected > 0, mu, 0.0).max(initial=0.0)) * (1 + _ROUNDING)
         return GaussianCost(largest**2, failure)
 
 
 class HasGaussianCost(Protocol):
-    """What has a price in mu^2, beside an approximation delta of one's choice."""
+    """Release with a price in mu^2 beside any approximation delta."""
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
-        """Return the least mu^2 that is enough, rounded up."""
+        """Compute the least sufficient mu^2, rounded up."""
 
 
 def gaussian_share(
     priced: Sequence[tuple[float, HasGaussianCost]], mu2: float, approximation_delta: float
 ) -> float:
-    """Return the least s for which s `mu2` beside s `approximation_delta` is enough for all.
+    """Compute the least share s of a budget (`mu2`, `approximation_delta`) that pays for releases.
 
     Parameters
     ----------
     priced : sequence of tuple of float and HasGaussianCost
-        What is released, and which parts of the approximation delta each may have; they sum to 1.
+        Releases, each with its part of the approximation delta; the parts sum to 1.
 
     Returns
     -------
     float
-        At most 1 if it all fits a budget of so much; infinite if no share is enough.
+        Infinite if no share is enough.
     """
 
     def enough(s: float) -> bool:
-        deltas = [part * s * approximation_delta for part, _ in priced]
-        costs = [each.gaussian_cost(d) for d, (_, each) in zip(deltas, priced, strict=True)]
+        costs = [item.gaussian_cost(part * s * approximation_delta) for part, item in priced]
         return sum(float(cost.mu2) for cost in costs) <= s * mu2
 
     if not mu2 > 0:

@@ -1,4 +1,7 @@
-"""Winning probabilities of a noisy maximum, of the data and of all its neighbours."""
+"""Winning probabilities of a noisy maximum, of the data and of all its neighbours.
+
+Grids and their precision: docs/theory/divergences.md, "The noisy maximum".
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from secretballot.divergences._bit import has_ballot
+from secretballot.divergences._bit import has_ballot, log_density
 from secretballot.divergences._orders import Floats
 
 _REACH = 9.5  # standard deviations around each peak; beyond lies less than 1e-20 of it
-#: Rows that need more are charged the worst case.
+#: Largest grid of a row; longer ones are charged the worst case.
 MOST_NODES = 8192
 
-#: The same for rows of very many classes, of which one is integrated at a time.
+#: Largest grid of a row of very many classes, which is integrated by itself.
 MOST_LEVEL_NODES, MOST_LEVELS = 32_768, 64
-#: Where so many classes without votes are expected above y, none of them loses to y: e^-100.
+#: Expected number of voteless classes above y from which on y wins with less than e^-100.
 _NONE_BELOW = 100.0
-#: Log probability of outcomes that there are none of.
+#: Log probability of impossible outcomes.
 _NEVER = -1e4
 
 
 class Quadrature:
     """Winning probabilities of a block of rows and of all their neighbours on one grid.
 
-    Everything is a sum over y of f_k(y) prod_{l != k} F_l(y), with F_l = Phi(y - n_l) and f_k its
-    density; a neighbour changes the factors of two classes only.
+    They are sums over y of f_k(y) prod_{l != k} F_l(y) with F_l = Phi(y - n_l) and its density f_l.
+    A neighbour changes the factors of two classes.
     """
 
     def __init__(self, scaled: Floats, ratio: float) -> None:
@@ -47,13 +50,13 @@ class Quadrature:
 
     @staticmethod
     def _low(scaled: Floats, ratio: float) -> Floats:
-        # y - n_k is at most the slope of log F_top, which exceeds n_top - y: no peak lies below
-        # the middle of the lowest and the highest count.
+        # No peak lies below the middle of the lowest and the highest count: there y - n_k is less
+        # than n_top - y, and the slope of log F_top exceeds that.
         return np.asarray((scaled.min(axis=1) + scaled.max(axis=1)) / 2 - ratio - _REACH)
 
     @classmethod
     def nodes(cls, scaled: Floats, ratio: float) -> NDArray[np.int64]:
-        """Nodes that each row needs."""
+        """Compute the number of nodes that each row needs."""
         n_classes = scaled.shape[1]
         # The highest peak solves t = (c - 1) phi(t)/Phi(t), and sqrt(2 log c) + 1 is beyond it.
         high = scaled.max(axis=1) + ratio + np.sqrt(2 * np.log(n_classes)) + 1 + _REACH
@@ -61,26 +64,25 @@ class Quadrature:
         return np.asarray(np.ceil(np.minimum(span, 1e9)) + 1).astype(np.int64)
 
     def log_probabilities(self) -> Floats:
-        """Log probabilities of the rows themselves, shape (n_rows, n_classes)."""
+        """Compute the log probabilities of the rows themselves, shape (n_rows, n_classes)."""
         terms, top = self._scaled(self._log_density(0.0) + self._others)
         return np.asarray(np.log(terms.sum(axis=-1)) + top + np.log(self.step))
 
     def neighbours(self) -> Floats:
-        """Log probabilities of all neighbours.
+        """Compute the log probabilities of all neighbours, shape (n_rows, n_classes**2, n_classes).
 
-        Shape (n_rows, n_classes**2, n_classes): the ballot moves from class i to class j at
-        position i * n_classes + j of the second axis.
+        At position i * n_classes + j of the second axis a ballot moves from class i to class j.
         """
         n_rows, n_classes, n_nodes = self._x.shape
         loses = np.exp(log_ndtr(self._x + self._ratio) - self._log_cdf)  # F_i with a ballot less
         gains = np.exp(log_ndtr(self._x - self._ratio) - self._log_cdf)  # F_j with one more
         pair = (loses[:, :, None] * gains[:, None]).reshape(n_rows, -1, n_nodes)
 
-        kept, kept_top = self._scaled(self._log_density(0.0) + self._others)
+        same, same_top = self._scaled(self._log_density(0.0) + self._others)
         less, less_top = self._scaled(self._log_density(self._ratio) + self._others)
         more, more_top = self._scaled(self._log_density(-self._ratio) + self._others)
         with np.errstate(divide="ignore"):
-            out = np.log(pair @ kept.swapaxes(1, 2)) + kept_top[:, None]
+            out = np.log(pair @ same.swapaxes(1, 2)) + same_top[:, None]
             giver = np.log(less @ gains.swapaxes(1, 2)) + less_top[..., None]
             taker = np.log(loses @ more.swapaxes(1, 2)) + more_top[:, None]
         grid = out.reshape(n_rows, n_classes, n_classes, n_classes)
@@ -90,7 +92,7 @@ class Quadrature:
         return np.asarray(out + np.log(self.step))
 
     def _log_density(self, shift: float) -> Floats:
-        return np.asarray(-((self._x + shift) ** 2) / 2 - np.log(2 * np.pi) / 2)
+        return log_density(self._x + shift)
 
     @staticmethod
     def _scaled(log_terms: Floats) -> tuple[Floats, Floats]:
@@ -101,22 +103,16 @@ class Quadrature:
 class LevelQuadrature:
     """Winning probabilities of one row of very many classes, and of all its neighbours.
 
-    Classes with as many votes are one level, so that 2^300 of them without votes are no more work
-    than one. Probabilities are those of one class of each level.
+    Classes with equal votes form a level; probabilities are those of one class of each level.
 
     Parameters
     ----------
     levels : ndarray of shape (n_levels,)
         Distinct counts over the noise, the lowest first.
     sizes : sequence of int
-        How many classes have each; exact, however many.
+        Number of classes in each level; an exact integer, such as 2^300.
     ratio : float
-        What a neighbour moves, over the noise.
-
-    Notes
-    -----
-    With N classes the largest count falls off like a Gumbel variable, whose transform at u is about
-    exp(-pi u / (2 a)), a = sqrt(2 log N): steps of .15 / a leave 1e-28 of it.
+        Weight of a neighbour's ballot over the noise.
     """
 
     def __init__(self, levels: Floats, sizes: Sequence[int], ratio: float) -> None:
@@ -129,7 +125,7 @@ class LevelQuadrature:
 
     @property
     def fits(self) -> bool:
-        """Whether the row is not too much work."""
+        """True if the grid is small enough to be evaluated."""
         return self.n_nodes <= MOST_LEVEL_NODES and len(self.sizes) <= MOST_LEVELS
 
     @staticmethod
@@ -148,38 +144,37 @@ class LevelQuadrature:
         with np.errstate(divide="ignore", over="ignore"):
             # Far up -log Phi(x) is Phi(-x), of which only the logarithm fits a float.
             log_rate = np.where(self._x > 8, log_ndtr(-self._x), np.log(-self._log_cdf))
-            everyone = -np.exp(self._log_sizes[:, None] + log_rate).sum(axis=0)
-        self._others = everyone - self._log_cdf
+            total = -np.exp(self._log_sizes[:, None] + log_rate).sum(axis=0)
+        self._others = total - self._log_cdf
 
     def _terms(self, shift: float) -> tuple[Floats, Floats]:
-        log_density = -((self._x + shift) ** 2) / 2 - np.log(2 * np.pi) / 2
-        log_terms = log_density + self._others
+        log_terms = log_density(self._x + shift) + self._others
         top = log_terms.max(axis=-1)
         return np.exp(log_terms - top[:, None]), top + math.log(self.step)
 
     def log_probabilities(self) -> Floats:
-        """Log probability of one class of each level, shape (n_levels,)."""
+        """Compute the log probability of one class of each level, shape (n_levels,)."""
         self._evaluate()
         terms, top = self._terms(0.0)
         return np.asarray(np.log(terms.sum(axis=-1)) + top)
 
     def neighbours(self) -> tuple[Floats, Floats]:
-        """Log probabilities on the data and on each neighbour, both of shape (n, 2 + n_levels).
+        """Compute log probabilities on the data and on each neighbour, shapes (n, 2 + n_levels).
 
-        A ballot moves from a class that has one to any other. Outcomes are the class that loses it,
-        the one that gains it, and the others of each level together: they are equally likely, on
-        either side. What can't occur has the same log probability, next to minus infinity.
+        A ballot moves from a class that has one to any other. The outcomes are the class that loses
+        it, the class that gains it, and the other classes of each level together, which are equally
+        likely. Impossible outcomes have the same tiny probability on both sides.
         """
-        here = self.log_probabilities()
+        levels = self.log_probabilities()
         ratio, n_levels = self._ratio, len(self.sizes)
         givers = np.flatnonzero(has_ballot(self._levels, ratio, self._levels[-1]))
-        if not givers.size:  # nobody has a ballot of this weight
+        if not givers.size:  # no class has a ballot of this weight
             givers = np.arange(n_levels)
-        kept, kept_top = self._terms(0.0)
+        same, same_top = self._terms(0.0)
         less, less_top = self._terms(ratio)
         more, more_top = self._terms(-ratio)
-        found: list[tuple[Floats, Floats]] = []
-        with np.errstate(all="ignore"):  # what overflows is charged the worst case
+        on_data, on_neighbour = [], []
+        with np.errstate(all="ignore"):  # overflow is charged the worst case
             loses = np.exp(log_ndtr(self._x + ratio) - self._log_cdf)
             gains = np.exp(log_ndtr(self._x - ratio) - self._log_cdf)
             for i in givers.tolist():
@@ -188,15 +183,15 @@ class LevelQuadrature:
                                    for j in takers]).reshape(-1, n_levels)  # fmt: skip
                 giver = np.log(less[i] @ gains[takers].T) + less_top[i]
                 taker = np.log((more[takers] * loses[i]).sum(axis=-1)) + more_top[takers]
-                rest = np.log((gains[takers] * loses[i]) @ kept.T) + kept_top
-                there = np.column_stack([giver, taker, rest + others])
-                data = np.column_stack([np.full(len(takers), here[i]), here[takers], here + others])
+                bystander = np.log((gains[takers] * loses[i]) @ same.T) + same_top
+                data = [np.full(len(takers), levels[i]), levels[takers], levels + others]
+                neighbour = [giver, taker, bystander + others]
                 none = np.pad(np.isneginf(others), ((0, 0), (2, 0)))
-                found.append((np.where(none, _NEVER, data), np.where(none, _NEVER, there)))
-        data, there = (np.concatenate(each) for each in zip(*found, strict=True))
-        return data, there
+                on_data.append(np.where(none, _NEVER, np.column_stack(data)))
+                on_neighbour.append(np.where(none, _NEVER, np.column_stack(neighbour)))
+        return np.concatenate(on_data), np.concatenate(on_neighbour)
 
     def _log_others(self, level: int, giver: int, taker: int) -> float:
-        """Log of how many classes of a level neither lose a ballot nor gain one."""
-        left = self.sizes[level] - (level == giver) - (level == taker)
-        return math.log(left) if left else -math.inf
+        """Compute the log number of classes of a level that neither lose nor gain a ballot."""
+        n_others = self.sizes[level] - (level == giver) - (level == taker)
+        return math.log(n_others) if n_others else -math.inf

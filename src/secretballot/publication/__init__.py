@@ -1,4 +1,4 @@
-"""What known votes did cost, made public."""
+"""Publication of an upper bound of the data-dependent cost of votes."""
 
 from secretballot._public import published
 from secretballot.publication._publish_epsilon import publish_epsilon

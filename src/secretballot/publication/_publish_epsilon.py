@@ -1,23 +1,26 @@
-"""An upper bound of the data-dependent epsilon, which may be published."""
+"""Release of an upper bound of the data-dependent epsilon, by a noisy margin."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from secretballot._numbers import check_number
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.divergences import GAUSSIAN, epsilon_at_orders
-from secretballot.publication._by_margin import NOISES, ByMargin
-from secretballot.publication._kept import Kept
+from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
+from secretballot.divergences import GAUSSIAN, Floats, epsilon_at_orders
+from secretballot.mechanisms import NoisyMargin
 from secretballot.publication._published_epsilon import PublishedEpsilon
+from secretballot.publication._recorded_votes import RecordedVotes
 
-#: What has to be left of a budget, as a part of it.
-_ROOM = 1e-3
+#: Orders and noise scales to choose from.
+_ORDERS = tuple(float(order) for order in ORDERS[(ORDERS >= 2) & (ORDERS <= 100)][::2])
+_NOISES = np.geomspace(0.5, 50, 33)
 
-#: Ballots: more noise says nothing of any votes.
+#: Least share of a budget that is worth publishing with.
+_LEAST_SHARE = 1e-3
+
+#: Largest noise, in ballots.
 _MOST_NOISE = 1e9
 
 
@@ -27,26 +30,26 @@ def publish_epsilon(
     delta: float | None = None,
     failure: float = 1e-3,
     sigma: float | None = None,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
 ) -> PublishedEpsilon:
-    """Publish an upper bound of what the actual votes did cost, in a budget that kept them.
+    """Publish an upper bound of the epsilon that the actual votes cost.
 
-    What is released is how many ballots the votes are away from their worst case, with noise; it is
-    charged to the budget like everything else.
+    The release is the number of ballots between the votes and their worst case, with noise. It is
+    charged to the budget like any other.
 
     Parameters
     ----------
     accountant : PrivacyAccountant
         With ``accounting="sanitized"``.
     delta : float, default=None
-        The delta of the bound; None: the budget's.
+        Delta of the bound; None: the budget's.
     failure : float, default=1e-3
-        With what probability the bound may be too low.
+        Probability that the bound is too low.
     sigma : float, default=None
-        Standard deviation of the noise on the margin, in ballots. None: the one that gives the best
-        bound for votes as they usually are, as far as the budget allows it.
+        Standard deviation of the noise on the margin, in ballots. None: the one with the best bound
+        for typical votes, as far as the budget allows it.
     random_state : int, Generator or None, default=None
-        None: a cryptographic generator. Anything else is for tests, and protects nobody.
+        None: a cryptographic generator. A seed is for tests, and protects nobody.
 
     Returns
     -------
@@ -55,14 +58,14 @@ def publish_epsilon(
     Raises
     ------
     ValueError
-        If the budget kept no votes, has levels or reservations, or a parameter is out of range.
+        If the budget recorded no votes, has levels or reservations, or a parameter is out of range.
     BudgetExceededError
-        If nothing is left to publish with: leave some of a budget for that.
+        If too little of the budget remains: plan a twentieth of it for publishing.
 
     Notes
     -----
-    The order and the noise follow from the number of releases, their mechanisms and numbers of
-    ballots, and a guess of how far votes usually agree: nothing that the votes themselves decide.
+    The order and the noise depend on public facts: the number of releases, their mechanisms and
+    numbers of ballots, and a guess of the agreement of typical votes.
 
     Examples
     --------
@@ -79,59 +82,71 @@ def publish_epsilon(
     check_number("failure", failure, above=0, below=1)
     delta = accountant.delta if delta is None else delta
     check_number("delta", delta, above=0, below=1)
-    kept = Kept.of(accountant)
-    if delta <= kept.delta:
+    votes = RecordedVotes.from_ledger(accountant)
+    if delta <= votes.delta:
         raise ValueError(
-            f"delta={delta!r}: other releases take {kept.delta:.3g} of it; ask for more than that. "
-            "Nothing was released."
+            f"delta={delta!r}: other releases take {votes.delta:.3g} of it; ask for more than "
+            "that. Nothing was released."
         )
-    margin = ByMargin.chosen(kept, _noises(accountant, sigma), delta, failure)
-    cap, others = accountant.epsilon, kept.others(margin.order) + margin.own
+    order, sigma = _best_noise(votes, _offered_noises(accountant, sigma), delta, failure)
+    margin = votes.margin(order)
+    other_cost = votes.other_cost(order) + order / (2 * sigma**2)
+    cap = accountant.epsilon
     assert not isinstance(cap, dict)
 
-    def bound_of(outcome: NDArray[Any]) -> float:
-        total = others + margin.bound(outcome, failure)
-        found = float(epsilon_at_orders(total, margin.order, delta - kept.delta))
-        return min(found, cap) if delta >= accountant.delta else found
+    def bound_epsilon(outcome: Floats) -> float:
+        total = other_cost + margin.bound(float(outcome[0, 0]), sigma, failure)
+        epsilon = float(epsilon_at_orders(total, order, delta - votes.delta))
+        return min(epsilon, cap) if delta >= accountant.delta else epsilon
 
-    def told(outcome: NDArray[Any]) -> dict[str, Any]:
-        bound = {"epsilon": bound_of(outcome), "delta": delta, "failure": failure}
-        return {"published": {**bound, "order": margin.order}}
+    def note(outcome: Floats) -> dict[str, dict[str, float]]:
+        bound = {"epsilon": bound_epsilon(outcome), "delta": delta, "failure": failure}
+        return {"published": {**bound, "order": order}}
 
-    outcome = accountant.release(
-        margin.mechanism, margin.statistic, random_state=random_state, note=told
-    )
+    statistic = [[margin.margin_of(votes.gap_counts)]]
+    mechanism = NoisyMargin(sigma=sigma)
+    outcome = accountant.release(mechanism, statistic, random_state=random_state, note=note)
     return PublishedEpsilon(
-        epsilon=bound_of(outcome),
+        epsilon=bound_epsilon(outcome),
         delta=delta,
         failure=failure,
         cap=cap,
         cap_delta=accountant.delta,
-        order=margin.order,
-        sigma=margin.sigma,
-        n_rows=kept.n_rows,
+        order=order,
+        sigma=sigma,
+        n_rows=votes.n_rows,
     )
 
 
-def _noises(accountant: PrivacyAccountant, sigma: float | None) -> NDArray[np.float64]:
-    """Return the amounts of noise on the margin to choose from."""
+def _best_noise(
+    votes: RecordedVotes, noises: NDArray[np.float64], delta: float, failure: float
+) -> tuple[float, float]:
+    """Choose the order and the noise with the best bound for typical votes."""
+    choices = []
+    for order in _ORDERS:
+        margin = votes.margin(order)
+        lower = np.maximum(margin.typical + noises * float(ndtri(failure)), 0.0)
+        total = margin.cost_at(lower) + votes.other_cost(order) + order / (2 * noises**2)
+        epsilon = epsilon_at_orders(total, order, delta - votes.delta)
+        place = int(np.argmin(epsilon))
+        choices.append((float(epsilon[place]), order, float(noises[place])))
+    _, order, sigma = min(choices)
+    return order, sigma
+
+
+def _offered_noises(accountant: PrivacyAccountant, sigma: float | None) -> NDArray[np.float64]:
+    """List the noise scales to choose from: `sigma`, or those that the budget can pay for."""
     if sigma is not None:
         check_number("sigma", sigma, above=0, below=_MOST_NOISE)
         return np.array([float(sigma)])
-    least = _least_noise(accountant)
-    return np.maximum(NOISES, least) if least > NOISES[0] else NOISES
-
-
-def _least_noise(accountant: PrivacyAccountant) -> float:
-    """Return the least noise that what is left allows, where that can be told."""
-    left = accountant.remaining()
-    assert not isinstance(left, dict)
-    if left.share < _ROOM:
+    remaining = accountant.remaining()
+    assert not isinstance(remaining, dict)
+    if remaining.share < _LEAST_SHARE:
         raise BudgetExceededError(
-            f"{left.share:.2%} of the budget is left, and a number that says anything takes more: "
-            "leave some of the budget (a twentieth, say) for publishing. Nothing was released."
+            f"{remaining.share:.2%} of the budget is left, too little for a useful number: leave "
+            "some of the budget (a twentieth, say) for publishing. Nothing was released."
         )
-    if left.order == np.inf:
-        return 0.0
-    rate = 1.0 if left.order == GAUSSIAN else float(left.order) / 2
-    return float(np.sqrt(rate / left.amount)) * (1 + 1e-6)
+    if remaining.order == np.inf:
+        return _NOISES
+    rate = 1.0 if remaining.order == GAUSSIAN else float(remaining.order) / 2
+    return np.maximum(_NOISES, float(np.sqrt(rate / remaining.amount)) * (1 + 1e-6))

@@ -6,8 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
 from secretballot.audit import outcome_law
-from secretballot.divergences._divergence import renyi_divergence
-from secretballot.divergences._groups import level_cost
+from secretballot.divergences import level_cost, renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
 from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import ConfidentGNMax, GNMax

@@ -9,8 +9,7 @@ from tests.ensemble.multilabel._rows import X, Y, ensemble_of
 from secretballot.accounting import ORDERS, PrivacyAccountant
 from secretballot.audit import outcome_law
 from secretballot.checks._contract import quietly
-from secretballot.divergences._divergence import renyi_divergence
-from secretballot.divergences._groups import level_cost
+from secretballot.divergences import level_cost, renyi_divergence
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
 

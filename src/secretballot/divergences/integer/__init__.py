@@ -1,14 +1,9 @@
-"""What integer counts reveal with Skellam noise: two of them, the largest of many, all of them."""
+"""Moves on integer counts with Skellam noise: two counts, the largest of many, all of them."""
 
-from secretballot.divergences.integer._draw_skellam import draw_skellam
-from secretballot.divergences.integer._integer_bit import IntegerBit, IntegerCounts
-from secretballot.divergences.integer._integer_max import IntegerMax
-from secretballot.divergences.integer._integer_winner import winner_log_probabilities
-
-__all__ = [
-    "IntegerBit",
-    "IntegerCounts",
-    "IntegerMax",
-    "draw_skellam",
-    "winner_log_probabilities",
-]
+from secretballot.divergences.integer._integer_bit import IntegerBit as IntegerBit
+from secretballot.divergences.integer._integer_bit import IntegerCounts as IntegerCounts
+from secretballot.divergences.integer._integer_max import IntegerMax as IntegerMax
+from secretballot.divergences.integer._skellam import draw_skellam as draw_skellam
+from secretballot.divergences.integer._skellam import (
+    winner_log_probabilities as winner_log_probabilities,
+)

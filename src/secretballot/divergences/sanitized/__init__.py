@@ -1,22 +1,8 @@
-"""What known votes did cost, in a form that may be published."""
+"""Data-dependent cost of known votes, in a form that may be published."""
 
-from secretballot.divergences.sanitized._gap_costs import gap_costs, gaps_of, has_gap
-from secretballot.divergences.sanitized._gap_record import (
-    GapRecord,
-    dump_gap_records,
-    load_gap_records,
-    record_gaps,
-)
-from secretballot.divergences.sanitized._margin import GapCosts, Margin
-
-__all__ = [
-    "GapCosts",
-    "GapRecord",
-    "Margin",
-    "load_gap_records",
-    "gap_costs",
-    "record_gaps",
-    "gaps_of",
-    "has_gap",
-    "dump_gap_records",
-]
+from secretballot.divergences.sanitized._gap_record import GapRecord as GapRecord
+from secretballot.divergences.sanitized._gap_record import dump_gap_records as dump_gap_records
+from secretballot.divergences.sanitized._gap_record import load_gap_records as load_gap_records
+from secretballot.divergences.sanitized._gap_record import record_gaps as record_gaps
+from secretballot.divergences.sanitized._margin import GapCosts as GapCosts
+from secretballot.divergences.sanitized._margin import Margin as Margin

@@ -1,4 +1,4 @@
-"""What is remembered of known votes for later: how many releases had which gap."""
+"""Private record of known votes: how many releases of a move had which gap."""
 
 from __future__ import annotations
 
@@ -12,50 +12,51 @@ from numpy.typing import NDArray
 
 from secretballot.divergences._confident_max import ConfidentMax
 from secretballot.divergences._groups import EVERYONE
-from secretballot.divergences._law import Law, NoisyBit, NoisyMax, NoisyTop
-from secretballot.divergences.sanitized._gap_costs import gaps_of, has_gap
+from secretballot.divergences._law import Law
+from secretballot.divergences._moves import Move, NoisyBit, NoisyMax, NoisyTop
+from secretballot.divergences._orders import Floats
 
-_MOVES: dict[str, Any] = {
+#: Moves that have gap costs, by the name that stands for them in a record.
+_MOVES: dict[str, type[Move]] = {
     kind.__name__: kind for kind in (NoisyBit, NoisyTop, NoisyMax, ConfidentMax)
 }
 
 
-class Voted(Protocol):
-    """What has to be known of a mechanism."""
+class VoteMechanism(Protocol):
+    """Mechanism whose law and steps are known."""
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the law of one row for each privacy group."""
 
-    def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return what the exact cost of each step depends on, per row."""
+    def state(self, counts: NDArray[Any]) -> dict[str, Floats]:
+        """Return the known data of each step, per row."""
 
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return how often each step of the law was begun in each row."""
+    def executed(self, outcome: NDArray[Any]) -> dict[str, Floats]:
+        """Count the executions of each step in each row."""
 
 
 @dataclass(frozen=True, eq=False)
 class GapRecord:
-    """How many releases of one move had which gap.
+    """Number of releases of one move by the gap of their votes.
 
     Attributes
     ----------
     move : NoisyBit, NoisyMax or ConfidentMax
     gap_counts : ndarray of shape (n_votes + 1,)
-        For each gap of whole ballots; the last stands for wider ones.
+        For each gap of whole ballots; the last includes wider ones.
     """
 
-    move: Any
+    move: Move
     gap_counts: NDArray[np.int64]
 
 
 def record_gaps(
-    mechanism: Voted, votes: NDArray[Any], outcome: NDArray[Any], n_columns: int | None
+    mechanism: VoteMechanism, votes: NDArray[Any], outcome: NDArray[Any], n_columns: int | None
 ) -> list[GapRecord] | None:
-    """Return what is to be remembered of rows that were released.
+    """Count the gaps of released rows; None if their cost is not a sum over gaps.
 
-    None where their cost is not a sum over gaps of whole ballots, as many on every row, which weigh
-    the same and are everybody's, or where chance decides which steps are begun (a threshold without
-    a public number of votes, a hierarchy): then the worst case is what can be said.
+    It is such a sum if every row has equally many ballots of weight 1, everyone pays alike, and no
+    step depends on another's outcome (a threshold without a public number of votes, a hierarchy).
     """
     if not hasattr(mechanism, "laws") or votes.dtype.names is not None:
         return None
@@ -64,53 +65,51 @@ def record_gaps(
     if set(laws) != {EVERYONE} or not state:
         return None
     law = laws[EVERYONE]
-    # What is begun by chance, behind a threshold, has a cost that is no function of the votes.
-    if any(step.times != 1 or step.delta or step.after or not has_gap(step.move) for step in law):
+    if any(step.times != 1 or step.delta or step.after or not step.move.gap_shift for step in law):
         return None
     if getattr(mechanism, "hierarchy", None) or any((executed[s.name] != 1).any() for s in law):
         return None
-    n_votes = _number_of_votes(law, state)
+    n_votes = _votes_per_row(law, state)
     if n_votes is None:
         return None
-    found: dict[Any, NDArray[np.int64]] = {}
+    counts: dict[Move, NDArray[np.int64]] = {}
     for step in law:
         begun = executed[step.name] > 0
-        gaps = np.minimum(gaps_of(step.move, state[step.name][begun]), n_votes)
-        counted = np.bincount(gaps, minlength=n_votes + 1)
-        found[step.move] = found[step.move] + counted if step.move in found else counted
-    return [GapRecord(move, gap_counts) for move, gap_counts in found.items()]
+        gaps = np.floor(step.move.gaps(state[step.name][begun])).astype(np.int64)
+        counted = np.bincount(np.minimum(gaps, n_votes), minlength=n_votes + 1)
+        counts[step.move] = counts.get(step.move, 0) + counted
+    return [GapRecord(move, gap_counts) for move, gap_counts in counts.items()]
 
 
-def _number_of_votes(law: Law, state: Mapping[str, NDArray[Any]]) -> int | None:
-    """Return how many ballots each row has; None if not as many, or no whole ones."""
-    found: set[float] = set()
-    for step in law:
-        if not isinstance(step.move, NoisyBit):
-            counts = state[step.name]
+def _votes_per_row(law: Law, state: Mapping[str, Floats]) -> int | None:
+    """Count the ballots of each row; None if rows differ, or ballots are not whole."""
+    totals: set[float] = set()
+    for counts in (state[step.name] for step in law):
+        if counts.ndim > 1:  # gaps don't tell
             if (counts != np.floor(counts)).any():
                 return None
-            found |= set(counts.sum(axis=1).tolist())
-    return int(found.pop()) if len(found) == 1 else None
+            totals |= set(counts.sum(axis=1).tolist())
+    return int(totals.pop()) if len(totals) == 1 else None
 
 
 def dump_gap_records(records: list[GapRecord]) -> str:
-    """Write records down; they are as private as the votes."""
+    """Serialise records as JSON; the text is as private as the votes."""
     return json.dumps(
         [
             {
-                "move": {"kind": type(each.move).__name__, **asdict(each.move)},
-                "gap_counts": each.gap_counts.tolist(),
+                "move": {"kind": type(record.move).__name__, **asdict(record.move)},  # type: ignore[call-overload]
+                "gap_counts": record.gap_counts.tolist(),
             }
-            for each in records
+            for record in records
         ]
     )
 
 
 def load_gap_records(text: str) -> list[GapRecord]:
     """Read records that `dump_gap_records` wrote."""
-    found = []
-    for each in json.loads(text):
-        fields = dict(each["move"])
-        kind = _MOVES[fields.pop("kind")]
-        found.append(GapRecord(kind(**fields), np.array(each["gap_counts"], dtype=np.int64)))
-    return found
+    records = []
+    for record in json.loads(text):
+        fields = dict(record["move"])
+        move = _MOVES[fields.pop("kind")](**fields)
+        records.append(GapRecord(move, np.array(record["gap_counts"], dtype=np.int64)))
+    return records

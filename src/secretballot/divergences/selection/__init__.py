@@ -1,23 +1,10 @@
-"""What choosing among candidates reveals: noisy maxima of many scores, and stable sets."""
+"""Moves that choose among candidates: noisy maxima of many scores, and stable sets."""
 
-from secretballot.divergences.selection._bounded_range import BoundedRange
-from secretballot.divergences.selection._few_draws import (
-    FewDraws,
-    charged_draws,
-    draw_noise_factor,
-    offered_draws,
-)
-from secretballot.divergences.selection._noisy_gaps import NoisyGaps
-from secretballot.divergences.selection._pure_release import PureRelease
-from secretballot.divergences.selection._stable_test import StableTest
-
-__all__ = [
-    "BoundedRange",
-    "FewDraws",
-    "NoisyGaps",
-    "PureRelease",
-    "StableTest",
-    "charged_draws",
-    "offered_draws",
-    "draw_noise_factor",
-]
+from secretballot.divergences.selection._gaussian_selection import NoisyGaps as NoisyGaps
+from secretballot.divergences.selection._gaussian_selection import StableTest as StableTest
+from secretballot.divergences.selection._pure_moves import BoundedRange as BoundedRange
+from secretballot.divergences.selection._pure_moves import FewDraws as FewDraws
+from secretballot.divergences.selection._pure_moves import PureRelease as PureRelease
+from secretballot.divergences.selection._pure_moves import charged_draws as charged_draws
+from secretballot.divergences.selection._pure_moves import draw_noise_factor as draw_noise_factor
+from secretballot.divergences.selection._pure_moves import offered_draws as offered_draws

@@ -1,4 +1,4 @@
-"""Where a condition begins to hold: numbers that are just enough."""
+"""Bisection for the number at which a condition begins to hold."""
 
 from __future__ import annotations
 
@@ -9,34 +9,32 @@ _LEAST, _MOST = 1e-12, 1e12
 _PRECISION = 1e-10
 
 #: Numbers below this count as 0.
-_NOTHING = 1e-160
+_NEGLIGIBLE = 1e-160
 
 
 def bracket_threshold(
-    enough: Callable[[float], bool], most: float = _MOST, precision: float = _PRECISION
+    holds: Callable[[float], bool], most: float = _MOST, precision: float = _PRECISION
 ) -> tuple[float, float]:
-    """Return two numbers next to each other, of which the second is enough and the first isn't.
+    """Bracket the number from which on a condition holds.
 
-    From somewhere in (0, `most`] on every number is enough. If none is, both are infinite; what is
-    returned is enough as computed, whatever rounding does to the order. The two differ by no more
-    than `precision`, relative, or the first is 0.
+    It holds at the second number returned, as computed, and not at the first. They differ by at
+    most `precision`, relative, or the first is 0. Both are infinite if it fails up to `most`.
     """
     low, high = 0.0, min(1.0, most)
-    while not enough(high):
+    while not holds(high):
         if high >= most:
             return math.inf, math.inf
         low, high = high, min(2 * high, most)
-    while high - low > precision * high and high > _NOTHING:
+    while high - low > precision * high and high > _NEGLIGIBLE:
         middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
 
 
 def find_sharpness(delta_of: Callable[[float], float], delta: float) -> float:
-    """Return the largest sharpness at which ``delta_of(sharpness) <= delta``.
+    """Find the largest sharpness with ``delta_of(sharpness) <= delta``, for a rising `delta_of`.
 
-    Sharpness is the inverse of an amount of noise; `delta_of` grows with it. Whatever the search
-    finds meets the condition as computed; that it is the largest rests on the growth.
+    Sharpness is the inverse of a noise scale. The result meets the condition as computed.
 
     Raises
     ------
@@ -58,8 +56,8 @@ def find_sharpness(delta_of: Callable[[float], float], delta: float) -> float:
     if delta_of(high) <= delta:
         return high
     ends = math.log(low), math.log(high)
-    found = brentq(lambda log: delta_of(math.exp(log)) - delta, *ends, xtol=1e-16, rtol=1e-15)
-    sharpness, step = math.exp(found), 1e-16
+    root = brentq(lambda log: delta_of(math.exp(log)) - delta, *ends, xtol=1e-16, rtol=1e-15)
+    sharpness, step = math.exp(root), 1e-16
     while sharpness > low and delta_of(sharpness) > delta:
         sharpness, step = sharpness * (1 - step), step * 2
     return max(sharpness, low)
