@@ -14,7 +14,7 @@ from secretballot.divergences import (
 )
 from secretballot.divergences._worst_max import worst_max
 from secretballot.divergences.integer._integer_bit import worst_integer_bit
-from secretballot.divergences.integer._integer_max import _NODES, _Cells, _Search, _Sums, _sums_from
+from secretballot.divergences.integer._integer_max import _NODES, _sums_from
 from secretballot.divergences.integer._skellam import skellam
 
 AT = np.array([1.9, 2.0, 4.0, 10.0])
@@ -127,18 +127,18 @@ def test_steps_of_levels_stand_for_all_of_them():
 @pytest.mark.parametrize("tie", [0, 1])
 @pytest.mark.parametrize(("variance", "moved"), [(6.0, 2), (900.0, 1), (1e4, 3)])
 def test_nothing_inside_a_cell_is_above_its_bound(variance, moved, tie):
-    search = _Search(variance, moved, np.array([1.5, 4.0, 25.0]))
-    sums, rng = _Sums(search._winners, tie), np.random.default_rng(0)
+    search = WinnerSearch(variance, moved, np.array([1.5, 4.0, 25.0]))
+    sums, rng = TailSums(search._winners, tie), np.random.default_rng(0)
     sigma = int(variance**0.5)
     for _ in range(12):
         gap, level = rng.integers(-2 * sigma, 2 * sigma), rng.integers(-sigma, sigma)
         level //= search._step
         wide, deep = (int(each) for each in rng.integers(0, 8, size=2))
-        one = _Cells(*((np.array([low]), np.array([low + more]))
+        one = Cells(*((np.array([low]), np.array([low + more]))
                        for low, more in ((gap, wide), (level, deep))))  # fmt: skip
         _, bound, _ = search._bounds(one, sums, tie)
         g, z = (each.ravel() for each in np.mgrid[gap : gap + wide + 1, level : level + deep + 1])
-        found, alone, _ = search._bounds(_Cells((g, g), (z, z)), sums, tie)
+        found, alone, _ = search._bounds(Cells((g, g), (z, z)), sums, tie)
         assert found == pytest.approx(alone, rel=1e-12)  # of one gap and level it is what it is
         assert (found <= bound[0] * (1 + 1e-9)).all()
         if wide + deep:
