@@ -14,7 +14,13 @@ from secretballot.divergences import (
 )
 from secretballot.divergences._worst_max import worst_max
 from secretballot.divergences.integer._integer_bit import worst_integer_bit
-from secretballot.divergences.integer._integer_max import _NODES, _sums_from
+from secretballot.divergences.integer._integer_max import (
+    _NODES,
+    Cells,
+    TailSums,
+    WinnerSearch,
+    _sums_from,
+)
 from secretballot.divergences.integer._skellam import skellam
 
 AT = np.array([1.9, 2.0, 4.0, 10.0])
