@@ -25,7 +25,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot import GNMax, PrivateTeacherEnsemble, calibrate
+from secretballot import GNMax, PrivateTeacherEnsemble
+from secretballot.accounting import calibrate
 from secretballot.audit import (
     Neighbours,
     audit_epsilon,

@@ -28,13 +28,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot import (
-    PrivacyAccountant,
-    PrivateChoice,
-    PrivateTeacherEnsemble,
-    PublicData,
-    load_adult,
-)
+from secretballot import PrivacyAccountant, PrivateTeacherEnsemble, PublicData, load_adult
+from secretballot.ensemble import PrivateChoice
 
 adult = load_adult(complete_only=True)
 order = np.random.default_rng(0).permutation(len(adult.target))

@@ -31,7 +31,8 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from secretballot import Collaboration, GNMax, Party, PrivacyAccountant
+from secretballot import GNMax, PrivacyAccountant
+from secretballot.collaboration import Collaboration, Party
 
 N_HOSPITALS, N_PATIENTS = 40, 6
 N_ASKERS, N_ASKED = 3, 20

@@ -28,7 +28,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from secretballot import (
     BinaryVoting,
-    PowersetVoting,
     PrivacyAccountant,
     PrivateTeacherEnsemble,
     TauVoting,
@@ -36,6 +35,7 @@ from secretballot import (
     recommend_mechanism,
 )
 from secretballot.inspection import DependencyDisplay, label_scores
+from secretballot.mechanisms import PowersetVoting
 
 EPSILON, DELTA, N_TEACHERS, N_PUBLIC = 4.0, 1e-5, 250, 300
 FACTS = ["above 50,000", "married", "degree", "long hours", "capital"]

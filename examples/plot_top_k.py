@@ -20,8 +20,9 @@ a mention differs. You will see how the data itself says how many, for the same 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from secretballot import PrivacyAccountant, StableTopK, calibrate, private_top_k
-from secretballot.mechanisms import ExponentialTopK
+from secretballot import PrivacyAccountant, private_top_k
+from secretballot.accounting import calibrate
+from secretballot.mechanisms import ExponentialTopK, StableTopK
 
 DAYS = {"Mon": 12, "Tue": 12, "Wed": 31, "Thu": 12, "Fri": 18, "Sat": 46, "Sun": 4}
 N_PLACES, EPSILON, DELTA = 5_000, 2.0, 1e-6

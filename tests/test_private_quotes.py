@@ -14,9 +14,9 @@ from secretballot import (
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
-    StableTopK,
 )
 from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot.mechanisms import StableTopK
 from secretballot.quantification import publish_proportions
 from secretballot.selection import private_top_k
 

@@ -59,7 +59,8 @@ def matched(n: int):
     """Fit features learned from the bags, all choices made, and their means; predict a bag."""
     from sklearn.pipeline import make_pipeline
 
-    from secretballot import MMDClassRatioEstimator, SoftmaxClassRatioEstimator
+    from secretballot import MMDClassRatioEstimator
+    from secretballot.quantification import SoftmaxClassRatioEstimator
 
     X, P = bags(n)
     softmax = SoftmaxClassRatioEstimator(random_state=0)

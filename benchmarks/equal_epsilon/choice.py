@@ -26,7 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot import PrivacyAccountant, PrivateChoice, PrivateTeacherEnsemble, load_adult
+from secretballot import PrivacyAccountant, PrivateTeacherEnsemble, load_adult
+from secretballot.ensemble import PrivateChoice
 
 N_TEST, DELTA = 9_045, 1e-5
 

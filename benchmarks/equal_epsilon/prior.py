@@ -42,8 +42,8 @@ from secretballot import (
     PrivacyAccountant,
     PrivateLogisticRegression,
     PublicData,
-    calibrate,
 )
+from secretballot.accounting import calibrate
 from secretballot.divergences import gaussian_budget
 
 DELTA, N_TEACHERS, SHARES = 1e-5, 500, (0.25, 0.5, 0.9)

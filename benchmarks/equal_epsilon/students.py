@@ -24,7 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from secretballot import GNMax, NoisyVoteLogisticRegression, calibrate, load_adult
+from secretballot import GNMax, NoisyVoteLogisticRegression, load_adult
+from secretballot.accounting import calibrate
 from secretballot.ensemble.advice import usual_n_teachers
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,8 +1,8 @@
 """Differentially private learning by voting: the vote is counted, the ballots stay secret.
 
-Names are imported on first use, so that `secretballot.accounting` and the command line start
-without scikit-learn. Which names there are, and where each lives, says `__init__.pyi` alone; type
-checkers read it too.
+The names that a first page uses are here, all others in the subpackages. They are imported on
+first use, so that `secretballot.accounting` and the command line start without scikit-learn. Their
+list is `__init__.pyi`, which type checkers read too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 
 def _homes() -> dict[str, str]:
-    """Read the module of each public name from the stub; a package's own is the package."""
+    """Read from the stub the module of each public name; for a subpackage it is this package."""
     stub = pkgutil.get_data(__name__, "__init__.pyi")
     assert stub is not None
     return {

@@ -1,4 +1,4 @@
-"""Public names of the top level, and where each lives: `__init__.py` reads them here."""
+"""Public names of the top level, which `__init__.py` reads here: packages, and common names."""
 
 from secretballot import accounting as accounting
 from secretballot import audit as audit
@@ -14,20 +14,10 @@ from secretballot import quantification as quantification
 from secretballot import scoring as scoring
 from secretballot import selection as selection
 from secretballot.accounting import BudgetExceededError as BudgetExceededError
-from secretballot.accounting import CompletedInterrupt as CompletedInterrupt
 from secretballot.accounting import LedgerError as LedgerError
 from secretballot.accounting import PrivacyAccountant as PrivacyAccountant
-from secretballot.accounting import PrivacyLeakWarning as PrivacyLeakWarning
-from secretballot.accounting import PrivacyRemaining as PrivacyRemaining
-from secretballot.accounting import PrivacySpent as PrivacySpent
-from secretballot.accounting import PrivacyStatement as PrivacyStatement
-from secretballot.accounting import RenyiCost as RenyiCost
-from secretballot.accounting import calibrate as calibrate
-from secretballot.collaboration import Collaboration as Collaboration
-from secretballot.collaboration import Party as Party
 from secretballot.datasets import load_adult as load_adult
 from secretballot.ensemble import NoisyVoteLogisticRegression as NoisyVoteLogisticRegression
-from secretballot.ensemble import PrivateChoice as PrivateChoice
 from secretballot.ensemble import PrivateLabels as PrivateLabels
 from secretballot.ensemble import PrivateTeacherEnsemble as PrivateTeacherEnsemble
 from secretballot.ensemble import PublicData as PublicData
@@ -37,28 +27,15 @@ from secretballot.ensemble import Weighting as Weighting
 from secretballot.ensemble import recommend_mechanism as recommend_mechanism
 from secretballot.ensemble import recommend_teachers as recommend_teachers
 from secretballot.linear import PrivateLogisticRegression as PrivateLogisticRegression
-from secretballot.mechanisms import BestOfCounts as BestOfCounts
 from secretballot.mechanisms import BinaryVoting as BinaryVoting
 from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax
-from secretballot.mechanisms import DirichletProportions as DirichletProportions
-from secretballot.mechanisms import GaussianProportions as GaussianProportions
 from secretballot.mechanisms import GNMax as GNMax
-from secretballot.mechanisms import LaplacePriorProportions as LaplacePriorProportions
-from secretballot.mechanisms import LaplaceProportions as LaplaceProportions
-from secretballot.mechanisms import NoisyCounts as NoisyCounts
-from secretballot.mechanisms import PowersetVoting as PowersetVoting
 from secretballot.mechanisms import SkellamMax as SkellamMax
-from secretballot.mechanisms import StableTopK as StableTopK
 from secretballot.mechanisms import TauVoting as TauVoting
 from secretballot.mechanisms import VectorSum as VectorSum
 from secretballot.quantification import LabelProportionsClassifier as LabelProportionsClassifier
 from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioEstimator
-from secretballot.quantification import PerBag as PerBag
-from secretballot.quantification import SoftmaxClassRatioEstimator as SoftmaxClassRatioEstimator
 from secretballot.quantification import publish_proportions as publish_proportions
-from secretballot.scoring import PrivateConfusion as PrivateConfusion
-from secretballot.scoring import PrivateScore as PrivateScore
-from secretballot.scoring import confusion_private as confusion_private
 from secretballot.scoring import score_private as score_private
 from secretballot.selection import private_top_k as private_top_k
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests._fakes import Gaussian, Pure
 
-from secretballot import GaussianProportions, LaplaceProportions, publish_proportions
+from secretballot import publish_proportions
 from secretballot.accounting import (
     BudgetExceededError,
     GaussianCost,
@@ -16,7 +16,13 @@ from secretballot.accounting import (
 )
 from secretballot.accounting._replay import replay
 from secretballot.divergences import PureRelease, gaussian_budget, gaussian_delta
-from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
+from secretballot.mechanisms import (
+    ConfidentGNMax,
+    GaussianProportions,
+    GNMax,
+    LaplaceProportions,
+    RoundRobin,
+)
 
 LOG2 = math.log(2)
 

@@ -10,14 +10,13 @@ from sklearn.base import clone
 from tests._fakes import Gaussian, Grouped, Pure, votes
 from tests.accounting._reserved_rows import CONFIDENT, SHARP, VOTE, budget, failing, passing, tied
 
-from secretballot import GaussianProportions
 from secretballot.accounting import (
     BudgetExceededError,
     PrivacyAccountant,
     price_plan,
 )
 from secretballot.accounting._replay import replay
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import GaussianProportions, GNMax
 
 KINDS = ["renyi", math.inf, "gaussian"]
 

@@ -18,12 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from secretballot import (
-    NoisyCounts,
     PrivacyAccountant,
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
 )
+from secretballot.mechanisms import NoisyCounts
 from secretballot.screening import PublicRowsCheck, cells_outside
 
 N = 2000

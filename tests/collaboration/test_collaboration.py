@@ -14,17 +14,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from tests.collaboration._parties import PLAIN, Says, agreed, budget, real, saying, several
 
-from secretballot import (
-    BinaryVoting,
-    GNMax,
-    NoisyCounts,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-    SkellamMax,
-)
+from secretballot import BinaryVoting, GNMax, PrivacyAccountant, SkellamMax
+from secretballot.accounting import PrivacyLeakWarning
 from secretballot.collaboration import Collaboration, Party, VoteRefusedError
 from secretballot.collaboration._question import for_party
-from secretballot.mechanisms import NoisyMargin
+from secretballot.mechanisms import NoisyCounts, NoisyMargin
 
 ROWS = np.zeros((5, 2))
 

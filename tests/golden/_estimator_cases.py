@@ -115,7 +115,9 @@ def _scores() -> Any:
     student = LogisticRegression().fit(pool, (pool[:, 0] > 0).astype(int))
     given = {"epsilon": 0.5, "random_state": 0}
     score = sb.score_private(accountant, y, student.predict(X), **given)
-    confusion = sb.confusion_private(accountant, y, student.predict(X), classes=[0, 1], **given)
+    confusion = sb.scoring.confusion_private(
+        accountant, y, student.predict(X), classes=[0, 1], **given
+    )
     return accountant, {"score": score, "confusion": confusion}
 
 
@@ -142,7 +144,7 @@ def _proportions(mechanism: str) -> Any:
 def _collaboration() -> Any:
     X, y, pool = _rows()
     parties = [
-        sb.Party(
+        sb.collaboration.Party(
             DecisionTreeClassifier(max_depth=3, random_state=0),
             name=f"site {at}",
             accountant=_budget(),
@@ -151,7 +153,7 @@ def _collaboration() -> Any:
         ).fit(X[at::12], y[at::12])
         for at in range(12)
     ]
-    together = sb.Collaboration(parties)
+    together = sb.collaboration.Collaboration(parties)
     agreement = together.agree(sb.GNMax, n_rows=20)
     answer = together.ask("site 0", pool[:20], agreement, random_state=0)
     return parties[1].accountant, {"labels": answer.labels, "sigma": agreement.mechanism.sigma}
@@ -170,7 +172,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "levels, vanishing": lambda: _levels(sb.Vanishing()),
     "labels, binary": lambda: _labels(sb.BinaryVoting(sigma=8.0, n_votes=40)),
     "labels, tau": lambda: _labels(sb.TauVoting(sigma=8.0, n_votes=40, tau=1.0)),
-    "labels, powerset": lambda: _labels(sb.PowersetVoting(sigma=8.0, n_labels=3)),
+    "labels, powerset": lambda: _labels(sb.mechanisms.PowersetVoting(sigma=8.0, n_labels=3)),
     "regression": _regression,
     "regression, linear": lambda: _regression(features="linear"),
     "regression, three classes": lambda: _regression(n_classes=3),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from secretballot import PrivacyLeakWarning, PrivateLabels, PublicData
+from secretballot import PrivateLabels, PublicData
+from secretballot.accounting import PrivacyLeakWarning
 from secretballot.inspection import DependencyDisplay, label_dependencies
 
 LABELS = np.array([[0, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 0]])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from secretballot import BudgetExceededError, GNMax, PrivacyAccountant, calibrate
+from secretballot import BudgetExceededError, GNMax, PrivacyAccountant
+from secretballot.accounting import calibrate
 from secretballot.divergences import EVERYONE
 
 RENYI = [("renyi", *each) for each in [(0.2, 30), (1.0, 1), (2.0, 2000)]]

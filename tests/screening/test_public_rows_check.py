@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from secretballot import (
-    NoisyCounts,
     PrivacyAccountant,
     PrivateLogisticRegression,
     PrivateTeacherEnsemble,
     PublicData,
 )
+from secretballot.mechanisms import NoisyCounts
 from secretballot.screening import PublicRowsCheck, cells_outside
 
 RNG = np.random.default_rng(0)

@@ -114,7 +114,8 @@ class GaussianProportions(AdditiveProportions):
 
     Examples
     --------
-    >>> from secretballot import GaussianProportions, PrivacyAccountant
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import GaussianProportions
     >>> mechanism = GaussianProportions.calibrated(epsilon=1, delta=1e-5, n_classes=3)
     >>> round(mechanism.sigma, 2)
     5.28
@@ -154,7 +155,7 @@ class LaplaceProportions(AdditiveProportions):
 
     Examples
     --------
-    >>> from secretballot import LaplaceProportions
+    >>> from secretballot.mechanisms import LaplaceProportions
     >>> LaplaceProportions.calibrated(epsilon=0.5, delta=0, n_classes=3).scale
     4.0
     >>> round(LaplaceProportions.calibrated(epsilon=0.5, delta=0.05, n_classes=3).scale, 2)
@@ -190,7 +191,8 @@ class LaplacePriorProportions(LaplaceProportions):
 
     Examples
     --------
-    >>> from secretballot import LaplacePriorProportions, PrivacyAccountant
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import LaplacePriorProportions
     >>> accountant = PrivacyAccountant(2, 0, unit="label", order=float("inf"))
     >>> accountant.release(LaplacePriorProportions(scale=1, epsilon=2), [[5, 0, 3]]).sum()
     np.float64(1.0)

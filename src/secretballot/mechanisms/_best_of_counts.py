@@ -53,7 +53,8 @@ class BestOfCounts(Mechanism):
 
     Examples
     --------
-    >>> from secretballot import BestOfCounts, PrivacyAccountant
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import BestOfCounts
     >>> right = [[29_804, 30_121, 28_455]]
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> accountant.release(BestOfCounts(scale=20), right)

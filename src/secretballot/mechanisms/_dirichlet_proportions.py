@@ -57,7 +57,8 @@ class DirichletProportions(Proportions):
 
     Examples
     --------
-    >>> from secretballot import DirichletProportions, PrivacyAccountant
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import DirichletProportions
     >>> mechanism = DirichletProportions.calibrated(epsilon=1, delta=1e-5, min_count=50)
     >>> round(mechanism.concentration, 2)
     1.78

@@ -82,7 +82,8 @@ class NoisyCounts(NoisyNumbers):
 
     Examples
     --------
-    >>> from secretballot import NoisyCounts, PrivacyAccountant
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import NoisyCounts
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
     >>> right = accountant.release(NoisyCounts(sigma=30), [[8_212]])
     >>> right.shape
