@@ -22,8 +22,7 @@ from secretballot.divergences import (
     draw_laplace,
 )
 from secretballot.mechanisms import UNANSWERED, TopK
-from secretballot.mechanisms.top_k import Draws
-from secretballot.mechanisms.top_k._largest import largest, mark
+from secretballot.mechanisms.top_k import Draws, largest, mark
 
 #: Part of the search's epsilon for its threshold. The rest is for the gaps, which have twice the
 #: sensitivity.
@@ -70,7 +69,7 @@ class SparseVectorTopK(TopK):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_k()
-        check_integer("k_max", self.k_max, least=self._wanted)
+        check_integer("k_max", self.k_max, least=self._set_size)
         check_number("epsilon", self.epsilon, above=0)
         check_number("delta_t", self.delta_t, above=0, below=0.5)
         check_number("draw_share", self.draw_share, above=0, below=1)
@@ -82,7 +81,7 @@ class SparseVectorTopK(TopK):
     @property
     def _max_draws(self) -> int:
         """Largest number of draws from a larger set: of items that stay, or of items that go."""
-        return min(self._wanted, self.k_max - self._wanted)
+        return min(self._set_size, self.k_max - self._set_size)
 
     @property
     def _width(self) -> float:
@@ -93,8 +92,8 @@ class SparseVectorTopK(TopK):
     def _scales(self) -> tuple[float, float]:
         """Scales of the noise on the threshold and on each gap."""
         return (
-            self._moves / (_THRESHOLD_SHARE * self._search_epsilon),
-            2 * self._moves / ((1 - _THRESHOLD_SHARE) * self._search_epsilon),
+            self._unit_sensitivity / (_THRESHOLD_SHARE * self._search_epsilon),
+            2 * self._unit_sensitivity / ((1 - _THRESHOLD_SHARE) * self._search_epsilon),
         )
 
     @cached_property
@@ -120,16 +119,18 @@ class SparseVectorTopK(TopK):
         """Draw the sets, shape (n_rows, n_items)."""
         n_rows, n_items = counts.shape
         values, positions = largest(np.asarray(counts, float), self.k_max + 1)
-        sizes = np.array([*range(self._wanted, self.k_max + 1), *range(self._wanted - 1, 0, -1)])
-        gaps = np.maximum(values[:, sizes - 1] - values[:, sizes] - self._change, 0.0)
+        sizes = np.array(
+            [*range(self._set_size, self.k_max + 1), *range(self._set_size - 1, 0, -1)]
+        )
+        gaps = np.maximum(values[:, sizes - 1] - values[:, sizes] - self._sensitivity, 0.0)
         first, second = self._scales
         threshold = self._threshold + first * draw_laplace((n_rows, 1), rng)
         passed = gaps + second * draw_laplace(gaps.shape, rng) > threshold
         size = np.where(passed.any(axis=1), sizes[passed.argmax(axis=1)], 0)
         chosen = np.arange(self.k_max + 1) < size[:, None]
         if self._max_draws:
-            draws = Draws(self._moves / self._width, self._max_draws)
-            chosen = draws.shrink(values, chosen, self._wanted, rng)
+            draws = Draws(self._unit_sensitivity / self._width, self._max_draws)
+            chosen = draws.shrink(values, chosen, self._set_size, rng)
         outcome = mark(n_items, positions, chosen)
         outcome[size == 0] = UNANSWERED
         return outcome

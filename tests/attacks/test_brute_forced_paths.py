@@ -70,7 +70,7 @@ def movement(mechanism, one, other):
         for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
     ]
     if isinstance(mechanism, VectorSum):
-        allowed = Fraction(mechanism.change) ** 2
+        allowed = Fraction(mechanism.sensitivity) ** 2
     elif isinstance(mechanism, NoisyCounts):
         allowed = Fraction(1 if len(differences) == 1 else 2)
     elif isinstance(mechanism, BestOfCounts):
@@ -243,7 +243,8 @@ def vectors_of(asked):
     for mechanism, counts in asked:
         if isinstance(mechanism, VectorSum):
             total += (
-                len(counts) * (mechanism.change * most(mechanism.weight) / mechanism.sigma) ** 2
+                len(counts)
+                * (mechanism.sensitivity * most(mechanism.weight) / mechanism.sigma) ** 2
             )
         elif isinstance(mechanism, NoisyCounts):
             total += len(counts) * (1 if counts.shape[1] == 1 else 2) / mechanism.sigma**2

@@ -44,17 +44,17 @@ RELATIONS = ("replace", "add_remove")
 
 @_top_k_law._law_of.register
 def sparse_vector_law(mechanism: SparseVectorTopK, votes: np.ndarray):
-    wanted, most = mechanism._wanted, mechanism.k_max
+    wanted, most = mechanism._set_size, mechanism.k_max
     values, tops = _top_k_law._tops(votes, most)
     sizes = [*range(wanted, most + 1), *range(wanted - 1, 0, -1)]
     gaps = np.stack([values[:, size - 1] - values[:, size] for size in sizes], axis=1)
-    heights = mechanism._threshold - np.maximum(gaps - mechanism._change, 0.0)
+    heights = mechanism._threshold - np.maximum(gaps - mechanism._sensitivity, 0.0)
     passes = first_passing(heights, *mechanism._scales)
     sets = np.zeros((len(votes), _top_k_law._n_sets(votes, most)))
     for place, size in enumerate(sizes):
         law = _top_k_law._only(tops[:, size], sets.shape[1])
         if size > wanted:
-            draws = Draws(mechanism._moves / mechanism._width, mechanism._max_draws)
+            draws = Draws(mechanism._unit_sensitivity / mechanism._width, mechanism._max_draws)
             n_columns = _top_k_law._columns(votes, most)
             law = _top_k_law._shrunk(values, tops, size, wanted, draws, n_columns)
         sets += passes[:, place, None] * law
@@ -140,7 +140,7 @@ def test_sets_of_many_items_are_not_enumerated():
 
 
 def all_gaps_count(patch):
-    patch(SparseVectorTopK, "_change", 0.0)
+    patch(SparseVectorTopK, "_sensitivity", 0.0)
 
 
 def threshold_for_one_gap(patch):

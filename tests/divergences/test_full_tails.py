@@ -91,4 +91,4 @@ def test_labels_far_from_the_truth_may_be_told():
     mechanism = LaplaceProportions(scale=1.0)
     bits = Bits((0, 1, UPPER))
     bits.further = [1]
-    assert abs(mechanism._drawn((1,), bits)[0]) > 80
+    assert abs(mechanism.move().draw_noise((1,), bits)[0]) > 80

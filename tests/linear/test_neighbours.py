@@ -86,7 +86,7 @@ def furthest(one, other, level=None):
     for (mechanism, counts), (again, others) in zip(one, other, strict=True):
         assert mechanism == again  # the noise is public
         weight = mechanism.weight if level is None else mechanism.weight[level]
-        change = Fraction(mechanism.change) * Fraction(weight)
+        change = Fraction(mechanism.sensitivity) * Fraction(weight)
         moved = sum(
             (Fraction(a) - Fraction(b)) ** 2
             for a, b in zip(counts.ravel().tolist(), others.ravel().tolist(), strict=True)

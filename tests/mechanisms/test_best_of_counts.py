@@ -85,7 +85,9 @@ def half_the_noise(patch):
 
 
 def one_way_only(patch):
-    patch.setattr("secretballot.mechanisms._best_of_counts.apart", lambda relation: 1.0)
+    patch.setattr(
+        "secretballot.mechanisms._best_of_counts.difference_sensitivity", lambda relation: 1.0
+    )
 
 
 @pytest.mark.parametrize(

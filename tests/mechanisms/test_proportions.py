@@ -20,7 +20,7 @@ from secretballot.mechanisms import (
     LaplaceProportions,
 )
 from secretballot.mechanisms._additive_proportions import _truncated_mean
-from secretballot.mechanisms._proportion_moves import DirichletMove
+from secretballot.mechanisms._proportion_moves import DirichletProportionsMove
 from secretballot.mechanisms._proportions import on_grid, on_simplex
 
 DIRICHLET = DirichletProportions(concentration=0.8, pseudo_count=0.6)
@@ -143,7 +143,7 @@ def test_the_worst_case_is_the_worst_of_all_small_bags(s, pseudo, least):
 )
 @settings(max_examples=40)
 def test_known_counts_cost_their_dearest_neighbour_in_both_directions(row, s, pseudo, epsilon):
-    move = DirichletMove(concentration=s, pseudo_count=pseudo, min_count=0)
+    move = DirichletProportionsMove(concentration=s, pseudo_count=pseudo, min_count=0)
     state = np.array([row], float)
     deltas, curves = [0.0], [np.zeros(len(ORDERS))]
     for i, j in neighbours(row, 0):
@@ -158,7 +158,7 @@ def test_known_counts_cost_their_dearest_neighbour_in_both_directions(row, s, ps
 
 def test_one_direction_only_would_be_noticed():
     # The planted error: the data's side alone. At (50, 50) the neighbour's side is dearer.
-    both = DirichletMove(concentration=0.5, pseudo_count=0.0, min_count=49)
+    both = DirichletProportionsMove(concentration=0.5, pseudo_count=0.0, min_count=49)
     state = np.array([[50.0, 50.0]])
     one_way = float(dirichlet_delta(25.0, 25.0, 0.5, 0.05))
     assert both.known_delta(state, 0.05)[0] > one_way * (1 + 1e-9)

@@ -69,16 +69,16 @@ def _law_of(mechanism: TopK, votes: Floats) -> tuple[Sets, Floats | None]:
 
 @_law_of.register
 def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    scale = mechanism._moves / mechanism._width
-    return _drawn(votes, mechanism._wanted, scale), None
+    scale = mechanism._unit_sensitivity / mechanism._width
+    return _drawn(votes, mechanism._set_size, scale), None
 
 
 @_law_of.register
 def _(mechanism: JointTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     n_items = votes.shape[1]
-    ordered = -np.sort(-votes, axis=1)[:, : mechanism._wanted]
+    ordered = -np.sort(-votes, axis=1)[:, : mechanism._set_size]
     sets = np.zeros((len(votes), 2**n_items))
-    for sequence in permutations(range(n_items), mechanism._wanted):
+    for sequence in permutations(range(n_items), mechanism._set_size):
         behind = (ordered - votes[:, sequence]).max(axis=1)
         sets[:, sum(1 << item for item in sequence)] += np.exp(-behind / mechanism._scale)
     return sets / sets.sum(axis=1, keepdims=True), None
@@ -86,11 +86,11 @@ def _(mechanism: JointTopK, votes: Floats) -> tuple[Sets, Floats | None]:
 
 @_law_of.register
 def _(mechanism: LimitedDomainTopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    scale = mechanism._moves / mechanism._width
+    scale = mechanism._unit_sensitivity / mechanism._width
     values, tops = _tops(votes, mechanism.k_max)
     floor = floor_height(mechanism, values[:, -1], scale, mechanism.k_max, mechanism.delta_t)
     pool = np.where(_holds(tops[:, -1], votes.shape[1]), votes, -np.inf)
-    return _drawn(pool, mechanism._wanted, scale, floor), None
+    return _drawn(pool, mechanism._set_size, scale, floor), None
 
 
 @_law_of.register
@@ -115,7 +115,7 @@ def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats | None]:
 @_law_of.register
 def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     n_items = votes.shape[1]
-    most = mechanism._largest_set(n_items)
+    most = mechanism._max_size(n_items)
     values, tops = _tops(votes, most)
     above = values
     if mechanism.n_votes is not None:
@@ -130,11 +130,11 @@ def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     else:
         wins = max_log_probabilities(scores[:, possible], chooser.noise)
         choice[:, possible] = np.exp(wins)
-    passing, failing = mechanism._gap_test.passing(gaps - mechanism._change)
+    passing, failing = mechanism._gap_test.probabilities(gaps - mechanism._sensitivity)
     stable, nothing = choice * passing, (choice * failing).sum(axis=1)
     sets = np.zeros((len(votes), _n_sets(votes, most)))
     for place, passed in enumerate(stable.T):
-        size = place + mechanism._least
+        size = place + mechanism._min_size
         kept = _only(tops[:, size], sets.shape[1])
         if mechanism.k is not None:
             kept = _about(mechanism, votes, values, tops, size)
@@ -148,8 +148,8 @@ def _about(
     mechanism: StableTopK, votes: Floats, values: Floats, tops: NDArray[Any], size: int
 ) -> Sets:
     """Return what k items are, given that the set of some size is stable: filled up or shrunk."""
-    k, most, n_items = mechanism._wanted, values.shape[1] - 1, votes.shape[1]
-    draws = Draws(mechanism._moves / math.sqrt(8 * mechanism._parts[2]), k)
+    k, most, n_items = mechanism._set_size, values.shape[1] - 1, votes.shape[1]
+    draws = mechanism._draws
     if size > k:
         return _shrunk(values, tops, size, k, draws, _columns(votes, most))
     found = np.zeros((len(votes), _n_sets(votes, most)))

@@ -1,6 +1,6 @@
-"""Mechanisms: how votes or counts become a private answer, and what that costs.
+"""Mechanisms that turn votes or counts into a private answer, with their costs.
 
-What is imported as itself is for other folders of the library, not for users.
+Names that are imported as themselves are for other folders of the library, not for users.
 """
 
 from secretballot._public import published
@@ -18,8 +18,7 @@ from secretballot.mechanisms._counting import CountClipped as CountClipped
 from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
-from secretballot.mechanisms._noisy_counts import NoisyCounts
-from secretballot.mechanisms._noisy_margin import NoisyMargin
+from secretballot.mechanisms._noisy_counts import NoisyCounts, NoisyMargin
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._proportions import Proportions as Proportions

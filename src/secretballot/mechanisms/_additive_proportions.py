@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer
 from secretballot._sizes import check_pair
-from secretballot.divergences import Floats, draw_laplace
-from secretballot.mechanisms._proportion_moves import AdditiveMove, GaussianMove, LaplaceMove
+from secretballot.divergences import Floats
+from secretballot.mechanisms._proportion_moves import (
+    AdditiveProportionsMove,
+    GaussianProportionsMove,
+    LaplaceProportionsMove,
+)
 from secretballot.mechanisms._proportions import Proportions, on_simplex
 
 
@@ -20,16 +23,12 @@ from secretballot.mechanisms._proportions import Proportions, on_simplex
 class AdditiveProportions(Proportions):
     """Base class: independent noise on each class's count, then the nearest proportions.
 
-    A subclass says which noise, and what the field with its amount is called. Of two classes one
-    is drawn, the other makes up the bag, whose size is public.
+    A subclass names its move, and the field with the amount of noise. Of two classes one is drawn,
+    the other makes up the bag, whose size is public.
     """
 
-    _noise: ClassVar[type[AdditiveMove]]
-    _amount: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self._amount, getattr(self, self._amount), above=0)
+    _move: ClassVar[type[AdditiveProportionsMove]]
+    _noise_field: ClassVar[str]
 
     @classmethod
     def calibrated(
@@ -52,40 +51,35 @@ class AdditiveProportions(Proportions):
         resolution : int, default=2**20
             Proportions are multiples of ``1 / resolution``.
         """
-        check_pair(epsilon, delta, pure=cls._noise.pure)
+        check_pair(epsilon, delta, pure=cls._move.pure)
         if n_classes is not None:
             check_integer("n_classes", n_classes, least=2)
-        amount: dict[str, Any] = {cls._amount: cls._noise.least(epsilon, delta, n_classes)}
-        return cls(**amount, epsilon=epsilon, resolution=resolution)
+        noise: dict[str, Any] = {cls._noise_field: cls._move.least_noise(epsilon, delta, n_classes)}
+        return cls(**noise, epsilon=epsilon, resolution=resolution)
 
-    def move(self, n_columns: int | None = None) -> AdditiveMove:
+    def move(self, n_columns: int | None = None) -> AdditiveProportionsMove:
         """Return the noisy move of one bag."""
-        return self._noise(noise=getattr(self, self._amount), n_classes=n_columns)
-
-    @abstractmethod
-    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Return noise for as many counts."""
+        return self._move(noise=getattr(self, self._noise_field), n_classes=n_columns)
 
     def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
-        """Return proportions before they are put on the grid."""
-        noise = self._drawn(counts.shape, rng)
+        noise = self.move().draw_noise(counts.shape, rng)
         if counts.shape[1] == 2:
             noise = np.concatenate([noise[:, :1], -noise[:, :1]], axis=1)
         return self._estimate(counts + noise, counts.sum(axis=1, keepdims=True))
 
     def _estimate(self, noisy: Floats, sizes: Floats) -> Floats:
-        """Return proportions that are made of noisy counts."""
+        """Estimate proportions from noisy counts."""
         return on_simplex(noisy / sizes)
 
     def covariance(self, proportions: ArrayLike, sizes: ArrayLike) -> Floats:
-        """Return each bag's noise covariance: see the base class."""
-        # Of independent noise on each count, after the sum was put right.
+        """Estimate each bag's noise covariance: see the base class."""
+        # Independent noise on each count, less its mean over the classes.
         n_classes = np.shape(proportions)[1]
-        within: Floats = np.eye(n_classes) - 1 / n_classes
+        centring: Floats = np.eye(n_classes) - 1 / n_classes
         # Two classes share one draw, which the second has with the opposite sign.
         factor = 2.0 if n_classes == 2 else 1.0
         per_bag = factor * self.move().variance / np.asarray(sizes, dtype=np.float64) ** 2
-        return np.asarray(per_bag[:, None, None] * within)
+        return np.asarray(per_bag[:, None, None] * centring)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,13 +118,10 @@ class GaussianProportions(AdditiveProportions):
     (1, 3)
     """
 
-    _noise = GaussianMove
-    _amount = "sigma"
+    _move = GaussianProportionsMove
+    _noise_field = "sigma"
 
     sigma: float
-
-    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        return rng.normal(scale=self.sigma, size=shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,22 +153,19 @@ class LaplaceProportions(AdditiveProportions):
     2.86
     """
 
-    _noise = LaplaceMove
-    _amount = "scale"
+    _move = LaplaceProportionsMove
+    _noise_field = "scale"
 
     scale: float
-
-    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        return self.scale * draw_laplace(shape, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaplacePriorProportions(LaplaceProportions):
     """Label proportions: Laplace noise, then each count's posterior mean under a flat prior.
 
-    Charged as `LaplaceProportions`: the prior (every count from 0 to the bag's size is as likely)
-    looks at the noisy counts only. It pulls counts away from the ends, and helps where the noise
-    is large beside the bag.
+    Charged as `LaplaceProportions`: posterior means are post-processing of the noisy counts. The
+    prior is uniform from 0 to the bag's size. It pulls counts away from both ends, and helps where
+    the noise is large beside the bag.
 
     Parameters
     ----------
@@ -203,11 +191,10 @@ class LaplacePriorProportions(LaplaceProportions):
 
 
 def _truncated_mean(centre: Floats, scale: float, size: Floats) -> Floats:
-    """Mean of a Laplace law around `centre`, cut off at 0 and at `size`."""
+    """Compute the mean of a Laplace law around `centre`, truncated at 0 and at `size`."""
+    # Beyond an end the truncated law is exponential, whatever the distance: as at that end.
     inside = np.clip(centre, 0.0, size)
     low, high = inside / scale, (size - inside) / scale
-    left, right = -np.expm1(-low), -np.expm1(-high)
-    shift = (right - high * np.exp(-high)) - (left - low * np.exp(-low))
-    # Outside, what is left is an exponential law from the nearer end, whatever the distance: the
-    # same as at that end.
-    return np.asarray(np.clip(inside + scale * shift / (left + right), 0.0, size))
+    mass_below, mass_above = -np.expm1(-low), -np.expm1(-high)
+    shift = (mass_above - high * np.exp(-high)) - (mass_below - low * np.exp(-low))
+    return np.asarray(np.clip(inside + scale * shift / (mass_below + mass_above), 0.0, size))

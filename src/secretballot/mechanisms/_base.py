@@ -1,52 +1,59 @@
-"""What all mechanisms share: an immutable description from which costs follow."""
+"""Base class of all mechanisms: an immutable description from which costs follow."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
 from secretballot._public import public_name
-from secretballot.divergences import EVERYONE, Law, RenyiCost, realised_cost, worst_case_cost
+from secretballot.divergences import Law, RenyiCost, realised_cost, worst_case_cost
 from secretballot.mechanisms._counting import CountClasses, Counting
+from secretballot.mechanisms._fields import VOTE_POWERS
 
-#: What neighbouring data sets differ in.
-Relation = Literal["replace", "add_remove"]
-
-#: Whose classes are recorded by their name alone.
+#: Module of the classes that a ledger records by their name alone.
 HOME = "secretballot.mechanisms"
-#: Up to here floats hold whole numbers apart.
-MOST_VOTES = 2**53
-#: The most ballots of one person, and the most that one counts where counts are whole.
-MOST_BALLOTS = 10**6
+#: Largest count of votes: floats represent all integers up to it.
+MAX_VOTES = 2**53
 
 
 class Mechanism(ABC):
-    """How votes or counts become a private answer.
+    """Description of a noisy release: counts in, a private answer out.
 
     A frozen dataclass with keyword-only fields; stateless; works on whole batches; knows nothing of
-    estimators, budgets or storage. A subclass states its `law` once and says how an outcome tells
-    which steps of it were begun; costs are computed from that.
+    estimators, budgets or storage. A subclass states its `laws` once, and which of their steps an
+    outcome shows to have been executed; costs are computed from that.
 
     Attributes
     ----------
     relations : frozenset of str
-        Neighbouring relations for which the costs are proven: ``"replace"``, ``"add_remove"``.
+        Neighbouring relations for which the costs are proven: ``"replace"``, ``"add_remove"``. By
+        default that of the field `relation`, or ``"replace"`` where there is no such field.
     rows : str
         ``"sequential"`` where rows are queries to the same people, ``"parallel"`` where they are
         disjoint people.
     whole_counts : bool
         Whether counts must be whole numbers.
+    multilabel : bool
+        Whether a row's outcome is a set of labels, instead of one class.
+    scalable : bool
+        Whether `scaled` is defined.
     """
 
-    relations: ClassVar[frozenset[str]] = frozenset({"replace"})
     rows: ClassVar[str] = "sequential"
     whole_counts: ClassVar[bool] = False
+    multilabel: ClassVar[bool] = False
+    scalable: ClassVar[bool] = False
+
+    @property
+    def relations(self) -> frozenset[str]:
+        """Neighbouring relations for which the costs are proven."""
+        return frozenset({getattr(self, "relation", "replace")})
 
     @abstractmethod
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
@@ -59,27 +66,28 @@ class Mechanism(ABC):
         """
 
     @abstractmethod
-    def sample(self, counts: Any, rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         """Draw the outcome. Only the accountant calls this: elsewhere it would be unpaid."""
 
-    @abstractmethod
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return how often each step of the law was begun in each row of `outcome`.
+        """Count the executions of each step of the law in each row of `outcome`.
 
-        Shape (n_rows,); of a step of several labels, which of them: (n_rows, n_labels).
+        Shape (n_rows,); for a step of several labels a mask of them, shape (n_rows, n_labels). By
+        default all steps of a row are executed, which is never too cheap.
         """
+        law = next(iter(self.laws().values()))
+        return {step.name: np.full(len(outcome), step.times) for step in law}
 
-    @abstractmethod
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return what the exact cost of each step depends on, per row."""
+        """Compute the data on which each step's exact cost depends, per row.
 
-    @property
-    def multilabel(self) -> bool:
-        """Whether a row's outcome is a set of labels, and not one class."""
-        return False
+        By default nothing: the cost is the same on all data.
+        """
+        del counts
+        return {}
 
     def counting(self, n_columns: int) -> Counting:
-        """Return how ballots become counts.
+        """Return the rule by which ballots become counts.
 
         Parameters
         ----------
@@ -99,7 +107,7 @@ class Mechanism(ABC):
         return getattr(self, "sigma", None)
 
     def noise_share(self, n_votes: float) -> float | None:
-        """Return the noise on the votes of a class as a share of all ballots.
+        """Compute the noise on the votes of a class as a share of all ballots.
 
         None unless the outcome is the class, or each label, with the largest noisy count.
         """
@@ -117,14 +125,21 @@ class Mechanism(ABC):
 
     def scaled(self, factor: float) -> Self:
         """Return the same mechanism for `factor` times as many votes."""
-        del factor
-        raise ValueError(
-            f"mechanism={self!r} does not scale with the number of votes; use GNMax or "
-            "ConfidentGNMax."
-        )
+        if not self.scalable:
+            raise ValueError(
+                f"mechanism={self!r} does not scale with the number of votes; use GNMax or "
+                "ConfidentGNMax."
+            )
+        values = {name: getattr(self, name, None) for name in VOTE_POWERS}
+        scaled = {
+            name: float(value * factor ** VOTE_POWERS[name])
+            for name, value in values.items()
+            if value is not None
+        }
+        return replace(self, **scaled)  # type: ignore[type-var]
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Return in which of `n_rows` rows each privacy group takes part.
+        """Return the rows, of `n_rows`, in which each privacy group takes part.
 
         Groups that are not named take part in all. Must not depend on data.
         """
@@ -134,8 +149,7 @@ class Mechanism(ABC):
     def for_plain_ballots(self) -> Self:
         """Return the same mechanism where each ballot counts 1 and a row moves one of them.
 
-        That is what the fields `weight` and `ballots` are about, here and in the mechanisms that
-        this one is made of.
+        The fields `weight` and `ballots` become 1, here and in mechanisms that this one contains.
         """
         plain: dict[str, Any] = {}
         for field in fields(self):  # type: ignore[arg-type]
@@ -156,14 +170,14 @@ class Mechanism(ABC):
         except ValueError as error:
             raise ValueError("counts has rows of different lengths; pass a table.") from error
         if votes.ndim != 2 or votes.shape[1] == 0:
-            what = f"has shape {votes.shape}" if votes.ndim else f"is of {type(counts)}"
-            raise ValueError(f"counts {what}; pass one row per query and one column per class.")
+            problem = f"has shape {votes.shape}" if votes.ndim else f"is of {type(counts)}"
+            raise ValueError(f"counts {problem}; pass one row per query and one column per class.")
         if votes.dtype.kind not in "biuf":
             raise ValueError(f"counts has dtype {votes.dtype}; pass numbers.")
         if not np.isfinite(votes).all() or (votes < 0).any():
             raise ValueError("counts must be finite and non-negative numbers of votes.")
-        # Compared as they are: as floats they would not differ any more. (Half floats end before.)
-        if votes.dtype != np.float16 and (votes > MOST_VOTES).any():
+        # Compared before the conversion, which rounds. (Half floats are all smaller.)
+        if votes.dtype != np.float16 and (votes > MAX_VOTES).any():
             raise ValueError(
                 "counts holds numbers above 2**53, which floats can't hold apart: the cost of one "
                 "ballot more or less would be unknown."
@@ -171,16 +185,20 @@ class Mechanism(ABC):
         return votes.astype(np.float64)
 
     def max_cost(
-        self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None
+        self,
+        n_columns: int | None = None,
+        counts: ArrayLike | None = None,
+        *,
+        order: float | None = None,
     ) -> dict[str, RenyiCost]:
-        """Return the most one row can cost, per privacy group.
+        """Compute the largest cost of one row, per privacy group.
 
         Parameters
         ----------
         n_columns : int, default=None
             Columns of the counts (classes, labels); a bound for any number if None.
         counts : array-like of shape (n_rows, n_columns), default=None
-            Known votes, for data-dependent costs: the most each row can cost then.
+            Known votes, for data-dependent costs: the largest cost of each row then.
         order : float, default=None
             Compute this Renyi order only; the others are infinite in what is returned.
 
@@ -194,20 +212,21 @@ class Mechanism(ABC):
                 group: worst_case_cost(law, order) for group, law in self.laws(n_columns).items()
             }
         votes = self.check_counts(counts)
-        state = self.state(votes)
         laws = self.laws(votes.shape[1])
-        every = {step.name: np.full(len(votes), step.times) for step in next(iter(laws.values()))}
-        return self._realised(laws, every, state)
+        all_steps = {
+            step.name: np.full(len(votes), step.times) for step in next(iter(laws.values()))
+        }
+        return self._realised(laws, all_steps, self.state(votes))
 
     def cost(
-        self, outcome: ArrayLike, counts: Any = None, *, n_columns: int | None = None
+        self, outcome: ArrayLike, counts: ArrayLike | None = None, *, n_columns: int | None = None
     ) -> dict[str, RenyiCost]:
-        """Return what each row of an outcome did cost, per privacy group.
+        """Compute the cost of each row of an outcome, per privacy group.
 
         Parameters
         ----------
         outcome : array-like of shape (n_rows, ...)
-            What `sample` returned.
+            A return value of `sample`.
         counts : array-like of shape (n_rows, n_columns), default=None
             Known votes, for data-dependent costs. Without them the worst case is charged.
         n_columns : int, default=None
@@ -219,10 +238,10 @@ class Mechanism(ABC):
             Shape (n_rows,).
         """
         executed = self.executed(np.asarray(outcome))
-        votes = None if counts is None else self.check_counts(counts)
-        state = None if votes is None else self.state(votes)
-        laws = self.laws(n_columns if votes is None else votes.shape[1])
-        return self._realised(laws, executed, state)
+        if counts is None:
+            return self._realised(self.laws(n_columns), executed, None)
+        votes = self.check_counts(counts)
+        return self._realised(self.laws(votes.shape[1]), executed, self.state(votes))
 
     def _realised(
         self,
@@ -230,15 +249,12 @@ class Mechanism(ABC):
         executed: Mapping[str, NDArray[Any]],
         state: Mapping[str, NDArray[Any]] | None,
     ) -> dict[str, RenyiCost]:
-        """Charge each group for the steps of the rows that it takes part in."""
-        there = self.participation(len(next(iter(executed.values()))))
-        # Parts of a level have one law, and on the rows of their turns the same costs.
-        costs: dict[Law, RenyiCost] = {}
-        for law in laws.values():
-            if law not in costs:
-                costs[law] = realised_cost(law, executed, state)
+        """Charge each group for the executed steps of the rows that it takes part in."""
+        participation = self.participation(len(next(iter(executed.values()))))
+        # Parts of a level share a law: its costs are computed once.
+        costs = {law: realised_cost(law, executed, state) for law in set(laws.values())}
         return {
-            group: costs[law] * there[group] if group in there else costs[law]
+            group: costs[law] * participation[group] if group in participation else costs[law]
             for group, law in laws.items()
         }
 
@@ -252,37 +268,3 @@ class Mechanism(ABC):
             value = getattr(self, field.name)
             parameters[field.name] = dict(value) if isinstance(value, Mapping) else value
         return parameters
-
-
-def check_relation(relation: Any) -> None:
-    """Refuse what is no neighbouring relation."""
-    if relation not in get_args(Relation):
-        raise ValueError(f"relation={relation!r} is unknown; use 'replace' or 'add_remove'.")
-
-
-def apart(relation: Relation) -> float:
-    """Return how far apart a person can move two counts, of which each moves by 1 at most.
-
-    All of them move one way if somebody joins.
-    """
-    return 2.0 if relation == "replace" else 1.0
-
-
-def by_group(value: float | Mapping[str, float]) -> dict[str, float]:
-    """Return a parameter per privacy group; a plain number is everyone's."""
-    return dict(value) if isinstance(value, Mapping) else {EVERYONE: value}
-
-
-def paired(
-    first: float | Mapping[str, float], second: int | Mapping[str, int]
-) -> dict[str, tuple[float, int]]:
-    """Return two parameters together per privacy group; a plain number goes with every group."""
-    if not isinstance(first, Mapping) and not isinstance(second, Mapping):
-        return {EVERYONE: (first, second)}
-    one = first if isinstance(first, Mapping) else dict.fromkeys(by_group(second), first)
-    two = second if isinstance(second, Mapping) else dict.fromkeys(one, second)
-    if set(one) != set(two):
-        raise ValueError(
-            f"weight={dict(one)!r} and ballots={dict(two)!r} must name the same levels."
-        )
-    return {group: (one[group], two[group]) for group in one}

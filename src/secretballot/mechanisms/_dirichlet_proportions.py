@@ -1,4 +1,4 @@
-"""Label proportions as a draw from a Dirichlet law around them."""
+"""Label proportions drawn from a Dirichlet distribution around the true ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from secretballot._errors import PrivacyLeakWarning
 from secretballot._numbers import check_integer, check_number
 from secretballot._sizes import check_pair
 from secretballot.divergences import Floats, dirichlet_tail, draw_uniform, find_sharpness
-from secretballot.mechanisms._proportion_moves import DirichletMove
+from secretballot.mechanisms._proportion_moves import DirichletProportionsMove
 from secretballot.mechanisms._proportions import Proportions, public_cases
 
 Calibration = Literal["exact", "paper"]
@@ -25,20 +25,19 @@ Calibration = Literal["exact", "paper"]
 class DirichletProportions(Proportions):
     """Label proportions: a draw from Dir(concentration * counts + pseudo_count).
 
-    The noise can't be negative or leave the simplex, but rare classes give themselves away, so
-    there must be a public floor under every parameter: pseudo-counts, which bias towards even
-    proportions, or a promise that every class has so many labels in every bag. The guarantee then
-    covers neighbours that both keep the promise. A bag that breaks it is refused, and that refusal
-    is itself outside the guarantee.
+    The draw never leaves the simplex, but it reveals rare classes. So there must be a public floor
+    under every parameter: pseudo-counts, which bias towards even proportions, or a promised minimum
+    of labels of every class in every bag. The guarantee then covers neighbours that both keep the
+    promise. A bag that breaks it is refused, and that refusal is itself outside the guarantee.
 
     Parameters
     ----------
     concentration : float
-        What one label adds to a parameter: the larger, the less noise.
+        Increase of a parameter by one label: the larger, the less noise.
     pseudo_count : float, default=0.0
-        What every parameter has anyway.
+        Constant part of every parameter.
     min_count : int, default=0
-        Labels that each class is promised to have in every bag.
+        Promised minimum of labels of each class in every bag.
     epsilon : float, default=None
         Charge the pair of this epsilon and the least delta at it, for budgets at order infinity.
         None: charge the Renyi curve, which is infinite from order
@@ -73,12 +72,11 @@ class DirichletProportions(Proportions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("concentration", self.concentration, above=0)
         check_number("pseudo_count", self.pseudo_count, least=0)
         check_integer("min_count", self.min_count, least=0)
         if not self.pseudo_count and not self.min_count:
             raise ValueError(
-                "pseudo_count=0 and min_count=0: a class without labels would be given away. Use "
+                "pseudo_count=0 and min_count=0: a class without labels would be revealed. Use "
                 "a positive pseudo_count, or promise a min_count."
             )
 
@@ -101,13 +99,13 @@ class DirichletProportions(Proportions):
         epsilon, delta : float
             The privacy of one label; delta above 0.
         pseudo_count : float, default=0.0
-            What every parameter has anyway.
+            Constant part of every parameter.
         min_count : int, default=0
-            Labels that each class is promised to have in every bag.
+            Promised minimum of labels of each class in every bag.
         calibration : {"exact", "paper"}, default="exact"
-            The least delta over all counts that meet the public condition; or the published rule,
-            a looser bound on the private `counts` themselves. The noise then depends on them,
-            which no guarantee covers: it warns, and is there for comparison only.
+            The least delta over all counts that keep the promise; or the published rule, a looser
+            bound on the private `counts` themselves. The noise then depends on them, which no
+            guarantee covers: it warns, and is for comparison only.
         counts : array-like of shape (n_bags, n_classes), default=None
             For ``calibration="paper"``, which takes no `min_count`.
         resolution : int, default=2**20
@@ -121,48 +119,46 @@ class DirichletProportions(Proportions):
                 f"calibration={calibration!r} with counts={'None' if counts is None else '...'}: "
                 "the private counts are for calibration='paper', and for nothing else."
             )
-        floor = min_count
         if counts is not None:
             warnings.warn(
                 "calibration='paper' tunes the noise to the private counts, so that its amount "
-                "tells them; it is for comparison with published figures only.",
+                "reveals them; it is for comparison with published figures only.",
                 PrivacyLeakWarning,
                 stacklevel=2,
             )
-            # The neighbours that the rule looks at have one label less.
-            floor = max(int(np.min(counts)) - 1, 0)
-        made = cls(
+            # The rule considers neighbours with one label less.
+            min_count = max(int(np.min(counts)) - 1, 0)
+        mechanism = cls(
             concentration=1.0,
             pseudo_count=pseudo_count,
-            min_count=floor,
+            min_count=min_count,
             epsilon=epsilon,
             resolution=resolution,
         )
-        known = None if counts is None else made.check_counts(counts)
+        votes = None if counts is None else mechanism.check_counts(counts)
 
         def delta_of(concentration: float) -> float:
-            at = replace(made, concentration=concentration)
-            return at.move().delta(epsilon) if known is None else at._paper_delta(known, epsilon)
+            sharper = replace(mechanism, concentration=concentration)
+            if votes is None:
+                return sharper.move().delta(epsilon)
+            return sharper._paper_delta(votes, epsilon)
 
-        return replace(made, concentration=find_sharpness(delta_of, delta))
+        return replace(mechanism, concentration=find_sharpness(delta_of, delta))
 
     def _paper_delta(self, counts: Floats, epsilon: float) -> float:
-        """Largest tail of the privacy loss over ordered pairs of classes, from the data only."""
+        """Compute the largest tail of the privacy loss over ordered pairs of classes."""
         rows = np.unique(counts, axis=0)
         parameters = self.concentration * rows + self.pseudo_count
-        return max(
-            float(
-                dirichlet_tail(
-                    parameters[has, i], parameters[has, j], self.concentration, epsilon
-                ).max()
-            )
-            for i, j in permutations(range(rows.shape[1]), 2)
-            if (has := rows[:, i] > self.min_count).any()
-        )
+        tails = []
+        for i, j in permutations(range(rows.shape[1]), 2):
+            enough = rows[:, i] > self.min_count
+            first, second = parameters[enough, i], parameters[enough, j]
+            tails += dirichlet_tail(first, second, self.concentration, epsilon).tolist()
+        return float(max(tails))
 
-    def move(self, n_columns: int | None = None) -> DirichletMove:
+    def move(self, n_columns: int | None = None) -> DirichletProportionsMove:
         """Return the noisy move of one bag."""
-        return DirichletMove(
+        return DirichletProportionsMove(
             concentration=self.concentration,
             pseudo_count=self.pseudo_count,
             min_count=self.min_count,
@@ -182,7 +178,6 @@ class DirichletProportions(Proportions):
         return checked
 
     def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
-        """Return proportions before they are put on the grid."""
         parameters = self.concentration * counts + self.pseudo_count
         # G(a) = G(a + 1) U^(1/a): logarithms, because gammas of small parameters underflow.
         logs = np.log(rng.standard_gamma(parameters + 1))
@@ -191,19 +186,19 @@ class DirichletProportions(Proportions):
         return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 
     def expected_distortion(self, size: int, n_classes: int, *, min_count: int = 0) -> float:
-        """Expected L1 distance from the true proportions, in closed form: see the base class."""
+        """Compute the expected L1 distance in closed form: see the base class."""
         worst = 0.0
         for case in public_cases(size, n_classes, min_count):
             a = self.concentration * case + self.pseudo_count
             b = a.sum() - a
             truth, mean = case / size, a / a.sum()
-            # The mean absolute distance of a Beta variable from a point.
+            # Mean absolute distance of a Beta variable from a point.
             below, weighted = betainc(a, b, truth), betainc(a + 1, b, truth)
             worst = max(worst, float((truth * (2 * below - 1) + mean * (1 - 2 * weighted)).sum()))
         return worst
 
     def covariance(self, proportions: ArrayLike, sizes: ArrayLike) -> Floats:
-        """Return each bag's noise covariance: see the base class."""
+        """Estimate each bag's noise covariance: see the base class."""
         q = np.asarray(proportions, dtype=np.float64)
         total = self.concentration * np.asarray(sizes, float) + q.shape[1] * self.pseudo_count
         spread = q[:, :, None] * (np.eye(q.shape[1]) - q[:, None, :])

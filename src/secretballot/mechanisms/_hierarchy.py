@@ -1,8 +1,9 @@
-"""Labels that depend on others: where a parent is absent nobody asks about its dependants."""
+"""Hierarchies of labels: a label is voted on only where its parents are present."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from numbers import Integral
 from typing import Any
 
@@ -11,70 +12,69 @@ from numpy.typing import NDArray
 
 from secretballot.mechanisms._noisy_max import UNANSWERED
 
-#: Each dependant label with its parents, in an order in which parents come before dependants.
+#: Each dependent label with its parents; parents come before their dependants.
 Hierarchy = tuple[tuple[int, tuple[int, ...]], ...]
 
-_WANTED = "map labels to their parents, all of them column numbers: {1: 0, 2: (0, 1)}"
+_FORMAT = "map labels to their parents, all of them column numbers: {1: 0, 2: (0, 1)}"
 
 
-def as_hierarchy(given: Any) -> Hierarchy | None:
-    """Return who depends on whom as something that can't be changed, or raise `ValueError`.
-
-    `given` is a mapping from labels to a parent each or several, or the pairs of one.
-    """
-    if given is None:
+def as_hierarchy(hierarchy: Any) -> Hierarchy | None:
+    """Convert a mapping (or its pairs) from labels to parents, or raise `ValueError`."""
+    if hierarchy is None:
         return None
     try:
         pairs = [
             (label, tuple(parents) if isinstance(parents, Iterable) else (parents,))
-            for label, parents in (given.items() if isinstance(given, Mapping) else given)
+            for label, parents in (
+                hierarchy.items() if isinstance(hierarchy, Mapping) else hierarchy
+            )
         ]
     except (TypeError, ValueError) as error:
-        raise ValueError(f"hierarchy={given!r} must {_WANTED}.") from error
+        raise ValueError(f"hierarchy={hierarchy!r} must {_FORMAT}.") from error
     for label, parents in pairs:
         for number in (label, *parents):
             if not isinstance(number, Integral) or isinstance(number, bool) or number < 0:
                 raise ValueError(
-                    f"hierarchy={given!r} names the label {number!r}; it must {_WANTED}."
+                    f"hierarchy={hierarchy!r} names the label {number!r}; it must {_FORMAT}."
                 )
         if not parents:
-            raise ValueError(f"hierarchy={given!r} gives label {label} no parent; leave it out.")
-    above = {int(label): tuple(sorted({int(one) for one in each})) for label, each in pairs}
-    if len(above) < len(pairs):
-        raise ValueError(f"hierarchy={given!r} names a label twice; give all its parents at once.")
-    ordered: list[tuple[int, tuple[int, ...]]] = []
-    while above:
-        ready = sorted(label for label in above if not any(one in above for one in above[label]))
-        if not ready:
-            circle = " -> ".join(map(str, _circle(above)))
             raise ValueError(
-                f"hierarchy={given!r} goes in a circle, {circle}: each of these labels would have "
-                "to be asked after its parent. Leave one of the links out."
+                f"hierarchy={hierarchy!r} gives label {label} no parent; leave it out."
             )
-        ordered += [(label, above.pop(label)) for label in ready]
+    parents_of = {int(label): tuple(sorted(set(map(int, parents)))) for label, parents in pairs}
+    if len(parents_of) < len(pairs):
+        raise ValueError(
+            f"hierarchy={hierarchy!r} names a label twice; give all its parents at once."
+        )
+    sorter = TopologicalSorter(parents_of)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = " -> ".join(map(str, reversed(error.args[1])))
+        raise ValueError(
+            f"hierarchy={hierarchy!r} goes in a circle, {circle}: each of these labels would have "
+            "to be asked after its parent. Leave one of the links out."
+        ) from error
+    ordered: list[tuple[int, tuple[int, ...]]] = []
+    while ready := sorted(sorter.get_ready()):
+        ordered += [(label, parents_of[label]) for label in ready if label in parents_of]
+        sorter.done(*ready)
     return tuple(ordered) or None
 
 
-def _circle(above: Mapping[int, tuple[int, ...]]) -> list[int]:
-    """Return labels each followed by a parent, the last one being the first."""
-    path = [min(above)]
-    while path[-1] not in path[:-1]:
-        path.append(next(one for one in above[path[-1]] if one in above))
-    return path[path.index(path[-1]) :]
-
-
 def check_labels(hierarchy: Hierarchy | None, n_labels: int) -> None:
-    """Refuse a hierarchy of labels that there are none of."""
-    most = max((one for label, above in hierarchy or () for one in (label, *above)), default=-1)
-    if most >= n_labels:
+    """Refuse a hierarchy with labels beyond `n_labels`."""
+    labels = (number for label, parents in hierarchy or () for number in (label, *parents))
+    largest = max(labels, default=-1)
+    if largest >= n_labels:
         raise ValueError(
-            f"hierarchy={hierarchy!r} names the label {most}, and there are {n_labels} labels; "
+            f"hierarchy={hierarchy!r} names the label {largest}, and there are {n_labels} labels; "
             "they are the columns of counts, numbered from 0."
         )
 
 
-def inherited(hierarchy: Hierarchy | None, outcome: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return an outcome of labels that were all asked as if dependants had not always been."""
+def apply_hierarchy(hierarchy: Hierarchy | None, outcome: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Overwrite dependants of absent labels by 0, and of unanswered ones by -1."""
     settled = outcome.copy()
     for label, parents in hierarchy or ():
         above = settled[:, parents]
@@ -83,9 +83,9 @@ def inherited(hierarchy: Hierarchy | None, outcome: NDArray[np.int64]) -> NDArra
     return settled
 
 
-def asked(hierarchy: Hierarchy | None, outcome: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which labels of an outcome were asked: those all of whose parents are present."""
-    begun = np.ones(outcome.shape, dtype=bool)
+def voted_labels(hierarchy: Hierarchy | None, outcome: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mask the labels of an outcome that were voted on: those whose parents are all present."""
+    voted = np.ones(outcome.shape, dtype=bool)
     for label, parents in hierarchy or ():
-        begun[:, label] = (outcome[:, parents] == 1).all(axis=1)
-    return begun
+        voted[:, label] = (outcome[:, parents] == 1).all(axis=1)
+    return voted

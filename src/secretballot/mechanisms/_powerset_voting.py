@@ -1,63 +1,62 @@
-"""A vote between all sets of labels."""
+"""Noisy plurality between all sets of labels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer
 from secretballot.divergences import Bound, Law, draw_exponential, draw_uniform, largest_normal
-from secretballot.mechanisms._base import MOST_VOTES, Mechanism
-from secretballot.mechanisms._cast_ballots import check_cast
-from secretballot.mechanisms._counting import Counting, CountSets, checked_cut, cut_of_each
-from secretballot.mechanisms._noisy_max import (
-    UNANSWERED,
-    ConfidentGNMax,
-    GNMax,
-    finer_than,
-    scaled_fields,
-    vote_of,
+from secretballot.mechanisms._base import MAX_VOTES
+from secretballot.mechanisms._cast_ballots import check_counted_ballots
+from secretballot.mechanisms._counting import Counting, CountSets
+from secretballot.mechanisms._fields import (
+    BallotThreshold,
+    ballot_thresholds,
+    check_count_spacing,
+    check_fields,
 )
+from secretballot.mechanisms._noisy_max import UNANSWERED, LabelVoting
 
 
 @dataclass(frozen=True, kw_only=True)
-class PowersetVoting(Mechanism):
+class PowersetVoting(LabelVoting):
     """Noisy plurality between all sets of labels: the set that most ballots name, after noise.
 
-    `GNMax` with 2^`n_labels` classes, every one of them with noise, voted for or not; time and
-    memory go with the ballots that were cast. A row costs about as much as a vote of three classes,
-    however many labels there are, but ballots have to agree on whole sets.
+    `GNMax` with 2^`n_labels` classes, all of them with noise, voted for or not. Time and memory
+    grow with the ballots that were cast. A row costs about as much as a vote of three classes,
+    whatever the number of labels, but ballots have to agree on whole sets.
 
     Parameters
     ----------
     sigma : float
         Standard deviation of the noise on each set's count.
     n_labels : int
-        How many labels there are; a public number, like all of the others.
+        Number of labels; a public number, like all of the others.
     max_positives : int, default=None
-        The most labels that a ballot may call present: a rule that each ballot was cut by on its
-        own. Only sets that small can win, so the noise has fewer chances. None: any number.
+        Largest number of labels that a ballot may call present: each ballot was cut to it on its
+        own. Larger sets can't win then, so there are fewer classes with noise. None: any number.
     threshold : float, default=None
-        Noisy number of votes from which on a row is answered, of the set that most ballots name.
-        Every row that is begun pays for that bit, and only answered ones for the vote. None
-        answers all.
+        Noisy number of votes for the largest set from which on a row is answered. Every row that is
+        begun pays for that bit, and only answered rows for the vote. None answers all.
     sigma_threshold : float, default=None
         Standard deviation of the noise on the largest count; with `threshold` only.
     weight : float or dict of str to float, default=1.0
         Weight of one ballot in the counts; per privacy level where ballots differ.
     ballots : int or dict of str to int, default=1
-        How many ballots one row (or owner) can move: in how many teachers it is. Per privacy level
-        where that differs.
+        Number of ballots that one row (or owner) can move: the number of teachers trained on it.
+        Per privacy level where that differs.
     bound : {"exact", "papernot"}, default="exact"
-        What is charged, as in `GNMax`.
+        Charge, as in `GNMax`.
     ballot_threshold : float or sequence of float, default=None
-        From which probability on a voter calls a label present, of all labels or of each: of use
-        where voters are models, as in `PrivateTeacherEnsemble`. None: they say so themselves.
+        Probability from which on a voter's ballot calls a label present, for all labels or for
+        each. For voters that are models, as in `PrivateTeacherEnsemble`. None: ballots are
+        predicted labels.
 
     Raises
     ------
@@ -67,23 +66,22 @@ class PowersetVoting(Mechanism):
     See Also
     --------
     count_ballots : Makes the counts from ballots.
-    BinaryVoting : A vote on every label of its own.
+    BinaryVoting : A vote on every label.
 
     Notes
     -----
-    Counts are the distinct ballots of each row and how many cast each, as `count_ballots` makes
-    them. How many columns that takes is private; rows are reserved without `n_columns`. Outcomes
-    have shape (n_rows, n_labels): 1 for present, 0 for absent; -1 for every label of a row that did
-    not pass the threshold.
+    Counts are the distinct ballots of each row with their counts, as `count_ballots` makes them.
+    The number of columns is private; rows are reserved without `n_columns`. Outcomes have shape
+    (n_rows, n_labels): 1 for present, 0 for absent; -1 for every label of a row that did not pass
+    the threshold.
 
-    Noise on the sets that nobody voted for is drawn as one number, their largest: of m standard
-    normals it exceeds x with probability 1 - Phi(x)^m. Which of them it belongs to is independent
-    of it, and uniform.
+    Of the noise on the m sets without votes only the largest is drawn: the largest of m standard
+    normals exceeds x with probability 1 - Phi(x)^m. Its set is independent of it, and uniform.
 
     References
     ----------
     Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Section 4.4,
-    where the sets are enumerated. Charging by what was released holds as for `ConfidentGNMax`.
+    where the sets are enumerated. Charging by outcome holds as for `ConfidentGNMax`.
 
     Examples
     --------
@@ -104,59 +102,43 @@ class PowersetVoting(Mechanism):
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
-    ballot_threshold: float | tuple[float, ...] | None = field(default=None)
+    ballot_threshold: BallotThreshold = field(default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
-        check_integer("n_labels", self.n_labels)
+        check_fields(self)
         if self.max_positives is not None:
             check_integer("max_positives", self.max_positives, most=self.n_labels)
-        self._vote.laws()
-
-    @property
-    def multilabel(self) -> bool:
-        """Each row's outcome is a set of labels."""
-        return True
-
-    @property
-    def _vote(self) -> GNMax | ConfidentGNMax:
-        """The same vote with all sets written out as classes."""
-        return vote_of(self)
+        self._vote()  # which checks the threshold
 
     @property
     def n_outcomes(self) -> int:
-        """How many sets of labels can win."""
-        return sum(self._of_size)
+        """Number of sets of labels that can win."""
+        return sum(self._sets_by_size)
 
     @property
-    def _of_size(self) -> list[int]:
-        """How many sets of 0, 1, ... labels there are."""
-        most = self.n_labels if self.max_positives is None else self.max_positives
-        return [math.comb(self.n_labels, size) for size in range(most + 1)]
+    def _sets_by_size(self) -> list[int]:
+        """Numbers of sets of 0, 1, ... labels."""
+        largest = self.n_labels if self.max_positives is None else self.max_positives
+        return [math.comb(self.n_labels, size) for size in range(largest + 1)]
 
     def counting(self, n_columns: int) -> Counting:
-        """Return how ballots become counts: equal ones are counted."""
+        """Return the rule by which ballots become counts: equal ballots are counted."""
         if n_columns != self.n_labels:
             raise ValueError(
                 f"n_labels={self.n_labels} of {type(self).__name__}, but there are {n_columns}."
             )
-        cut = cut_of_each(self.ballot_threshold, n_columns)
-        return CountSets(cut, self.max_positives, n_labels=n_columns)
+        thresholds = ballot_thresholds(self.ballot_threshold, n_columns)
+        return CountSets(thresholds, self.max_positives, n_labels=n_columns)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return one vote between all sets, perhaps behind a threshold, per privacy group."""
-        del n_columns  # the ballots that occur, which are private
-        return self._vote.laws(self.n_outcomes)
+        del n_columns  # the number of distinct ballots, which is private
+        return self._vote().laws(self.n_outcomes)
 
-    def scaled(self, factor: float) -> Self:
-        """Return the same mechanism for `factor` times as many votes."""
-        names = ("sigma", "threshold", "sigma_threshold")
-        return replace(self, **scaled_fields(self, factor, *names))
-
-    def check_counts(self, counts: Any) -> NDArray[Any]:
-        """Return counted ballots that are fine enough for the noise, or raise `ValueError`."""
-        cast = check_cast(counts, self.n_labels, self.max_positives, MOST_VOTES)
-        finer_than(min(self.sigma, self.sigma_threshold or self.sigma), cast["count"])
+    def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
+        """Return counted ballots that are few enough for the noise, or raise `ValueError`."""
+        cast = check_counted_ballots(counts, self.n_labels, self.max_positives, MAX_VOTES)
+        check_count_spacing(min(self.sigma, self.sigma_threshold or self.sigma), cast["count"])
         return cast
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -165,50 +147,50 @@ class PowersetVoting(Mechanism):
         noisy = counts["count"] + rng.normal(scale=self.sigma, size=cast.shape)
         noisy[~cast] = -np.inf
         winner = counts["ballot"][np.arange(len(counts)), noisy.argmax(axis=1)]
-        total = self.n_outcomes
-        log_left = [_log(total - n) for n in range(cast.shape[1] + 1)]
-        log_waited = np.log(draw_exponential(len(counts), rng))
-        log_rate = log_waited - np.array(log_left)[cast.sum(axis=1)]
-        others = self.sigma * largest_normal(log_rate) > noisy.max(axis=1)
-        winner[others] = self._uncast(counts[others], rng)
+        n_sets = self.n_outcomes
+        log_uncast = [_log(n_sets - n) for n in range(cast.shape[1] + 1)]
+        log_waiting = np.log(draw_exponential(len(counts), rng))
+        log_rate = log_waiting - np.array(log_uncast)[cast.sum(axis=1)]
+        uncast_wins = self.sigma * largest_normal(log_rate) > noisy.max(axis=1)
+        winner[uncast_wins] = self._draw_uncast(counts[uncast_wins], rng)
         labels = np.unpackbits(winner, axis=1, count=self.n_labels).astype(np.int64)
         if self.threshold is not None and self.sigma_threshold is not None:
-            # Sets that nobody voted for have no votes, like the columns that fill a row up.
+            # Sets without votes have a count of 0, like the columns that fill a row up.
             top = counts["count"].max(axis=1)
             top = top + rng.normal(scale=self.sigma_threshold, size=len(counts))
             labels[top < self.threshold] = UNANSWERED
         return labels
 
-    def _uncast(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Draw one of the sets that nobody voted for, for each row."""
+    def _draw_uncast(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
+        """Draw one of the sets without votes for each row, by rejection."""
         drawn = np.empty((len(counts), counts.dtype["ballot"].shape[0]), np.uint8)
-        rest = np.arange(len(counts))
-        while len(rest):
-            drawn[rest] = self._any(len(rest), rng)
-            same = (drawn[rest, None] == counts["ballot"][rest]).all(axis=-1)
-            rest = rest[(same & (counts["count"][rest] > 0)).any(axis=1)]
+        rows = np.arange(len(counts))
+        while len(rows):
+            drawn[rows] = self._draw_sets(len(rows), rng)
+            equal = (drawn[rows, None] == counts["ballot"][rows]).all(axis=-1)
+            rows = rows[(equal & (counts["count"][rows] > 0)).any(axis=1)]
         return drawn
 
-    def _any(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    def _draw_sets(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
         """Draw sets uniformly, as packed bits."""
         if self.max_positives in (None, self.n_labels):
             return np.packbits(rng.integers(0, 2, (n, self.n_labels), dtype=np.uint8), axis=1)
-        total = self.n_outcomes
-        up_to = np.cumsum([number / total for number in self._of_size[:-1]])
-        size = np.searchsorted(up_to, draw_uniform(n, rng), side="right")
+        n_sets = self.n_outcomes
+        cumulative = np.cumsum([number / n_sets for number in self._sets_by_size[:-1]])
+        size = np.searchsorted(cumulative, draw_uniform(n, rng), side="right")
         rank = rng.random((n, self.n_labels)).argsort(axis=1).argsort(axis=1)
         return np.packbits(rank < size[:, None], axis=1)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return which rows had their threshold and their vote begun."""
-        return self._vote.executed(outcome[:, 0])
+        """Count the thresholds and votes that were executed in each row."""
+        return self._vote().executed(outcome[:, 0])
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return the votes that were cast, most first: which sets they name costs nothing."""
+        """Return the counts of the sets in falling order; the cost does not depend on the sets."""
         votes = -np.sort(-counts["count"], axis=1)
-        return self._vote.state(votes[:, : min(votes.shape[1], self.n_outcomes)])
+        return self._vote().state(votes[:, : min(votes.shape[1], self.n_outcomes)])
 
 
 def _log(number: int) -> float:
-    """Logarithm of a whole number, however large; of none it is minus infinity."""
+    """Compute the logarithm of an integer of any size; of 0 it is minus infinity."""
     return math.log(number) if number > 0 else -math.inf

@@ -1,4 +1,4 @@
-"""The noisy moves of label proportions: what a bag releases, and what a changed label shifts."""
+"""Moves of label proportions: the noise on a bag's counts, and its costs when a label changes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from secretballot.divergences import (
     Profile,
     dirichlet_delta,
     dirichlet_renyi,
+    draw_laplace,
     find_sharpness,
     gaussian_bound,
     gaussian_delta,
@@ -26,33 +27,39 @@ from secretballot.divergences import (
     laplace_renyi,
 )
 
-_Orders = tuple[float, ...] | None
 
-
-class ProportionMove(Move):
-    """Base class: a move whose (epsilon, delta) is known exactly too."""
+class ProportionsMove(Move):
+    """Base class: a move with an exact (epsilon, delta) curve beside its Renyi curve."""
 
     @abstractmethod
     def delta(self, epsilon: float) -> float:
-        """Return the least delta at `epsilon` over all data."""
+        """Compute the least delta at `epsilon` over all data."""
 
     @abstractmethod
     def known_delta(self, state: Floats, epsilon: float) -> Floats:
-        """Return the least delta at `epsilon` on known data, shape (n_rows,)."""
+        """Compute the least delta at `epsilon` on known data, shape (n_rows,)."""
 
     @abstractmethod
+    def _renyi(self, orders: Floats) -> Floats:
+        """Compute the largest Renyi divergences over all data."""
+
+    def worst_case(self, orders: tuple[float, ...] | None = None) -> Floats:
+        """Compute the largest Renyi divergences over all data."""
+        return self._renyi(ORDERS if orders is None else np.asarray(orders, dtype=np.float64))
+
     def priced(self) -> HasGaussianCost:
         """Return the price in a Gaussian budget, over all data."""
+        return Profile.from_function(self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirichletMove(ProportionMove):
-    """Releases a draw from Dir(concentration * counts + pseudo_count).
+class DirichletProportionsMove(ProportionsMove):
+    """Draw from Dir(concentration * counts + pseudo_count).
 
     The state is the counts, shape (n_rows, n_classes). The worst case is over all counts of at
-    least `min_count`, the neighbour's included: its dearest change is that of the two smallest
-    counts, from (min_count + 1, min_count) to (min_count, min_count + 1). Exchanging the two
-    classes turns one direction into the other.
+    least `min_count`, the neighbour's included: a label that moves between the two smallest counts,
+    from (min_count + 1, min_count) to (min_count, min_count + 1). Exchanging the two classes turns
+    one direction into the other.
     """
 
     concentration: float
@@ -62,59 +69,55 @@ class DirichletMove(ProportionMove):
     def _parameter(self, count: float | Floats) -> Floats:
         return np.asarray(self.concentration * count + self.pseudo_count)
 
-    def _smallest(self) -> tuple[Floats, Floats]:
+    def _smallest_parameters(self) -> tuple[Floats, Floats]:
         return self._parameter(self.min_count + 1), self._parameter(self.min_count)
 
-    def worst_case(self, orders: _Orders = None) -> Floats:
-        """Return the supremum over all counts that keep the promise."""
-        at = ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
-        return dirichlet_renyi(*self._smallest(), self.concentration, at)
+    def _renyi(self, orders: Floats) -> Floats:
+        return dirichlet_renyi(*self._smallest_parameters(), self.concentration, orders)
 
     def delta(self, epsilon: float) -> float:
-        """Return the least delta over all counts that keep the promise."""
-        return float(dirichlet_delta(*self._smallest(), self.concentration, epsilon))
-
-    def priced(self) -> HasGaussianCost:
-        """Return the profile over all counts that keep the promise."""
-        return Profile.from_function(self.delta)
+        """Compute the least delta over all counts of at least `min_count`."""
+        return float(dirichlet_delta(*self._smallest_parameters(), self.concentration, epsilon))
 
     def exact(self, state: Floats) -> Floats:
-        """Return the cost on known counts."""
-        return self._dearest(
+        """Compute the Renyi divergences on known counts."""
+        return self._max_over_neighbours(
             state, lambda x, y: dirichlet_renyi(x, y, self.concentration), (len(ORDERS),)
         )
 
     def known_delta(self, state: Floats, epsilon: float) -> Floats:
-        """Return the least delta on known counts."""
-        return self._dearest(
+        """Compute the least delta on known counts."""
+        return self._max_over_neighbours(
             state, lambda x, y: dirichlet_delta(x, y, self.concentration, epsilon), ()
         )
 
-    def _dearest(
+    def _max_over_neighbours(
         self, state: Floats, cost: Callable[[Floats, Floats], Floats], shape: tuple[int, ...]
     ) -> Floats:
-        """Maximum over all ordered pairs of classes and both directions."""
-        out = np.zeros((len(state), *shape))
+        """Maximise a cost over all ordered pairs of classes and both directions."""
+        largest = np.zeros((len(state), *shape))
         step = self.concentration
         for i, j in permutations(range(state.shape[1]), 2):
             rows = np.flatnonzero(state[:, i] > self.min_count)  # the neighbour keeps the promise
             x, y = self._parameter(state[rows, i]), self._parameter(state[rows, j])
-            # Seen from the neighbour the two classes change their parts.
-            for one in (cost(x, y), cost(y + step, x - step)):
-                out[rows] = np.maximum(out[rows], one)
-        return out
+            # From the neighbour's side the two classes change places.
+            for costs in (cost(x, y), cost(y + step, x - step)):
+                largest[rows] = np.maximum(largest[rows], costs)
+        return largest
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdditiveMove(ProportionMove):
-    """Releases counts with independent noise; alike whatever the counts are.
-
-    The state is the counts. With two classes one count says all; otherwise two change.
+class AdditiveProportionsMove(ProportionsMove):
+    """Base class: counts with independent noise, at the same cost on all data.
 
     Attributes
     ----------
+    noise : float
+        Amount of noise on each count.
+    n_classes : int or None
+        With two classes one count is released; otherwise a changed label moves two counts.
     pure : bool
-        Whether there is noise with no delta at all.
+        Whether some amount of noise has a delta of 0.
     """
 
     noise: float
@@ -123,40 +126,32 @@ class AdditiveMove(ProportionMove):
     pure: ClassVar[bool] = False
 
     @classmethod
-    def least(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
-        """Return the least noise that is (epsilon, delta)-private."""
-        return cls._least(epsilon, delta, n_classes, unit=1.0)
+    def least_noise(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
+        """Compute the least amount of noise that is (epsilon, delta)-private."""
+        return cls._search_noise(epsilon, delta, n_classes, start=1.0)
 
     @classmethod
-    def _least(cls, epsilon: float, delta: float, n_classes: int | None, unit: float) -> float:
-        """Search about an amount of noise that is near."""
-
+    def _search_noise(
+        cls, epsilon: float, delta: float, n_classes: int | None, start: float
+    ) -> float:
         def delta_of(sharpness: float) -> float:
-            return cls(noise=unit / sharpness, n_classes=n_classes).delta(epsilon)
+            return cls(noise=start / sharpness, n_classes=n_classes).delta(epsilon)
 
-        return unit / find_sharpness(delta_of, delta)
+        return start / find_sharpness(delta_of, delta)
+
+    @abstractmethod
+    def draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draw the noise on counts."""
 
     @property
     @abstractmethod
     def variance(self) -> float:
-        """Of the noise on each count."""
+        """Variance of the noise on each count."""
 
     @property
     def n_counts(self) -> int:
-        """Counts that a changed label changes and that are released."""
+        """Number of released counts that a changed label moves."""
         return 1 if self.n_classes == 2 else 2
-
-    @abstractmethod
-    def worst_case(self, orders: _Orders = None) -> Floats:
-        """Return the cost at `orders`."""
-
-    @abstractmethod
-    def delta(self, epsilon: float) -> float:
-        """Return the least delta."""
-
-    def priced(self) -> HasGaussianCost:
-        """Return what has a price in a Gaussian budget."""
-        return Profile.from_function(self.delta)
 
     def exact(self, state: Floats) -> Floats:
         """Return the worst case, once for each row."""
@@ -168,54 +163,58 @@ class AdditiveMove(ProportionMove):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceMove(AdditiveMove):
-    """Releases counts with Laplace noise of scale `noise`."""
+class LaplaceProportionsMove(AdditiveProportionsMove):
+    """Counts with Laplace noise of scale `noise`."""
 
     pure: ClassVar[bool] = True
 
     @classmethod
-    def least(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
-        """Return the least noise that is (epsilon, delta)-private."""
-        pure = (1 if n_classes == 2 else 2) / epsilon
-        return cls._least(epsilon, delta, n_classes, unit=pure) if delta > 0 else pure
+    def least_noise(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
+        """Compute the least scale that is (epsilon, delta)-private."""
+        scale = (1 if n_classes == 2 else 2) / epsilon
+        return cls._search_noise(epsilon, delta, n_classes, start=scale) if delta > 0 else scale
+
+    def draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draw the noise on counts."""
+        return self.noise * draw_laplace(shape, rng)
 
     @property
     def variance(self) -> float:
-        """Of the noise on each count."""
+        """Variance of the noise on each count."""
         return 2 * self.noise**2
 
-    def worst_case(self, orders: _Orders = None) -> Floats:
-        """Return the cost at `orders`."""
-        at = ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
-        return laplace_renyi(1 / self.noise, self.n_counts, at)
+    def _renyi(self, orders: Floats) -> Floats:
+        return laplace_renyi(1 / self.noise, self.n_counts, orders)
 
     def delta(self, epsilon: float) -> float:
-        """Return the least delta."""
+        """Compute the least delta at `epsilon`."""
         return laplace_delta(1 / self.noise, epsilon, self.n_counts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianMove(AdditiveMove):
-    """Releases counts with Gaussian noise of standard deviation `noise`."""
+class GaussianProportionsMove(AdditiveProportionsMove):
+    """Counts with Gaussian noise of standard deviation `noise`."""
+
+    def draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draw the noise on counts."""
+        return rng.normal(scale=self.noise, size=shape)
 
     @property
     def variance(self) -> float:
-        """Of the noise on each count."""
+        """Variance of the noise on each count."""
         return self.noise**2
 
     @property
-    def _ratio(self) -> float:
+    def _mu(self) -> float:
         return float(np.sqrt(self.n_counts)) / self.noise
 
-    def priced(self) -> HasGaussianCost:
-        """Return the exact cost: this is what Gaussian budgets count in."""
-        return GaussianCost(self._ratio**2)
-
-    def worst_case(self, orders: _Orders = None) -> Floats:
-        """Return the cost at `orders`."""
-        at = ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
-        return gaussian_bound(self._ratio, at)
+    def _renyi(self, orders: Floats) -> Floats:
+        return gaussian_bound(self._mu, orders)
 
     def delta(self, epsilon: float) -> float:
-        """Return the least delta."""
-        return float(gaussian_delta(self._ratio, epsilon))
+        """Compute the least delta at `epsilon`."""
+        return float(gaussian_delta(self._mu, epsilon))
+
+    def priced(self) -> HasGaussianCost:
+        """Return the exact mu^2."""
+        return GaussianCost(self._mu**2)

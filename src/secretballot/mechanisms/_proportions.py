@@ -1,4 +1,4 @@
-"""What the publishers of label proportions share: bags in parallel, a public grid."""
+"""Base class of mechanisms for label proportions: bags in parallel, a public grid."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer
 from secretballot.divergences import EVERYONE, Floats, HasGaussianCost, Law, RenyiCost, Step
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._proportion_moves import ProportionMove
+from secretballot.mechanisms._fields import check_fields
+from secretballot.mechanisms._proportion_moves import ProportionsMove
 
-_DRAWS = 2000
+#: Number of draws that an expected distortion is averaged over.
+_N_DRAWS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proportions(Mechanism):
     """Base class: label counts of bags, shape (n_bags, n_classes), become noisy proportions.
 
-    One label of one bag is protected; who is in which bag, and so every bag's size, is public.
-    Bags are disjoint people: a release costs as much as its dearest bag.
+    One label of one bag is protected. The bags' members, and so their sizes, are public. Bags are
+    disjoint people: a release costs as much as its dearest bag.
 
     Parameters
     ----------
@@ -30,8 +32,8 @@ class Proportions(Mechanism):
         Charge the pair of this epsilon and the least delta at it, for budgets at order infinity.
         None: charge the Renyi curve.
     resolution : int, default=2**20
-        Proportions are multiples of ``1 / resolution``, so that no trace of the counts is left in
-        the last digits of a float.
+        Proportions are multiples of ``1 / resolution``, so that the last digits of a float don't
+        reveal the counts.
     """
 
     rows: ClassVar[str] = "parallel"
@@ -40,25 +42,24 @@ class Proportions(Mechanism):
     resolution: int = field(default=2**20)
 
     def __post_init__(self) -> None:
-        if self.epsilon is not None:
-            check_number("epsilon", self.epsilon, above=0)
+        check_fields(self)
         check_integer("resolution", self.resolution, most=2**40)
 
     @abstractmethod
-    def move(self, n_columns: int | None = None) -> ProportionMove:
-        """Return the noisy move that one bag makes."""
+    def move(self, n_columns: int | None = None) -> ProportionsMove:
+        """Return the noisy move of one bag."""
 
     def priced(self, n_columns: int | None = None) -> HasGaussianCost:
-        """Return what one bag's draw costs in a Gaussian budget: its exact profile."""
+        """Return the price of one bag in a Gaussian budget: its exact profile."""
         return self.move(n_columns).priced()
 
     @abstractmethod
     def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
-        """Return proportions before they are put on the grid."""
+        """Draw proportions, not yet on the grid."""
 
     @abstractmethod
     def covariance(self, proportions: ArrayLike, sizes: ArrayLike) -> Floats:
-        """Return each bag's noise covariance, estimated at its released proportions.
+        """Estimate each bag's noise covariance at its released proportions.
 
         Parameters
         ----------
@@ -68,15 +69,14 @@ class Proportions(Mechanism):
         Returns
         -------
         ndarray of shape (n_bags, n_classes, n_classes)
-            Singular: proportions sum to 1. What keeping them from being negative changes is left
-            out.
+            Singular: proportions sum to 1. The projection of negative proportions to 0 is ignored.
         """
 
     def expected_distortion(self, size: int, n_classes: int, *, min_count: int = 0) -> float:
-        """Expected L1 distance between the released and the true proportions of a bag.
+        """Compute the expected L1 distance between released and true proportions of a bag.
 
-        The larger of two public cases: all classes alike, and all but one at `min_count`. It
-        looks at no data.
+        The larger of two public cases, without data: all classes alike, and all but one at
+        `min_count`.
 
         Parameters
         ----------
@@ -84,11 +84,11 @@ class Proportions(Mechanism):
             Labels in the bag.
         n_classes : int
         min_count : int, default=0
-            Least number of labels that each class is taken to have.
+            Least number of labels of each class.
         """
         rng = np.random.default_rng(0)
         return max(
-            float(np.abs(self._draw(np.tile(case, (_DRAWS, 1)), rng) - case / size).sum(1).mean())
+            float(np.abs(self._draw(np.tile(case, (_N_DRAWS, 1)), rng) - case / size).sum(1).mean())
             for case in public_cases(size, n_classes, min_count)
         )
 
@@ -109,48 +109,49 @@ class Proportions(Mechanism):
         return on_grid(self._draw(counts, rng), self.resolution)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the one move of a bag; whose label it is makes no difference."""
+        """Return the one move of a bag, for everyone's label."""
         return {EVERYONE: (Step("proportions", self.move(n_columns)),)}
-
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Every bag is drawn once."""
-        return {"proportions": np.ones(len(outcome))}
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return the counts, on which the exact cost depends."""
         return {"proportions": counts}
 
     def max_cost(
-        self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None
+        self,
+        n_columns: int | None = None,
+        counts: ArrayLike | None = None,
+        *,
+        order: float | None = None,
     ) -> dict[str, RenyiCost]:
-        """Return the most a bag can cost: see `Mechanism.max_cost`."""
+        """Compute the largest cost of a bag: see `Mechanism.max_cost`."""
         if self.epsilon is None:
             return super().max_cost(n_columns, counts, order=order)
         if counts is None:
-            return {EVERYONE: self._pair(self.move(n_columns).delta(self.epsilon))}
+            return {EVERYONE: _pure_cost(self.epsilon, self.move(n_columns).delta(self.epsilon))}
         return self.cost(np.asarray(counts), counts)
 
     def cost(
-        self, outcome: ArrayLike, counts: Any = None, *, n_columns: int | None = None
+        self, outcome: ArrayLike, counts: ArrayLike | None = None, *, n_columns: int | None = None
     ) -> dict[str, RenyiCost]:
-        """Return what each bag did cost: see `Mechanism.cost`."""
+        """Compute the cost of each bag: see `Mechanism.cost`."""
         if self.epsilon is None:
             return super().cost(outcome, counts, n_columns=n_columns)
         if counts is None:
             delta = np.full(len(np.asarray(outcome)), self.move(n_columns).delta(self.epsilon))
         else:
-            known = self.check_counts(counts)
-            delta = self.move(known.shape[1]).known_delta(known, self.epsilon)
-        return {EVERYONE: self._pair(delta)}
+            votes = self.check_counts(counts)
+            delta = self.move(votes.shape[1]).known_delta(votes, self.epsilon)
+        return {EVERYONE: _pure_cost(self.epsilon, delta)}
 
-    def _pair(self, delta: float | Floats) -> RenyiCost:
-        assert self.epsilon is not None
-        pure = RenyiCost.from_epsilon_delta(self.epsilon).curve
-        return RenyiCost(np.broadcast_to(pure, (*np.shape(delta), len(pure))), delta)
+
+def _pure_cost(epsilon: float, delta: float | Floats) -> RenyiCost:
+    """Return the cost of the pairs (epsilon, delta)."""
+    curve = RenyiCost.from_epsilon_delta(epsilon).curve
+    return RenyiCost(np.broadcast_to(curve, (*np.shape(delta), len(curve))), delta)
 
 
 def public_cases(size: int, n_classes: int, min_count: int) -> list[Floats]:
-    """Return counts that say what a mechanism does to a bag: even ones, and skewed ones."""
+    """Return counts of a bag for an expected distortion: even ones, and skewed ones."""
     if n_classes * min_count > size:
         raise ValueError(
             f"min_count={min_count!r} for each of {n_classes} classes can't hold in a bag of "
@@ -162,12 +163,12 @@ def public_cases(size: int, n_classes: int, min_count: int) -> list[Floats]:
 
 
 def on_simplex(values: Floats) -> Floats:
-    """Return the nearest rows (least squares) that are non-negative and sum to 1."""
+    """Project rows to the simplex: the nearest (least squares) non-negative rows of sum 1."""
     ordered = -np.sort(-values, axis=1)
     excess = np.cumsum(ordered, axis=1) - 1
     ranks = np.arange(1, values.shape[1] + 1)
-    kept = (ordered - excess / ranks > 0).sum(axis=1)
-    lift = np.take_along_axis(excess, kept[:, None] - 1, axis=1) / kept[:, None]
+    n_positive = (ordered - excess / ranks > 0).sum(axis=1)[:, None]
+    lift = np.take_along_axis(excess, n_positive - 1, axis=1) / n_positive
     return np.asarray(np.maximum(values - lift, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""Voting in turns: some ballots sit out some rows, by a rule that looks at no data."""
+"""Voting in turns: ballots sit out rows by a rule that does not depend on data."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _DIGITS = 32
 class RoundRobin(Mechanism):
     """A mechanism whose ballots take turns, so that each pays for the rows it voted on.
 
-    The ballots of a level are divided into `of` parts; in every row `present` of them vote, one
-    after the other in a circle. A level has spent what the dearest part of the division has, added
-    up over divisions.
+    The ballots of a level are divided into `n_parts` parts; in every row `n_present` of them vote,
+    in a circle. The spending of a level is that of its dearest part, added up over divisions.
 
     Parameters
     ----------
     mechanism : Mechanism
-        How the ballots that are there become an answer.
+        Mechanism that turns the present ballots into an answer.
     turns : dict of str to tuple of (int, int)
-        For each level `present` and `of`: how many of how many parts vote in a row.
+        For each level ``(n_present, n_parts)``: numbers of parts that vote in a row, and of all
+        parts.
     first_row : int, default=0
-        Number of the first row of a batch, where it goes on from an earlier one.
+        Number of the first row of a batch that continues an earlier one.
     division : str, default=""
-        Public name of what is divided (fit, partition, teachers). Parts are the same people in all
+        Public name of the division (fit, partition, teachers). Parts are the same people in all
         releases of a scope that have the same name and the same number of parts.
 
     Raises
@@ -48,16 +48,15 @@ class RoundRobin(Mechanism):
 
     See Also
     --------
-    secretballot.ensemble.Vanishing : Chooses turns by budget.
+    secretballot.ensemble.Vanishing : Turns chosen by budget.
 
     Notes
     -----
-    The counts passed to the accountant hold the ballots of a row's turn only: `participation` says
-    whose they are.
+    The counts passed to the accountant hold only the ballots whose turn it is, by `participation`.
 
-    Parts exclude each other where a person casts one ballot. Whoever casts several may sit in
-    several parts, and the dearest part alone does not always cover that (on known votes), so a
-    level that takes turns has ``ballots=1``.
+    Parts compose in parallel if each person casts one ballot. With several ballots a person may be
+    in several parts, and the dearest part does not always cover that on known votes. So a level
+    that takes turns must have ``ballots=1``.
 
     References
     ----------
@@ -86,22 +85,21 @@ class RoundRobin(Mechanism):
             )
         if not isinstance(self.turns, Mapping) or not self.turns:
             raise ValueError(f"turns={self.turns!r} must be a dict of levels.")
+        ballots = getattr(self.mechanism, "ballots", 1)
         for level, turn in self.turns.items():
             if len(turn) != 2 or not 1 <= turn[0] <= turn[1]:
                 raise ValueError(
-                    f"turns={turn!r} for level {level!r} must be (present, of) with "
-                    "1 <= present <= of."
+                    f"turns={turn!r} for level {level!r} must be (n_present, n_parts) "
+                    "with 1 <= n_present <= n_parts."
                 )
-        ballots = getattr(self.mechanism, "ballots", 1)
-        for level, (present, of) in self.turns.items():
-            one = ballots
+            n_ballots = ballots
             if isinstance(ballots, Mapping):
-                one = ballots.get(level, ballots.get(EVERYONE, 1))
-            if present < of and one != 1:
+                n_ballots = ballots.get(level, ballots.get(EVERYONE, 1))
+            if turn[0] < turn[1] and n_ballots != 1:
                 raise ValueError(
-                    f"mechanism={self.mechanism!r} charges level {level!r} for ballots={one}, and "
-                    f"turns={(present, of)} has it take turns: whoever casts several "
-                    "ballots may sit in several parts. Use ballots=1, or no turns for that level."
+                    f"mechanism={self.mechanism!r} charges level {level!r} for ballots={n_ballots}"
+                    f", and turns={tuple(turn)} has it take turns: whoever casts several ballots "
+                    "may sit in several parts. Use ballots=1, or no turns for that level."
                 )
         charged = self.mechanism.laws()
         for level in self.turns:
@@ -116,12 +114,44 @@ class RoundRobin(Mechanism):
             raise ValueError(f"division={self.division!r} must be a string.")
 
     @property
-    def multilabel(self) -> bool:
-        """What the mechanism's outcomes are."""
+    def multilabel(self) -> bool:  # type: ignore[override]
+        """Whether a row's outcome is a set of labels."""
         return self.mechanism.multilabel
 
+    def part(self, level: str, number: int) -> str:
+        """Return the privacy group of one part of a level, numbered from 0.
+
+        The name of the part has a digest of the division and its number of parts.
+        """
+        n_parts = self.turns[level][1]
+        if n_parts == 1:
+            return level
+        division = json.dumps([self.division, level, n_parts])
+        return part_name(level, sha256(division.encode()).hexdigest()[:_DIGITS], number)
+
+    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
+        """Return the mechanism's law for each part of each level."""
+        laws = self.mechanism.laws(n_columns)
+        return {
+            self.part(level, number): laws[level if level in laws else EVERYONE]
+            for level, (_, n_parts) in self.turns.items()
+            for number in range(n_parts)
+        }
+
+    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+        """Return the rows, of `n_rows`, in which each part votes."""
+        row = self.first_row + np.arange(n_rows)
+        return {
+            self.part(level, number): (number - row * n_present) % n_parts < n_present
+            for level, (n_present, n_parts) in self.turns.items()
+            for number in range(n_parts)
+            if n_present < n_parts
+        }
+
+    # Everything else is the mechanism's.
+
     def counting(self, n_columns: int) -> Counting:
-        """Return how the mechanism counts ballots."""
+        """Return the rule by which ballots become counts."""
         return self.mechanism.counting(n_columns)
 
     @property
@@ -130,61 +160,31 @@ class RoundRobin(Mechanism):
         return self.mechanism.expected_votes
 
     def noise_share(self, n_votes: float) -> float | None:
-        """Return the noise on the votes of a class as a share of all ballots."""
+        """Compute the noise on the votes of a class as a share of all ballots."""
         return self.mechanism.noise_share(n_votes)
 
     def check_n_labels(self, n_labels: int) -> None:
         """Refuse a number of labels that the mechanism was not made for."""
         self.mechanism.check_n_labels(n_labels)
 
-    def part(self, level: str, number: int) -> str:
-        """Return the privacy group of one part of a level, from 0: that of its ballots.
-
-        The division in it is a digest of what is divided into how many parts.
-        """
-        of = self.turns[level][1]
-        if of == 1:
-            return level
-        divided = json.dumps([self.division, level, of])
-        return part_name(level, sha256(divided.encode()).hexdigest()[:_DIGITS], number)
-
-    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the mechanism's law for each part of each level."""
-        laws = self.mechanism.laws(n_columns)
-        return {
-            self.part(level, number): laws[level if level in laws else EVERYONE]
-            for level, (_, of) in self.turns.items()
-            for number in range(of)
-        }
-
-    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Return in which of `n_rows` rows each part votes."""
-        row = self.first_row + np.arange(n_rows)
-        return {
-            self.part(level, number): (number - row * present) % of < present
-            for level, (present, of) in self.turns.items()
-            for number in range(of)
-            if present < of
-        }
-
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return what the mechanism takes for votes."""
+        """Return votes as the mechanism takes them, or raise `ValueError`."""
         return self.mechanism.check_counts(counts)
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-        """Draw what the mechanism draws from the ballots that are there."""
+        """Draw the outcome from the ballots that are present."""
         return self.mechanism.sample(counts, rng)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return what the mechanism tells from its outcome."""
+        """Count the executions of each step in each row of `outcome`."""
         return self.mechanism.executed(outcome)
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return what the mechanism's costs depend on."""
+        """Compute the data on which each step's exact cost depends, per row."""
         return self.mechanism.state(counts)
 
     def describe(self) -> dict[str, Any]:
-        """Return the public parameters, the mechanism's own among them."""
+        """Return the public parameters, with those of the mechanism."""
         return {
             "mechanism": public_name(type(self), HOME),
             "inner": {

@@ -1,4 +1,4 @@
-"""The winner of integer counts, with noise that several parties make together."""
+"""Noisy plurality of integer counts, with noise that several parties make together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_integer
 from secretballot.divergences import (
     IntegerBit,
     IntegerCounts,
@@ -18,37 +18,38 @@ from secretballot.divergences import (
     Step,
     draw_skellam,
 )
-from secretballot.mechanisms._base import MOST_BALLOTS, Mechanism, by_group
+from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._fields import MAX_BALLOTS, by_group, check_fields
 
-#: What may leave the aggregator.
+#: Values that the aggregator may reveal.
 Opened = Literal["winner", "counts"]
 
-#: The tables of more noise would be too long.
-_MOST_VARIANCE = 1e9
+#: Limit of the variance: tables of more noise would be too long.
+_MAX_VARIANCE = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
 class SkellamMax(Mechanism):
     """Noisy plurality of integer counts, with Skellam noise that parties can make together.
 
-    The class with the most votes after noise on every count, of two that are equal the first. Each
-    of `n_parties` adds to each count a `share` of its own; any `n_colluders` of them may tell each
-    other theirs, and what is charged is the noise of the others. So whoever counts may be trusted
-    to do that alone, or be a protocol that sums secrets: shares are integers, and so is their sum.
+    The class with the most votes after noise on every count; of equal counts the first. Each of
+    `n_parties` adds to each count a `share` of its own. Any `n_colluders` of them may tell each
+    other theirs, so the charge is for the noise of the others. The counts may be added up by a
+    trusted aggregator or by secure summation: shares are integers, and so is their sum.
 
     Parameters
     ----------
     variance : float
-        Variance of the noise on each count that the parties which don't collude make together, in
-        votes squared. Up to 1e9.
+        Variance, in votes squared, of the noise on each count that the parties which don't collude
+        make together. Up to 1e9.
     n_parties : int, default=1
-        How many parties make noise. One is an aggregator that all trust.
+        Number of parties that make noise. One is an aggregator that all trust.
     n_colluders : int, default=0
-        How many of them may know each other's shares. Each party knows its own: at least 1, and
-        less than all, if there is more than one party.
+        Number of parties that may know each other's shares. Each party knows its own: at least 1,
+        and less than all, if there is more than one party.
     opens : {"winner", "counts"}, default="winner"
-        What anybody gets to see: the winning class, of shape (n_rows,), and nothing else, or all
-        noisy counts, of the shape of the counts. These cost more.
+        Released value: the winning class, of shape (n_rows,), and nothing else, or all noisy
+        counts, of the shape of the counts. These cost more.
     weight : int or dict of str to int, default=1
         Weight of one ballot in the counts; per privacy level where ballots differ.
 
@@ -59,8 +60,8 @@ class SkellamMax(Mechanism):
 
     See Also
     --------
-    GNMax : The same with normal noise, which one aggregator makes, and can be charged for votes
-        that are known.
+    GNMax : The same with Gaussian noise, which one aggregator makes. It can be charged by known
+        votes.
 
     Notes
     -----
@@ -68,28 +69,28 @@ class SkellamMax(Mechanism):
     is ``variance / (n_parties - n_colluders)``, add up to noise of `total_variance`; on each count
     there is ``n_parties / (n_parties - n_colluders)`` times as much as is charged for.
 
-    A Renyi order charges the winner of two classes what it reveals at worst, over all integer gaps,
-    ties included, and of more classes a bound 1 to 4 per cent above that. Normal noise of the same
-    variance costs less, by one part in 6 times the variance: that would be too little. Gaussian
-    budgets and pairs play votes on two classes as noisy bits that tell at least as much, and charge
-    for three or more classes what the noisy counts cost.
+    A Renyi order charges the winner of two classes its exact worst case over all integer gaps, ties
+    included, and the winner of more classes a bound 1 to 4 per cent above it. (Gaussian noise of
+    the same variance costs less, by one part in 6 times the variance.) Gaussian budgets and pairs
+    price votes on two classes as noisy bits that reveal at least as much, and charge three or more
+    classes as noisy counts.
 
-    It is charged its worst case only. A party knows its own noise, and a coalition that of its
-    members, so that votes are not all that data-dependent costs would depend on.
+    Only the worst case is charged. Parties know their own noise, so data-dependent costs would
+    depend on more than the votes.
 
     Noise is integer from the start: nothing is rounded, and no floating-point number is released.
-    It is drawn from tables, with 128 random bits a number, and each probability is right to some
-    1e-13 (1e-11 at the largest variance), relative.
+    It is drawn from tables, with 128 random bits a number. The relative error of each probability
+    is about 1e-13 (1e-11 at the largest variance).
 
     Several labels are rows of their own, of two counts each, against and for a label. So a party
-    that knows nothing of some labels, publicly, is not in their counts and pays for the others; no
-    number of votes has to be the same everywhere.
+    that publicly knows nothing of some labels is not in their counts and pays for the others. The
+    number of votes may differ between rows.
 
     References
     ----------
     Valovich and Alda, "Computational Differential Privacy from Lattice-Based Cryptography" (NuTMiC
     2017) and Agarwal, Kairouz and Liu, "The Skellam Mechanism for Differentially Private Federated
-    Learning" (NeurIPS 2021), for the noise. They charge for sums, not for winners.
+    Learning" (NeurIPS 2021), for the noise. They charge sums, not winners.
 
     Examples
     --------
@@ -114,10 +115,10 @@ class SkellamMax(Mechanism):
     weight: int | Mapping[str, int] = field(default=1)
 
     def __post_init__(self) -> None:
-        check_number("variance", self.variance, above=0)
-        if self.variance > _MOST_VARIANCE:
+        check_fields(self)
+        if self.variance > _MAX_VARIANCE:
             raise ValueError(
-                f"variance={self.variance!r} must be at most {_MOST_VARIANCE:g}; count in larger "
+                f"variance={self.variance!r} must be at most {_MAX_VARIANCE:g}; count in larger "
                 "units, or use GNMax."
             )
         check_integer("n_parties", self.n_parties)
@@ -134,23 +135,23 @@ class SkellamMax(Mechanism):
             )
         if self.opens not in get_args(Opened):
             raise ValueError(f"opens={self.opens!r} is unknown; use 'winner' or 'counts'.")
-        check_integer("weight", self.weight, most=MOST_BALLOTS, per_level=True)
+        check_integer("weight", self.weight, most=MAX_BALLOTS, per_level=True)
 
     @property
     def share_variance(self) -> float:
-        """Variance of what one party adds to each count."""
+        """Variance of one party's share of the noise on each count."""
         return self.variance / (self.n_parties - self.n_colluders)
 
     @property
     def total_variance(self) -> float:
-        """Variance of the noise on each count, the shares of all parties together."""
+        """Variance of the noise on each count: the shares of all parties together."""
         return self.n_parties * self.share_variance
 
     def without(self, n_missing: int) -> Self:
-        """Return what is left if some parties' shares did not arrive.
+        """Return the mechanism with the remaining noise if some parties' shares did not arrive.
 
-        That costs more than what was asked for, and whoever colludes may still be there: charge it
-        instead, before anything is opened, or let the vote be void.
+        It costs more, since colluding parties may all remain. Charge it instead, before anything is
+        opened, or let the vote be void.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ class SkellamMax(Mechanism):
         Raises
         ------
         ValueError
-            If nobody may be left who does not collude.
+            If all remaining parties may collude.
         """
         check_integer("n_missing", n_missing, least=0)
         honest = self.n_parties - self.n_colluders
@@ -173,8 +174,8 @@ class SkellamMax(Mechanism):
                 f"n_missing={n_missing} of n_parties={self.n_parties} leaves none but the "
                 f"n_colluders={self.n_colluders}: no noise is left. The vote is void."
             )
-        left = self.variance * (honest - n_missing) / honest
-        return replace(self, variance=left, n_parties=self.n_parties - n_missing)
+        variance = self.variance * (honest - n_missing) / honest
+        return replace(self, variance=variance, n_parties=self.n_parties - n_missing)
 
     def share(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw one party's share of the noise, as integers of any shape.
@@ -182,9 +183,9 @@ class SkellamMax(Mechanism):
         Parameters
         ----------
         shape : int or tuple of int
-            Of the counts, such as (n_rows, n_classes).
+            Shape of the counts, such as (n_rows, n_classes).
         rng : numpy.random.Generator
-            The party's own; it protects as well as nobody else can know it.
+            The party's own. The noise protects only as long as nobody else knows it.
         """
         return draw_skellam(self.share_variance, shape, rng)
 
@@ -197,7 +198,7 @@ class SkellamMax(Mechanism):
 
     def _step(self, n_columns: int | None, weight: int) -> Step:
         if n_columns == 1:
-            weight = 0  # wherever a ballot moves, it is there
+            weight = 0  # every ballot is for the only class
         if self.opens == "counts":
             return Step("counts", IntegerCounts.from_variance(self.variance, weight))
         if n_columns in (1, 2):
@@ -217,19 +218,15 @@ class SkellamMax(Mechanism):
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the winning class of each row, shape (n_rows,), or its noisy counts."""
-        # Everybody's shares add up to this; the law is the same.
+        # One draw has the law of the sum of all parties' shares.
         noise = draw_skellam(self.total_variance, counts.shape, rng)
         noisy = counts.astype(np.int64) + noise
         return noisy if self.opens == "counts" else np.asarray(noisy.argmax(axis=1))
 
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Every row is one vote."""
-        return {"counts" if self.opens == "counts" else "vote": np.ones(len(outcome))}
-
     def state(self, counts: NDArray[Any]) -> NoReturn:
-        """Refuse to charge for known votes: what parties know of the noise matters as much."""
+        """Refuse to charge by known votes: the cost also depends on the noise that parties know."""
         raise ValueError(
             "SkellamMax is charged its worst case only: parties know their own shares of the "
-            "noise, so what votes cost is not known from them. Use accounting='worst_case' and "
+            "noise, so votes do not determine their cost. Use accounting='worst_case' and "
             "leave counts out of prices, or use GNMax."
         )

@@ -1,64 +1,70 @@
-"""A vote on every label, with ballots clipped to a norm."""
+"""Noisy majority on every label, with ballots clipped to a norm."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self, get_args
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import warn
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_number
 from secretballot.divergences import Bound, ClippedBits, Law, Norm, Step, clipped_weight
-from secretballot.mechanisms._base import Mechanism, paired
 from secretballot.mechanisms._binary_voting import BinaryVoting
-from secretballot.mechanisms._counting import CountClipped, Counting, checked_cut, cut_of_each
-from secretballot.mechanisms._noisy_max import UNANSWERED, finer_than, scaled_fields, vote_of
-
-#: Up to this relative error sums of clipped ballots may be longer than `n_votes` of them can be.
-_ROUNDED = 1e-9
+from secretballot.mechanisms._counting import CountClipped, Counting
+from secretballot.mechanisms._fields import (
+    ROUNDING,
+    BallotThreshold,
+    ballot_thresholds,
+    check_count_spacing,
+    check_fields,
+    pair_by_group,
+)
+from secretballot.mechanisms._noisy_max import UNANSWERED, LabelVoting
 
 
 @dataclass(frozen=True, kw_only=True)
-class TauVoting(Mechanism):
-    """Noisy majority on every label, with ballots clipped to a norm: a teacher moves less at once.
+class TauVoting(LabelVoting):
+    """Noisy majority on every label, with ballots clipped to a norm, which bounds the sensitivity.
 
     A ballot that calls many labels present counts for each of them in part. So a row costs no more
-    than a few labels would, however many there are; where ballots are long, labels get fewer votes.
+    than a few labels would, whatever their number. Labels of long ballots get fewer votes.
 
     Parameters
     ----------
     sigma : float
         Standard deviation of the noise on each count, of ballots for a label and of those against.
     n_votes : float
-        How many ballots there are, or what they weigh together; a public number.
+        Number of ballots, or the sum of their weights; a public number.
     tau : float
-        The largest norm of a ballot, by which `clip_ballots` clips.
+        Clipping norm: the largest norm of a ballot after `clip_ballots`.
     norm : {"l2", "l1"}, default="l2"
-        Which norm: with "l1" a ballot counts for `tau` labels in all, with "l2" for more of them
-        the more it names, in parts whose squares sum to `tau` squared.
+        Norm that is clipped: the parts of a ballot sum to `tau` at most ("l1"), or their squares to
+        `tau` squared ("l2").
     threshold : float, default=None
-        Noisy number of votes from which on a label is answered, the clipped ballots for it or the
-        rest of `n_votes`, whichever is more. All labels' thresholds are paid for, and the votes of
-        labels that pass. None answers all.
+        Noisy number of votes from which on a label is answered: of the clipped ballots for it, or
+        of the rest of `n_votes` if that is more. All labels' thresholds are paid for, and the votes
+        of labels that pass. None answers all.
     sigma_threshold : float, default=None
         Standard deviation of the noise on the larger number; with `threshold` only.
     weight : float or dict of str to float, default=1.0
         Weight of one ballot in the counts; per privacy level where ballots differ.
     ballots : int or dict of str to int, default=1
-        How many ballots one row (or owner) can move: in how many teachers it is. Per privacy level
-        where that differs.
+        Number of ballots that one row (or owner) can move: the number of teachers trained on it.
+        Per privacy level where that differs.
     bound : {"exact", "papernot"}, default="exact"
-        What is charged: the bits that are released, or the noisy sums behind them and, on known
-        votes, the published bound per label.
+        Charge: for the bits that are released ("exact"), or for the noisy sums behind them and, on
+        known votes, the published bound per label ("papernot").
     ballot_threshold : float or sequence of float, default=None
-        From which probability on a voter calls a label present, of all labels or of each: of use
-        where voters are models, as in `PrivateTeacherEnsemble`. None: they say so themselves.
+        Probability from which on a voter's ballot calls a label present, for all labels or for
+        each. For voters that are models, as in `PrivateTeacherEnsemble`. None: ballots are
+        predicted labels.
     max_positives : int, default=None
-        The most labels that a voter's ballot calls present: its most probable ones, where it says
-        probabilities. Ballots so short are not clipped by a `tau` of its root. None: any number.
+        Largest number of labels that a voter's ballot calls present: the most probable ones, where
+        voters predict probabilities. A `tau` of its square root (l2) clips no such ballot. None:
+        any number.
 
     Raises
     ------
@@ -67,7 +73,7 @@ class TauVoting(Mechanism):
 
     See Also
     --------
-    clip_ballots : What the counts are sums of.
+    clip_ballots : Clips the ballots whose sums the counts are.
     BinaryVoting : The same vote on ballots that count in full.
 
     Notes
@@ -77,13 +83,12 @@ class TauVoting(Mechanism):
     threshold. A label is present if its noisy sum exceeds `n_votes` less that sum, with noise of
     its own.
 
-    Costs hold for ballots that may be replaced by any: of s labels each moves by the weight that a
-    ballot on s labels has, first away and then back. With `norm="l2"` the squares of what moves sum
-    to at most 2 tau^2, and less where labels are few.
+    Costs hold for ballots that may be replaced by any other. With ``norm="l2"`` the squared l2
+    sensitivity of the sums is at most 2 tau^2, and less where labels are few.
 
-    Thresholds see a ballot move half as far as votes do, for the same reason by no more than that
-    in all. Where a budget counts Renyi divergences, the votes behind them cost what a row of as
-    many labels does as have passed; plans are paid before that is known, and pay for all votes.
+    A replaced ballot moves a threshold's count half as far as the gap of a vote. A budget of Renyi
+    divergences charges only the votes of labels that have passed; plans are paid before that is
+    known, and pay for all votes.
 
     References
     ----------
@@ -113,21 +118,13 @@ class TauVoting(Mechanism):
     weight: float | Mapping[str, float] = field(default=1.0)
     ballots: int | Mapping[str, int] = field(default=1)
     bound: Bound = field(default="exact")
-    ballot_threshold: float | tuple[float, ...] | None = field(default=None)
+    ballot_threshold: BallotThreshold = field(default=None)
     max_positives: int | None = field(default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
+        check_fields(self)
         _check_clipping(self.tau, self.norm)
-        if self.max_positives is not None:
-            check_integer("max_positives", self.max_positives)
-        vote_of(self)
-        self._unclipped.laws(1)  # what else can be wrong is checked where it is made
-
-    @property
-    def multilabel(self) -> bool:
-        """Each row's outcome is a set of labels."""
-        return True
+        self._vote()  # which checks the threshold
 
     @property
     def _unclipped(self) -> BinaryVoting:
@@ -141,9 +138,9 @@ class TauVoting(Mechanism):
         )
 
     def counting(self, n_columns: int) -> Counting:
-        """Return how ballots become counts: they are clipped and added up."""
-        cut = cut_of_each(self.ballot_threshold, n_columns)
-        return CountClipped(cut, self.max_positives, tau=self.tau, norm=self.norm)
+        """Return the rule by which ballots become counts: they are clipped and added up."""
+        thresholds = ballot_thresholds(self.ballot_threshold, n_columns)
+        return CountClipped(thresholds, self.max_positives, tau=self.tau, norm=self.norm)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the noisy bits of all labels as one step, and those of thresholds as another."""
@@ -151,23 +148,21 @@ class TauVoting(Mechanism):
         if self.sigma_threshold is not None:
             # A vote's gap moves by twice what a ballot does, and has the noise of two counts.
             noise = {"threshold": float(np.sqrt(2)) * self.sigma_threshold, **noise}
-        return {
-            group: tuple(
-                Step(
-                    name,
-                    ClippedBits(
-                        sigma=sigma,
-                        tau=self.tau,
-                        norm=self.norm,
-                        n_labels=n_columns,
-                        weight=weight,
-                        ballots=ballots,
-                        bound=self.bound,
-                    ),
-                )
-                for name, sigma in noise.items()
+
+        def bits(sigma: float, weight: float, ballots: int) -> ClippedBits:
+            return ClippedBits(
+                sigma=sigma,
+                tau=self.tau,
+                norm=self.norm,
+                n_labels=n_columns,
+                weight=weight,
+                ballots=ballots,
+                bound=self.bound,
             )
-            for group, (weight, ballots) in paired(self.weight, self.ballots).items()
+
+        return {
+            group: tuple(Step(name, bits(sigma, *pair)) for name, sigma in noise.items())
+            for group, pair in pair_by_group(self.weight, self.ballots).items()
         }
 
     @property
@@ -180,57 +175,52 @@ class TauVoting(Mechanism):
         super().check_n_labels(n_labels)
         warn_unclipped(n_labels, self.tau, self.norm)
 
-    def scaled(self, factor: float) -> Self:
-        """Return the same mechanism for `factor` times as many votes."""
-        names = ("sigma", "n_votes", "threshold", "sigma_threshold")
-        return replace(self, **scaled_fields(self, factor, *names))
-
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the sums of clipped ballots as floats, or raise `ValueError`."""
         positives = self._unclipped.check_counts(counts)
-        finer_than(self.sigma_threshold or self.sigma, positives)
-        # Sums of vectors are no longer than the vectors together.
-        length = np.linalg.norm(positives, ord=2 if self.norm == "l2" else 1, axis=1)
-        longest = self.tau
+        check_count_spacing(self.sigma_threshold or self.sigma, positives)
+        # By the triangle inequality a sum of n_votes ballots is no longer than n_votes * max_norm.
+        norms = np.linalg.norm(positives, ord=2 if self.norm == "l2" else 1, axis=1)
+        max_norm = self.tau
         if isinstance(self.weight, Mapping):
-            # Where ballots take turns, one that is missing counts half for each label.
+            # Where ballots take turns, an absent one counts half for each label.
             n_labels = positives.shape[1]
-            longest = max(longest, (n_labels**0.5 if self.norm == "l2" else n_labels) / 2)
-        beyond = length > self.n_votes * longest * (1 + _ROUNDED)
+            max_norm = max(max_norm, (n_labels**0.5 if self.norm == "l2" else n_labels) / 2)
+        beyond = norms > self.n_votes * max_norm * (1 + ROUNDING)
         if beyond.any():
             row = int(beyond.argmax())
             raise ValueError(
-                f"counts has a row, {row}, of norm {length[row]:.6g}, and n_votes="
+                f"counts has a row, {row}, of norm {norms[row]:.6g}, and n_votes="
                 f"{self.n_votes!r} ballots of norm tau={self.tau!r} sum to less; clip them before "
                 "they are added up: clip_ballots(ballots, tau, norm)."
             )
         return positives
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw which labels are present, shape (n_rows, n_labels)."""
+        """Draw the present labels, shape (n_rows, n_labels)."""
         labels = self._unclipped.sample(counts, rng)
         if self.threshold is not None and self.sigma_threshold is not None:
-            top = self._larger(counts) + rng.normal(scale=self.sigma_threshold, size=counts.shape)
-            labels[top < self.threshold] = UNANSWERED
+            noise = rng.normal(scale=self.sigma_threshold, size=counts.shape)
+            labels[self._majority(counts) + noise < self.threshold] = UNANSWERED
         return labels
 
-    def _larger(self, counts: NDArray[Any]) -> NDArray[Any]:
+    def _majority(self, counts: NDArray[Any]) -> NDArray[Any]:
         """Return the ballots for each label, or those against if they are more."""
         return np.asarray(np.maximum(counts, self.n_votes - counts))
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return which labels' votes were begun; thresholds are those of all."""
-        every = np.ones(len(outcome))
+        """Mask the labels whose votes were executed; thresholds are executed for all."""
+        once = np.ones(len(outcome))
         if self.threshold is None:
-            return {"labels": every}
-        return {"threshold": every, "labels": outcome != UNANSWERED}
+            return {"labels": once}
+        return {"threshold": once, "labels": outcome != UNANSWERED}
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return how far each label is ahead, and twice how far it is above the threshold."""
-        ahead = {"labels": 2 * counts - self.n_votes}
+        """Return each label's gap, and twice its distance from the threshold."""
+        gaps = {"labels": 2 * counts - self.n_votes}
         if self.threshold is None:
-            return ahead
-        return {"threshold": 2 * (self._larger(counts) - self.threshold), **ahead}
+            return gaps
+        return {"threshold": 2 * (self._majority(counts) - self.threshold), **gaps}
 
 
 def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[np.float64]:
@@ -241,9 +231,9 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
     ballots : array-like of shape (..., n_labels)
         1 for labels that a ballot calls present, 0 for the others.
     tau : float
-        The largest norm.
+        Largest norm of a ballot.
     norm : {"l2", "l1"}, default="l2"
-        The root of the sum of squares, or the sum.
+        Root of the sum of squares, or the sum.
 
     Returns
     -------
@@ -253,13 +243,12 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
     Raises
     ------
     ValueError
-        If the ballots are something else than 0 and 1, or a parameter is out of range.
+        If the ballots are not 0 and 1, or a parameter is out of range.
 
     Warns
     -----
     UserWarning
-        If no ballot on so many labels has a larger norm: nothing is gained then over
-        `BinaryVoting`.
+        If no ballot on so many labels has a larger norm: `BinaryVoting` does the same then.
 
     Examples
     --------
@@ -276,7 +265,7 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
             "0 and 1, labels on its last axis."
         )
     if not np.isin(votes, (0, 1)).all():
-        raise ValueError("ballots must be 0 and 1: whether each label is present.")
+        raise ValueError("ballots must be 0 (absent) and 1 (present).")
     n_labels = votes.shape[-1]
     warn_unclipped(n_labels, tau, norm)
     size = votes.sum(axis=-1, keepdims=True)
@@ -286,9 +275,9 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
 def warn_unclipped(n_labels: int, tau: float, norm: Norm) -> None:
     """Warn of a norm that no ballot on so many labels has."""
     if clipped_weight(n_labels, tau, norm) == 1:
-        most = "sqrt(n_labels)" if norm == "l2" else "n_labels"
+        limit = "sqrt(n_labels)" if norm == "l2" else "n_labels"
         warn(
-            f"tau={tau!r} is no less than {most} of n_labels={n_labels}, so that no ballot is "
+            f"tau={tau!r} is no less than {limit} of n_labels={n_labels}, so that no ballot is "
             "clipped and nothing gained; use a smaller tau, or BinaryVoting."
         )
 

@@ -24,7 +24,7 @@ from secretballot.mechanisms.top_k import _stable_top_k as stable_module
 
 
 def sensitivity_of_one(patch):
-    patch(TopK, "_moves", 1.0)
+    patch(TopK, "_unit_sensitivity", 1.0)
 
 
 def charging(kind, name, change):
@@ -80,23 +80,23 @@ def floors(height):
 
 
 def _floor(mechanism, below, scale, k_max, delta):
-    return floor_height(mechanism, below, scale, k_max, delta) - mechanism._change
+    return floor_height(mechanism, below, scale, k_max, delta) - mechanism._sensitivity
 
 
 def _floor_below(mechanism, below, scale, k_max, delta):
-    return below + mechanism._change
+    return below + mechanism._sensitivity
 
 
 def _floor_for_one(mechanism, below, scale, k_max, delta):
-    return below + mechanism._change - scale * np.log(delta)
+    return below + mechanism._sensitivity - scale * np.log(delta)
 
 
 def sizes_up_to_what_was_seen(patch):
-    patch(StableTopK, "_largest_set", lambda self, n: self.k_max if n is None else min(3, n))
+    patch(StableTopK, "_max_size", lambda self, n: self.k_max if n is None else min(3, n))
 
 
 def gaps_that_one_person_makes(patch):
-    patch(StableTopK, "_change", 0.0)
+    patch(StableTopK, "_sensitivity", 0.0)
 
 
 WIDE, SHIFT = with_move(width=0.5), with_move(shift=0.5)
@@ -205,7 +205,7 @@ DRAWN = [
     (part_of("_size_choice", rho=4.0), "stable"),
     (noise_of("_width", 2.0, ExponentialTopK), "exponential"),
     (noise_of("_width", 2.0, LimitedDomainTopK), "limited"),
-    (noise_of("_change", 0.0), "stable"),
+    (noise_of("_sensitivity", 0.0), "stable"),
     (noise_of("_sigma", 0.5, GaussianTopK), "gaussian"),
     (draws_of_any_number_alike, "wanted, three"),
     (floor_for_one_name, "limited"),

@@ -1,9 +1,11 @@
-"""Which items have the largest counts: mechanisms that release an unordered set.
+"""Mechanisms that release the unordered set of the items with the largest counts.
 
-What is imported as itself is for other folders of the library, not for users.
+Names that are imported as themselves are for other folders of the library, not for users.
 """
 
 from secretballot.mechanisms.top_k._draws import Draws as Draws
+from secretballot.mechanisms.top_k._draws import largest as largest
+from secretballot.mechanisms.top_k._draws import mark as mark
 from secretballot.mechanisms.top_k._exponential_top_k import ExponentialTopK
 from secretballot.mechanisms.top_k._gaussian_top_k import GaussianTopK
 from secretballot.mechanisms.top_k._joint_top_k import JointTopK

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.divergences import BoundedRange, Law, Step
-from secretballot.mechanisms.top_k._draws import draw
-from secretballot.mechanisms.top_k._largest import mark
-from secretballot.mechanisms.top_k._top_k import TopK, rho_of
+from secretballot.mechanisms.top_k._draws import draw_items, mark
+from secretballot.mechanisms.top_k._top_k import TopK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +20,10 @@ class ExponentialTopK(TopK):
     Parameters
     ----------
     k : int
-        How many items are released.
+        Number of released items.
     rho : float, default=None
-        Zero-concentrated privacy of all draws together, of ballots of weight 1 (the noise is made
-        for it; what is charged is exact, and a little less). Give this or `epsilon`.
+        zCDP of all draws together, for ballots of weight 1, which determines the noise. The charge
+        is exact, and a little less. Give this or `epsilon`.
     epsilon : float, default=None
         Privacy of each draw.
     relation, weight, ballots, max_items
@@ -56,19 +55,20 @@ class ExponentialTopK(TopK):
         super().__post_init__()
         self._check_k()
         self._check_domain()
-        rho_of(self.rho, self.epsilon, 1.0)
+        self._rho(1.0)  # which checks that one of both is given
 
     @property
     def _width(self) -> float:
-        """How far apart log ratios of one draw can be, by a ballot of weight 1."""
-        return float(np.sqrt(8 * rho_of(self.rho, self.epsilon, self._wanted / 8) / self._wanted))
+        """Range of the log ratios of one draw, by a ballot of weight 1."""
+        return float(np.sqrt(8 * self._rho(self._set_size / 8) / self._set_size))
 
-    def _law(self, unit: float, n_columns: int | None) -> Law:
-        return (Step("draws", BoundedRange(width=self._width * unit), times=self._wanted),)
+    def _law(self, contribution: float, n_columns: int | None) -> Law:
+        draw = BoundedRange(width=self._width * contribution)
+        return (Step("draws", draw, times=self._set_size),)
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
-        each = np.ones(len(counts))
-        scale = self._moves / self._width * each
-        positions, drawn = draw(np.asarray(counts, float), self._wanted * each, scale, rng)
+        number = np.full(len(counts), self._set_size)
+        scale = np.full(len(counts), self._unit_sensitivity / self._width)
+        positions, drawn = draw_items(np.asarray(counts, float), number, scale, rng)
         return mark(counts.shape[1], positions, drawn)

@@ -1,4 +1,4 @@
-"""Whether a gap is wider than anybody can make it: a test with noise."""
+"""Noisy test of a gap: the distance to instability of propose-test-release."""
 
 from __future__ import annotations
 
@@ -17,54 +17,53 @@ TestNoise = Literal["gaussian", "laplace"]
 
 @dataclass(frozen=True)
 class GapTest:
-    """Passes if what a gap has in excess of anybody's change is above `height`, with noise.
+    """Test that passes if a gap's excess over the sensitivity, with noise, is above `height`.
 
     Attributes
     ----------
     noise : {"gaussian", "laplace"}
-    moves : float
-        By how much one ballot of weight 1 changes a gap.
+    unit_sensitivity : float
+        Sensitivity of a gap to one ballot of weight 1.
     rho : float
-        Zero-concentrated privacy, of ballots of weight 1, which the noise is made for.
+        zCDP, for ballots of weight 1, which determines the noise.
     delta : float
-        With what probability a gap without any excess passes.
+        Probability that a gap without any excess passes.
     """
 
     noise: TestNoise
-    moves: float
+    unit_sensitivity: float
     rho: float
     delta: float
 
     @property
     def scale(self) -> float:
-        """The noise's standard deviation, or the scale of Laplace noise."""
-        return self.moves / math.sqrt(2 * self.rho)
+        """Standard deviation of the Gaussian noise, or scale of the Laplace noise."""
+        return self.unit_sensitivity / math.sqrt(2 * self.rho)
 
     @property
     def height(self) -> float:
-        """What noise alone is above with probability `delta`."""
+        """Height that noise alone exceeds with probability `delta`."""
         if self.noise == "gaussian":
             return -self.scale * float(ndtri(self.delta))
         return -self.scale * math.log(2 * self.delta)
 
-    def step(self, unit: float) -> Step:
-        """Return the step of a law, for people who add so much to a count."""
+    def step(self, contribution: float) -> Step:
+        """Return the step of a law, for people of a largest contribution to a count."""
+        shift = self.unit_sensitivity * contribution
         if self.noise == "gaussian":
-            test = StableTest(scale=self.scale, shift=self.moves * unit)
-            return Step("test", test, delta=self.delta)
-        return Step("test", PureRelease(epsilon=self.moves * unit / self.scale), delta=self.delta)
+            return Step("test", StableTest(scale=self.scale, shift=shift), delta=self.delta)
+        return Step("test", PureRelease(epsilon=shift / self.scale), delta=self.delta)
 
     def passes(self, excess: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Draw which gaps pass, given what each has in excess."""
+        """Draw the test's results for the excess of gaps."""
         gaussian, shape = self.noise == "gaussian", excess.shape
         noise = rng.normal(size=shape) if gaussian else draw_laplace(shape, rng)
-        noisy = np.maximum(excess, 0.0) + self.scale * noise
-        return np.asarray(noisy > self.height)
+        return np.asarray(np.maximum(excess, 0.0) + self.scale * noise > self.height)
 
-    def passing(self, excess: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how likely gaps pass, and how likely not."""
-        over = (np.maximum(excess, 0.0) - self.height) / self.scale
+    def probabilities(self, excess: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute the probabilities that gaps pass and fail."""
+        distance = (np.maximum(excess, 0.0) - self.height) / self.scale
         if self.noise == "gaussian":
-            return ndtr(over), ndtr(-over)
-        rest = np.exp(-np.abs(over)) / 2
-        return np.where(over > 0, 1 - rest, rest), np.where(over > 0, rest, 1 - rest)
+            return ndtr(distance), ndtr(-distance)
+        tail = np.exp(-np.abs(distance)) / 2
+        return np.where(distance > 0, 1 - tail, tail), np.where(distance > 0, tail, 1 - tail)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._numbers import check_number
 from secretballot.divergences import Law, NoisyVector, Step
-from secretballot.mechanisms.top_k._largest import largest, mark
+from secretballot.mechanisms.top_k._draws import largest, mark
 from secretballot.mechanisms.top_k._top_k import TopK
 
 
@@ -18,19 +17,19 @@ from secretballot.mechanisms.top_k._top_k import TopK
 class GaussianTopK(TopK):
     """The k items with the largest counts after Gaussian noise, charged as the noisy counts.
 
-    How many items are wanted makes no difference to the noise, how many a person can have does: for
-    people with a few items each, and long lists of wanted ones.
+    The noise does not depend on `k`, but on the number of items of one person: for people with a
+    few items each, and large sets.
 
     Parameters
     ----------
     k : int
-        How many items are released.
+        Number of released items.
     max_items : int
-        How many items a person contributes to at most.
+        Largest number of items that a person contributes to.
     sigma : float, default=None
         Standard deviation of the noise on each count. Give this or `rho`.
     rho : float, default=None
-        Zero-concentrated privacy of ballots of weight 1, which is exact.
+        zCDP for ballots of weight 1, which is exact.
     relation, weight, ballots
         As for `StableTopK`.
 
@@ -64,27 +63,26 @@ class GaussianTopK(TopK):
                 f"sigma={self.sigma!r} and rho={self.rho!r}: give one of them, which says how much "
                 "noise there is."
             )
-        check_number("sigma", self._sigma, above=0)
 
     @property
-    def _length(self) -> float:
-        """How far a ballot of weight 1 moves all counts together (l2)."""
+    def _l2_sensitivity(self) -> float:
+        """Sensitivity (l2) of all counts to a ballot of weight 1."""
         assert self.max_items is not None
-        return float(np.sqrt(self._moves * self.max_items))
+        return float(np.sqrt(self._unit_sensitivity * self.max_items))
 
     @property
     def _sigma(self) -> float:
-        if self.sigma is not None:
-            return self.sigma
-        check_number("rho", self.rho, above=0)
-        assert self.rho is not None
-        return self._length / float(np.sqrt(2 * self.rho))
+        if self.rho is not None:
+            return self._l2_sensitivity / float(np.sqrt(2 * self.rho))
+        assert self.sigma is not None
+        return self.sigma
 
-    def _law(self, unit: float, n_columns: int | None) -> Law:
-        return (Step("counts", NoisyVector(ratio=self._length * unit / self._sigma)),)
+    def _law(self, contribution: float, n_columns: int | None) -> Law:
+        ratio = self._l2_sensitivity * contribution / self._sigma
+        return (Step("counts", NoisyVector(ratio=ratio)),)
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
         noisy = counts + rng.normal(scale=self._sigma, size=counts.shape)
-        _, positions = largest(noisy, self._wanted)
+        _, positions = largest(noisy, self._set_size)
         return mark(counts.shape[1], positions, np.ones(positions.shape, dtype=bool))

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences import BoundedRange, Law, Step, draw_uniform
-from secretballot.mechanisms.top_k._top_k import TopK, rho_of
+from secretballot.mechanisms.top_k._top_k import TopK
 
-#: Thresholds with less than e^-90 of the weight of the best one are never met, by any neighbour.
-_NEVER = 90.0
+#: Thresholds of less than e^-90 of the largest weight are left out: they are never drawn.
+_LOG_NEGLIGIBLE = 90.0
 
-#: So many entries of a table of thresholds and items are looked at together.
+#: Number of entries of the table of thresholds and items that are computed at once.
 _BLOCK = 2**21
 
 
@@ -22,16 +22,15 @@ _BLOCK = 2**21
 class JointTopK(TopK):
     """The k items with about the largest counts, chosen at once: one choice, whatever k is.
 
-    The noise does not grow with k, the number of sequences to choose from does: for some three to
-    twenty items that stand out clearly. Where they don't, `ExponentialTopK` finds more of them.
+    The noise does not grow with k, but the number of sequences to choose from does. It suits some
+    three to twenty items that stand out clearly; otherwise `ExponentialTopK` finds more of them.
 
     Parameters
     ----------
     k : int
-        How many items are released.
+        Number of released items.
     rho : float, default=None
-        Zero-concentrated privacy of ballots of weight 1, which the noise is made for. Give this or
-        `epsilon`.
+        zCDP for ballots of weight 1, which determines the noise. Give this or `epsilon`.
     epsilon : float, default=None
         Privacy of the choice.
     relation, weight, ballots, max_items
@@ -45,16 +44,16 @@ class JointTopK(TopK):
 
     Notes
     -----
-    A sequence of k items is the less likely the further its worst item is below the one that
-    belongs there: with x the largest difference between the i-th count and that of the i-th item,
-    in proportion to exp(-x / scale). That is a mixture over thresholds X of uniform sequences
-    without a difference above X, of which there are as many as the product over i of n_i(X) - i + 1
-    says, n_i(X) being how many counts are at least the i-th less X. The order is not released.
+    The probability of a sequence of k items is proportional to exp(-x / scale), where x is the
+    largest difference between the i-th largest count and that of the i-th item. That is a mixture
+    over thresholds X of uniform sequences without a difference above X. Their number is the product
+    over i of n_i(X) - i + 1, where n_i(X) is the number of counts that are at least the i-th less
+    X. The order is not released.
 
     References
     ----------
     Gillenwater, Joseph, Munoz Medina and Ribero, "A Joint Exponential Mechanism for Differentially
-    Private Top-k" (ICML 2022). They sample by the same counts, from a table of all differences.
+    Private Top-k" (ICML 2022). They sample by the same numbers, from a table of all differences.
 
     Examples
     --------
@@ -75,20 +74,20 @@ class JointTopK(TopK):
         super().__post_init__()
         self._check_k()
         self._check_domain()
-        rho_of(self.rho, self.epsilon, 1 / 8)
+        self._rho(1 / 8)  # which checks that one of both is given
 
     @property
     def _width(self) -> float:
-        """How far apart log ratios can be, by a ballot of weight 1."""
-        return float(np.sqrt(8 * rho_of(self.rho, self.epsilon, 1 / 8)))
+        """Range of the log ratios, by a ballot of weight 1."""
+        return float(np.sqrt(8 * self._rho(1 / 8)))
 
     @property
     def _scale(self) -> float:
-        # A difference of two counts changes as much one way as the other.
-        return 2 * self._moves / self._width
+        # The largest difference may change by as much in either direction.
+        return 2 * self._unit_sensitivity / self._width
 
-    def _law(self, unit: float, n_columns: int | None) -> Law:
-        return (Step("choice", BoundedRange(width=self._width * unit)),)
+    def _law(self, contribution: float, n_columns: int | None) -> Law:
+        return (Step("choice", BoundedRange(width=self._width * contribution)),)
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the counts as floats, or raise `ValueError`."""
@@ -100,60 +99,55 @@ class JointTopK(TopK):
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
         outcome = np.zeros(counts.shape, dtype=np.int64)
-        alike: dict[bytes, list[int]] = {}
+        equal_rows: dict[bytes, list[int]] = {}
         for row, votes in enumerate(counts):
-            alike.setdefault(votes.tobytes(), []).append(row)
-        for rows in alike.values():
+            equal_rows.setdefault(votes.tobytes(), []).append(row)
+        for rows in equal_rows.values():
             votes = np.asarray(counts[rows[0]], dtype=np.float64)
             order = np.argsort(-votes, kind="stable")
-            ranks = _sequences(self._near(votes[order], len(rows), rng), rng)
-            outcome[np.array(rows)[:, None], order[ranks]] = 1
+            n_within = self._draw_thresholds(votes[order], len(rows), rng)
+            outcome[np.array(rows)[:, None], order[_draw_sequences(n_within, rng)]] = 1
         return outcome
 
-    def _near(
+    def _draw_thresholds(
         self, ordered: NDArray[np.float64], n_draws: int, rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Draw thresholds, and return how many counts are within each of the i-th, for all i.
-
-        Shape (n_draws, k).
-        """
-        last = float(ordered[0])  # from there on all counts are within it
-        most = self._scale * (self._wanted * np.log(len(ordered)) + _NEVER)
-        most += 2 * self._change
-        n_thresholds = int(min(last, np.ceil(most))) + 1
-        thresholds, step = np.arange(n_thresholds, dtype=np.float64), max(_BLOCK // self._wanted, 1)
-        weight = np.concatenate(
+        """Draw thresholds; return the number of counts within each of the i-th, (n_draws, k)."""
+        k, last = self._set_size, float(ordered[0])  # all counts are within the last threshold
+        reach = self._scale * (k * np.log(len(ordered)) + _LOG_NEGLIGIBLE) + 2 * self._sensitivity
+        thresholds = np.arange(int(min(last, np.ceil(reach))) + 1, dtype=np.float64)
+        step = max(_BLOCK // k, 1)
+        log_weight = np.concatenate(
             [
-                np.log(_within(ordered, block, self._wanted) - np.arange(self._wanted)).sum(axis=1)
-                for block in np.split(thresholds, range(step, n_thresholds, step))
+                np.log(_count_within(ordered, block, k) - np.arange(k)).sum(axis=1)
+                for block in np.split(thresholds, range(step, len(thresholds), step))
             ]
         )
-        weight -= thresholds / self._scale
+        log_weight -= thresholds / self._scale
         if thresholds[-1] == last:
-            weight[-1] -= np.log(-np.expm1(-1 / self._scale))  # it stands for all beyond
-        # Inverted sums: as good as Gumbel noise on each, and one draw for each row. The smallest
-        # weights come first: there sums, and uniform numbers, keep all their digits.
-        rising = np.argsort(weight, kind="stable")
-        sums = np.cumsum(np.exp(weight[rising] - weight.max()))
+            log_weight[-1] -= np.log(-np.expm1(-1 / self._scale))  # it stands for all beyond
+        # The smallest weights come first: there sums, and uniform numbers, keep all their digits.
+        rising = np.argsort(log_weight, kind="stable")
+        sums = np.cumsum(np.exp(log_weight[rising] - log_weight.max()))
         place = np.searchsorted(sums, draw_uniform(n_draws, rng) * sums[-1])
-        chosen = thresholds[rising[np.minimum(place, n_thresholds - 1)]]
-        return _within(ordered, chosen, self._wanted)
+        drawn = thresholds[rising[np.minimum(place, len(thresholds) - 1)]]
+        return _count_within(ordered, drawn, k)
 
 
-def _within(
+def _count_within(
     ordered: NDArray[np.float64], thresholds: NDArray[np.float64], k: int
 ) -> NDArray[np.int64]:
-    """Return how many counts are no more than each threshold below the i-th, for i up to k."""
+    """Count the counts that are at most each threshold below the i-th, for i up to k."""
     least = ordered[:k] - thresholds[:, None]
     return np.asarray(np.searchsorted(-ordered, -least, side="right"))
 
 
-def _sequences(near: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw as many different ranks, each uniform among the first ones that are left."""
-    ranks = np.empty_like(near)
-    for place in range(near.shape[1]):
-        # The earlier ones are among the first too: step over them, in rising order.
-        rank = rng.integers(near[:, place] - place)
+def _draw_sequences(n_within: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw k different ranks, the i-th uniform among the first n_i that are not taken."""
+    ranks = np.empty_like(n_within)
+    for place in range(n_within.shape[1]):
+        # The taken ranks are among the first n_i too: step over them, in rising order.
+        rank = rng.integers(n_within[:, place] - place)
         for taken in np.sort(ranks[:, :place], axis=1).T:
             rank += rank >= taken
         ranks[:, place] = rank

@@ -1,108 +1,110 @@
-"""The largest counts with a gap below them: adaptive private top-k."""
+"""The largest counts above a large gap: adaptive private top-k."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_integer, check_number
-from secretballot.divergences import (
-    BoundedRange,
-    FewDraws,
-    Law,
-    Step,
-    draw_noise_factor,
-)
-from secretballot.mechanisms._counting import Counting, CountLabels, checked_cut, cut_of_each
+from secretballot.divergences import BoundedRange, FewDraws, Law, Step, draw_noise_factor
+from secretballot.mechanisms._counting import Counting, CountLabels
+from secretballot.mechanisms._fields import ROUNDING, BallotThreshold, ballot_thresholds
 from secretballot.mechanisms._noisy_max import UNANSWERED
-from secretballot.mechanisms.top_k._draws import Draws, draw
+from secretballot.mechanisms.top_k._draws import Draws, draw_items, largest, mark
 from secretballot.mechanisms.top_k._gap_test import GapTest, TestNoise
-from secretballot.mechanisms.top_k._largest import largest, mark
 from secretballot.mechanisms.top_k._limited_domain_top_k import floor_height
 from secretballot.mechanisms.top_k._size_choice import (
     Regularizer,
     Selector,
     SizeChoice,
-    checked_regularizer,
-    described,
+    as_regularizer,
+    describe_regularizer,
 )
-from secretballot.mechanisms.top_k._top_k import TopK, rho_of
+from secretballot.mechanisms.top_k._top_k import TopK
 
-#: Where only sets of the wanted size are looked at, most is for draws: what tests ask for is seldom
-#: there, and where it is, it is by far (`benchmarks/topk`).
-_MOSTLY_DRAWS = 0.85
+#: Share of rho for draws where only sets of `k` items are considered: they rarely have the gap that
+#: the test asks for, and then a large one (`benchmarks/topk`).
+_FIXED_SIZE_DRAW_SHARE = 0.85
 
-#: How many standard deviations above what passes the test half of the times a gap counts as enough.
-_SURE = 2.0
+#: With `k` gaps count alike from this many standard deviations on, above the gap that passes the
+#: test with probability one half.
+_MAX_GAP_DEVIATIONS = 2.0
 
-#: Of more items no larger sets are considered unless asked for.
-_MOST = 1_000
+#: Default limit of the sizes that are considered.
+_DEFAULT_MAX_SIZE = 1_000
+
+
+class RhoParts(NamedTuple):
+    """Parts of rho for the choice of the size, the test and the draws."""
+
+    choice: float
+    test: float
+    draws: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class StableTopK(TopK):
-    """The items above the largest gap, if that gap is large: as many as the data suggest.
+    """The items above the largest gap, if that gap is large: the data determine their number.
 
-    How many is chosen privately, by the gap between the k-th count and the next. If the gap, with
-    noise, is more than one person can close, then the set above it is the same whoever is missing,
-    and is released as it is; otherwise nothing is. So a set costs two small releases, however large
-    it is, where there is a gap.
+    The size is chosen privately, by the gap between the k-th count and the next. If the gap, with
+    noise, is more than one person can close, then all neighbours have the same set above it, which
+    is released as it is; otherwise nothing is. So a set above a gap costs two small releases,
+    whatever its size.
 
     Parameters
     ----------
     delta_t : float
-        With what probability a set is released that one person changes: each row's own part of
-        delta.
+        Probability that a set is released that one person changes: a part of delta for each row.
     rho : float, default=None
-        Zero-concentrated privacy of a row, of ballots of weight 1, which the noise is made for;
-        what is charged is exact, and less. Give this or `epsilon`.
+        zCDP of a row, for ballots of weight 1, which determines the noise. The charge is exact, and
+        less. Give this or `epsilon`.
     epsilon : float, default=None
         Privacy of the choice if it has half: rho is a quarter of its square.
     k : int, default=None
-        How many items are wanted. A stable set of another size is filled up or shrunk by draws with
-        Gumbel noise, and where no set is stable all are drawn. None: as many as the gap says, or
+        Number of items. A stable set of another size is filled up or shrunk by draws with Gumbel
+        noise; without a stable set all items are drawn. None: the items above the chosen gap, or
         nothing.
     k_max : int, default=None
         The largest set that is considered, a public number. None: all items but one (all with
         `n_votes`), and no more than 1,000 (or, where that is less, ten times `k`).
     regularizer : float or sequence of float, default=None
-        How much more a gap counts, in votes: of each size from the least to `k_max`, such as minus
-        infinity for sizes that are out of the question; with `k`, a number that is taken away for
-        each item more or fewer (and gaps count no more than the test asks for). None: 0; with `k`,
-        infinity, so that only sets of `k` are looked at.
+        Votes that are added to gaps, for each size from the least to `k_max`: minus infinity
+        excludes a size. With `k`, a number of votes that is subtracted for each item of difference
+        to `k` (and gaps count no more than the test asks for). None: 0; with `k`, infinity, so that
+        only sets of `k` items are considered.
     selector : {"exponential", "gaussian"}, default="exponential"
         Noise on the gaps for the choice: Gumbel, or Gaussian, which costs more.
     test : {"gaussian", "laplace"}, default="gaussian"
         Noise on the gap that is tested. Laplace noise of the same `rho` needs wider gaps.
     choice_share : float, default=0.35
-        Part of `rho` for the choice of the size; the rest, for the test, decides how large gaps
-        have to be.
+        Part of `rho` for the choice of the size. The rest, for the test, determines the gaps that
+        pass.
     draw_share : float, default=None
-        Part of `rho` for draws, with `k` only; what is left is divided as above. None: 0.85 where
-        only sets of `k` are looked at, else 0.5.
+        Part of `rho` for draws, with `k` only; the rest is divided as above. None: 0.85 where only
+        sets of `k` items are considered, else 0.5.
     n_votes : float, default=None
-        How many people there are, a public number: then the empty set is considered too, above
-        which everybody's vote would be. With `relation="replace"` only.
+        Number of people, a public number: then the empty set is considered too, with `n_votes` as
+        the count above its gap. With ``relation="replace"`` only.
     relation : {"replace", "add_remove"}, default="replace"
-        Whether one person is another in a neighbouring data set, who changes gaps by 2, or is not
-        there, which changes them by 1.
+        Neighbouring data sets: one person is replaced by another, which changes gaps by 2, or added
+        or removed, which changes them by 1.
     weight : float or dict of str to float, default=1.0
-        The most that one person adds to an item's count; per privacy level where that differs.
+        Largest contribution of one person to an item's count; per privacy level where it differs.
     ballots : int or dict of str to int, default=1
-        How many such contributions a person can have: in how many teachers it is.
+        Number of such contributions of one person: the number of teachers trained on its data.
     max_items : int, default=None
-        How many items a person contributes to at most; 1 allows a little less noise.
+        Largest number of items that a person contributes to; 1 allows a little less noise.
     unknown_domain : bool, default=False
         Whether the items themselves come from the data. Then draws are among the `k_max` largest
         and end at a floor, as in `LimitedDomainTopK`, and k times `delta_t` is charged for it.
     ballot_threshold : float or sequence of float, default=None
-        From which probability on a voter calls a label present, as in `BinaryVoting`.
+        Probability from which on a voter calls a label present, as in `BinaryVoting`.
 
     Raises
     ------
@@ -111,7 +113,7 @@ class StableTopK(TopK):
 
     See Also
     --------
-    ExponentialTopK : The same number of items whatever the gaps are.
+    ExponentialTopK : A fixed number of items, whatever the gaps.
     GaussianTopK : For people with a few items each.
 
     Notes
@@ -119,17 +121,17 @@ class StableTopK(TopK):
     Counts have shape (n_rows, n_items), and so do outcomes: 1 for items of the set, 0 for others,
     -1 throughout a row of which nothing is released.
 
-    Sets that are the same for two neighbours are tested by a noisy bit that moves by what one
-    person can change. Where the sets differ, no gap is larger than that, and both pass with
-    probability `delta_t`, whatever else is so: then nothing but that delta is paid. The choice is
-    charged by how far apart the changes of gaps can be: 2 for who joins, 4 for who is replaced, 3
-    for that with one item each.
+    The test is propose-test-release: a set that two neighbours share is charged as a noisy bit that
+    moves by the sensitivity of its gap. Sets that differ have gaps within the sensitivity, and both
+    pass with probability `delta_t`, whatever the choice. The choice is charged by the range of a
+    person's changes of all gaps: 2 if a person is added or removed, 4 if one is replaced, 3 for
+    that with one item each.
 
     References
     ----------
     Zhu and Wang, "Adaptive Private-K-Selection with Adaptive K and Application to Multi-label PATE"
-    (AISTATS 2022), Algorithms 1 to 3 and Theorem 11. Costs here are those of the outcomes: the
-    bit's own, and the exact one of the choice.
+    (AISTATS 2022), Algorithms 1 to 3 and Theorem 11. The charges here are those of the
+    outcomes: of the noisy bit, and the exact one of the choice.
 
     Examples
     --------
@@ -151,13 +153,11 @@ class StableTopK(TopK):
     choice_share: float = field(default=0.35)
     draw_share: float | None = field(default=None)
     n_votes: float | None = field(default=None)
-    ballot_threshold: float | tuple[float, ...] | None = field(default=None)
+    ballot_threshold: BallotThreshold = field(default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "ballot_threshold", checked_cut(self.ballot_threshold))
-        check_number("delta_t", self.delta_t, above=0, below=0.5)
-        rho_of(self.rho, self.epsilon, 0.25)
+        self._rho(0.25)  # which checks that one of both is given
         if self.k_max is not None:
             check_integer("k_max", self.k_max, least=self.k or 1)
         check_number("choice_share", self.choice_share, above=0, below=1)
@@ -177,88 +177,101 @@ class StableTopK(TopK):
                 )
             if self.k is not None:
                 raise ValueError(f"n_votes={self.n_votes!r} is of no use with k={self.k}.")
-            check_number("n_votes", self.n_votes, least=max(self._units.values()))
-        kept = checked_regularizer(self.regularizer, self.k, self.k_max, self._least)
-        object.__setattr__(self, "regularizer", kept)
-
-    # ----- what the noise is made for
+            check_number("n_votes", self.n_votes, least=max(self._contributions.values()))
+        regularizer = as_regularizer(self.regularizer, self.k, self.k_max, self._min_size)
+        object.__setattr__(self, "regularizer", regularizer)
 
     @property
-    def _least(self) -> int:
+    def _regularizer(self) -> Regularizer:
+        """The regularizer as it is stored."""
+        return cast("Regularizer", self.regularizer)
+
+    @property
+    def _min_size(self) -> int:
         """The smallest set that is considered."""
         return 1 if self.n_votes is None else 0
 
     @property
-    def _single(self) -> bool:
-        """Whether there is one size only, and nothing to choose."""
-        if isinstance(self.regularizer, tuple):
-            return int(np.isfinite(self.regularizer).sum()) == 1
-        only_k = self.k is not None and self.regularizer in (None, math.inf)
-        return only_k or (self.k_max == 1 and self._least == 1)
+    def _has_fixed_size(self) -> bool:
+        """Whether only one size is considered."""
+        if isinstance(self._regularizer, tuple):
+            return int(np.isfinite(self._regularizer).sum()) == 1
+        if self.k is not None and self._regularizer in (None, math.inf):
+            return True
+        return self.k_max == 1 and self._min_size == 1
 
     @property
-    def _parts(self) -> tuple[float, float, float]:
-        """Rho of the choice, of the test, and of draws."""
-        rho = rho_of(self.rho, self.epsilon, 0.25)
-        share = self.draw_share or (_MOSTLY_DRAWS if self._single else 0.5)
+    def _rho_parts(self) -> RhoParts:
+        rho, fixed = self._rho(0.25), self._has_fixed_size
+        share = self.draw_share or (_FIXED_SIZE_DRAW_SHARE if fixed else 0.5)
         draws = 0.0 if self.k is None else share * rho
-        choice = 0.0 if self._single else self.choice_share * (rho - draws)
-        return choice, rho - draws - choice, draws
+        choice = 0.0 if fixed else self.choice_share * (rho - draws)
+        return RhoParts(choice, rho - draws - choice, draws)
 
     @property
     def _gap_range(self) -> float:
-        """How far apart a ballot of weight 1 can change gaps."""
+        """Range of the changes of all gaps by one ballot of weight 1."""
         if self.relation == "add_remove":
             return 2.0
         return 3.0 if self.max_items == 1 else 4.0
 
     @property
     def _gap_test(self) -> GapTest:
-        return GapTest(self.test, self._moves, self._parts[1], self.delta_t)
+        return GapTest(self.test, self._unit_sensitivity, self._rho_parts.test, self.delta_t)
 
     @property
     def _size_choice(self) -> SizeChoice:
+        test = self._gap_test
         return SizeChoice(
-            self.selector,
-            self._parts[0],
-            self._moves,
-            self._gap_range,
-            self._least,
-            self.k,
-            cast("Regularizer", self.regularizer),
-            self._change + self._gap_test.height + _SURE * self._gap_test.scale,
+            selector=self.selector,
+            rho=self._rho_parts.choice,
+            unit_sensitivity=self._unit_sensitivity,
+            gap_range=self._gap_range,
+            min_size=self._min_size,
+            k=self.k,
+            regularizer=self._regularizer,
+            max_gap=self._sensitivity + test.height + _MAX_GAP_DEVIATIONS * test.scale,
         )
 
-    def _draw_step(self, unit: float) -> Step:
-        assert self.k is not None
-        width = math.sqrt(8 * self._parts[2]) * unit
+    @property
+    def _draws(self) -> Draws:
+        unit = self._unit_sensitivity / math.sqrt(8 * self._rho_parts.draws)
+        return Draws(unit, self._set_size)
+
+    def _draw_step(self, contribution: float) -> Step:
+        k = self._set_size
+        width = math.sqrt(8 * self._rho_parts.draws) * contribution
         delta = self.delta_t if self.unknown_domain else 0.0
-        given = self.regularizer
-        if self._single and not (isinstance(given, tuple) and math.isinf(given[self.k - 1])):
-            # Only sets of k are looked at: none are drawn, or all are.
-            each = BoundedRange(width=width / draw_noise_factor(self.k))
-            return Step("draws", each, times=self.k, delta=delta)
-        return Step("draws", FewDraws(width=width, most=self.k), delta=self.k * delta)
+        regularizer = self._regularizer
+        excluded = isinstance(regularizer, tuple) and math.isinf(regularizer[k - 1])
+        if self._has_fixed_size and not excluded:
+            # The only size is k: none are drawn, or all are.
+            draw = BoundedRange(width=width / draw_noise_factor(k))
+            return Step("draws", draw, times=k, delta=delta)
+        return Step("draws", FewDraws(width=width, most=k), delta=k * delta)
 
-    def _largest_set(self, n_columns: int | None) -> int:
-        """The largest set that is considered: never by what items there happen to be."""
+    def _max_size(self, n_columns: int | None) -> int:
+        """Return the largest set that is considered: it does not depend on private items."""
         if self.k_max is not None:
-            most = self.k_max
+            limit = self.k_max
+        elif self.k is not None:
+            limit = min(_DEFAULT_MAX_SIZE, 10 * self.k)
         else:
-            most = _MOST if self.k is None else min(_MOST, 10 * self.k)
+            limit = _DEFAULT_MAX_SIZE
         if n_columns is None or self.unknown_domain:
-            return most
-        # Of all items nobody asks, but where none of them is an answer too.
-        some = n_columns - 1 if self.k is None and self.k_max is None else n_columns
-        return max(min(most, n_columns if self.n_votes is not None else some), 1)
+            return limit
+        # The set of all items is no answer, unless the empty one is.
+        if self.k is None and self.k_max is None and self.n_votes is None:
+            n_columns -= 1
+        return max(min(limit, n_columns), 1)
 
-    def _law(self, unit: float, n_columns: int | None) -> Law:
-        sizes = self._largest_set(n_columns) + 1 - self._least
-        law: Law = (self._gap_test.step(unit),)
-        if not self._single:
-            law = (self._size_choice.step(unit, sizes), *law)
+    def _law(self, contribution: float, n_columns: int | None) -> Law:
+        law: Law = (self._gap_test.step(contribution),)
+        if not self._has_fixed_size:
+            n_sizes = self._max_size(n_columns) + 1 - self._min_size
+            law = (self._size_choice.step(contribution, n_sizes), *law)
         if self.k is not None:
-            law = (*law, self._draw_step(unit))
+            law = (*law, self._draw_step(contribution))
         return law
 
     @property
@@ -267,84 +280,74 @@ class StableTopK(TopK):
         return self.n_votes
 
     def counting(self, n_columns: int) -> Counting:
-        """Return how ballots become counts: they are added up."""
-        return CountLabels(cut_of_each(self.ballot_threshold, n_columns))
+        """Return the rule by which ballots become counts: they are added up."""
+        return CountLabels(ballot_thresholds(self.ballot_threshold, n_columns))
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the counts as floats, or raise `ValueError`."""
         votes = super().check_counts(counts)
-        if self.n_votes is not None and (votes > self.n_votes * (1 + 1e-9)).any():
+        if self.n_votes is not None and (votes > self.n_votes * (1 + ROUNDING)).any():
             raise ValueError(
                 f"counts has {votes.max():.6g} for an item, and n_votes={self.n_votes!r}; pass the "
                 "number of all people (the sum of weights, if there are any). "
                 f"{NOT_FOR_PUBLICATION}"
             )
-        n_sizes = self._largest_set(votes.shape[1]) + 1 - self._least
-        if not np.isfinite(self._size_choice.preferred(n_sizes)).any():
+        n_sizes = self._max_size(votes.shape[1]) + 1 - self._min_size
+        if not np.isfinite(self._size_choice.preferences(n_sizes)).any():
             raise ValueError(
                 f"regularizer={self.regularizer!r} leaves no size for counts of {votes.shape[1]} "
                 "items."
             )
         return votes
 
-    # ----- the draw
-
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items); -1 in rows of which nothing is released."""
         votes = np.asarray(counts, dtype=np.float64)
         n_rows, n_items = votes.shape
-        most = self._largest_set(n_items)
-        values, positions = largest(votes, most + 1)
+        max_size = self._max_size(n_items)
+        values, positions = largest(votes, max_size + 1)
         above = values
         if self.n_votes is not None:
             above = np.hstack([np.full((n_rows, 1), self.n_votes), values])
-        gaps = -np.diff(above, axis=1)  # below sets of `_least` items and more
+        gaps = -np.diff(above, axis=1)  # below sets of the smallest size and more
         place = self._size_choice.draw(gaps, rng)
         gap = np.take_along_axis(gaps, place[:, None], axis=1)[:, 0]
-        passed = self._gap_test.passes(gap - self._change, rng)
-        size = np.where(passed, place + self._least, 0)
-        chosen = np.arange(most + 1) < size[:, None]
+        passed = self._gap_test.passes(gap - self._sensitivity, rng)
+        size = np.where(passed, place + self._min_size, 0)
+        chosen = np.arange(max_size + 1) < size[:, None]
         if self.k is None:
             outcome = mark(n_items, positions, chosen)
             outcome[~passed] = UNANSWERED
             return outcome
-        draws = Draws(self._moves / math.sqrt(8 * self._parts[2]), self.k)
-        outcome = mark(n_items, positions, draws.shrink(values, chosen, self.k, rng))
-        self._fill(outcome, votes, values, positions, chosen, draws, rng)
+        outcome = mark(n_items, positions, self._draws.shrink(values, chosen, self.k, rng))
+        rows = np.flatnonzero(outcome.sum(axis=1) < self.k)
+        if rows.size:
+            top = values[rows], positions[rows], chosen[rows]
+            outcome[rows] |= self._draw_missing(outcome[rows], votes[rows], *top, rng)
         return outcome
 
-    def _fill(
+    def _draw_missing(
         self,
         outcome: NDArray[np.int64],
         votes: NDArray[np.float64],
         values: NDArray[np.float64],
         positions: NDArray[np.intp],
         chosen: NDArray[np.bool_],
-        draws: Draws,
         rng: np.random.Generator,
-    ) -> None:
-        """Draw what is missing to `k` items, in place."""
-        assert self.k is not None
-        number = self.k - outcome.sum(axis=1)
-        rows = np.flatnonzero(number > 0)
-        if not rows.size:
-            return
-        scale = draws.scale(number[rows])
+    ) -> NDArray[np.int64]:
+        """Draw the items that sets lack, given the largest counts with their positions."""
+        n_items, max_size = votes.shape[1], values.shape[1] - 1
+        number = self._set_size - outcome.sum(axis=1)
+        scale = self._draws.scale(number)
         if not self.unknown_domain:
-            pool = np.where(outcome[rows] == 1, -np.inf, votes[rows])
-            found, drawn = draw(pool, number[rows], scale, rng)
-        else:
-            most, last = values.shape[1] - 1, values[rows, -1]
-            floor = floor_height(self, last, scale, most, self.delta_t)
-            there = (positions[rows] < votes.shape[1]) & ~chosen[rows]
-            pool = np.where(there, values[rows], -np.inf)[:, :most]
-            places, drawn = draw(pool, number[rows], scale, rng, floor)
-            found = np.take_along_axis(positions[rows], places, axis=1)
-        outcome[rows] |= mark(votes.shape[1], found, drawn)
+            scores = np.where(outcome == 1, -np.inf, votes)
+            return mark(n_items, *draw_items(scores, number, scale, rng))
+        floor = floor_height(self, values[:, -1], scale, max_size, self.delta_t)
+        available = (positions < n_items) & ~chosen
+        scores = np.where(available, values, -np.inf)[:, :max_size]
+        places, drawn = draw_items(scores, number, scale, rng, floor)
+        return mark(n_items, np.take_along_axis(positions, places, axis=1), drawn)
 
     def describe(self) -> dict[str, Any]:
-        """Return the public parameters; infinite numbers as text, which a ledger can hold."""
-        return {
-            **super().describe(),
-            "regularizer": described(cast("Regularizer", self.regularizer)),
-        }
+        """Return the public parameters; infinite numbers as text, for the ledger."""
+        return {**super().describe(), "regularizer": describe_regularizer(self._regularizer)}

@@ -1,26 +1,24 @@
-"""What all mechanisms share that release the items with the largest counts."""
+"""Base class of mechanisms that release the items with the largest counts."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import Law
-from secretballot.mechanisms._base import (
-    MOST_BALLOTS,
-    Mechanism,
-    Relation,
-    apart,
-    check_relation,
-    paired,
-)
+from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting, CountLabels
+from secretballot.mechanisms._fields import (
+    Relation,
+    check_fields,
+    difference_sensitivity,
+    pair_by_group,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,22 +26,22 @@ class TopK(Mechanism):
     """Base class: counts of items, shape (n_rows, n_items), become sets of items.
 
     Outcomes have the same shape: 1 for items of the set, 0 for the others, -1 throughout a row of
-    which nothing is released. Sets are not ordered. Equal counts go by their column.
+    which nothing is released. Sets are not ordered. Ties are broken by column.
 
     Parameters
     ----------
     k : int, default=None
-        How many items are wanted.
+        Number of items of a set.
     relation : {"replace", "add_remove"}, default="replace"
-        Whether one person is another in a neighbouring data set, or is not there.
+        Neighbouring data sets: one person is replaced by another, or added or removed.
     weight : float or dict of str to float, default=1.0
-        The most that one person adds to an item's count; per privacy level where that differs.
+        Largest contribution of one person to an item's count; per privacy level where it differs.
     ballots : int or dict of str to int, default=1
-        How many such contributions a person can have: in how many teachers it is.
+        Number of such contributions of one person: the number of teachers trained on its data.
     max_items : int, default=None
-        How many items a person contributes to at most. None: any number.
+        Largest number of items that a person contributes to. None: any number.
     unknown_domain : bool, default=False
-        Whether the items themselves come from the data: one that only one person has must not be
+        Whether the items themselves come from the data. An item of a single person must not be
         named then.
     """
 
@@ -54,37 +52,17 @@ class TopK(Mechanism):
     max_items: int | None = field(default=None)
     unknown_domain: bool = field(default=False)
 
+    multilabel: ClassVar[bool] = True
+    scalable: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
-        if self.k is not None:
-            check_integer("k", self.k)
-        check_relation(self.relation)
-        levels = paired(self.weight, self.ballots)
-        if not levels:
-            raise ValueError(
-                f"weight={self.weight!r} and ballots={self.ballots!r} have no level; give one "
-                "number, or one per level."
-            )
-        for weight, ballots in levels.values():
-            check_number("weight", weight, above=0)
-            check_integer("ballots", ballots, most=MOST_BALLOTS)
-        if self.max_items is not None:
-            check_integer("max_items", self.max_items)
+        check_fields(self)
         if not isinstance(self.unknown_domain, bool):
             raise ValueError(f"unknown_domain={self.unknown_domain!r} must be True or False.")
 
     @property
-    def relations(self) -> frozenset[str]:  # type: ignore[override]
-        """The one neighbouring relation that the noise was made for."""
-        return frozenset({self.relation})
-
-    @property
-    def multilabel(self) -> bool:
-        """Each row's outcome is a set."""
-        return True
-
-    @property
-    def _wanted(self) -> int:
-        """How many items are wanted, where that is said."""
+    def _set_size(self) -> int:
+        """The number of items, where it must be given."""
         assert self.k is not None
         return self.k
 
@@ -99,37 +77,51 @@ class TopK(Mechanism):
                 "StableTopK or LimitedDomainTopK."
             )
 
+    def _rho(self, rho_per_epsilon: float) -> float:
+        """Compute rho from the field `rho` or `epsilon`: it grows with the square of epsilon."""
+        rho, epsilon = getattr(self, "rho", None), getattr(self, "epsilon", None)
+        if rho is not None and epsilon is None:
+            return float(rho)
+        if epsilon is not None and rho is None:
+            return rho_per_epsilon * float(epsilon) ** 2
+        raise ValueError(
+            f"rho={rho!r} and epsilon={epsilon!r}: give one of them, which says how much noise "
+            "there is."
+        )
+
     @property
-    def _units(self) -> dict[str, float]:
-        """What a person adds to an item's count at most, per privacy group."""
-        return {group: w * n for group, (w, n) in paired(self.weight, self.ballots).items()}
+    def _contributions(self) -> dict[str, float]:
+        """Largest contribution of a person to an item's count, per privacy group."""
+        groups = pair_by_group(self.weight, self.ballots)
+        return {group: weight * ballots for group, (weight, ballots) in groups.items()}
 
     @property
     def contribution(self) -> float:
-        """The most that a person may add to an item's count, whatever its level."""
-        return min(self._units.values())
+        """Largest contribution to an item's count that is allowed at every level."""
+        return min(self._contributions.values())
 
     @property
-    def _moves(self) -> float:
-        """By how much one ballot of weight 1 changes the difference of two counts."""
-        return apart(self.relation)
+    def _unit_sensitivity(self) -> float:
+        """Sensitivity of the difference of two counts to one ballot of weight 1."""
+        return difference_sensitivity(self.relation)
 
     @property
-    def _change(self) -> float:
-        """By how much anybody changes the difference of two counts: the paper's sensitivity."""
-        return self._moves * max(self._units.values())
+    def _sensitivity(self) -> float:
+        """Sensitivity of the difference of two counts to any person."""
+        return self._unit_sensitivity * max(self._contributions.values())
 
     def counting(self, n_columns: int) -> Counting:
-        """Return how ballots become counts: they are added up."""
+        """Return the rule by which ballots become counts: they are added up."""
         return CountLabels()
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the law of one row, which is the same for any number of items."""
-        return {group: self._law(unit, n_columns) for group, unit in self._units.items()}
+        """Return the law of one row for each privacy group."""
+        contributions = self._contributions.items()
+        return {group: self._law(contribution, n_columns) for group, contribution in contributions}
 
     @abstractmethod
-    def _law(self, unit: float, n_columns: int | None) -> Law:
-        """Return the law of a row for people who add so much to a count."""
+    def _law(self, contribution: float, n_columns: int | None) -> Law:
+        """Return the law of a row for people of a largest contribution to a count."""
 
     def check_n_labels(self, n_labels: int) -> None:
         """Refuse more labels than a person may name."""
@@ -140,14 +132,6 @@ class TopK(Mechanism):
                 f"a teacher may name all {n_labels}; give it their number."
             )
 
-    def scaled(self, factor: float) -> Self:
-        """Return the same mechanism for `factor` times as many votes: with so much more noise."""
-        noise: dict[str, Any] = {}
-        for name, power in (("rho", -2), ("epsilon", -1), ("sigma", 1), ("n_votes", 1)):
-            if (value := getattr(self, name, None)) is not None:
-                noise[name] = float(value * factor**power)
-        return replace(self, **noise)
-
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return the counts as floats, or raise `ValueError`."""
         votes = super().check_counts(counts)
@@ -156,26 +140,3 @@ class TopK(Mechanism):
                 f"k={self.k} items are wanted and counts has {votes.shape[1]}; ask for fewer."
             )
         return votes
-
-    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Every step of a row is charged: which draws were made can't be seen."""
-        return {step.name: np.full(len(outcome), step.times) for step in self._law(1.0, None)}
-
-    def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return nothing: costs are the same on all data."""
-        return {}
-
-
-def rho_of(rho: float | None, epsilon: float | None, per_epsilon: float) -> float:
-    """Return rho, given as such or as an epsilon of which it is `per_epsilon` times the square."""
-    if (rho is None) == (epsilon is None):
-        raise ValueError(
-            f"rho={rho!r} and epsilon={epsilon!r}: give one of them, which says how much noise "
-            "there is."
-        )
-    if rho is not None:
-        check_number("rho", rho, above=0)
-        return float(rho)
-    check_number("epsilon", epsilon, above=0)
-    assert epsilon is not None
-    return per_epsilon * float(epsilon) ** 2
