@@ -346,7 +346,7 @@ def test_a_recorder_sees_owners_that_are_not_averaged(path, monkeypatch):
     def each_row(accountant, owners, n_rows):
         return People(30, "owner", np.ones(n_rows))
 
-    monkeypatch.setattr(People, "of", each_row)
+    monkeypatch.setattr(People, "from_owners", each_row)
     worst, _ = furthest(path_runs(path, "owner", 2))
     assert worst > 1
 

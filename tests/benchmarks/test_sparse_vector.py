@@ -9,9 +9,9 @@ from tests.mechanisms.top_k._neighbours import (
     EPSILONS,
     faults,
     neighbours,
+    outcome_laws,
     share_of_price,
     shares,
-    told,
 )
 from tests.mechanisms.top_k.test_planted_errors import (
     charging,
@@ -126,7 +126,7 @@ def test_sets_are_drawn_by_the_law(name):
 @pytest.mark.parametrize("name", ["vector", "vector, draws"])
 def test_items_of_one_person_are_rarely_named(name, relation):
     mechanism, pairs = case(name, relation)
-    laws = told(mechanism, pairs)
+    laws = outcome_laws(mechanism, pairs)
     named = []
     for law, here, there in ((laws.p, 0, 1), (laws.q, 1, 0)):
         brought = (pairs[:, here] > 0) & (pairs[:, there] == 0)

@@ -278,7 +278,7 @@ TRANSFORM = AdditiveBins.transform_columns
 
 PLANTED = {
     # An owner counts once for each row.
-    "owner": [(People, "of", lambda a, owners, n: People(8, "owner", np.ones(n)))],
+    "owner": [(People, "from_owners", lambda a, owners, n: People(8, "owner", np.ones(n)))],
     # Residuals of three classes are longer than 1.
     "residual": [
         (_private_sums, "residual_gains", lambda p: np.ones(len(p))),

@@ -1,4 +1,4 @@
-"""What outcomes are charged, held against what they tell of every replaced ballot."""
+"""Charges of outcomes against their exact divergences over all replaced ballots."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Which candidate has most right answers: closed form, brute force, planted errors."""
+"""The candidate with most right answers: closed form, brute force, planted errors."""
 
 from itertools import product
 
@@ -28,7 +28,7 @@ def moves(n_candidates, relation):
 
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
 @pytest.mark.parametrize("scale", [0.5, 2.0, 9.0])
-def test_no_neighbour_tells_more_than_is_charged(scale, relation):
+def test_no_neighbour_reveals_more_than_is_charged(scale, relation):
     mechanism = BestOfCounts(scale=scale, relation=relation)
     gaps = scale * np.linspace(-6, 6, 121)
     counts = 100 + np.stack([gaps, 0 * gaps, 0 * gaps], axis=1)
@@ -43,7 +43,7 @@ def test_no_neighbour_tells_more_than_is_charged(scale, relation):
         assert 0.99 * charged <= seen <= charged
 
 
-def test_the_figure_of_the_design():
+def test_probability_of_the_better_candidate():
     charged = BestOfCounts(scale=2.0).max_cost(3)[EVERYONE].at(8.0)
     with mpmath.workdps(30):
         r, a = mpmath.mpf(1), mpmath.mpf(8)
@@ -65,7 +65,7 @@ def test_levels_pay_for_their_weight():
         np.testing.assert_array_equal(costs[level].curve, expected)
 
 
-def test_a_candidate_more_costs_nothing_and_ties_are_drawn():
+def test_cost_does_not_depend_on_the_number_of_candidates():
     mechanism = BestOfCounts(scale=3.0)
     assert (mechanism.max_cost(2)[EVERYONE].curve == mechanism.max_cost(500)[EVERYONE].curve).all()
     accountant = PrivacyAccountant(epsilon=1e4, delta=1e-5, order="renyi")
@@ -97,7 +97,7 @@ def one_way_only(patch):
         (one_way_only, (check_gaussian_charges_cover_the_law,)),
     ],
 )
-def test_planted_errors_are_seen(monkeypatch, plant, checks):
+def test_planted_errors_are_found(monkeypatch, plant, checks):
     example = EXAMPLES["BestOfCounts"]
     plant(monkeypatch)
     for check in checks:
@@ -123,6 +123,6 @@ def test_bad_parameters(parameters, message):
         BestOfCounts(**parameters)
 
 
-def test_counts_beside_which_the_noise_is_rounded_away():
+def test_counts_too_large_for_the_noise_are_refused():
     with pytest.raises(ValueError, match="too coarse"):
         BestOfCounts(scale=1e-6).check_counts([[1e9, 0.0]])

@@ -41,7 +41,7 @@ def largest(mechanism, positives, moved=1):
     return found
 
 
-def test_the_stated_law_is_that_of_the_draws():
+def test_draws_follow_the_stated_law():
     for mechanism in (PLAIN, CONFIDENT):
         votes = np.tile([3.0, 1.0], (100_000, 1))
         outcome = mechanism.sample(votes, np.random.default_rng(0))
@@ -63,7 +63,7 @@ def test_the_stated_law_is_that_of_the_draws():
     ],
     ids=["plain", "threshold", "weight", "ballots"],
 )
-def test_no_replaced_ballot_tells_more_than_is_charged(mechanism, n_labels, moved):
+def test_no_replaced_ballot_reveals_more_than_is_charged(mechanism, n_labels, moved):
     votes = np.array(list(itertools.product(range(N_BALLOTS + 1), repeat=n_labels)), dtype=float)
     votes = votes[np.all(np.diff(votes, axis=1) >= 0, axis=1)]  # labels are alike
     worst = mechanism.max_cost(n_labels)["*"].curve[INDEX]
@@ -90,7 +90,7 @@ def test_no_replaced_ballot_tells_more_than_is_charged(mechanism, n_labels, move
         ),
     ],
 )
-def test_labels_are_votes_of_two_classes(mechanism, one):
+def test_labels_cost_votes_of_two_classes(mechanism, one):
     for order in (2.0, 30.0):
         cost = mechanism.max_cost(5, order=order)["*"].at(order)
         assert cost == pytest.approx(5 * one.max_cost(2, order=order)["*"].at(order), rel=1e-12)

@@ -47,7 +47,7 @@ def test_steps_are_still_charged_by_outcome():
         assert costs[0].curve[0, 40] < costs[0].curve[1, 40]
 
 
-def test_rows_for_log_two():
+def test_number_of_rows_for_an_epsilon_of_log_two():
     # One of some five tied rows passes, and none more rarely: four times as many rows.
     epsilon, whole = np.log(2), replace(QUARTER, n_votes=125)
     row = whole.max_cost(2)[EVERYONE]
@@ -63,7 +63,7 @@ def test_answers_can_be_counted():
     assert every == pytest.approx(price_plan(whole, 10, n_columns=2).delta(0.8), rel=1e-6)
 
 
-def test_rows_have_to_sum_to_it():
+def test_rows_must_sum_to_n_votes():
     whole = replace(SMALL, n_votes=11)
     with pytest.raises(ValueError, match=r"counts has 10 votes in row 1, and n_votes=11"):
         whole.check_counts([[7, 4], [6, 4]])
@@ -83,12 +83,12 @@ def test_rows_have_to_sum_to_it():
 
 
 @pytest.mark.parametrize("n_votes", [0, 0.5, -3, np.inf, "many"])
-def test_what_is_no_number_of_votes(n_votes):
+def test_bad_n_votes(n_votes):
     with pytest.raises(ValueError, match="n_votes"):
         replace(SMALL, n_votes=n_votes)
 
 
-def test_no_part_of_a_ballot():
+def test_fractional_ballots_are_refused():
     with pytest.raises(ValueError, match="n_votes is 11, which is no whole number of ballots"):
         replace(SMALL, n_votes=11, weight=2.0)
     assert replace(SMALL, n_votes=12, weight=2.0).check_counts([[8, 4]]).shape == (1, 2)

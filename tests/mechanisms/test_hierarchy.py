@@ -54,7 +54,7 @@ class FreeDependants(BinaryVoting):
     ("kind", "labels"),
     [(kind, "plain") for kind in HIERARCHIES] + [("chain", "threshold"), ("diamond", "threshold")],
 )
-def test_dependants_are_charged_for_where_they_are_asked(kind, labels):
+def test_dependants_are_charged_where_they_are_voted_on(kind, labels):
     # (Every third pair, where there are many outcomes.)
     pairs = [votes[:: 3 if labels == "threshold" else 1] for votes in moved_labels(3, 2)]
     parameters = {**LABELS[labels], "hierarchy": HIERARCHIES[kind]}
@@ -90,7 +90,7 @@ def test_labels_follow_their_parents(kind):
             assert begun[f"row {label}"][row] == everyone[f"row {label}"][row] * asked
 
 
-def test_who_is_not_asked_is_not_charged_for():
+def test_labels_without_a_vote_are_not_charged():
     votes, hierarchy = np.array([[1.0, 30, 30, 30]]), {3: 1, 1: 0}
     mechanism = BinaryVoting(sigma=9.0, n_votes=30, hierarchy=hierarchy)
     flat = BinaryVoting(sigma=9.0, n_votes=30)
@@ -151,12 +151,12 @@ def test_hierarchies_are_kept_as_pairs():
         ({4: 1, 1: 2, 2: (0, 3), 3: 1}, "in a circle, 1 -> 2 -> 3 -> 1"),
     ],
 )
-def test_hierarchies_that_are_none(hierarchy, message):
+def test_bad_hierarchies(hierarchy, message):
     with pytest.raises(ValueError, match=message):
         BinaryVoting(sigma=9.0, n_votes=30, hierarchy=hierarchy)
 
 
-def test_a_hierarchy_of_labels_that_there_are_none_of():
+def test_hierarchies_of_missing_labels_are_refused():
     mechanism = BinaryVoting(sigma=9.0, n_votes=30, hierarchy={1: 0, 5: 1})
     accountant = PrivacyAccountant(60.0, 1e-5)
     for ask in (

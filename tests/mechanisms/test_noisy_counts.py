@@ -15,7 +15,7 @@ from secretballot.mechanisms import NoisyCounts
 
 
 def furthest(n_columns, relation):
-    """How far any person moves counts: parts of a person in each, or none."""
+    """Largest l2 move of counts by one person, whose parts may be in all of them."""
     parts = np.array(list(product((0.0, 0.25, 0.5, 1.0), repeat=n_columns)))
     people = parts[parts.sum(axis=1) <= 1]
     nobody = np.zeros((1, n_columns))
@@ -24,7 +24,7 @@ def furthest(n_columns, relation):
 
 
 def divergence(shift, order):
-    """Of two normal laws, by quadrature in numbers of 30 digits."""
+    """Renyi divergence of two normal laws, by quadrature in numbers of 30 digits."""
     with mpmath.workdps(30):
         a, m = mpmath.mpf(order), mpmath.mpf(shift)
         integral = mpmath.quad(
@@ -36,7 +36,7 @@ def divergence(shift, order):
 
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
 @pytest.mark.parametrize("n_columns", [1, 2, 4])
-def test_it_costs_what_the_furthest_person_moves(n_columns, relation):
+def test_cost_is_that_of_the_largest_move_of_a_person(n_columns, relation):
     mechanism = NoisyCounts(sigma=3.0, relation=relation)
     shift = furthest(n_columns, relation) / 3.0
     curve = mechanism.max_cost(n_columns)[EVERYONE]
@@ -46,7 +46,7 @@ def test_it_costs_what_the_furthest_person_moves(n_columns, relation):
 
 
 @pytest.mark.parametrize(("shape", "mu2"), [((1, 1), 1.0), ((1, 9), 2.0), ((3, 9), 6.0)])
-def test_a_gaussian_budget_counts_it_exactly(shape, mu2):
+def test_gaussian_budgets_charge_the_exact_mu2(shape, mu2):
     accountant = PrivacyAccountant(epsilon=4, delta=1e-5)
     accountant.release(NoisyCounts(sigma=20.0), np.full(shape, 50.0))
     assert accountant.spent().amount == pytest.approx(mu2 / 400, rel=1e-9)
@@ -58,7 +58,7 @@ def test_levels_pay_for_their_weight():
     assert float(costs["high"].at(2.0)) == pytest.approx(16 * float(costs["low"].at(2.0)))
 
 
-def test_released_numbers_are_on_a_grid_and_as_noisy_as_said():
+def test_released_numbers_are_on_a_grid_with_the_stated_noise():
     accountant = PrivacyAccountant(epsilon=1e4, delta=1e-5, order="renyi")
     counts = np.full((20_000, 2), 9.3)
     with pytest.warns(UserWarning, match="reproducible"):
@@ -79,13 +79,13 @@ def half_the_noise(patch):
     patch.setattr(NoisyCounts, "sample", quiet)
 
 
-def test_half_the_noise_is_seen(monkeypatch):
+def test_half_the_noise_is_found(monkeypatch):
     half_the_noise(monkeypatch)
     with pytest.raises(AssertionError, match="epsilon"):
         check_claim_survives_the_audit(EXAMPLES["NoisyCounts"])
 
 
-def test_a_cell_that_goes_up_unpaid_is_seen(monkeypatch):
+def test_an_uncharged_second_cell_is_found(monkeypatch):
     # Charged as if somebody who leaves one cell didn't come to another.
     flat = SimpleNamespace(sqrt=lambda _: 1.0)
     monkeypatch.setattr("secretballot.mechanisms._noisy_counts.math", flat)

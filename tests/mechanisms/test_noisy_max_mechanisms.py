@@ -59,7 +59,7 @@ def test_draws_have_the_stated_law(mechanism, row):
     assert statistic < chi2.isf(1e-6, used.sum() - 1)
 
 
-def test_half_the_noise_would_be_noticed():
+def test_half_the_noise_is_found():
     # The test above catches a planted error: the same statistic with sigma / 2.
     n, row = 200_000, [9, 4]
     wrong = GNMax(sigma=1.5).sample(np.tile([9.0, 4.0], (n, 1)), np.random.default_rng(0))
@@ -113,7 +113,7 @@ def test_dropping_the_threshold_charge_breaks_the_filter():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("bound", ["exact", "papernot"])
-def test_nothing_costs_more_than_its_most(mechanism, bound):
+def test_no_cost_exceeds_max_cost(mechanism, bound):
     mechanism = type(mechanism)(**{**asdict(mechanism), "bound": bound})
     rng = np.random.default_rng(0)
     for n_columns in (2, 4):

@@ -67,7 +67,7 @@ VOTES = {
 
 
 @pytest.mark.parametrize("case", VOTES)
-def test_winners_are_those_of_the_vote_with_all_sets_written_out(case, monkeypatch):
+def test_winners_match_a_vote_between_enumerated_sets(case, monkeypatch):
     found, most = statistic(*VOTES[case])
     assert found < most
     if case == "all":
@@ -131,7 +131,7 @@ def largest(mechanism, votes, moved=1, heavy=1.0):
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, dict) else None,
 )
-def test_no_neighbour_tells_more_than_is_charged(parameters, n_ballots):
+def test_no_neighbour_reveals_more_than_is_charged(parameters, n_ballots):
     mechanism = PowersetVoting(sigma=SIGMA, **parameters)
     heavy, moved = parameters.get("weight", 1.0), parameters.get("ballots", 1)
     if mechanism.n_labels == 4:  # of sixteen sets, some that four ballots may name
@@ -185,7 +185,7 @@ def test_probabilities_of_very_many_sets_sum_to_one(n_labels, sigma):
             assert np.abs(np.logaddexp.reduce(law, axis=1)).max() < 1e-15 * n_labels + 1e-13
 
 
-def test_rows_that_are_much_work_are_charged_the_worst_case():
+def test_rows_of_many_ballots_are_charged_the_worst_case():
     for sigma, weights in ((0.06, np.ones(100)), (9.0, 1 + np.arange(100) / 7)):
         mechanism = PowersetVoting(sigma=sigma, n_labels=100, weight=1.0)
         far = np.zeros((1, 100, 100)) if sigma < 1 else np.eye(100)[None]
@@ -194,7 +194,7 @@ def test_rows_that_are_much_work_are_charged_the_worst_case():
         np.testing.assert_array_equal(known, worst)
 
 
-def test_at_worst_it_is_a_vote_of_many_classes():
+def test_worst_case_is_that_of_a_vote_of_many_classes():
     for n_labels, n_classes in ((1, 2), (2, 4), (300, None)):
         for bound in ("exact", "papernot"):
             powerset = PowersetVoting(sigma=9.0, n_labels=n_labels, bound=bound)
@@ -215,7 +215,7 @@ def test_the_published_bound_counts_every_set():
     assert (ours.curve[0] < ours.curve[1]).any()
 
 
-def test_known_plans_are_those_of_the_vote_with_all_sets_written_out():
+def test_plans_on_known_votes_match_a_vote_between_enumerated_sets():
     votes = np.array([[6.0, 0, 0, 0], [3, 2, 0, 1], [2, 2, 2, 0]])
     powerset = PowersetVoting(sigma=5.0, n_labels=2)
     ours = price_plan(powerset, 3, counts=counted(votes, powerset))
@@ -362,7 +362,7 @@ def test_bad_counts(change, message):
         ([[[1, 0]]], [-1], "weights must be finite"),
     ],
 )
-def test_ballots_that_are_none(ballots, weights, message):
+def test_bad_ballots(ballots, weights, message):
     with pytest.raises(ValueError, match=message):
         count_ballots(ballots, weights)
 

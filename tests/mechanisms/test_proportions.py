@@ -80,7 +80,7 @@ def test_tiny_dirichlet_parameters_draw_numbers():
 
 
 @by_name
-def test_covariance_is_that_of_draws_far_from_the_border(mechanism):
+def test_covariance_matches_draws_inside_the_simplex(mechanism):
     for counts in ([400.0, 350.0, 250.0], [600.0, 400.0]):
         row = np.array(counts)
         out = mechanism.sample(np.tile(row, (40_000, 1)), np.random.default_rng(1))
@@ -92,7 +92,7 @@ def test_covariance_is_that_of_draws_far_from_the_border(mechanism):
 
 @by_name
 @pytest.mark.parametrize("condition", [0, 5])
-def test_expected_distortion_is_what_draws_do(mechanism, condition):
+def test_expected_distortion_matches_draws(mechanism, condition):
     claimed = mechanism.expected_distortion(120, 3, min_count=condition)
     seen = [
         np.abs(mechanism.sample(np.tile(row, (20_000, 1)), np.random.default_rng(2)) - row / 120)
@@ -119,7 +119,7 @@ def neighbours(row, least):
     ("s", "pseudo", "least"),
     [(0.7, 0.0, 2), (2.0, 0.0, 5), (1.0, 0.4, 0), (0.2, 3.0, 0), (3, 1, 1)],
 )
-def test_the_worst_case_is_the_worst_of_all_small_bags(s, pseudo, least):
+def test_worst_case_is_the_maximum_over_small_bags(s, pseudo, least):
     # Every pair of counts of every bag of at most 30 with three classes, both directions.
     mechanism = DirichletProportions(concentration=s, pseudo_count=pseudo, min_count=least)
     pairs = [(a, b) for a in range(least + 1, 31) for b in range(least, 31) if a + b <= 30 - least]
@@ -142,7 +142,7 @@ def test_the_worst_case_is_the_worst_of_all_small_bags(s, pseudo, least):
     st.floats(0.02, 3),
 )
 @settings(max_examples=40)
-def test_known_counts_cost_their_dearest_neighbour_in_both_directions(row, s, pseudo, epsilon):
+def test_known_counts_cost_the_maximum_over_neighbours_in_both_directions(row, s, pseudo, epsilon):
     move = DirichletProportionsMove(concentration=s, pseudo_count=pseudo, min_count=0)
     state = np.array([row], float)
     deltas, curves = [0.0], [np.zeros(len(ORDERS))]
@@ -156,7 +156,7 @@ def test_known_counts_cost_their_dearest_neighbour_in_both_directions(row, s, ps
     assert max(deltas) <= move.delta(epsilon) * (1 + 1e-9)
 
 
-def test_one_direction_only_would_be_noticed():
+def test_an_error_of_one_direction_is_found():
     # The planted error: the data's side alone. At (50, 50) the neighbour's side is dearer.
     both = DirichletProportionsMove(concentration=0.5, pseudo_count=0.0, min_count=49)
     state = np.array([[50.0, 50.0]])
@@ -180,7 +180,7 @@ CALIBRATED = {
 
 @pytest.mark.parametrize("name", CALIBRATED)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 0.05), (1.0, 1e-6), (3.0, 1e-10)])
-def test_calibrated_mechanisms_use_the_pair_up_and_no_more(name, epsilon, delta):
+def test_calibrated_noise_is_the_least_for_the_pair(name, epsilon, delta):
     mechanism = CALIBRATED[name](epsilon, delta)
     n_columns = 2 if "two" in name else 4
     cost = mechanism.max_cost(n_columns)[EVERYONE]
@@ -194,7 +194,7 @@ def test_calibrated_mechanisms_use_the_pair_up_and_no_more(name, epsilon, delta)
     assert json.loads(json.dumps(mechanism.describe()))["epsilon"] == epsilon
 
 
-def test_a_gaussian_of_two_classes_needs_less_noise_on_its_one_count():
+def test_two_classes_need_less_gaussian_noise():
     three, two = (GaussianProportions.calibrated(1, 1e-5, n_classes=c).sigma for c in (3, 2))
     assert three == pytest.approx(np.sqrt(2) * two, rel=1e-9)
     assert GaussianProportions.calibrated(1, 1e-5).sigma == three
@@ -202,7 +202,7 @@ def test_a_gaussian_of_two_classes_needs_less_noise_on_its_one_count():
     assert three < 0.8 * np.sqrt(2) * np.sqrt(2 * np.log(1.25e5))
 
 
-def test_bags_are_parallel_and_releases_are_not():
+def test_bags_compose_in_parallel_and_releases_add_up():
     mechanism = LaplaceProportions.calibrated(0.5, 0, n_classes=3)
     accountant = PrivacyAccountant(1.0, 0, unit="label", order=np.inf)
     accountant.release(mechanism, np.full((100, 3), 7))
@@ -225,7 +225,7 @@ def test_data_dependent_costs_are_at_most_the_worst_case():
     assert dear[1] < dear[0]  # large counts give less away
 
 
-def test_the_published_rule_looks_at_private_counts_and_warns():
+def test_the_published_rule_uses_private_counts_and_warns():
     counts = [[50, 50, 50, 50, 800]]
     with pytest.warns(PrivacyLeakWarning, match="tunes the noise to the private counts"):
         paper = DirichletProportions.calibrated(0.05, 0.05, calibration="paper", counts=counts)
@@ -257,7 +257,7 @@ def proven(mechanism, delta, n=40_000):
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: type(m).__name__)
-def test_an_audit_of_the_pair_and_of_half_the_noise(mechanism):
+def test_audits_of_the_pair_and_of_half_the_noise(mechanism):
     epsilon = 1.5
     delta = mechanism.move(3).delta(epsilon)
     assert proven(mechanism, delta) <= epsilon
@@ -269,7 +269,7 @@ def test_an_audit_of_the_pair_and_of_half_the_noise(mechanism):
     assert proven(replace(mechanism, **noise), delta) > epsilon
 
 
-def test_the_laplace_prior_is_the_posterior_mean():
+def test_the_prior_estimate_is_the_posterior_mean():
     grid = (np.arange(200_000) + 0.5) / 200_000 * 20
     for centre in (-9.0, -1.0, 0.0, 3.0, 17.5, 20.0, 31.0):
         for scale in (0.5, 4.0, 200.0):
@@ -282,7 +282,7 @@ def test_the_laplace_prior_is_the_posterior_mean():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: DirichletProportions(concentration=1), "would be given away"),
+        (lambda: DirichletProportions(concentration=1), "would be revealed"),
         (lambda: DirichletProportions(concentration=0, min_count=1), "concentration=0 must be"),
         (lambda: DirichletProportions(concentration=1, min_count=-1), "min_count=-1 must be"),
         (lambda: DirichletProportions(concentration=1, min_count=1.5), "min_count=1.5 must be"),

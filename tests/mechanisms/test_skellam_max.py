@@ -25,7 +25,7 @@ TOGETHER = SkellamMax(variance=2.25, n_parties=10, n_colluders=3)
 
 
 def covers_what_colluders_see(mechanism=TOGETHER):
-    """Whether the charge covers winners with the noise that colluders can't subtract."""
+    """Check that the charge covers winners with the noise that colluders can't subtract."""
     honest = SkellamMax(variance=mechanism.share_variance * 7)
     for one, other in (([8, 12], [7, 13]), ([5, 5], [6, 4]), ([5, 5, 0], [6, 4, 0])):
         laws = [outcome_law(honest, [votes]).log_probabilities[0] for votes in (one, other)]
@@ -35,7 +35,7 @@ def covers_what_colluders_see(mechanism=TOGETHER):
 
 
 def covers_the_counts():
-    """Whether opened counts are charged for what both of those that move reveal."""
+    """Check that opened counts are charged for both counts that move."""
     mechanism = SkellamMax(variance=2.25, opens="counts")
     f = skellam(2.25, 60).log_pmf
     law, moved = f[1:-1], (f[2:], f[:-2])  # what is beyond has less than 1e-70
@@ -45,7 +45,7 @@ def covers_the_counts():
     assert (up + down <= charged * (1 + 1e-9)).all(), "counts reveal more than is charged"
 
 
-def test_the_noise_of_those_who_do_not_collude_is_charged():
+def test_the_noise_of_honest_parties_is_charged():
     covers_what_colluders_see()
     assert TOGETHER.share_variance == pytest.approx(2.25 / 7)
     assert TOGETHER.total_variance == pytest.approx(22.5 / 7)
@@ -64,7 +64,7 @@ def test_counts_cost_more_than_winners():
         assert (one[:40] < 0.75 * other[:40]).all()
 
 
-def test_parties_that_are_missing_take_their_noise_along():
+def test_missing_parties_take_their_noise_along():
     left = TOGETHER.without(2)
     assert (left.n_parties, left.n_colluders) == (8, 3)
     assert left.share_variance == pytest.approx(TOGETHER.share_variance)
@@ -83,7 +83,7 @@ def test_parties_that_are_missing_take_their_noise_along():
     accountant.release(replace(TOGETHER, variance=3.0), [[6, 4]], reservation=reservation)
 
 
-def test_shares_add_up_to_what_is_drawn():
+def test_shares_add_up_to_the_total_noise():
     rng, counts = np.random.default_rng(0), np.array([5, 4, 5])
     shares = [TOGETHER.share((20_000, 3), np.random.default_rng([7, k])) for k in range(10)]
     together = (counts + sum(shares)).argmax(axis=1)
@@ -139,7 +139,7 @@ def test_levels_pay_for_their_weight():
     assert (cost["low"].curve[:-1] < cost["high"].curve[:-1]).all()
 
 
-def test_known_votes_are_not_charged_for():
+def test_known_votes_are_refused():
     with pytest.warns(UserWarning, match="data_dependent"):
         known = PrivacyAccountant(8, 1e-5, order="renyi", accounting="data_dependent")
     with pytest.raises(ValueError, match="worst case only"):
@@ -226,7 +226,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_errors_are_caught(name, monkeypatch):
+def test_planted_errors_are_found(name, monkeypatch):
     fault, check = PLANTED[name]
     fault(monkeypatch)
     try:
@@ -237,7 +237,7 @@ def test_planted_errors_are_caught(name, monkeypatch):
 
 
 @pytest.mark.parametrize("check", [c for _, c in PLANTED.values()], ids=list(PLANTED))
-def test_without_them_the_checks_pass(check):
+def test_the_checks_pass_without_planted_errors(check):
     check()
 
 

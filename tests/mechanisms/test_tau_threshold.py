@@ -56,7 +56,7 @@ def test_labels_of_clipped_ballots_behind_thresholds(norm, tau, n_labels, ballot
 
 
 @pytest.mark.parametrize(("norm", "tau"), [("l2", 0.8), ("l2", 1.6), ("l1", 1.5), ("l1", 3.0)])
-def test_labels_that_passed_are_a_row_of_so_many(norm, tau):
+def test_labels_above_the_threshold_cost_a_row_of_as_many_labels(norm, tau):
     orders = tuple(float(order) for order in ORDERS[:-1:12])
     some = clip_ballots(all_sets(6), tau, norm)
     moved = np.abs(some[:, None] - some).reshape(-1, 6).round(12)
@@ -74,7 +74,7 @@ def test_labels_that_passed_are_a_row_of_so_many(norm, tau):
     assert (charged[1] < 0.9 * charged[6]).all()
 
 
-def test_what_clipped_labels_behind_thresholds_cost():
+def test_costs_of_clipped_labels_behind_thresholds():
     kind = {"sigma": 4.0, "n_votes": 50, "tau": 1.6}
     mechanism = TauVoting(**kind, threshold=40, sigma_threshold=8.0)
     plain, bits = TauVoting(**kind), TauVoting(**{**kind, "sigma": 8.0 * np.sqrt(2)})

@@ -73,7 +73,7 @@ def bits(gaps, sigma):
         ("l1", 1.5, 2, 2),
     ],
 )
-def test_no_replaced_ballot_tells_more_than_is_charged(norm, tau, n_labels, ballots):
+def test_no_replaced_ballot_reveals_more_than_is_charged(norm, tau, n_labels, ballots):
     sigma, n_votes = 1.1, 3
     mechanism = TauVoting(sigma=sigma, n_votes=n_votes, tau=tau, norm=norm, ballots=ballots)
     some = clipped(n_labels, tau, norm)
@@ -110,7 +110,7 @@ def _worst_of_all_gaps(moved, sigma):
 
 
 @pytest.mark.parametrize(("norm", "tau"), KINDS)
-def test_the_worst_case_is_hardly_more_than_that_of_the_worst_pair_of_ballots(norm, tau):
+def test_the_worst_case_is_close_to_that_of_the_worst_pair_of_ballots(norm, tau):
     for n_labels in (1, 3, 4, 5):
         some = clipped(n_labels, tau, norm)
         moved = (some[:, None] - some).reshape(-1, n_labels)
@@ -121,7 +121,7 @@ def test_the_worst_case_is_hardly_more_than_that_of_the_worst_pair_of_ballots(no
 
 
 @pytest.mark.parametrize(("norm", "tau"), [*KINDS, ("l2", 0.3), ("l2", 5.0), ("l1", 9.0)])
-def test_the_squares_that_a_ballot_moves(norm, tau):
+def test_squared_sensitivity_to_a_ballot(norm, tau):
     for n_labels in (1, 2, 3, 5, 7):
         some = clipped(n_labels, tau, norm)
         truth = ((some[:, None] - some) ** 2).sum(axis=-1).max()
@@ -134,7 +134,7 @@ def test_the_squares_that_a_ballot_moves(norm, tau):
         assert moved_squares(tau, 70, norm).sum(axis=1).max() == pytest.approx(2 * tau**2)
 
 
-def test_what_a_bit_tells_grows_faster_than_the_square_of_its_shift():
+def test_divergence_of_a_bit_grows_faster_than_the_square_of_its_shift():
     ratios = np.geomspace(1e-3, 20, 60)
     per_square = np.array([worst_bit(float(ratio), SOME) / ratio**2 for ratio in ratios])
     assert (np.diff(per_square, axis=0) > 0).all()
@@ -172,7 +172,7 @@ def hockey_stick(move, deltas, losses):
 
 
 @pytest.mark.parametrize(("norm", "tau"), KINDS)
-def test_a_row_in_the_game_is_worth_more_than_any_neighbour(norm, tau):
+def test_the_game_value_of_a_row_exceeds_every_neighbour(norm, tau):
     losses = np.array([-2.0, -1.0, -0.4, 0.0, 0.4, 1.0])
     for n_labels in (2, 3):
         move = ClippedBits(sigma=1.1, tau=tau, norm=norm, n_labels=n_labels)
@@ -184,7 +184,7 @@ def test_a_row_in_the_game_is_worth_more_than_any_neighbour(norm, tau):
         assert (worth.at(losses) < 1.6 * truth + 0.01).all()
 
 
-def test_a_plan_is_played_with_the_cheapest_of_three_bounds():
+def test_plans_use_the_cheapest_of_three_bounds():
     def played(**parameters):
         move = ClippedBits(sigma=9.0, **parameters)
         return Node("labels", play_of(move), 1, ()).expand()
@@ -214,7 +214,7 @@ def test_a_plan_is_played_with_the_cheapest_of_three_bounds():
     assert many[-1].ratio == pytest.approx(np.sqrt(2) * 1.8 / np.sqrt(many[-2].n_bits + 1) / 9)
 
 
-def test_many_small_bits_are_worth_little_more_than_one_by_one():
+def test_many_small_bits_cost_little_more_than_one_by_one():
     law = (Step("bit", NoisyBit(scale=1.0, shift=0.2), times=4),)
     (before,) = islice(worst_game(law, FINE.coarser(0.5, 2.0)), 6, 7)
     span = (before.first, before.first + len(before.values))
@@ -243,7 +243,7 @@ def test_many_small_bits_are_worth_little_more_than_one_by_one():
         assert (truth <= together).all()
 
 
-def test_a_long_plan_costs_what_its_bits_do():
+def test_a_long_plan_costs_the_sum_of_its_bits():
     mechanism = TauVoting(sigma=6.0, n_votes=50, tau=1.0)
     price = price_plan(mechanism, 12, n_columns=4).epsilon(1e-5)
     law = mechanism.laws(4)["*"][0].move
@@ -321,7 +321,11 @@ def test_clipped_ballots():
         clip_ballots(all_ballots(4), 2)
     with pytest.warns(UserWarning, match="no less than n_labels of n_labels=1"):
         clip_ballots([[1], [0]], 1.0, "l1")
-    for bad, message in (([[0.5, 1.0]], "must be 0 and 1"), ([], "pass an array"), (1, "pass an")):
+    for bad, message in (
+        ([[0.5, 1.0]], "must be 0"),
+        ([], "pass an array"),
+        (1, "pass an"),
+    ):
         with pytest.raises(ValueError, match=message):
             clip_ballots(bad, 1.0)
 
@@ -342,7 +346,7 @@ def test_bad_parameters(parameters, message):
         TauVoting(**{"sigma": 9.0, "n_votes": 50, "tau": 1.5, **parameters})
 
 
-def test_sums_of_ballots_that_were_not_clipped_are_refused():
+def test_sums_of_unclipped_ballots_are_refused():
     mechanism = TauVoting(sigma=9.0, n_votes=50, tau=1.2)
     with pytest.raises(ValueError, match=r"a row, 1, of norm 63.*clip_ballots"):
         mechanism.check_counts([[40.0, 40.0, 0.0], [45.0, 45.0, 0.0]])

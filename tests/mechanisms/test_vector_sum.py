@@ -15,7 +15,7 @@ from secretballot.mechanisms import NoisyMargin, VectorSum
 
 
 def gaussian_delta(mu, epsilon):
-    """Of the Gaussian mechanism, with 30 digits (Balle and Wang, Theorem 8)."""
+    """Delta of the Gaussian mechanism, with 30 digits (Balle and Wang, Theorem 8)."""
     with mpmath.workdps(30):
         mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
         here = mpmath.ncdf(mu / 2 - epsilon / mu)
@@ -39,7 +39,7 @@ def test_a_row_is_the_gaussian_mechanism(given, change):
 
 
 @pytest.mark.parametrize("n_rows", [1, 4])
-def test_every_budget_charges_what_it_is(n_rows):
+def test_every_budget_charges_the_gaussian_mechanism(n_rows):
     mechanism = VectorSum(sigma=20.0)
     mu = math.sqrt(n_rows) * 2 / 20
     sums = np.zeros((n_rows, 3))
@@ -60,7 +60,7 @@ def test_every_budget_charges_what_it_is(n_rows):
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 300])
-def test_a_plan_is_one_vector_further_away(n_rows):
+def test_a_plan_costs_one_vector_of_larger_sensitivity(n_rows):
     price = price_plan(VectorSum(sigma=40.0), n_rows)
     mu = math.sqrt(n_rows) / 20
     for epsilon in (0.0, 0.3, 2.0):
@@ -68,7 +68,7 @@ def test_a_plan_is_one_vector_further_away(n_rows):
         assert true * (1 - 1e-9) <= price.delta(epsilon) <= true * 1.002 + 1e-15
 
 
-def test_rounds_are_reserved_drawn_and_given_back():
+def test_rounds_are_reserved_drawn_and_refunded():
     accountant = PrivacyAccountant(1, 1e-5)
     mechanism = accountant.calibrate(lambda s: VectorSum(sigma=s), n_queries=4)
     reservation = accountant.reserve(mechanism, 4)
@@ -82,7 +82,7 @@ def test_rounds_are_reserved_drawn_and_given_back():
     assert accountant.spent().share == pytest.approx(0.75, abs=1e-3)
 
 
-def test_other_noisy_numbers_are_drawn_on_it_as_far_as_they_shift():
+def test_less_sensitive_vectors_are_drawn_on_a_reservation():
     accountant = PrivacyAccountant(1, 1e-5)
     reservation = accountant.reserve(VectorSum(sigma=40.0), 1)
     with pytest.raises(ValueError, match="was not paid for"):
@@ -100,7 +100,7 @@ def test_levels_pay_for_their_weight():
     assert float(cost["high"].at(2.0)) == pytest.approx(16 * float(cost["low"].at(2.0)))
 
 
-def test_sums_are_noisy_as_said_on_a_public_grid():
+def test_released_sums_are_on_a_grid_with_the_stated_noise():
     accountant = PrivacyAccountant(1e4, 1e-5, order="renyi")
     sums = np.full((4000, 5), -7.3)
     with pytest.warns(UserWarning, match="reproducible"):
@@ -121,12 +121,12 @@ def half_the_noise(patch):
     patch.setattr(VectorSum, "sample", quiet)
 
 
-def half_the_change(patch):
-    patch.setattr(VectorSum, "change", property(lambda self: self.norm))
+def half_the_sensitivity(patch):
+    patch.setattr(VectorSum, "sensitivity", property(lambda self: self.norm))
 
 
-@pytest.mark.parametrize("fault", [half_the_noise, half_the_change])
-def test_planted_errors_are_caught(fault, monkeypatch):
+@pytest.mark.parametrize("fault", [half_the_noise, half_the_sensitivity])
+def test_planted_errors_are_found(fault, monkeypatch):
     fault(monkeypatch)
     with pytest.raises(AssertionError):
         check_claim_survives_the_audit(EXAMPLES["VectorSum"])

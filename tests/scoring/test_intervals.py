@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from secretballot.scoring._intervals import of_class, of_mean, of_population, of_these_rows
+from secretballot.scoring._intervals import (
+    mean_interval,
+    population_interval,
+    recall_interval,
+    sample_interval,
+)
 
 #: Of 1,500 intervals of level .95, fewer than .92 hold: 5.3 standard errors, 6e-8 for each test.
 N, LEAST = 1500, 0.92
@@ -17,13 +22,13 @@ def holds(truth, interval):
     ("n", "accuracy"), [(30, 0.5), (30, 0.9), (5000, 0.03), (5000, 0.5), (5000, 0.995)]
 )
 @pytest.mark.parametrize("noise", [0.02, 0.25, 3.0])  # times the square root of n
-def test_of_an_accuracy(n, accuracy, noise):
+def test_coverage_of_accuracy_intervals(n, accuracy, noise):
     rng, sigma = np.random.default_rng(n), noise * np.sqrt(n)
     right = rng.binomial(n, accuracy, N)
     counts = right + rng.normal(scale=sigma, size=N)
-    population = [of_population(count, n, sigma, 0.95) for count in counts]
+    population = [population_interval(count, n, sigma, 0.95) for count in counts]
     assert np.mean([holds(accuracy, each) for each in population]) > LEAST
-    rows = [of_these_rows(count, n, sigma, 0.95) for count in counts]
+    rows = [sample_interval(count, n, sigma, 0.95) for count in counts]
     held = [holds(of / n, each) for of, each in zip(right, rows, strict=True)]
     assert np.mean(held) > LEAST
     if noise < 1 and 0.1 < accuracy < 0.9:  # and no wider than they need be
@@ -34,7 +39,7 @@ def test_of_an_accuracy(n, accuracy, noise):
 
 @pytest.mark.parametrize(("n", "share", "sigma"), [(100, 0.5, 2.0), (5000, 0.02, 18.0)])
 @pytest.mark.parametrize("recall", [(0.9, 0.6), (0.99, 0.05)])
-def test_of_recalls_and_their_mean(n, share, sigma, recall):
+def test_coverage_of_recall_intervals_and_their_mean(n, share, sigma, recall):
     rng = np.random.default_rng(n)
     held, held_mean = [], []
     for _ in range(N):
@@ -44,28 +49,28 @@ def test_of_recalls_and_their_mean(n, share, sigma, recall):
         noisy = np.array([[right[0], of[0] - right[0]], [of[1] - right[1], right[1]]])
         noisy = noisy + rng.normal(scale=sigma, size=(2, 2))
         cells = [(noisy[at, at], noisy[at].sum()) for at in (0, 1)]
-        each = np.array([of_class(*cell, sigma, 2, 0.95) for cell in cells])
+        each = np.array([recall_interval(*cell, sigma, 2, 0.95) for cell in cells])
         shares = np.array([np.clip(a / b, 0, 1) if b > 0 else np.nan for a, b in cells])
         held.append([holds(truth, one) for truth, one in zip(recall, each, strict=True)])
-        held_mean.append(holds(np.mean(recall), of_mean(shares, each)))
+        held_mean.append(holds(np.mean(recall), mean_interval(shares, each)))
     assert np.min(np.mean(held, axis=0)) > LEAST
     assert np.mean(held_mean) > LEAST
 
 
-def test_nothing_is_excluded_where_noise_is_all_there_is():
-    assert of_class(3.0, -1.0, 5.0, 2, 0.95) == (0.0, 1.0)
-    assert of_class(3.0, 4.0, 50.0, 2, 0.95) == (0.0, 1.0)
-    assert of_mean(np.array([0.5, np.nan]), np.array([[0, 1], [0, 1]])) == (0.0, 1.0)
+def test_counts_of_noise_alone_exclude_nothing():
+    assert recall_interval(3.0, -1.0, 5.0, 2, 0.95) == (0.0, 1.0)
+    assert recall_interval(3.0, 4.0, 50.0, 2, 0.95) == (0.0, 1.0)
+    assert mean_interval(np.array([0.5, np.nan]), np.array([[0, 1], [0, 1]])) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("count", [-50.0, 0.0, 100.0, 150.0])
-def test_counts_beyond_what_there_is(count):
-    low, high = of_population(count, 100, 10.0, 0.9)
+def test_counts_beyond_the_number_of_rows(count):
+    low, high = population_interval(count, 100, 10.0, 0.9)
     assert 0 <= low < high <= 1
-    low, high = of_these_rows(count, 100, 10.0, 0.9)
+    low, high = sample_interval(count, 100, 10.0, 0.9)
     assert 0 <= low <= high <= 1
 
 
-def test_without_noise_it_is_wilsons():
+def test_without_noise_the_interval_is_that_of_wilson():
     # Of 80 in 100: (.7112, .8666), as in textbooks.
-    assert of_population(80, 100, 0.0, 0.95) == pytest.approx((0.71117, 0.86663), abs=1e-5)
+    assert population_interval(80, 100, 0.0, 0.95) == pytest.approx((0.71117, 0.86663), abs=1e-5)

@@ -30,7 +30,7 @@ def nearly(accountant, truth, told, owners=None):
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
-def test_a_score_costs_what_was_said(order):
+def test_a_score_costs_its_price(order):
     accountant = budget(order=order)
     price = price_score(accountant, len(TRUTH), sigma=40.0)
     assert accountant.spent().share == 0
@@ -45,7 +45,7 @@ def test_a_score_costs_what_was_said(order):
     assert width <= price.half_width <= 1.3 * width
 
 
-def test_epsilon_is_the_most_that_it_costs():
+def test_epsilon_bounds_the_cost():
     accountant = budget(2.0)
     score = score_private(accountant, TRUTH, TOLD, epsilon=0.5, random_state=0)
     alone = budget(0.5)
@@ -55,14 +55,14 @@ def test_epsilon_is_the_most_that_it_costs():
     assert both.sigma == pytest.approx(score.sigma * math.sqrt(2), rel=0.01)
 
 
-def test_without_a_wish_the_noise_follows_from_the_number_of_rows():
+def test_default_noise_depends_on_the_number_of_rows():
     accountant = budget(3.0)
     score = score_private(accountant, TRUTH, TOLD, random_state=0)
     assert score.sigma == pytest.approx(math.sqrt(600) / 4)
     assert accountant.spent().amount == pytest.approx(16 / 600)
 
 
-def test_a_confusion_matrix_and_what_follows_from_it():
+def test_a_confusion_matrix_with_its_intervals():
     accountant = budget(3.0)
     price = price_score(accountant, len(TRUTH), n_classes=3)
     found = confusion_private(accountant, TRUTH, TOLD, classes=[0, 1, 2], random_state=0)
@@ -79,7 +79,7 @@ def test_a_confusion_matrix_and_what_follows_from_it():
     assert pickle.loads(pickle.dumps(found)).classes.tolist() == [0, 1, 2]
 
 
-def test_a_class_that_nobody_has_is_told_from_nothing():
+def test_a_class_without_rows_has_no_recall():
     found = confusion_private(
         budget(4.0), TRUTH, TOLD, classes=[0, 1, 2, 3], sigma=20.0, random_state=3
     )
@@ -90,7 +90,7 @@ def test_a_class_that_nobody_has_is_told_from_nothing():
     assert found.balanced_accuracy_interval == (0.0, 1.0)
 
 
-def test_owners_weigh_alike():
+def test_owners_have_equal_weight():
     accountant = budget(1e9, unit="owner")
     # One has three rows, two of them right; another one row, which is wrong.
     score = nearly(accountant, [1, 1, 1, 1], [1, 1, 0, 0], owners=["a", "a", "a", "b"])
@@ -112,7 +112,7 @@ STRANGE = [None, math.nan, "1", "other", [1, 1], np.array([1, 2]), 99, {}, 1 + 1
 
 
 @pytest.mark.parametrize("strange", STRANGE, ids=repr)
-def test_a_strange_label_is_wrong_and_changes_no_other(strange):
+def test_an_unknown_label_is_wrong_and_changes_no_other_row(strange):
     truth = [*TRUTH[:-1].tolist(), strange]
     right = right_answers(truth, TOLD)
     assert right[:-1].tolist() == right_answers(TRUTH, TOLD)[:-1].tolist()
@@ -123,7 +123,7 @@ def test_a_strange_label_is_wrong_and_changes_no_other(strange):
 
 
 @pytest.mark.parametrize("strange", [None, 1, [], [0, 1], "1", [[1]]], ids=repr)
-def test_a_strange_label_among_lists_of_one_changes_no_other(strange):
+def test_an_unknown_label_among_lists_of_one_changes_no_other_row(strange):
     truth = [[label] for label in TRUTH.tolist()]
     neighbour = [*truth[:-1], strange]
     right, moved = right_answers(truth, TOLD), right_answers(neighbour, TOLD)
@@ -168,7 +168,7 @@ def test_bad_input_spends_nothing(accountant, given, message):
     assert not accountant.entries()
 
 
-def test_what_does_not_fit_is_refused():
+def test_scores_beyond_the_budget_are_refused():
     accountant = budget()
     with pytest.raises(BudgetExceededError):
         score_private(accountant, TRUTH, TOLD, sigma=0.1)
@@ -184,7 +184,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def furthest(people, rows):
-    """How far the counts move if some rows are anything else, by brute force."""
+    """Largest move of the counts if some rows are replaced, by brute force."""
     rng, classes = np.random.default_rng(0), np.array([0, 1])
     truth, told = rng.integers(0, 2, 12).tolist(), rng.integers(0, 2, 12)
 
@@ -210,13 +210,13 @@ OWNERS = np.arange(12) // 3
 
 
 @pytest.mark.parametrize(("unit", "owners", "rows"), [("row", None, 1), ("owner", OWNERS, 3)])
-def test_nobody_moves_counts_by_more_than_is_charged(unit, owners, rows):
-    moved, cells = furthest(People.of(budget(unit=unit), owners, 12), range(rows))
+def test_no_person_moves_counts_by_more_than_is_charged(unit, owners, rows):
+    moved, cells = furthest(People.from_owners(budget(unit=unit), owners, 12), range(rows))
     assert 0.6 < moved <= 1 + 1e-12
     assert 1 < cells <= math.sqrt(2) + 1e-12
 
 
-def test_owners_that_are_not_averaged_are_seen():
+def test_an_error_of_owners_without_averaging_is_found():
     people = People(4, "owner", np.ones(12))
     moved, cells = furthest(people, range(3))
     assert moved > 1
@@ -230,19 +230,19 @@ def test_an_owner_moves_exact_sums_by_one_at_most(n_labels):
     others = rng.integers(1, 300, size=5000)
     for n_rows in (1, 3, 7, 49):
         owners = np.concatenate([np.zeros(n_rows, int), others])
-        people = People.of(budget(1.0, unit="owner"), owners, len(owners))
+        people = People.from_owners(budget(1.0, unit="owner"), owners, len(owners))
         right = rng.integers(2, size=(len(owners), n_labels)).mean(axis=1)
         right[:n_rows] = 0
         none = people.total(right)
         right[:n_rows] = 1
         assert 1 - 1e-9 < Fraction(float(people.total(right))) - Fraction(float(none)) <= 1
         order = rng.permutation(len(owners))
-        again = People.of(budget(1.0, unit="owner"), owners[order], len(owners))
+        again = People.from_owners(budget(1.0, unit="owner"), owners[order], len(owners))
         assert again.total(right[order]) == people.total(right)
 
 
 def test_a_row_moves_exact_sums_by_one_at_most():
-    people = People.of(budget(), None, 5000)
+    people = People.from_owners(budget(), None, 5000)
     right = np.random.default_rng(0).integers(8, size=5000) / 7
     right[0] = 0
     none = people.total(right)

@@ -149,7 +149,8 @@ def _about(
 ) -> Sets:
     """Return what k items are, given that the set of some size is stable: filled up or shrunk."""
     k, most, n_items = mechanism._set_size, values.shape[1] - 1, votes.shape[1]
-    draws = mechanism._draws
+    unit = mechanism._unit_sensitivity / math.sqrt(8 * mechanism._rho_parts.draws)
+    draws = Draws(unit, k)
     if size > k:
         return _shrunk(values, tops, size, k, draws, _columns(votes, most))
     found = np.zeros((len(votes), _n_sets(votes, most)))

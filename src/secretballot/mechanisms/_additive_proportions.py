@@ -97,11 +97,6 @@ class GaussianProportions(AdditiveProportions):
     resolution : int, default=2**20
         Proportions are multiples of ``1 / resolution``.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy" (ICML 2018).
@@ -139,11 +134,6 @@ class LaplaceProportions(AdditiveProportions):
     resolution : int, default=2**20
         As for `GaussianProportions`.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> from secretballot.mechanisms import LaplaceProportions
@@ -171,11 +161,6 @@ class LaplacePriorProportions(LaplaceProportions):
     ----------
     scale, epsilon, resolution
         As for `LaplaceProportions`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Examples
     --------

@@ -40,11 +40,6 @@ class BestOfCounts(Mechanism):
     weight : float or dict of str to float, default=1.0
         Width of the interval of one person's scores; per privacy level where that differs.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     See Also
     --------
     NoisyCounts : The counts themselves.

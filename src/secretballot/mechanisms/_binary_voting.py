@@ -54,13 +54,8 @@ class BinaryVoting(LabelVoting):
         Labels that depend on others, by column number, with the parent or parents of each. A label
         with an absent parent is absent. A label with an unanswered parent, and no absent one, is
         unanswered. Neither its threshold nor its vote is executed then.
-    weight : float or dict of str to float, default=1.0
-        Weight of one ballot in the counts; per privacy level where ballots differ.
-    ballots : int or dict of str to int, default=1
-        Number of ballots that one row (or owner) can move: the number of teachers trained on it.
-        Per privacy level where that differs.
-    bound : {"exact", "papernot"}, default="exact"
-        Charge, as in `GNMax`: per label, composed.
+    weight, ballots, bound
+        As for `GNMax`; charges of labels are composed.
     ballot_threshold : float or sequence of float, default=None
         Probability from which on a voter's ballot calls a label present, for all labels or for
         each. For voters that are models, as in `PrivateTeacherEnsemble`. None: ballots are

@@ -48,11 +48,6 @@ class NoisyMargin(NoisyNumbers):
     ----------
     sigma : float
         Standard deviation of the noise, in ballots.
-
-    Raises
-    ------
-    ValueError
-        If it is out of range.
     """
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
@@ -85,11 +80,6 @@ class NoisyCounts(NoisyNumbers):
         moves the counts by at most 1 together.
     weight : float or dict of str to float, default=1.0
         The most that one person adds to counts; per privacy level where that differs.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     See Also
     --------

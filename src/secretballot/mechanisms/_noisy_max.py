@@ -43,11 +43,6 @@ class GNMax(Mechanism):
         (2018), which reproduces published tables. In the worst case that bound is never less than
         the exact cost. On known votes it covers only one direction between neighbours.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     References
     ----------
     Papernot et al., "Scalable Private Learning with PATE" (ICLR 2018), Section 4.1.
@@ -119,23 +114,13 @@ class ConfidentGNMax(Mechanism):
         Standard deviation of the noise on the largest count.
     threshold : float
         Noisy number of votes from which on a row is answered.
-    weight : float or dict of str to float, default=1.0
-        Weight of one ballot in the counts; per privacy level where ballots differ.
-    ballots : int or dict of str to int, default=1
-        Number of ballots that one row (or owner) can move: the number of teachers trained on it.
-        Per privacy level where that differs.
-    bound : {"exact", "papernot"}, default="exact"
-        Charge, as in `GNMax`.
+    weight, ballots, bound
+        As for `GNMax`.
     n_votes : float, default=None
         Sum of every row's counts: the number of ballots, or the sum of their weights. It is public,
         and rows with another sum are refused. The outcome of a row of two classes, answered or not,
         is then charged as one of three. With three or more classes, and for ``bound="papernot"``,
         costs are as without it.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Notes
     -----

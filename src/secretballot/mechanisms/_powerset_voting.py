@@ -46,17 +46,10 @@ class PowersetVoting(LabelVoting):
         begun pays for that bit, and only answered rows for the vote. None answers all.
     sigma_threshold : float, default=None
         Standard deviation of the noise on the largest count; with `threshold` only.
-    weight : float or dict of str to float, default=1.0
-        Weight of one ballot in the counts; per privacy level where ballots differ.
-    ballots : int or dict of str to int, default=1
-        Number of ballots that one row (or owner) can move: the number of teachers trained on it.
-        Per privacy level where that differs.
-    bound : {"exact", "papernot"}, default="exact"
-        Charge, as in `GNMax`.
+    weight, ballots, bound
+        As for `GNMax`.
     ballot_threshold : float or sequence of float, default=None
-        Probability from which on a voter's ballot calls a label present, for all labels or for
-        each. For voters that are models, as in `PrivateTeacherEnsemble`. None: ballots are
-        predicted labels.
+        As for `BinaryVoting`.
 
     Raises
     ------

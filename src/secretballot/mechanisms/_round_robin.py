@@ -41,11 +41,6 @@ class RoundRobin(Mechanism):
         Public name of the division (fit, partition, teachers). Parts are the same people in all
         releases of a scope that have the same name and the same number of parts.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     See Also
     --------
     secretballot.ensemble.Vanishing : Turns chosen by budget.

@@ -53,11 +53,6 @@ class SkellamMax(Mechanism):
     weight : int or dict of str to int, default=1
         Weight of one ballot in the counts; per privacy level where ballots differ.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     See Also
     --------
     GNMax : The same with Gaussian noise, which one aggregator makes. It can be charged by known

@@ -49,18 +49,13 @@ class TauVoting(LabelVoting):
         of labels that pass. None answers all.
     sigma_threshold : float, default=None
         Standard deviation of the noise on the larger number; with `threshold` only.
-    weight : float or dict of str to float, default=1.0
-        Weight of one ballot in the counts; per privacy level where ballots differ.
-    ballots : int or dict of str to int, default=1
-        Number of ballots that one row (or owner) can move: the number of teachers trained on it.
-        Per privacy level where that differs.
+    weight, ballots
+        As for `GNMax`.
     bound : {"exact", "papernot"}, default="exact"
         Charge: for the bits that are released ("exact"), or for the noisy sums behind them and, on
         known votes, the published bound per label ("papernot").
     ballot_threshold : float or sequence of float, default=None
-        Probability from which on a voter's ballot calls a label present, for all labels or for
-        each. For voters that are models, as in `PrivateTeacherEnsemble`. None: ballots are
-        predicted labels.
+        As for `BinaryVoting`.
     max_positives : int, default=None
         Largest number of labels that a voter's ballot calls present: the most probable ones, where
         voters predict probabilities. A `tau` of its square root (l2) clips no such ballot. None:

@@ -42,11 +42,6 @@ class VectorSum(Mechanism):
     relation : {"replace", "add_remove"}, default="replace"
         Neighbouring data sets: one person is replaced by another, or added or removed.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Notes
     -----
     The l2 sensitivity is ``weight * diameter`` (``weight * norm`` where a person is added or

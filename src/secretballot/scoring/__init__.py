@@ -1,6 +1,6 @@
-"""Counting right answers on private rows: how good a public model is, paid from the budget.
+"""Scores of public models on private rows, paid from the budget: accuracy and confusion matrix.
 
-What is imported as itself is for other folders of the library, not for users.
+Names that are imported as themselves are for other folders of the library, not for users.
 """
 
 from secretballot._public import published

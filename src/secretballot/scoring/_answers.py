@@ -1,51 +1,52 @@
-"""Private labels beside predictions, each row on its own.
+"""Comparison of private labels with predictions, row by row.
 
-One row must not change what another counts: a label of another type, such as text among numbers,
-would if all of them were made one array. So labels of a list are compared one by one, and what
-can't be compared is no right answer rather than an error.
+No row may change the count of another: a text among numbers would, if all labels were converted to
+one array. So labels of a list keep their types, and a label that can't be compared is a wrong
+answer instead of an error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._numbers import check_unmasked
 
 
-def right_answers(y_true: Any, y_pred: Any) -> NDArray[np.float64]:
-    """Return 1 for each row whose prediction is right (of several labels: all of them), else 0."""
-    truth, told = _table(y_true, "y_true"), _table(y_pred, "y_pred")
-    if truth.shape != told.shape:
+def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
+    """Compare rows: 1 for a right prediction (of several labels: of all of them), else 0."""
+    true, predicted = _as_table(y_true, "y_true"), _as_table(y_pred, "y_pred")
+    if true.shape != predicted.shape:
         raise ValueError(
-            f"y_true has shape {truth.shape} and y_pred {told.shape}; give a prediction for each "
-            "private label."
+            f"y_true has shape {true.shape} and y_pred {predicted.shape}; give a prediction for "
+            "each private label."
         )
-    pairs = zip(truth.ravel().tolist(), told.ravel().tolist(), strict=True)
-    right = np.fromiter((_same(one, other) for one, other in pairs), bool, truth.size)
-    return right.reshape(len(truth), -1).all(axis=1).astype(np.float64)
+    pairs = zip(true.ravel().tolist(), predicted.ravel().tolist(), strict=True)
+    right = np.fromiter((_are_equal(*pair) for pair in pairs), bool, true.size)
+    return right.reshape(len(true), -1).all(axis=1).astype(np.float64)
 
 
-def class_codes(labels: Any, classes: Any, name: str) -> NDArray[np.intp]:
-    """Return the position of each label among classes, -1 for what is none of them."""
-    table = _table(labels, name)
+def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.intp]:
+    """Encode labels as positions among classes, other labels as -1."""
+    table = _as_table(labels, name)
     if table.ndim != 1:
         raise ValueError(
             f"{name} has shape {table.shape}; a confusion matrix is of one class a row."
         )
-    known = {label: code for code, label in enumerate(_table(classes, "classes").tolist())}
-    return np.array([_code(known, label) for label in table.tolist()], dtype=np.intp)
+    codes = {label: code for code, label in enumerate(_as_table(classes, "classes").tolist())}
+    return np.array([_code_of(codes, label) for label in table.tolist()], dtype=np.intp)
 
 
-def _table(labels: Any, name: str) -> NDArray[Any]:
-    """Return labels as an array; those of a list keep their types."""
+def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
+    """Convert labels to an array; labels of a list keep their types."""
     check_unmasked(name, labels)
     if issparse(labels):
         return np.asarray(labels.toarray())
-    table = np.asarray(labels) if hasattr(labels, "dtype") else _of_objects(labels)
+    table = np.asarray(labels) if hasattr(labels, "dtype") else _as_objects(labels)
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
             f"{name} has shape {table.shape}; give (n_rows,) labels, or (n_rows, n_labels)."
@@ -53,7 +54,7 @@ def _table(labels: Any, name: str) -> NDArray[Any]:
     return table[:, 0] if table.ndim == 2 and table.shape[1] == 1 else table
 
 
-def _of_objects(labels: Any) -> NDArray[Any]:
+def _as_objects(labels: Any) -> NDArray[np.object_]:
     try:
         table = np.array(labels, dtype=object)
     except ValueError:  # rows of different lengths
@@ -63,20 +64,20 @@ def _of_objects(labels: Any) -> NDArray[Any]:
     flat = np.empty(len(labels), dtype=object)
     for row, label in enumerate(labels):
         # Where all rows are lists of one label, a longer one must not make lists of the others.
-        one = isinstance(label, list | tuple | np.ndarray) and np.shape(label)[:1] == (1,)
-        flat[row] = label[0] if one else label
+        is_single = isinstance(label, list | tuple | np.ndarray) and np.shape(label)[:1] == (1,)
+        flat[row] = label[0] if is_single else label
     return flat
 
 
-def _same(one: Any, other: Any) -> bool:
+def _are_equal(label: object, prediction: object) -> bool:
     try:
-        return bool(one == other)
-    except (TypeError, ValueError):  # what is missing, or several in the place of one
+        return bool(label == prediction)
+    except (TypeError, ValueError):  # a missing value, or several in the place of one
         return False
 
 
-def _code(known: dict[Any, int], label: Any) -> int:
+def _code_of(codes: dict[Hashable, int], label: Hashable) -> int:
     try:
-        return known.get(label, -1)
-    except TypeError:  # what can't be looked up is no label
+        return codes.get(label, -1)
+    except TypeError:  # not hashable: no class
         return -1

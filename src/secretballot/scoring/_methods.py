@@ -1,110 +1,118 @@
-"""What any estimator with a budget and public predictions can say of how good it is."""
+"""Scores of estimators on private rows, as methods."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from secretballot._row_order import check_row_order
 from secretballot.schema import apply_in_halves, check_row_independence
 from secretballot.scoring._confusion import PrivateConfusion, confusion_private
 from secretballot.scoring._score import PrivateScore, score_private
-from secretballot.scoring._score_price import ScorePrice, price_score
+from secretballot.scoring._score_price import Epsilon, ScorePrice, price_score
 
-#: What the noise of scores is keyed by where it is seeded; other streams have other keys.
-_SCORES = 0x5C0E
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pandas import DataFrame
+
+    from secretballot.accounting import PrivacyAccountant, Scope
+
+#: Key of the seeded noise of scores; other random streams have other keys.
+_SEED_KEY = 0x5C0E
 
 
-def _predicts(estimator: Any) -> bool:
-    return bool(estimator.predict)  # or the AttributeError that says why not
+def _can_predict(estimator: ScoreMethods) -> bool:
+    return bool(estimator.predict)  # or the AttributeError with the reason
 
 
 class ScoreMethods:
     """Scores of an estimator's predictions on private rows, paid from its accountant.
 
-    The estimator has `accountant`, `random_state`, `classes_` and `predict`, and what it predicts
-    rests on private rows only through what the accountant released. Private rows are read through
+    The estimator has `accountant`, `random_state`, `classes_` and `predict`. Its predictions depend
+    on private rows only through the accountant's releases. Private rows are read through
     `_row_schema`.
     """
 
-    accountant: Any
-    random_state: Any
-    classes_: Any
-    predict: Any
-    _fit_scope: Any
+    accountant: PrivacyAccountant | None
+    random_state: int | np.random.RandomState | None
+    classes_: NDArray[Any] | list[NDArray[Any]]
+    predict: Callable[..., ArrayLike]
+    _fit_scope: Callable[[], Scope | None]
 
-    @available_if(_predicts)
+    @available_if(_can_predict)
     def score_private(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike | DataFrame,
+        y: ArrayLike,
         *,
-        owners: Any = None,
-        epsilon: float | dict[str, float] | None = None,
+        owners: ArrayLike | None = None,
+        epsilon: Epsilon = None,
         sigma: float | None = None,
         level: float = 0.95,
     ) -> PrivateScore:
         """Accuracy on private rows, with an interval. **This spends budget.**
 
-        `price_score` says before how much. It comes out of what the fit has left of the budget,
-        which is nothing unless ``epsilon`` says so: a fit takes all that it may.
+        `price_score` computes the price beforehand. A fit takes the whole remaining budget, unless
+        its ``epsilon`` leaves a part of it for scores.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
-            Private rows, of the people whose budget it is: those of `fit`, or others. They are
-            read as the public rows of `fit` are: columns by name, a cell that does not fit is
-            missing.
+            Private rows of the people whom the budget protects: those of `fit`, or others. They
+            are read as the public rows of `fit`: columns by name, invalid cells as missing.
         y : array-like of shape (n_rows,) or (n_rows, n_labels)
-            Their labels. What is none of ``classes_`` is a wrong answer.
+            Their labels. A label that is not in ``classes_`` is a wrong answer.
         owners : array-like of shape (n_rows,), default=None
             Owner id of each row, where the accountant's unit is ``"owner"``. Owners weigh alike.
         epsilon : float or dict of str to float, default=None
-            The most that this may cost.
+            Largest cost.
         sigma : float, default=None
             Standard deviation of the noise, in right answers. With neither, a quarter of the
             square root of the number of rows, or owners.
         level : float, default=0.95
-            Of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
         score : PrivateScore
-            ``accuracy``, ``interval``, and what they rest on.
+            ``accuracy``, ``interval``, and the counts behind them.
 
         Raises
         ------
         BudgetExceededError
             If it doesn't fit what is left; nothing is spent.
         ValueError
-            If columns are missing, or what is predicted for a row depends on other rows; nothing
-            is spent.
+            If columns are missing, or predictions for a row depend on other rows; nothing is
+            spent.
         """
+        predicted = self._predict_private(X, y, owners)
         return score_private(
-            self.accountant,
+            self._check_accountant(),
             y,
-            self._predicted(X, y, owners),
+            predicted,
             owners=owners,
             epsilon=epsilon,
             sigma=sigma,
             level=level,
-            random_state=self._score_noise(),
+            random_state=self._next_seed(),
         )
 
-    @available_if(_predicts)
+    @available_if(_can_predict)
     def confusion_private(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike | DataFrame,
+        y: ArrayLike,
         *,
-        owners: Any = None,
-        epsilon: float | dict[str, float] | None = None,
+        owners: ArrayLike | None = None,
+        epsilon: Epsilon = None,
         sigma: float | None = None,
         level: float = 0.95,
     ) -> PrivateConfusion:
-        """Confusion matrix on private rows, and what follows from it. **This spends budget.**
+        """Confusion matrix on private rows, with recalls. **This spends budget.**
 
         With as much noise it costs twice the mu^2 of `score_private`.
 
@@ -123,14 +131,14 @@ class ScoreMethods:
         BudgetExceededError
             If it doesn't fit what is left; nothing is spent.
         """
-        predicted = self._predicted(X, y, owners)
+        predicted = self._predict_private(X, y, owners)
         if isinstance(self.classes_, list):
             raise ValueError(
                 "a confusion matrix is of one class a row, and this predicts several labels; use "
                 "score_private, or confusion_private for one of them."
             )
         return confusion_private(
-            self.accountant,
+            self._check_accountant(),
             y,
             predicted,
             classes=self.classes_,
@@ -138,27 +146,27 @@ class ScoreMethods:
             epsilon=epsilon,
             sigma=sigma,
             level=level,
-            random_state=self._score_noise(),
+            random_state=self._next_seed(),
         )
 
-    @available_if(_predicts)
+    @available_if(_can_predict)
     def price_score(
         self,
         n: int,
         *,
         confusion: bool = False,
-        epsilon: float | dict[str, float] | None = None,
+        epsilon: Epsilon = None,
         sigma: float | None = None,
         level: float = 0.95,
     ) -> ScorePrice:
-        """Return what `score_private` would cost, and how exact it will be. Free.
+        """Compute the price and the precision of `score_private`. Free.
 
         Parameters
         ----------
         n : int
-            How many rows, or owners, will be counted.
+            Number of rows, or owners, that will be counted.
         confusion : bool, default=False
-            Whether it is for `confusion_private`.
+            Whether to price `confusion_private` instead.
         epsilon, sigma, level
             As for `score_private`.
 
@@ -167,18 +175,20 @@ class ScoreMethods:
         price : ScorePrice
             ``sigma``, ``share`` of the budget, ``half_width`` of the interval.
         """
-        self._check_budget()
+        accountant = self._check_accountant()
         n_classes = len(self.classes_) if confusion else None
         return price_score(
-            self.accountant, n, n_classes=n_classes, epsilon=epsilon, sigma=sigma, level=level
+            accountant, n, n_classes=n_classes, epsilon=epsilon, sigma=sigma, level=level
         )
 
-    def _predicted(self, X: Any, y: Any, owners: Any) -> Any:
-        """Return predictions for private rows, read as public ones are; None where there is none.
+    def _predict_private(
+        self, X: ArrayLike | DataFrame, y: ArrayLike, owners: ArrayLike | None
+    ) -> ArrayLike:
+        """Predict private rows, read as public ones; a row without a prediction has None.
 
-        A row that can't be predicted is a wrong answer: an error would tell of it, unpaid.
+        Such a row is a wrong answer: an error would reveal it, unpaid.
         """
-        self._check_budget()
+        self._check_accountant()
         check_row_order("y", y, X)
         check_row_order("owners", owners, X)
         schema = getattr(self, "_row_schema", None)
@@ -186,19 +196,21 @@ class ScoreMethods:
             return self.predict(X)  # the error of an estimator that is not fitted
         rows = schema.read(X).table
         if schema.sample is not None:
-            check_row_independence(self._labels_of, schema.sample, f"{type(self).__name__}.predict")
+            name = f"{type(self).__name__}.predict"
+            check_row_independence(self._predict_array, schema.sample, name)
         n_labels = (len(self.classes_),) if isinstance(self.classes_, list) else ()
-        none = np.full((1, *n_labels), None)
-        return apply_in_halves(self._labels_of, rows, none)[0]
+        missing = np.full((1, *n_labels), None)
+        return np.asarray(apply_in_halves(self._predict_array, rows, missing)[0])
 
-    def _labels_of(self, X: Any) -> Any:
+    def _predict_array(self, X: ArrayLike | DataFrame) -> NDArray[Any]:
         return np.asarray(self.predict(X))
 
-    def _check_budget(self) -> None:
+    def _check_accountant(self) -> PrivacyAccountant:
+        """Return the accountant, if it is that of the fit."""
         if self.accountant is None:
             raise ValueError(
-                "accountant=None: what is counted on private rows is not released without a "
-                "budget. Use set_params(accountant=PrivacyAccountant(epsilon, delta))."
+                "accountant=None: counts of private rows are not released without a budget. Use "
+                "set_params(accountant=PrivacyAccountant(epsilon, delta))."
             )
         scope = self._fit_scope()
         if scope is not None and scope.ledger != self.accountant.scope().ledger:
@@ -208,9 +220,10 @@ class ScoreMethods:
                 "rows of other people with a budget of their own, use score_private(accountant, "
                 "y_true, y_pred)."
             )
+        return self.accountant
 
-    def _score_noise(self) -> np.random.SeedSequence | None:
-        """Return what the next score draws from; None is the cryptographic generator."""
+    def _next_seed(self) -> np.random.SeedSequence | None:
+        """Return the seed of the next score's noise; None for the cryptographic generator."""
         if self.random_state is None:
             return None
         if isinstance(self.random_state, np.random.RandomState):
@@ -218,4 +231,4 @@ class ScoreMethods:
         else:
             seed = int(self.random_state)
         self._n_scores = getattr(self, "_n_scores", 0) + 1
-        return np.random.SeedSequence(seed, spawn_key=(_SCORES, self._n_scores))
+        return np.random.SeedSequence(seed, spawn_key=(_SEED_KEY, self._n_scores))

@@ -1,28 +1,31 @@
-"""Whose each private row is, and how much it counts."""
+"""People whose rows are counted, and the weight of each row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._owners import canonical, check_kinds, check_owners, listed
+
+if TYPE_CHECKING:
+    from secretballot.accounting import PrivacyAccountant
 
 
 @dataclass(frozen=True)
 class People:
-    """Those whose rows are counted: each counts 1, however many rows it has.
+    """People whose rows are counted: each counts 1, whatever the number of its rows.
 
     Attributes
     ----------
     n : int
-        How many there are: rows, or owners. It is public.
+        Number of rows, or of owners. It is public.
     unit : str
         ``"row"`` or ``"owner"``.
     weights : ndarray of shape (n_rows,)
-        What each row counts: 1, or a part of its owner.
+        Weight of each row: 1, or the row's share of its owner.
     """
 
     n: int
@@ -30,47 +33,49 @@ class People:
     weights: NDArray[np.float64]
 
     @classmethod
-    def of(cls, accountant: Any, owners: Any, n_rows: int) -> People:
-        """Check owners against what the budget protects."""
+    def from_owners(
+        cls, accountant: PrivacyAccountant, owners: ArrayLike | None, n_rows: int
+    ) -> People:
+        """Group rows by owner, if that is the unit that the budget protects."""
         _check_unit(accountant, owners is not None)
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
         check_owners(owners, n_rows)
         ids = [canonical(owner, row) for row, owner in enumerate(listed(owners))]
         check_kinds({kind for kind, _ in ids})
-        position: dict[Any, int] = {}
-        of_row = np.array([position.setdefault(each, len(position)) for each in ids])
-        weights = _rounded_down(1 / np.bincount(of_row), len(position))
-        return cls(len(position), "owner", weights[of_row])
+        numbers: dict[tuple[str, bytes], int] = {}
+        owner_of_row = np.array([numbers.setdefault(id_, len(numbers)) for id_ in ids])
+        shares = _round_down(1 / np.bincount(owner_of_row), len(numbers))
+        return cls(len(numbers), "owner", shares[owner_of_row])
 
     def total(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up scores from 0 to 1 of rows, averaged within each owner: the last axis goes.
+        """Add up scores from 0 to 1 of rows, averaged within each owner, along the last axis.
 
-        An owner moves each sum by 1 at most: what its rows count is rounded down, one by one.
+        An owner moves each sum by 1 at most: each row's part is rounded down.
         """
-        return np.asarray(_rounded_down(scores * self.weights, self.n).sum(axis=-1))
+        return np.asarray(_round_down(scores * self.weights, self.n).sum(axis=-1))
 
 
-def _rounded_down(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Round parts of people down, so far that sums over `n` people are exact in any order."""
+def _round_down(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Round shares of people down, so that sums over `n` people are exact in any order."""
     places = 52 - n.bit_length()
     return np.asarray(np.trunc(np.ldexp(parts, places)) * 2.0**-places)
 
 
-def _check_unit(accountant: Any, owners: bool) -> None:
-    """Check that the budget protects those who are counted."""
+def _check_unit(accountant: PrivacyAccountant | None, has_owners: bool) -> None:
+    """Refuse a budget that protects another unit than is counted."""
     if accountant is None:
         raise ValueError(
-            "accountant=None: what is counted on private rows is not released without a budget. "
-            "Use accountant=PrivacyAccountant(epsilon, delta)."
+            "accountant=None: counts of private rows are not released without a budget. Use "
+            "accountant=PrivacyAccountant(epsilon, delta)."
         )
-    if owners and accountant.unit != "owner":
+    if has_owners and accountant.unit != "owner":
         raise ValueError(
             f"owners was given, but the accountant's unit={accountant.unit!r}: the rows of an "
             "owner are averaged, so that owners are protected. Use PrivacyAccountant(..., "
             "unit='owner'), or leave owners out."
         )
-    if not owners and accountant.unit not in ("row", "label"):
+    if not has_owners and accountant.unit not in ("row", "label"):
         raise ValueError(
             f"the accountant's unit={accountant.unit!r}, but each row would be counted on its own. "
             f"Pass owners=, the id of each row's {accountant.unit}, or use PrivacyAccountant(..., "
@@ -78,7 +83,7 @@ def _check_unit(accountant: Any, owners: bool) -> None:
         )
     if accountant.relation != "replace":
         raise ValueError(
-            f"the accountant's relation={accountant.relation!r}: how many there are would be "
-            "private, and what is released is a share of it. Use PrivacyAccountant(..., "
+            f"the accountant's relation={accountant.relation!r}: the number of people would be "
+            "private, and a share of it is released. Use PrivacyAccountant(..., "
             "relation='replace')."
         )

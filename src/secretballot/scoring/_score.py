@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from secretballot._views import Bar, Cell, Prose, Shown, Table, View
 from secretballot.scoring._answers import right_answers
-from secretballot.scoring._intervals import Interval, of_population, of_these_rows
+from secretballot.scoring._intervals import Interval, population_interval, sample_interval
 from secretballot.scoring._people import People
-from secretballot.scoring._score_price import Noise
+from secretballot.scoring._score_price import Epsilon, choose_noise
+
+if TYPE_CHECKING:
+    from secretballot.accounting import PrivacyAccountant
+
+#: Source of noise for tests; None is a cryptographic generator.
+RandomState = int | np.random.SeedSequence | np.random.Generator | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +30,14 @@ class PrivateScore(Shown):
     accuracy : float
         The noisy share of right answers, between 0 and 1.
     interval : tuple of float
-        Where the accuracy on the population lies that the rows are a sample of: the noise, and
-        that these rows and no others were there.
+        Interval for the accuracy on the population that the rows are a sample of: it covers the
+        noise and the sampling of rows.
     rows_interval : tuple of float
-        Where the accuracy on these rows themselves lies: the noise alone.
+        Interval for the accuracy on these rows themselves: it covers the noise alone.
     level : float
-        How often intervals like these hold what they are for.
+        Confidence level of the intervals.
     n : int
-        How many rows, or owners, were counted.
+        Number of rows, or owners, that were counted.
     unit : str
         ``"row"``, or ``"owner"``: each owner's rows are averaged first, so that all weigh alike.
     sigma : float
@@ -45,31 +54,32 @@ class PrivateScore(Shown):
 
     def _view(self) -> View:
         counted = f"{self.n:,} {self.unit}s, noise {self.sigma:.3g} in right answers"
+        share = f"{self.accuracy:.3f}"
         table = Table(
             ("", "share", f"{self.level:.0%} interval", ""),
             (
-                ("accuracy, of the population", f"{self.accuracy:.3f}", *_drawn(self.interval)),
-                ("of these rows alone", f"{self.accuracy:.3f}", *_drawn(self.rows_interval)),
+                ("accuracy, of the population", share, *_interval_cells(self.interval)),
+                ("of these rows alone", share, *_interval_cells(self.rows_interval)),
             ),
         )
         return View("PrivateScore", (table, Prose.of(counted, quiet=True)))
 
 
-def _drawn(interval: Interval) -> tuple[Cell, Cell]:
+def _interval_cells(interval: Interval) -> tuple[Cell, Cell]:
     low, high = interval
     return f"{low:.3f} to {high:.3f}", Bar.between(low, high)
 
 
 def score_private(
-    accountant: Any,
-    y_true: Any,
-    y_pred: Any,
+    accountant: PrivacyAccountant,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    owners: Any = None,
-    epsilon: float | dict[str, float] | None = None,
+    owners: ArrayLike | None = None,
+    epsilon: Epsilon = None,
     sigma: float | None = None,
     level: float = 0.95,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> PrivateScore:
     """Release the accuracy of predictions on private rows. **This spends budget.**
 
@@ -78,23 +88,22 @@ def score_private(
     accountant : PrivacyAccountant
         The budget of the private rows. Its relation is ``"replace"``.
     y_true : array-like of shape (n_rows,) or (n_rows, n_labels)
-        Private labels. What the model can't predict is a wrong answer, never an error.
+        Private labels. A label that the model can't predict is a wrong answer, never an error.
     y_pred : array-like of the same shape
-        What a model predicts for these rows that is public but for what it was released from: of
-        several labels a row all have to be right. Its prediction for a row must depend on that row
-        alone.
+        Predictions of a model that is public, or was released through a budget. Each prediction
+        must depend on its own row alone. Of several labels a row, all have to be right.
     owners : array-like of shape (n_rows,), default=None
         Owner id of each row, and the accountant's unit is ``"owner"``. An owner's answers are
         averaged, so that all owners weigh alike.
     epsilon : float or dict of str to float, default=None
-        The most that this may cost; it has the least noise that fits it.
+        Largest cost; the score has the least noise that fits it.
     sigma : float, default=None
         Standard deviation of the noise, in right answers. With neither, a quarter of the square
-        root of the number of rows (or owners): half of what they vary by themselves at an accuracy
-        of a half. It widens the interval by an eighth at most there, and costs the less the more
-        rows there are: mu^2 = 16 / n. `price_score` says how much of the budget that is.
+        root of the number of rows (or owners): half of their sampling deviation at an accuracy of
+        one half. There it widens the interval by an eighth at most. Its mu^2 is 16 / n; see
+        `price_score` for the share of the budget.
     level : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     random_state : int, SeedSequence, Generator or None, default=None
         None: a cryptographic generator. Anything else is for tests, and protects nobody.
 
@@ -111,9 +120,8 @@ def score_private(
 
     Notes
     -----
-    The interval for the population takes rows that the model has not seen. Rows that it was
-    trained on may be counted too: what it learned of them came through the same budget, and that
-    bounds how much better than others it can do on them.
+    The interval for the population assumes rows that the model was not trained on. Rows that it was
+    trained on through the same budget may be counted too: the budget bounds its advantage on them.
 
     Examples
     --------
@@ -129,20 +137,22 @@ def score_private(
     '1.1%'
     """
     right = right_answers(y_true, y_pred)
-    people = People.of(accountant, owners, len(right))
-    noise = Noise.of(accountant, people.n, 1, epsilon, sigma, level)
+    people = People.from_owners(accountant, owners, len(right))
+    mechanism, scope = choose_noise(
+        accountant, people.n, 1, epsilon=epsilon, sigma=sigma, level=level
+    )
     released = accountant.release(
-        noise.mechanism,
+        mechanism,
         [[float(people.total(right))]],
         random_state=random_state,
-        scope=noise.scope,
+        scope=scope,
         note={"measured": "accuracy", "n_counted": people.n},
     )
-    count, sigma = float(released[0, 0]), noise.mechanism.sigma
+    count, sigma = float(released[0, 0]), mechanism.sigma
     return PrivateScore(
         accuracy=min(max(count / people.n, 0.0), 1.0),
-        interval=of_population(count, people.n, sigma, level),
-        rows_interval=of_these_rows(count, people.n, sigma, level),
+        interval=population_interval(count, people.n, sigma, level),
+        rows_interval=sample_interval(count, people.n, sigma, level),
         level=level,
         n=people.n,
         unit=people.unit,

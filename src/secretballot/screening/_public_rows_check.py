@@ -116,7 +116,7 @@ class PublicRowsCheck:
             return self
         accountant = estimator.accountant
         count, worst = 0.0, None
-        people = People.of(accountant, owners, _num_samples(X))
+        people = People.from_owners(accountant, owners, _num_samples(X))
         for name, outside in cells_outside(X, X_public, estimator.categories):
             total = float(people.total(outside.astype(np.float64)))
             if total > count:

@@ -1,4 +1,4 @@
-"""All neighbouring data sets of a few voters and items, and what a mechanism tells of them."""
+"""All neighbouring data sets of a few voters and items, and the laws of a mechanism on them."""
 
 import itertools
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def neighbours(
 
 
 @dataclass
-class Told:
+class OutcomeLaws:
     """Laws of what a mechanism releases on each pair of neighbours, (n_pairs, n_outcomes)."""
 
     p: np.ndarray
@@ -75,18 +75,18 @@ class Told:
 
     def deltas(self, epsilons=EPSILONS):
         """Return the worst delta of all pairs, in both directions, at each epsilon."""
-        return np.array([self.of_pairs(epsilon).max() for epsilon in epsilons])
+        return np.array([self.pair_deltas(epsilon).max() for epsilon in epsilons])
 
-    def of_pairs(self, epsilon):
+    def pair_deltas(self, epsilon):
         there = np.maximum(self.p - np.exp(epsilon) * self.q, 0).sum(axis=1)
         back = np.maximum(self.q - np.exp(epsilon) * self.p, 0).sum(axis=1)
         return np.maximum(there, back)
 
     def most_telling(self, n_each=2):
         """Return the few pairs of which some delta is among the largest."""
-        kept = {int(pair) for e in EPSILONS for pair in np.argsort(-self.of_pairs(e))[:n_each]}
+        kept = {int(pair) for e in EPSILONS for pair in np.argsort(-self.pair_deltas(e))[:n_each]}
         chosen = sorted(kept)
-        return Told(self.p[chosen], self.q[chosen], self.outcomes)
+        return OutcomeLaws(self.p[chosen], self.q[chosen], self.outcomes)
 
     def two_rows(self, epsilons=EPSILONS):
         """Return the worst delta of two rows, the second chosen by the outcome of the first."""
@@ -107,8 +107,8 @@ class Told:
         return np.array(worst)
 
 
-def told(mechanism, pairs):
-    """Return what a mechanism tells of pairs of neighbours.
+def outcome_laws(mechanism, pairs):
+    """Compute the laws of a mechanism on pairs of neighbours.
 
     Where items come from the data, those that nobody has are not there.
     """
@@ -127,11 +127,11 @@ def told(mechanism, pairs):
             laws[rows, code] += each
     names = np.arange(2**n_items)[:, None] >> np.arange(n_items) & 1
     laws = laws[place.ravel()].reshape(len(pairs), 2, -1)
-    return Told(laws[:, 0], laws[:, 1], np.vstack([names, np.full(n_items, -1)]))
+    return OutcomeLaws(laws[:, 0], laws[:, 1], np.vstack([names, np.full(n_items, -1)]))
 
 
 def claimed(mechanism, n_columns, group=EVERYONE):
-    """Return what is claimed of one row, and of two: delta at each epsilon, (n_epsilons,).
+    """Compute the claims for one row and for two: delta at each epsilon, (n_epsilons,).
 
     By its price as a plan, if it has one; what a row is charged in a Gaussian budget; and what it
     is charged in Renyi divergences, each epsilon at its own delta.
@@ -170,8 +170,8 @@ def delta_of_curve(cost):
 
 
 def shares(mechanism, pairs, group=EVERYONE):
-    """Return which part of each claim some pair of neighbours reaches, at each epsilon."""
-    seen = told(mechanism, pairs)
+    """Compute the largest share of each claim that some neighbours reach, at each epsilon."""
+    seen = outcome_laws(mechanism, pairs)
     one, two = seen.deltas(), seen.most_telling().two_rows()
     found = {}
     for name, claim in claimed(mechanism, pairs.shape[-1], group).items():
@@ -182,12 +182,14 @@ def shares(mechanism, pairs, group=EVERYONE):
 
 
 def share_of_price(mechanism, pairs):
-    """Return which part of the price of one row some pair reaches, at each epsilon."""
+    """Compute the largest share of the price of one row that a pair reaches, at each epsilon."""
     price = price_plan(mechanism, 1, n_columns=pairs.shape[-1])
     claim = np.array([price.delta(epsilon) for epsilon in EPSILONS])
-    return np.maximum(told(mechanism, pairs).deltas() - 1e-14, 0) / np.maximum(claim, 1e-300)
+    return np.maximum(outcome_laws(mechanism, pairs).deltas() - 1e-14, 0) / np.maximum(
+        claim, 1e-300
+    )
 
 
 def faults(found):
-    """Return which claims are too small."""
+    """List the claims that are too small."""
     return [name for name, share in found.items() if (share > 1 + 1e-9).any()]

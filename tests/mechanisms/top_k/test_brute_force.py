@@ -1,4 +1,4 @@
-"""What sets of largest counts are charged, held against all neighbours of a few voters."""
+"""Charges of sets of largest counts against all neighbours of a few voters."""
 
 from dataclasses import replace
 
@@ -8,9 +8,9 @@ from tests.mechanisms.top_k._neighbours import (
     EPSILONS,
     faults,
     neighbours,
+    outcome_laws,
     share_of_price,
     shares,
-    told,
 )
 
 from secretballot.accounting import ORDERS
@@ -105,7 +105,7 @@ def case(name, relation):
 
 
 @pytest.mark.parametrize(("name", "relation"), BOTH)
-def test_no_pair_of_neighbours_tells_more(name, relation):
+def test_no_pair_of_neighbours_reveals_more_than_is_charged(name, relation):
     mechanism, pairs, share = case(name, relation)
     found = shares(mechanism, pairs)
     assert faults(found) == []
@@ -135,10 +135,10 @@ def test_sets_are_drawn_by_the_law(name):
 
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
 @pytest.mark.parametrize("choice_share", [0.1, 0.9])
-def test_divergences_beside_the_delta(relation, choice_share):
-    # Where sets differ both pass with delta_t, and otherwise nothing of that is told.
+def test_renyi_divergences_without_the_delta(relation, choice_share):
+    # Where sets differ both pass with delta_t, and otherwise nothing of that is outcome_laws.
     mechanism = replace(STABLE, relation=relation, choice_share=choice_share)
-    found = told(mechanism, neighbours(*THREE, relation=relation))
+    found = outcome_laws(mechanism, neighbours(*THREE, relation=relation))
     differ = (found.p > 0) != (found.q > 0)
     laws = []
     for law in (found.p, found.q):
@@ -186,7 +186,7 @@ def test_a_person_in_several_teachers(name, relation):
     assert faults(shares(mechanism, pairs, "once")) != []
 
 
-def test_people_of_several_items_need_the_wider_range():
+def test_people_with_several_items_need_the_wider_range():
     # Gaps move by 2 and by -2 then, and by no more than 3 apart where each has one item.
     narrow = replace(CASES["stable, clear choice"][0], max_items=1)
     assert faults(shares(narrow, neighbours(*THREE, max_items=1))) == []
@@ -203,9 +203,9 @@ def test_people_of_several_items_need_the_wider_range():
         ("limited, one item", 1),
     ],
 )
-def test_what_one_person_brought_is_hardly_named(name, times, relation):
+def test_items_of_one_person_are_rarely_named(name, times, relation):
     mechanism, pairs, _ = case(name, relation)
-    found = told(mechanism, pairs)
+    found = outcome_laws(mechanism, pairs)
     named = []
     for law, here, there in ((found.p, 0, 1), (found.q, 1, 0)):
         brought = (pairs[:, here] > 0) & (pairs[:, there] == 0)
@@ -216,7 +216,7 @@ def test_what_one_person_brought_is_hardly_named(name, times, relation):
     assert 0.1 * mechanism.delta_t < max(named) <= most
 
 
-def test_of_many_items_sets_are_not_enumerated():
+def test_sets_of_many_items_are_not_enumerated():
     assert outcome_law(EXPONENTIAL, np.ones((1, 7))) is None
     assert outcome_law(replace(LIMITED, k_max=7), np.ones((1, 3))) is None
     outcomes, log_p = outcome_law(replace(EXPONENTIAL, k=3), np.arange(12.0).reshape(2, 6))

@@ -48,7 +48,7 @@ def test_fractional_counts():
         StableTopK(rho=0.1, delta_t=1e-6, k_max=3, regularizer=[-math.inf, 0, 1.5]),
     ],
 )
-def test_sizes_that_are_out_of_the_question_are_recorded(mechanism):
+def test_excluded_sizes_are_recorded(mechanism):
     accountant = PrivacyAccountant(50.0, 1e-4, approximation_delta=5e-5)
     accountant.release(mechanism, [[9, 8, 1, 0]])
     assert "inf" in accountant.entries()[0].mechanism
@@ -89,6 +89,6 @@ def test_parameters_out_of_range(given, message):
         StableTopK(**{"rho": 0.1, "delta_t": 1e-6} | given)
 
 
-def test_counts_of_few_digits():
+def test_counts_of_small_float_types():
     mechanism = StableTopK(rho=1.0, delta_t=1e-6)
     assert mechanism.check_counts(np.array([[900, 2]], dtype=np.float16)).tolist() == [[900, 2]]

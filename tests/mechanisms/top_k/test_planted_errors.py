@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from tests.mechanisms.top_k import test_brute_force as brute_force
-from tests.mechanisms.top_k._neighbours import share_of_price, told
+from tests.mechanisms.top_k._neighbours import outcome_laws, share_of_price
 
 from secretballot.audit import _top_k_law as law_module
 from secretballot.mechanisms import (
@@ -44,7 +44,7 @@ def charging(kind, name, change):
 
 
 def with_move(**factors):
-    """Return how a step's move is changed: its parameters, times a factor."""
+    """Return a change of a step's move: its parameters, times a factor."""
 
     def change(step):
         scaled = {name: getattr(step.move, name) * factor for name, factor in factors.items()}
@@ -130,7 +130,7 @@ CHARGED = [
 
 
 @pytest.mark.parametrize(("plant", "name"), CHARGED)
-def test_what_is_charged_is_too_little(plant, name, monkeypatch):
+def test_a_charge_that_is_too_small_is_found(plant, name, monkeypatch):
     plant(monkeypatch.setattr)
     mechanism, pairs, _ = brute_force.case(name, "replace")
     assert share_of_price(mechanism, pairs).max() > 1.05
@@ -213,13 +213,13 @@ DRAWN = [
 
 
 @pytest.mark.parametrize(("plant", "name"), DRAWN)
-def test_draws_follow_another_law(plant, name, monkeypatch):
+def test_draws_from_another_law_are_found(plant, name, monkeypatch):
     plant(monkeypatch.setattr)
     with pytest.raises(AssertionError, match="outcomes are drawn by the stated law"):
         brute_force.test_sets_are_drawn_by_the_law(name)
 
 
-def test_the_sensitivity_that_a_replaced_ballot_has(monkeypatch):
+def test_sensitivity_to_a_replaced_ballot(monkeypatch):
     # (4, 4, 4) -> (5, 3, 5): two largest sets that differ, and a gap of 2 in one of them.
     pairs = np.array([[[4.0, 4.0, 4.0], [5.0, 3.0, 5.0]]])
 
@@ -227,7 +227,7 @@ def test_the_sensitivity_that_a_replaced_ballot_has(monkeypatch):
         # With a sensitivity of 1, noise of 1.3 on the gap.
         rho = 1 / (2 * 1.3**2)
         mechanism = StableTopK(rho=rho, delta_t=0.001, k_max=2, regularizer=(-np.inf, 0.0))
-        found = told(mechanism, pairs)
+        found = outcome_laws(mechanism, pairs)
         return found.p[0, 0b011], found.q[0, 0b101]
 
     assert named() == pytest.approx((0.001, 0.001))

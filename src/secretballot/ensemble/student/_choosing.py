@@ -172,7 +172,7 @@ def right_counts(
     candidates: list[PublicStudent], accountant: Any, data: Any, n_jobs: int | None = None
 ) -> NDArray[np.float64]:
     """Return how many private rows each candidate gets right; owners weigh alike."""
-    people = People.of(accountant, data.owners, _num_samples(data.X))
+    people = People.from_owners(accountant, data.owners, _num_samples(data.X))
     truth = _codes(data)
     rights = Parallel(n_jobs=n_jobs)(
         delayed(_right)(each, data.X, truth, data.target) for each in candidates

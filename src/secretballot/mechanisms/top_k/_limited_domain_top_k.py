@@ -40,15 +40,10 @@ class LimitedDomainTopK(TopK):
     unknown_domain : bool, default=True
         Items may come from the data.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Notes
     -----
     A row's delta is k times `delta_t`, and rows that end early pay for fewer draws: see
-    `docs/theory/top-k.md`.
+    :doc:`/theory/top-k`.
 
     References
     ----------
