@@ -154,7 +154,7 @@ GIVEN = {"y_true": TRUTH, "y_pred": TOLD}
         ({"unit": "owner"}, {"owners": [1] * 3}, r"owners has 3 entries"),
         ({"unit": "owner"}, {"owners": [1] * 599 + ["1"]}, r"owners mixes ids of kinds"),
         ({"unit": "owner"}, {"owners": [1] * 599 + [None]}, r"owners\[599\]=None is not an owner"),
-        ({"relation": "add_remove"}, {}, r"relation='add_remove': how many there are"),
+        ({"relation": "add_remove"}, {}, r"relation='add_remove': the number of people"),
         ({}, {"sigma": 0}, r"sigma=0\.0 must be a finite number above 0"),
         ({}, {"sigma": 3, "epsilon": 1}, r"epsilon=1 and sigma=3: give one"),
         ({}, {"level": 1.0}, r"level=1\.0 must be"),
