@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,7 +162,7 @@ def _text(cell: object) -> str | None:
     return str(cell)[:_LONGEST_TEXT]
 
 
-def number_text(number: Any) -> str:
+def number_text(number: SupportsFloat) -> str:
     """Return the text of a number, which is the same for 1 and 1.0."""
     try:
         value = float(number)

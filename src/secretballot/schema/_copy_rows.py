@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from secretballot.schema._frames import container_kind
 
@@ -43,7 +44,7 @@ def _copy_frame(X: Any) -> Any:
     return frame
 
 
-def _all_immutable(cells: Any) -> bool:
+def _all_immutable(cells: ArrayLike) -> bool:
     """Return whether all cells are immutable."""
     kinds = set(map(type, np.asarray(cells, dtype=object).ravel()))
     return all(issubclass(kind, _IMMUTABLE) for kind in kinds)

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
@@ -35,7 +35,7 @@ def container_kind(X: Any) -> str:
     return "numbers" if X.dtype.kind in "biuf" else "objects" if X.ndim == 2 else ""
 
 
-def _container_of_list(X: Any) -> str:
+def _container_of_list(X: Sequence[Any]) -> str:
     if all(isinstance(row, str) for row in X):
         return "list"
     cells = [row for row in X if isinstance(row, list | tuple | np.ndarray)]
@@ -44,11 +44,11 @@ def _container_of_list(X: Any) -> str:
     return "numbers" if as_table(X, None, "X_public").dtype.kind in "biuf" else "objects"
 
 
-def _first(row: Any) -> Any:
+def _first(row: Sequence[Any] | NDArray[Any]) -> Any:
     return row[0] if len(row) else [[]]
 
 
-def check_table(X: Any, name: str, *, one_dimension: bool = False) -> None:
+def check_table(X: ArrayLike, name: str, *, one_dimension: bool = False) -> None:
     """Refuse tables of other libraries, and a single row without its table.
 
     Parameters
@@ -103,7 +103,7 @@ def as_table(X: Any, shape: tuple[int, ...] | None, name: str) -> Any:
     return table
 
 
-def column_order(names: list[Any] | None, width: int, X: Any, name: str) -> list[int]:
+def column_order(names: list[Any] | None, width: int, X: ArrayLike, name: str) -> list[int]:
     """Return the positions of the named columns in a table; without names, all in order.
 
     Raises
@@ -130,13 +130,13 @@ def column_order(names: list[Any] | None, width: int, X: Any, name: str) -> list
     return [table_names.index(name) for name in names]
 
 
-def column_names(X: Any) -> list[Any] | None:
+def column_names(X: ArrayLike) -> list[Any] | None:
     """Return the names of columns; None if they have none, or are numbered 0, 1, 2 and so on."""
     names = list(getattr(X, "columns", ()))
     return None if not names or names == list(range(len(names))) else names
 
 
-def columns_of(X: Any) -> list[Any]:
+def columns_of(X: ArrayLike) -> list[Any]:
     """Return the columns of an array or a data frame."""
     if isinstance(X, np.ndarray):
         return list(X.T)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
@@ -74,7 +74,9 @@ class RowSchema:
     sample: Any = None
 
     @classmethod
-    def of(cls, X_public: Any, categories: Mapping[Any, Sequence[Any]] | None = None) -> RowSchema:
+    def of(
+        cls, X_public: ArrayLike, categories: Mapping[Any, Sequence[Any]] | None = None
+    ) -> RowSchema:
         """Describe public rows.
 
         Parameters
@@ -88,7 +90,7 @@ class RowSchema:
         return replace(schema, sample=schema.read(_sample(X_public, schema.shape)).table)
 
     @classmethod
-    def of_kinds(cls, X: Any, is_number: Sequence[bool]) -> RowSchema:
+    def of_kinds(cls, X: ArrayLike, is_number: Sequence[bool]) -> RowSchema:
         """Describe rows by the kind of each column: number or text.
 
         Missing cells stay missing: numbers are floats and may be NaN, texts None.
@@ -113,7 +115,9 @@ class RowSchema:
         return cls(columns, names, container, (len(is_number),))
 
     @classmethod
-    def _without_sample(cls, X_public: Any, declared: Mapping[Any, Sequence[Any]]) -> RowSchema:
+    def _without_sample(
+        cls, X_public: ArrayLike, declared: Mapping[Any, Sequence[Any]]
+    ) -> RowSchema:
         check_table(X_public, "X_public", one_dimension=True)
         container = container_kind(X_public)
         if not container:
@@ -138,7 +142,7 @@ class RowSchema:
         """Number of categories, by column, that a public type lists and no public row shows."""
         return {column.name: column.n_left_out for column in self.columns if column.n_left_out}
 
-    def match_columns(self, X: Any, name: str = "X") -> list[Any]:
+    def match_columns(self, X: ArrayLike, name: str = "X") -> list[Any]:
         """Return the columns of a table in the public order, by name where both have names.
 
         Rows of more dimensions are flattened.
@@ -155,7 +159,7 @@ class RowSchema:
         columns = columns_of(table)
         return [columns[index] for index in column_order(self.names, self.shape[0], table, name)]
 
-    def read(self, X: Any, name: str = "X") -> ReadRows:
+    def read(self, X: ArrayLike, name: str = "X") -> ReadRows:
         """Convert rows to the order and the types of public rows.
 
         Parameters
@@ -213,7 +217,7 @@ class RowSchema:
             plain = np.where(misfit, column.fill_value, plain)
         return ReadRows(plain.astype(column.dtype).reshape(X.shape), misfits)
 
-    def _check_shape(self, X: Any, name: str) -> None:
+    def _check_shape(self, X: NDArray[Any], name: str) -> None:
         if X.shape[1:] == self.shape:
             return
         shapes = f" (a row has the shapes {self.shape} and {X.shape[1:]})"
@@ -239,7 +243,7 @@ class RowSchema:
         return ReadRows(table, misfits)
 
 
-def _sample(X_public: Any, shape: tuple[int, ...]) -> Any:
+def _sample(X_public: ArrayLike, shape: tuple[int, ...]) -> Any:
     """Return evenly spaced public rows."""
     n_rows = _num_samples(X_public)
     n_sample = min(_SAMPLE_ROWS, max(_SAMPLE_CELLS // max(int(np.prod(shape)), 1), 2))

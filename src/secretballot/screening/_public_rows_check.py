@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from secretballot._errors import NOT_FOR_PUBLICATION, BudgetExceededError
 from secretballot._sklearn_compat import _num_samples
-from secretballot.accounting import Reservation
+from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.mechanisms import NoisyCounts
 from secretballot.scoring import People
 from secretballot.screening._cells_outside import cells_outside
@@ -27,6 +28,15 @@ _FALSE_ALARM = 1e-3
 _ROUNDING_SHARE = 1e-6
 #: Keys of a fit's note about its ballots, whose weights do not apply to this count.
 _BALLOT_KEYS = ("people", "individualization")
+
+
+class CheckedEstimator(Protocol):
+    """Estimator whose fit begins with a check of its public rows."""
+
+    accountant: PrivacyAccountant
+    categories: Mapping[Hashable, Sequence[Hashable]] | None
+    check_public_rows: bool
+    epsilon: float | Mapping[str, float] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +71,9 @@ class PublicRowsCheck:
     NOISE_INDEX: ClassVar[int] = 2**31
 
     @classmethod
-    def of(cls, estimator: Any, n: int, X_public: Any, scope: Any) -> PublicRowsCheck:
+    def of(
+        cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike, scope: Scope
+    ) -> PublicRowsCheck:
         """Return the pending check of a fit: its noise and its price, from public numbers.
 
         Parameters
@@ -96,14 +108,14 @@ class PublicRowsCheck:
 
     def release_count(
         self,
-        estimator: Any,
-        X: Any,
-        X_public: Any,
-        owners: Any,
+        estimator: CheckedEstimator,
+        X: ArrayLike,
+        X_public: ArrayLike,
+        owners: ArrayLike | None,
         *,
-        scope: Any,
-        random_state: Any,
-        note: Mapping[str, Any],
+        scope: Scope,
+        random_state: int | np.random.SeedSequence | None,
+        note: Mapping[str, object],
     ) -> PublicRowsCheck:
         """Release the count, and refuse public rows that do not match most people.
 
@@ -162,7 +174,7 @@ def _false_alarm(n_public: int) -> float:
     return float(binom.cdf(1, n_public, line) @ weights / weights.sum())
 
 
-def _share(accountant: Any, mechanism: NoisyCounts, scope: Any) -> float:
+def _share(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope) -> float:
     """Compute a release's share of the fit's budget; infinity if it exceeds it."""
     try:
         full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
@@ -170,6 +182,8 @@ def _share(accountant: Any, mechanism: NoisyCounts, scope: Any) -> float:
         price = accountant.price(mechanism, n_columns=1, scope=scope)
     except BudgetExceededError:
         return math.inf
-    if not isinstance(price, dict):
-        return float(price / budget)
+    if not isinstance(price, dict) or not isinstance(budget, dict):
+        assert isinstance(price, float)
+        assert isinstance(budget, float)
+        return price / budget
     return max(float(price[level] / budget[level]) for level in price if budget[level] > 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,7 @@ def _cell_hash(cell: object) -> int:
         return hash(str(cell)) & (2**64 - 1)
 
 
-def _is_nested(X: Any) -> bool:
+def _is_nested(X: Iterable[Any]) -> bool:
     """Return whether rows are lists of cells of equal lengths."""
     rows = list(X)
     listed = all(isinstance(row, list | tuple | np.ndarray) for row in rows)

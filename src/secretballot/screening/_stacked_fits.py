@@ -13,12 +13,13 @@ from sklearn.utils.validation import has_fit_parameter
 
 from secretballot._errors import BudgetExceededError
 from secretballot.mechanisms import NoisyCounts
+from secretballot.screening._public_rows_check import CheckedEstimator
 
 #: Rounding of the charges of fits that use their epsilon up.
 _ROUNDING = 1 + 1e-6
 
 
-def check_stacked(estimator: Any) -> None:
+def check_stacked(estimator: CheckedEstimator) -> None:
     """Raise an error if a StackingClassifier would spend budget and fail afterwards.
 
     It fits a model once on all rows, and once for each fold, and is lost if one of these fits
