@@ -18,7 +18,7 @@ from secretballot.mechanisms import (
     StableTopK,
 )
 from secretballot.selection import private_top_k
-from secretballot.selection._candidates import Candidates
+from secretballot.selection._item_counts import ItemCounts
 
 COUNTS = np.array([2, 900, 0, 880, 1, 3, 860, 0, 1, 2])
 TOP = [1, 3, 6]
@@ -102,9 +102,9 @@ def test_ties_of_a_list_go_by_name():
     mechanism = StableTopK(k=1, rho=50.0, delta_t=1e-9, relation="add_remove", regularizer=math.inf)
     for order in (["a", "b", "c"], ["c", "b", "a"]):
         counts = dict.fromkeys(order, 50)
-        candidates = Candidates.of(counts).sorted_by_name()
-        assert candidates.names.tolist() == ["a", "b", "c"]
-        assert mechanism.check_counts(candidates.counts[None]).tolist() == [[50, 50, 50]]
+        items = ItemCounts.from_input(counts).sorted_by_name()
+        assert items.names.tolist() == ["a", "b", "c"]
+        assert mechanism.check_counts(items.counts[None]).tolist() == [[50, 50, 50]]
 
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.coo_matrix, sp.csc_array, np.asarray])
@@ -189,7 +189,7 @@ def test_items_from_the_data_are_in_the_order_of_their_names():
     """Equal counts go by it, so that it may not say who brought an item first."""
     counts = {"b": 500, "a": 500, "nobody's": 0, "d": 2, "c": 500}
     for given in (counts, dict(reversed(counts.items())), pd.Series(counts)):
-        found = Candidates.of(given).brought()
+        found = ItemCounts.from_input(given).contributed()
         assert list(found.names) == ["a", "b", "c", "d"]
         assert found.counts.tolist() == [500, 500, 500, 2]
 
@@ -228,9 +228,9 @@ def test_people_have_no_more_than_a_mechanism_of_ones_own_says():
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, bool])
 def test_sums_are_not_rounded(dtype):
     people = np.ones((2**12 + 1, 2), dtype=dtype)
-    assert Candidates.of(people).counts.tolist() == [2**12 + 1] * 2
+    assert ItemCounts.from_input(people).counts.tolist() == [2**12 + 1] * 2
     if dtype is not np.float16:  # of which there are no sparse arrays
-        assert Candidates.of(sp.csr_array(people)).counts.tolist() == [2**12 + 1] * 2
+        assert ItemCounts.from_input(sp.csr_array(people)).counts.tolist() == [2**12 + 1] * 2
 
 
 @pytest.mark.parametrize("as_table", [np.asarray, sp.csr_array])
@@ -239,21 +239,21 @@ def test_one_person_moves_a_count_by_no_more_than_a_contribution(as_table):
     people = most * np.random.default_rng(0).random((200_000, 20))
     without, along = people.copy(), people.copy()
     without[-1], along[-1] = 0.0, most
-    counts = [Candidates.of(as_table(each), most).counts for each in (without, along)]
+    counts = [ItemCounts.from_input(as_table(each), most).counts for each in (without, along)]
     moved = [Fraction(b) - Fraction(a) for a, b in zip(*counts, strict=True)]
     assert max(moved) <= Fraction(most)
     # In another order the same counts, to the last digit.
-    assert (Candidates.of(as_table(along[::-1]), most).counts == counts[1]).all()
+    assert (ItemCounts.from_input(as_table(along[::-1]), most).counts == counts[1]).all()
 
 
 def test_tables_of_several_types_and_zeros_that_are_stored():
     frame = pd.DataFrame({"a": [True, False], "b": [1, 0]})
     for table in (frame, frame.astype("Int64"), frame.astype("boolean")):
-        assert Candidates.of(table).counts.tolist() == [1, 1]
+        assert ItemCounts.from_input(table).counts.tolist() == [1, 1]
     with pytest.raises(ValueError, match="finite"):
-        Candidates.of(frame.astype("Int64").where(frame["b"] > 0))
+        ItemCounts.from_input(frame.astype("Int64").where(frame["b"] > 0))
     zeros = sp.csr_array(([1, 0, 0], [0, 1, 2], [0, 3]), shape=(1, 3))
-    assert Candidates.of(zeros).n_items == 1
+    assert ItemCounts.from_input(zeros).most_items == 1
 
 
 def test_a_choice_with_gaussian_noise_has_no_pair():
@@ -343,7 +343,7 @@ def test_a_released_name_tells_of_no_other_name(names, other):
     def shown(index):
         found = next(
             each
-            for each in Candidates.of(pd.Series(1, index=index)).brought().names
+            for each in ItemCounts.from_input(pd.Series(1, index=index)).contributed().names
             if each == names[0]
         )
         return repr(found), type(found), getattr(found, "unit", None)

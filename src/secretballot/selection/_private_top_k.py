@@ -1,13 +1,15 @@
-"""The private top k: counts in, names out."""
+"""Private top k: counts in, names out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer, check_number
+from secretballot._views import Prose, Shown, View
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ExponentialTopK,
@@ -18,8 +20,7 @@ from secretballot.mechanisms import (
     StableTopK,
     TopK,
 )
-from secretballot.selection._candidates import Candidates
-from secretballot.selection._private_items import PrivateItems
+from secretballot.selection._item_counts import CountsInput, ItemCounts, Names
 
 Domain = Literal["known", "unknown"]
 Name = Literal["stable", "exponential", "gaussian", "joint", "limited_domain"]
@@ -32,16 +33,50 @@ _NAMED: dict[str, type[TopK]] = {
     "limited_domain": LimitedDomainTopK,
 }
 
-#: How many of the largest counts are looked at where items come from the data: so many times k.
-_FURTHER = 5
+#: Mechanisms that don't name items of a single person, except with a probability of delta_t.
+_STABLE_SETS = ("stable", "limited_domain")
 
-#: Which part of the delta that may be spent is for sets that one person changes. As much again is
-#: for the plan's price, and a budget keeps half for later plans.
-_PART = 0.25
+#: Number of counts that are considered in an unknown domain, over k.
+_CONSIDERED = 5
+
+#: Part of the remaining delta for sets that one person changes. The plan's price takes as much, and
+#: half remains for later plans.
+_DELTA_PART = 0.25
+
+#: Number of items that are shown.
+_MOST_SHOWN = 20
+
+
+class PrivateItems(NamedTuple):
+    """Items with the largest counts, as `private_top_k` releases them.
+
+    Attributes
+    ----------
+    items : ndarray or Index of shape (n_items,)
+        Positions of an array's entries or a matrix's columns, or names, in sorted order. None if
+        nothing was released. An array of objects for an unknown domain.
+    released : bool
+        False if nothing was released. A released set may be empty.
+    """
+
+    items: NDArray[np.intp] | Names | None
+    released: bool
+
+    def _view(self) -> View:
+        if self.items is None:
+            return View("PrivateItems", (Prose.of("nothing was released"),))
+        names = [str(item) for item in self.items[:_MOST_SHOWN]]
+        further = ", ..." if len(self.items) > _MOST_SHOWN else ""
+        parts = [Prose.of(f"{len(self.items):,} items, sorted by name")]
+        if names:
+            parts.append(Prose.of(f"{', '.join(names)}{further}"))
+        return View("PrivateItems", tuple(parts))
+
+    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_
 
 
 def private_top_k(
-    counts: Any,
+    counts: CountsInput,
     k: int | None = None,
     *,
     accountant: PrivacyAccountant,
@@ -52,9 +87,9 @@ def private_top_k(
     max_contribution: float = 1.0,
     max_items: int | None = None,
     domain: Domain = "known",
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
 ) -> PrivateItems:
-    """Release which items have the largest counts, unordered, within a budget.
+    """Release the items with the largest counts, unordered, within a budget.
 
     Parameters
     ----------
@@ -62,51 +97,47 @@ def private_top_k(
         One count for each item; or a matrix with people in rows and items in columns, which is
         added up.
     k : int, default=None
-        How many items. None: as many as lie above the largest gap between neighbouring counts.
+        Number of items. None: those above the largest gap between neighbouring counts.
     accountant : PrivacyAccountant
-        The budget. It says by its relation what is protected: a person's being there, or what it
-        is.
+        The budget. Its relation defines neighbours: one person more or less, or one replaced.
     epsilon : float, default=None
-        The most that this release may spend. None: all that is left.
+        The most that this release may spend. None: all that remains.
     mechanism : {"stable", "exponential", "gaussian", "joint", "limited_domain"} or mechanism, \
 default="stable"
-        `StableTopK` or another, with the least noise that fits; or one with the noise it has, which
-        knows itself what `k` and the parameters below say; or a function from an amount of noise to
-        one.
+        Name of a mechanism, which gets the least noise that fits; a mechanism, which replaces `k`
+        and the parameters below; or a function from an amount of noise to a mechanism.
     k_max : int, default=None
-        The largest set that is considered, a public number. None: what the mechanism says; where
-        items come from the data, five times `k`, or a hundred.
+        Public size of the largest set that is considered. None: the mechanism's default; for an
+        unknown domain five times `k`, or a hundred.
     delta_t : float, default=None
-        With what probability a set may be released that one person changes. None: a quarter of what
-        may be spent of the accountant's delta for approximations.
+        Probability of releasing a set that one person changes. None: a quarter of the approximation
+        delta that may be spent.
     max_contribution : float, default=1.0
-        The most that one person adds to an item's count. Checked where a matrix is passed: a
-        refusal says what somebody has, and no budget pays for it, so keep to it beforehand.
+        The most that one person adds to an item's count. It is checked if a matrix is passed; clip
+        beforehand, because a refusal reveals somebody's contribution and no budget pays for it.
     max_items : int, default=None
-        How many items a person contributes to at most; "gaussian" needs it. None: any number.
+        Largest number of items that a person contributes to; "gaussian" needs it. None: any number.
     domain : {"known", "unknown"}, default="known"
-        Whether the list of items (an index, a matrix's columns) is public. If it comes from the
-        data, so that a name may be somebody's own, only mechanisms are allowed that don't return
-        such names.
+        "known": the list of items (an index, a matrix's columns) is public. "unknown": it comes
+        from the data, and only mechanisms are allowed that don't release one person's names.
     random_state : int, Generator or None, default=None
-        None: a cryptographic generator. Anything else is for tests, and protects nobody.
+        None: a cryptographic generator. A seed is for tests, and protects nobody.
 
     Returns
     -------
     PrivateItems
-        What was found, and whether something was released.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, a person contributes more than was said, or the mechanism is
-        not proven for items that come from the data.
+        If a parameter is out of range, a person exceeds a limit, or the mechanism is not proven for
+        an unknown domain.
     BudgetExceededError
-        If nothing is left that this could be made of.
+        If the remaining budget is too small.
 
     See Also
     --------
-    secretballot.mechanisms.StableTopK : For several histograms at once, as rows of a table, by
+    secretballot.mechanisms.StableTopK : For several histograms at once, as rows of a table, with
         ``accountant.release``.
 
     References
@@ -134,92 +165,94 @@ default="stable"
         raise TypeError(
             f"accountant={accountant!r} must be a PrivacyAccountant, the budget of these counts."
         )
-    own = mechanism.contribution if isinstance(mechanism, TopK) else max_contribution
-    candidates = Candidates.of(counts, own)
-    candidates = candidates.brought() if domain == "unknown" else candidates.sorted_by_name()
-    if not len(candidates.counts):
+    grid = mechanism.contribution if isinstance(mechanism, TopK) else max_contribution
+    items = ItemCounts.from_input(counts, grid)
+    items = items.contributed() if domain == "unknown" else items.sorted_by_name()
+    if not len(items.counts):
         if domain == "known":
             raise ValueError("counts holds no items; pass at least one.")
-        # As if there were items that nobody has: that there are none is private too.
-        candidates = Candidates(np.zeros(1), np.empty(0, dtype=object))
-    table = candidates.counts[None]
+        # An empty list is private too: it is treated like one item without contributions.
+        items = ItemCounts(np.zeros(1), np.empty(0, dtype=object))
+    table = items.counts[None]
     scope = None if epsilon is None else accountant.scope(epsilon)
-    if isinstance(mechanism, Mechanism):
-        chosen: Any = mechanism
-    elif isinstance(mechanism, str) or (callable(mechanism) and not isinstance(mechanism, type)):
-        made: Any = mechanism
-        if isinstance(made, str):
-            part = _PART * _share(epsilon, accountant)
-            limits = {"max_items": max_items, "weight": float(max_contribution)}
-            made = _maker(made, k, k_max, delta_t, domain, limits, accountant, part)
-        _check_asked(made(1.0), candidates, domain, mechanism)
-        made(1.0).check_counts(table)  # before noise is looked for
-        columns = len(candidates.counts) if domain == "known" else None
-        chosen = accountant.calibrate(made, 1, n_columns=columns, scope=scope)
-    else:
+    limits = ("the mechanism's weight", "its max_items")
+    if isinstance(mechanism, str):
+        limits = ("max_contribution", "max_items")
+        part = _DELTA_PART * _budget_share(epsilon, accountant)
+        people = {"max_items": max_items, "weight": float(max_contribution)}
+        mechanism = _named(mechanism, k, k_max, delta_t, domain, people, accountant, part)
+    elif not isinstance(mechanism, Mechanism) and (
+        isinstance(mechanism, type) or not callable(mechanism)
+    ):
         raise ValueError(
             f"mechanism={mechanism!r} must be one of {', '.join(map(repr, _NAMED))}; a mechanism, "
             "such as ExponentialTopK(k=3, rho=0.1); or a function from an amount of noise to one."
         )
-    _check_asked(chosen, candidates, domain, mechanism)
-    outcome = accountant.release(chosen, table, scope=scope, random_state=random_state)[0]
+    if not isinstance(mechanism, Mechanism):
+        trial = mechanism(1.0)
+        _check_suitable(trial, items, domain, limits)
+        trial.check_counts(table)  # before the search for noise
+        columns = len(items.counts) if domain == "known" else None
+        mechanism = accountant.calibrate(mechanism, 1, n_columns=columns, scope=scope)
+    _check_suitable(mechanism, items, domain, limits)
+    outcome = accountant.release(mechanism, table, scope=scope, random_state=random_state)[0]
     if (outcome < 0).any():
         return PrivateItems(None, False)
-    return PrivateItems(candidates.called(np.flatnonzero(outcome[: len(candidates.counts)])), True)
+    return PrivateItems(items.names_at(np.flatnonzero(outcome[: len(items.counts)])), True)
 
 
-def _maker(
+def _named(
     name: str,
     k: int | None,
     k_max: int | None,
     delta_t: float | None,
     domain: Domain,
-    limits: dict[str, Any],
+    people: dict[str, float | None],
     accountant: PrivacyAccountant,
     part: float,
 ) -> Callable[[float], TopK]:
-    """Return how a mechanism is made from an amount of noise."""
+    """Make the function from an amount of noise to a named mechanism."""
     if name not in _NAMED:
         raise ValueError(
             f"mechanism={name!r} is unknown; use one of {', '.join(map(repr, _NAMED))}, or a "
             "mechanism."
         )
-    kind, unknown = _NAMED[name], domain == "unknown"
-    if k is None and kind is not StableTopK:
+    unknown = domain == "unknown"
+    if k is None and name != "stable":
         raise ValueError(f"k=None with mechanism={name!r}: say how many items are wanted.")
-    given: dict[str, Any] = {**limits, "k": k, "relation": accountant.relation}
-    if kind in (ExponentialTopK, GaussianTopK, JointTopK):
+    parameters = {**people, "k": k, "relation": accountant.relation}
+    if name not in _STABLE_SETS:
         if unknown:
             raise ValueError(
                 f"mechanism={name!r} adds noise to all counts and names items that one person "
                 "brought; with domain='unknown' use 'stable' or 'limited_domain'."
             )
     else:
-        given["unknown_domain"] = unknown
-        if k_max is None and (unknown or kind is not StableTopK):
-            k_max = 100 if k is None else _FURTHER * k
-        given["k_max"] = k_max
-        # Draws that end at a floor have a delta each.
-        times = k or 1 if kind is LimitedDomainTopK else 1
-        if kind is StableTopK and unknown and k is not None:
-            times = k + 1
-        given["delta_t"] = _delta_of(accountant, part / times) if delta_t is None else delta_t
-    return lambda noise: kind(rho=1 / noise**2, **given)  # type: ignore[call-arg]
+        if k_max is None and (unknown or name != "stable"):
+            k_max = 100 if k is None else _CONSIDERED * k
+        if delta_t is None:
+            # Each draw may fail in an unknown domain, and so may the test of a stable set.
+            n_draws = k if k is not None and (unknown or name != "stable") else 0
+            n_tests = 1 if name == "stable" else 0
+            delta_t = _remaining_delta(accountant, part / max(n_draws + n_tests, 1))
+        parameters |= {"unknown_domain": unknown, "k_max": k_max, "delta_t": delta_t}
+    return lambda noise: _NAMED[name](rho=1 / noise**2, **parameters)
 
 
-def _share(epsilon: float | None, accountant: PrivacyAccountant) -> float:
-    """Return about which part of a budget a part of its epsilon is, or less."""
+def _budget_share(epsilon: float | None, accountant: PrivacyAccountant) -> float:
+    """Estimate the share of a budget that a part of its epsilon is, from below."""
     if epsilon is None:
         return 1.0
-    whole = accountant.epsilon
-    most = max(whole.values()) if isinstance(whole, dict) else whole
-    return min(float(epsilon) / most, 1.0) ** 2
+    total = accountant.epsilon
+    largest = max(total.values()) if isinstance(total, dict) else total
+    return min(float(epsilon) / largest, 1.0) ** 2
 
 
-def _delta_of(accountant: PrivacyAccountant, part: float) -> float:
-    left = accountant.remaining()
-    each = left.values() if isinstance(left, dict) else [left]
-    delta = part * min(one.delta for one in each)
+def _remaining_delta(accountant: PrivacyAccountant, part: float) -> float:
+    """Take a part of the remaining approximation delta of every level."""
+    remaining = accountant.remaining()
+    levels = remaining.values() if isinstance(remaining, dict) else [remaining]
+    delta = part * min(level.delta for level in levels)
     if not delta > 0:
         raise ValueError(
             "delta_t=None, and this budget has no delta for approximations (left), which sets that "
@@ -229,8 +262,10 @@ def _delta_of(accountant: PrivacyAccountant, part: float) -> float:
     return float(min(delta, 0.1))
 
 
-def _check_asked(mechanism: Any, candidates: Candidates, domain: Domain, asked: Any) -> None:
-    """Refuse a mechanism that is made for others, or for people who have less."""
+def _check_suitable(
+    mechanism: Mechanism, items: ItemCounts, domain: Domain, limits: tuple[str, str]
+) -> None:
+    """Refuse a mechanism of another kind or domain, and people who exceed its limits."""
     if not isinstance(mechanism, TopK):
         raise ValueError(
             f"mechanism={mechanism!r} does not release the items with the largest counts; use "
@@ -241,7 +276,4 @@ def _check_asked(mechanism: Any, candidates: Candidates, domain: Domain, asked: 
             f"mechanism={mechanism!r} is not for items that come from the data; make it with "
             "unknown_domain=True if it allows that."
         )
-    names = ("max_contribution", "max_items")
-    if not isinstance(asked, str):
-        names = ("the mechanism's weight", "its max_items")
-    candidates.check_people((names[0], mechanism.contribution), (names[1], mechanism.max_items))
+    items.check_people((limits[0], mechanism.contribution), (limits[1], mechanism.max_items))
