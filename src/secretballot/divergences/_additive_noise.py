@@ -18,12 +18,7 @@ _TINY = 1e-300
 def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
     """Compute the least delta of the Gaussian mechanism at `epsilon`, rounded up.
 
-    Parameters
-    ----------
-    ratio : array-like
-        L2 sensitivity over the noise's standard deviation, above 0.
-    epsilon : array-like
-        Broadcasts against `ratio`.
+    `ratio` is the L2 sensitivity over the standard deviation of the noise, above 0.
 
     References
     ----------
@@ -39,13 +34,7 @@ def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
 def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
     """Compute the least delta of Laplace noise on one or two counts at `epsilon`, rounded up.
 
-    Parameters
-    ----------
-    ratio : float
-        Change of each count between neighbours over the noise's scale.
-    epsilon : float
-    n_counts : {1, 2}
-        Number of counts that change.
+    `ratio` is the change of each count between neighbours over the scale of the noise.
     """
     # With u = n_counts * ratio - epsilon: 1 - e^(-u/2) for one count, 1 - (1 + u/4) e^(-u/2) for
     # two, the convolution of two losses that are `ratio` with probability 1/2 and have density

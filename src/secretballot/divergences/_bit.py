@@ -52,19 +52,8 @@ def exact_bit(
 ) -> Floats:
     """Compute the cost of a noisy bit at known gaps: both neighbours, both directions.
 
-    Parameters
-    ----------
-    gap : array-like of shape (n_rows,)
-        Gaps over the standard deviation of the noise.
-    ratio : float
-        Largest change of a gap between neighbours over the same.
-    orders : ndarray of shape (n_orders,)
-    can_widen : ndarray of shape (n_rows,) of bool, default=None
-        Rows that have a neighbour with a wider gap (unanimous votes have none). None: all.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_orders)
+    `gap`, shape (n_rows,), and its largest change `ratio` are in standard deviations of the noise.
+    `can_widen` marks rows that have a neighbour with a wider gap; unanimous votes have none.
     """
     x = np.abs(np.asarray(gap, dtype=np.float64))
     out = np.empty((len(x), len(orders)))
@@ -93,17 +82,8 @@ def gaussian_bound(ratio: float, orders: Floats = ORDERS) -> Floats:
 def worst_bit(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
     """Bound the largest cost of a noisy bit over all gaps, to a relative 1e-9.
 
-    Parameters
-    ----------
-    ratio : float
-        Largest change of the gap between neighbours over the standard deviation of the noise.
-    orders : tuple of float, default=None
-        Orders; the shared grid if None.
-
-    Returns
-    -------
-    ndarray of shape (n_orders,)
-        At least the supremum, and at most the Gaussian bound. Infinite at order infinity.
+    `ratio` is the change of the gap between neighbours over the noise. The bound is at most the
+    Gaussian one, and infinite at order infinity.
     """
     return curve_at_orders(orders, ratio, partial(_search, ratio))
 

@@ -158,21 +158,11 @@ def _full(tau: float, norm: Norm) -> int:
 
 @lru_cache(maxsize=256)
 def moved_squares(tau: float, n_labels: int | None, norm: Norm) -> Floats:
-    """Compute squared changes of the labels' sums by replacing one ballot, for pairs of ballots.
+    """Compute squared changes of the labels' sums by replacing one ballot, shape (n_pairs, 2).
 
-    Parameters
-    ----------
-    tau : float
-    n_labels : int or None
-        None: a bound for any number.
-    norm : {"l2", "l1"}
-
-    Returns
-    -------
-    ndarray of shape (n_pairs, 2)
-        Sums of squares of labels that move by more than the weight of a clipped ballot, and of the
-        other labels; no pair exceeds another in both. The largest sum of a row is the largest
-        squared distance of two ballots.
+    Columns sum the squares of labels that move by more than the weight of a clipped ballot, and of
+    the other labels. No pair of ballots exceeds another in both. The largest sum of a row is the
+    largest squared distance of two ballots. Without `n_labels` it holds for any number.
     """
     full = _full(tau, norm)
     beyond = float(clipped_weight(full + 1, tau, norm))

@@ -29,16 +29,8 @@ _BLOCK_VALUES = 1_000_000
 def confident_log_probabilities(top: ArrayLike, win: Floats) -> Floats:
     """Compute log probabilities of "not answered" and of each winner behind a threshold.
 
-    Parameters
-    ----------
-    top : array-like of shape (...)
-        Distance of the largest count from the threshold over the noise on it.
-    win : ndarray of shape (..., n_classes)
-        Log probabilities of the winners.
-
-    Returns
-    -------
-    ndarray of shape (..., 1 + n_classes)
+    `top` is the distance of the largest count from the threshold over the noise on it; `win` has
+    the log probabilities of the winners, shape (..., n_classes).
     """
     gap = np.asarray(top, dtype=np.float64)[..., None]
     return np.concatenate([log_ndtr(-gap), log_ndtr(gap) + win], axis=-1)

@@ -25,15 +25,8 @@ _TINY = 1e-300
 def dirichlet_tail(x: ArrayLike, y: ArrayLike, step: ArrayLike, epsilon: float) -> Floats:
     """Compute the probability of a privacy loss above `epsilon` (Iyer et al., 2016, Equation 9).
 
-    It bounds delta from above, loosely.
-
-    Parameters
-    ----------
-    x, y : array-like of shape (...)
-        The two parameters that a neighbour changes, to ``x - step`` and ``y + step``.
-    step : array-like of shape (...)
-        Change of a parameter by one label.
-    epsilon : float
+    A neighbour changes the two parameters `x` and `y` to ``x - step`` and ``y + step``; `step` is
+    the change by one label. The probability bounds delta from above, loosely.
     """
     return _mass_above(x, y, _threshold(x, y, step, epsilon))
 
@@ -52,19 +45,10 @@ def dirichlet_delta(x: ArrayLike, y: ArrayLike, step: ArrayLike, epsilon: float)
 
 
 def dirichlet_renyi(x: ArrayLike, y: ArrayLike, step: ArrayLike, orders: Floats = ORDERS) -> Floats:
-    """Compute the Renyi divergence of the draw from its neighbour's, rounded up.
+    """Compute the Renyi divergence of the draw from its neighbour's, shape (..., n_orders).
 
-    Infinite from order ``1 + y / step`` on, where the moment diverges.
-
-    Parameters
-    ----------
-    x, y, step : array-like of shape (...)
-        Parameters of `dirichlet_tail`.
-    orders : ndarray of shape (n_orders,)
-
-    Returns
-    -------
-    ndarray of shape (..., n_orders)
+    Rounded up; infinite from order ``1 + y / step`` on, where the moment diverges. The parameters
+    are those of `dirichlet_tail`.
     """
     first, second, move = (np.asarray(v, dtype=np.float64)[..., None] for v in (x, y, step))
     tilted_second = second - (orders - 1) * move

@@ -42,18 +42,9 @@ def curve_at_orders(
 
 
 def renyi_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Compute the Renyi divergence D(P || Q) over the last axis of `log_p` and `log_q`.
+    """Compute the Renyi divergence D(P || Q) over the last axis of the log probabilities.
 
-    Parameters
-    ----------
-    log_p, log_q : ndarray of shape (..., n_outcomes)
-        Logarithms of the probabilities.
-    orders : ndarray of shape (n_orders,)
-        Ascending orders above 1; the last may be infinity.
-
-    Returns
-    -------
-    ndarray of shape (..., n_orders)
+    `orders` ascend; the last may be infinity. The result has shape (..., n_orders).
     """
     gap = log_p - log_q
     n_finite = len(orders) - int(np.isinf(orders[-1]))

@@ -18,19 +18,9 @@ _BLOCK_VALUES = 2_000_000
 
 
 def max_log_probabilities(counts: Floats, sigma: float) -> Floats:
-    """Compute the log probability that each class wins a noisy maximum.
+    """Compute the log probability that each class wins, with noise of `sigma` on each count.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n_classes)
-        Votes before the noise.
-    sigma : float
-        Standard deviation of the noise on each count.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        Relative precision about 1e-13, however small the probability.
+    Shape (n_rows, n_classes), with a relative precision of about 1e-13 however small.
     """
     scaled = np.asarray(counts, dtype=np.float64) / sigma
     return Quadrature(scaled, 0.0).log_probabilities()
@@ -45,22 +35,10 @@ def exact_max(
 ) -> Floats:
     """Compute the cost of a noisy maximum on known votes: every neighbour, both directions.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n_classes)
-    sigma : float
-        Standard deviation of the noise on each count.
-    weight : float, default=1.0
-        Weight of a ballot that a neighbour moves from a class with at least as many votes to
-        any other.
-    ballots : int, default=1
-        Number of such ballots. For three or more classes and several ballots it is a bound.
-    orders : ndarray of shape (n_orders,)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_orders)
-        Rows whose votes are hundreds of sigma apart are charged the worst case.
+    A neighbour moves `ballots` ballots of `weight`, from classes that have them to any others. For
+    several ballots among three or more classes it is a bound. Rows whose votes are hundreds of
+    `sigma` apart are charged the worst case. `counts` has shape (n_rows, n_classes), the cost
+    (n_rows, n_orders).
     """
     votes = np.asarray(counts, dtype=np.float64)
     if votes.shape[1] == 2:

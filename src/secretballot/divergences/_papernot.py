@@ -19,22 +19,10 @@ def papernot_bound(
 ) -> Floats:
     """Compute the data-dependent bound of Papernot et al. for a noisy maximum.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n_classes)
-    sigma : float
-        Standard deviation of the noise on each count.
-    weight : float, default=1.0
-        Weight of a ballot; votes and noise are divided by it (Boenisch et al., 2023, Corollary 1).
-    orders : ndarray of shape (n_orders,)
-    n_classes : int, default=None
-        Number of classes, if more than columns; the others have no votes.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_orders)
-        The bound where its conditions hold and it is below the data-independent
-        a w^2/sigma^2, which is returned elsewhere. It covers one direction between neighbours.
+    It is the minimum of the bound, where its conditions hold, and the data-independent
+    a w^2/sigma^2. It covers one direction between neighbours. Votes and noise are divided by the
+    `weight` of a ballot (Boenisch et al., 2023, Corollary 1). Classes beyond the columns of
+    `counts`, up to `n_classes`, have no votes.
 
     References
     ----------

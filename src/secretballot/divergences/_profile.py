@@ -129,15 +129,8 @@ def gaussian_share(
 ) -> float:
     """Compute the least share s of a budget (`mu2`, `approximation_delta`) that pays for releases.
 
-    Parameters
-    ----------
-    priced : sequence of tuple of float and HasGaussianCost
-        Releases, each with its part of the approximation delta; the parts sum to 1.
-
-    Returns
-    -------
-    float
-        Infinite if no share is enough.
+    Each release comes with its part of the approximation delta; the parts sum to 1. The share is
+    infinite if none is enough.
     """
 
     def enough(s: float) -> bool:

@@ -104,15 +104,8 @@ class LevelQuadrature:
     """Winning probabilities of one row of very many classes, and of all its neighbours.
 
     Classes with equal votes form a level; probabilities are those of one class of each level.
-
-    Parameters
-    ----------
-    levels : ndarray of shape (n_levels,)
-        Distinct counts over the noise, the lowest first.
-    sizes : sequence of int
-        Number of classes in each level; an exact integer, such as 2^300.
-    ratio : float
-        Weight of a neighbour's ballot over the noise.
+    `levels` are the distinct counts over the noise, the lowest first; `sizes` are their exact
+    numbers of classes, such as 2^300.
     """
 
     def __init__(self, levels: Floats, sizes: Sequence[int], ratio: float) -> None:

@@ -18,19 +18,10 @@ _BLOCK_VALUES = 2_000_000
 
 
 def several_ballots(log_probabilities: Floats, ratio: float, orders: Floats = ORDERS) -> Floats:
-    """Bound the cost of a noisy maximum for all neighbours who move ballots of some weight.
+    """Bound the cost of a noisy maximum for all neighbours who move several ballots.
 
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (n_rows, n_classes)
-        Log probability of each winner on the data.
-    ratio : float
-        Weight of all moved ballots together over the noise on a count.
-    orders : ndarray of shape (n_orders,)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_orders)
+    `log_probabilities` of the winners on the data have shape (n_rows, n_classes). `ratio` is the
+    weight of all moved ballots together over the noise on a count.
     """
     logs = np.sort(log_probabilities, axis=1)
     return bound_from_loss(np.logaddexp.reduce(logs[:, :-1], axis=1), ratio, orders)

@@ -23,21 +23,12 @@ def cell_bound(
     step: Floats | float,
     dimension: int,
 ) -> Floats:
-    """Bound (a - 1) D from above over cells of side `step`.
+    """Bound (a - 1) D from above over cells of side `step` in `dimension` dimensions.
 
-    Parameters
-    ----------
-    corners : ndarray
-        Largest value of `log_moments` at each cell's corners.
-    log_p, log_q : ndarray, outcomes on the last axis
-        At the cells' centres.
-    slope : ndarray, outcomes on the last axis
-        Norm of the gradient of log q_k at the centres.
-    orders, step : broadcast against `corners`
-    shift : float
-        Distance between the points of neighbours.
-    dimension : int
-        Dimension of the grid.
+    `corners` are the largest values of `log_moments` at each cell's corners. `log_p`, `log_q` and
+    `slope`, the norms of the gradients of log q, are taken at the cells' centres, with outcomes on
+    the last axis. `shift` is the distance between the points of neighbours. `orders` and `step`
+    broadcast against `corners`.
     """
     semiconvex = corners + orders * dimension * step**2 / 8
 

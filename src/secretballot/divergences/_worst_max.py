@@ -36,18 +36,9 @@ _MOST_CELLS = 60_000
 def worst_max(ratio: float, orders: tuple[float, ...] | None = None) -> Floats:
     """Bound the largest cost of a noisy maximum over all votes, of any number of classes.
 
-    Parameters
-    ----------
-    ratio : float
-        Weight of the ballot that moves over the noise on each count, w/sigma.
-    orders : tuple of float, default=None
-        Orders; the shared grid if None.
-
-    Returns
-    -------
-    ndarray of shape (n_orders,)
-        At most the Gaussian bound a w^2/sigma^2, and within a relative 2e-3 of
-        `searched_worst_max`, which takes seconds. Infinite at order infinity.
+    `ratio` is the weight of the ballot that moves over the noise on each count. The bound is at
+    most the Gaussian one, within a relative 2e-3 of `searched_worst_max`, which takes seconds, and
+    infinite at order infinity.
     """
     at = order_array(orders)
     places = np.searchsorted(ORDERS, at)

@@ -5,6 +5,7 @@ Proofs: docs/theory/divergences.md, "Skellam noise".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -24,6 +25,8 @@ _TAIL, _MORE = 16.0, 80
 _LEAST = -150.0
 
 _ROUNDING = 1 + 1e-9
+
+LogMoment = Callable[[Skellam, int, Floats], Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,23 +97,12 @@ class IntegerCounts(NoisyVector):
 def worst_integer_bit(
     variance: float, moved: int, orders: tuple[float, ...] | None = None
 ) -> Floats:
-    """Compute the largest cost of the sign of an integer with Skellam noise, over all integers.
+    """Compute the largest cost of the sign of an integer with Skellam noise, rounded up.
 
-    Parameters
-    ----------
-    variance : float
-        Variance of the noise on the gap.
-    moved : int
-        Change of the gap between neighbours.
-    orders : tuple of float, default=None
-        Orders; the shared grid if None.
-
-    Returns
-    -------
-    ndarray of shape (n_orders,)
-        Rounded up. Infinite at order infinity.
+    `variance` is that of the noise on the gap, `moved` the change between neighbours. At order
+    infinity the cost is infinite.
     """
-    return curve_at_orders(orders, moved, partial(_bit_curve, variance, moved))
+    return curve_at_orders(orders, moved, partial(_curve, _largest_bit, variance, moved))
 
 
 @lru_cache(maxsize=4096)
@@ -118,7 +110,7 @@ def shift_divergence(
     variance: float, moved: int, orders: tuple[float, ...] | None = None
 ) -> Floats:
     """Compute the divergence of an integer with Skellam noise that moves, rounded up."""
-    return curve_at_orders(orders, moved, partial(_shift_curve, variance, moved))
+    return curve_at_orders(orders, moved, partial(_curve, _log_shift, variance, moved))
 
 
 def table_for(variance: float, moved: int, order: float) -> Skellam:
@@ -127,16 +119,11 @@ def table_for(variance: float, moved: int, order: float) -> Skellam:
     return skellam(variance, int(np.ceil(far)) + moved)
 
 
-def _bit_curve(variance: float, moved: int, orders: Floats) -> Floats:
+def _curve(log_moment: LogMoment, variance: float, moved: int, orders: Floats) -> Floats:
+    """Convert a logarithm of moments to divergences, rounded up."""
     table = table_for(variance, moved, float(orders.max()))
     rounding = round_up(moved / np.sqrt(variance))
-    return _largest_bit(table, moved, orders) / (orders - 1) * rounding
-
-
-def _shift_curve(variance: float, moved: int, orders: Floats) -> Floats:
-    table = table_for(variance, moved, float(orders.max()))
-    rounding = round_up(moved / np.sqrt(variance))
-    return _log_shift(table, moved, orders) / (orders - 1) * rounding
+    return log_moment(table, moved, orders) / (orders - 1) * rounding
 
 
 def _largest_bit(table: Skellam, moved: int, orders: Floats) -> Floats:

@@ -68,21 +68,10 @@ class IntegerMax(IntegerCounts):
 def worst_integer_max(
     variance: float, moved: int, orders: tuple[float, ...] | None = None
 ) -> Floats:
-    """Bound the largest cost of a winner of any number of classes, ties going to the first.
+    """Bound the largest cost of the winner for any number of classes, ties going to the first.
 
-    Parameters
-    ----------
-    variance : float
-        Variance of the noise on each count.
-    moved : int
-        Weight of a ballot.
-    orders : tuple of float, default=None
-        Orders; the shared grid if None.
-
-    Returns
-    -------
-    ndarray of shape (n_orders,)
-        At least the cost of two classes, at most that of the noisy counts. Infinite at infinity.
+    `variance` is that of the noise on each count, `moved` the weight of a ballot. The bound is at
+    least the cost of two classes, at most that of the noisy counts, and infinite at infinity.
     """
     at = order_array(orders)
     out = np.array(2 * shift_divergence(variance, moved, orders))

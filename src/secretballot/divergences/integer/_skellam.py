@@ -109,17 +109,9 @@ def _tails(variance: float) -> Floats:
 
 
 def winner_log_probabilities(counts: ArrayLike, variance: float) -> Floats:
-    """Compute the log probability that each class has the largest noisy count.
+    """Compute the log probability of each class to have the largest noisy integer count.
 
-    Parameters
-    ----------
-    counts : array-like of int of shape (n_rows, n_classes)
-    variance : float
-        Variance of the noise on each count. Ties go to the first class.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
+    `variance` is that of the noise on each count; ties go to the first class.
     """
     votes = np.asarray(counts).astype(np.int64)
     far = int(np.ceil(_TAIL * np.sqrt(variance))) + _MORE
