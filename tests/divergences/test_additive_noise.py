@@ -1,4 +1,4 @@
-"""What noisy counts reveal, against the integrals themselves."""
+"""Divergences of noisy counts, against their integrals."""
 
 from itertools import pairwise
 
@@ -16,8 +16,8 @@ from secretballot.divergences import gaussian_delta, laplace_delta, laplace_reny
 def hockey_stick_of_losses(densities, epsilon):
     """E[(1 - e^(epsilon - loss))_+] for the sum of independent losses given on a common grid."""
     grid, total = densities[0]
-    for _, more in densities[1:]:
-        total = np.convolve(total, more)
+    for _, density in densities[1:]:
+        total = np.convolve(total, density)
     losses = np.linspace(grid[0] * len(densities), grid[-1] * len(densities), len(total))
     return float((total * np.maximum(0, 1 - np.exp(epsilon - losses))).sum())
 

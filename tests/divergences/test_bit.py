@@ -132,13 +132,13 @@ def test_worst_case_is_attained(ratio):
         start = np.linspace(low, high, 4001)
         best = start[bit_divergence(start, start - ratio, order)[:, 0].argmax()]
         width = 2 * (high - low) / 4000
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda x, order=order: -bit_divergence(x, x - ratio, order)[0],
             bounds=(best - width, best + width),
             method="bounded",
             options={"xatol": 1e-9},
         )
-        assert worst_bit(ratio)[k] == pytest.approx(-found.fun, rel=2e-7)
+        assert worst_bit(ratio)[k] == pytest.approx(-minimum.fun, rel=2e-7)
 
 
 def test_small_ratio_costs_two_over_pi_of_the_gaussian():

@@ -35,21 +35,25 @@ def law(move, first):
 
 def divergence(p, q, order):
     moment = mp.fsum(
-        one ** mp.mpf(order) * two ** (1 - mp.mpf(order)) for one, two in zip(p, q, strict=True)
+        a ** mp.mpf(order) * b ** (1 - mp.mpf(order)) for a, b in zip(p, q, strict=True)
     )
     return float(mp.log(moment) / (order - 1))
 
 
 def brute_force(move, first, orders):
-    """Largest divergence over all votes with up to so many ballots moved, both directions."""
+    """Largest divergence over all moves of up to `ballots` ballots, both directions."""
     with mp.workdps(40):
-        here = law(move, first)
+        data = law(move, first)
         moved = [
             first + sign * k * move.weight for k in range(1, move.ballots + 1) for sign in (-1, 1)
         ]
         laws = [law(move, other) for other in moved if 0 <= other <= move.n_votes]
         return [
-            max(divergence(*pair, a) for there in laws for pair in ((here, there), (there, here)))
+            max(
+                divergence(*pair, a)
+                for neighbour in laws
+                for pair in ((data, neighbour), (neighbour, data))
+            )
             for a in map(float, orders)
         ]
 
@@ -60,7 +64,7 @@ def test_the_joint_law_is_that_of_the_noisy_counts(votes):
 
     def wins(k):  # int density of count k times the others' distribution functions
         def integrand(y):
-            below = [mp.ncdf((y - one) / sigma) for j, one in enumerate(votes) if j != k]
+            below = [mp.ncdf((y - count) / sigma) for j, count in enumerate(votes) if j != k]
             return mp.npdf(y, votes[k], sigma) * mp.fprod(below)
 
         return mp.quad(integrand, [votes[k] - 30, *sorted(votes), votes[k] + 30])
@@ -68,47 +72,47 @@ def test_the_joint_law_is_that_of_the_noisy_counts(votes):
     ends = [threshold + far for far in (0, 3, 6, 60)]
     passes = mp.quad(lambda x: mp.npdf(x, max(votes), noise), ends)
     expected = [1 - passes, *(passes * wins(k) for k in range(len(votes)))]
-    found = confident_log_probabilities(
+    joint = confident_log_probabilities(
         (max(votes) - threshold) / noise, max_log_probabilities(np.array([votes]), sigma)[0]
     )
-    np.testing.assert_allclose(np.exp(found), np.array(expected, dtype=float), rtol=1e-10)
+    np.testing.assert_allclose(np.exp(joint), np.array(expected, dtype=float), rtol=1e-10)
 
 
 @pytest.mark.parametrize("move", MOVES)
 def test_known_votes_against_every_neighbour(move):
     first = np.arange(0.0, move.n_votes + 1, move.weight)
     cost = move.exact(np.stack([first, move.n_votes - first], axis=1))
-    some = [0, 24, 60, 110]
+    places = [0, 24, 60, 110]
     for row, votes in enumerate(first):
         np.testing.assert_allclose(
-            cost[row, some], brute_force(move, votes, FINITE[some]), rtol=1e-9
+            cost[row, places], brute_force(move, votes, FINITE[places]), rtol=1e-9
         )
 
 
 def lattice(move, step, orders=FINITE):
     """Largest divergence over gaps on a lattice, both neighbours and both directions."""
     gaps = np.arange(-move.n_votes, move.n_votes + step / 2, step)
-    found = np.zeros(len(orders))
+    largest = np.zeros(len(orders))
     for shift in np.concatenate([-move.moves, move.moves]):
-        there = gaps[np.abs(gaps + shift) <= move.n_votes]
-        costs = renyi_divergence(move.outcomes(there), move.outcomes(there + shift), orders)
-        found = np.maximum(found, costs.max(axis=0))
-    return found
+        neighbour = gaps[np.abs(gaps + shift) <= move.n_votes]
+        costs = renyi_divergence(move.outcomes(neighbour), move.outcomes(neighbour + shift), orders)
+        largest = np.maximum(largest, costs.max(axis=0))
+    return largest
 
 
 @pytest.mark.parametrize("move", [ADULT, *MOVES])
 def test_worst_case_is_above_all_gaps_and_barely(move):
-    some = np.array([*FINITE[[0, 24, 60, 110, 140]], np.inf])
-    worst, most = move.worst_case(tuple(some)), lattice(move, move.weight / 8, some[:-1])
+    places = np.array([*FINITE[[0, 24, 60, 110, 140]], np.inf])
+    worst, most = move.worst_case(tuple(places)), lattice(move, move.weight / 8, places[:-1])
     assert np.all(worst[:-1] >= most * (1 - 1e-12))
     assert np.all(worst[:-1] <= most * 1.01)
     assert np.isinf(worst[-1])
     # Never above the threshold and the vote, one after the other.
-    apart = worst_bit(move.bit_ratio, tuple(some)) + worst_bit(move.vote_ratio, tuple(some))
+    apart = worst_bit(move.bit_ratio, tuple(places)) + worst_bit(move.vote_ratio, tuple(places))
     assert np.all(worst <= apart)
 
 
-def test_a_public_number_of_votes_is_worth_a_lot():
+def test_a_public_number_of_votes_lowers_the_cost():
     # A tied row passes with probability .19 only, and a vote beyond costs little.
     apart = worst_bit(ADULT.bit_ratio, (6.0,)) + worst_bit(ADULT.vote_ratio, (6.0,))
     assert 0.2 < ADULT.worst_case((6.0,))[0] / apart[0] < 0.25
@@ -123,7 +127,7 @@ def test_planted_errors_fall_below_brute_force(monkeypatch, planted):
     move, order = replace(SMALL, sigma_threshold=1.0, threshold=9.0), 60
     first = np.arange(move.n_votes + 1)
     votes = np.stack([first, move.n_votes - first], axis=1)
-    most = np.array([brute_force(move, one, FINITE[[order]])[0] for one in first])
+    most = np.array([brute_force(move, n_first, FINITE[[order]])[0] for n_first in first])
     assert np.all(move.exact(votes)[:, order] >= most * (1 - 1e-9))
     worst = lattice(move, 0.25)[order]
     assert _worst.__wrapped__(move, (FINITE[order],))[0] >= worst > most.max()
@@ -132,12 +136,14 @@ def test_planted_errors_fall_below_brute_force(monkeypatch, planted):
     elif planted == "one way":
         pieces, neighbours = ConfidentMax.pieces, ConfidentMax.neighbours
         monkeypatch.setattr(
-            ConfidentMax, "pieces", lambda self: [one for one in pieces(self) if one[2] > 0]
+            ConfidentMax,
+            "pieces",
+            lambda self: [piece for piece in pieces(self) if piece[2] > 0],
         )
 
         def narrower(self, gap):
-            others, there = neighbours(self, gap)
-            return others[:, :1], there[:, :1]
+            moved_gaps, exists = neighbours(self, gap)
+            return moved_gaps[:, :1], exists[:, :1]
 
         monkeypatch.setattr(ConfidentMax, "neighbours", narrower)
     else:  # the neighbour's vote moves and its threshold's gap doesn't

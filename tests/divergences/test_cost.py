@@ -35,9 +35,9 @@ def test_sequential_composition_adds_and_parallel_takes_the_maximum():
 
 @given(st.integers(0, 500))
 def test_a_count_is_never_forgotten(count):
-    one = RenyiCost.from_epsilon_delta(0.1, 1e-7)
-    total = one * count
-    np.testing.assert_allclose(total.curve, one.curve * count)
+    release = RenyiCost.from_epsilon_delta(0.1, 1e-7)
+    total = release * count
+    np.testing.assert_allclose(total.curve, release.curve * count)
     assert total.delta == pytest.approx(1e-7 * count)
 
 
@@ -50,13 +50,13 @@ def test_an_infinite_curve_used_zero_times_costs_nothing():
 
 def test_a_single_release_has_plain_numbers_and_a_batch_arrays():
     batch = GAUSSIAN * np.arange(4)
-    for one, many in (
+    for number, array in (
         (GAUSSIAN.epsilon(1e-5), batch.epsilon(1e-5)),
         (GAUSSIAN.at(2.0), batch.at(2.0)),
     ):
-        assert type(one) is float
-        assert many.shape == (4,)
-        assert many[1] == one
+        assert type(number) is float
+        assert array.shape == (4,)
+        assert array[1] == number
 
 
 def test_batches_sum_and_slice():

@@ -1,4 +1,4 @@
-"""What a Dirichlet draw reveals: reference values, mpmath, and the integral itself."""
+"""Divergences of a Dirichlet draw: reference values, mpmath, and the integral itself."""
 
 from itertools import permutations
 
@@ -109,8 +109,8 @@ def test_renyi_against_its_integral(x, y, s, order):
     with mp.workdps(30):
         x, y, s, a = map(mp.mpf, (x, y, s, order))
         tilted = mp.log(mp.beta(a * x + (1 - a) * (x - s), a * y + (1 - a) * (y + s)))
-        here, moved = mp.log(mp.beta(x, y)), mp.log(mp.beta(x - s, y + s))
-        exact = float((tilted - a * here - (1 - a) * moved) / (a - 1))
+        log_beta, moved = mp.log(mp.beta(x, y)), mp.log(mp.beta(x - s, y + s))
+        exact = float((tilted - a * log_beta - (1 - a) * moved) / (a - 1))
     assert exact <= ours <= exact * (1 + 1e-9) + 1e-10
 
 
@@ -125,12 +125,12 @@ def test_a_probability_that_underflows_is_not_zero():
     assert dirichlet_delta(2000.0, 2000.0, 0.001, 5.0) > 0
 
 
-def test_sharpest_meets_its_condition_and_nothing_sharper_does():
+def test_the_sharpness_is_the_largest_that_meets_its_condition():
     def delta_of(sharpness):
         return float(dirichlet_delta(51 * sharpness, 50 * sharpness, sharpness, 0.5))
 
-    found = find_sharpness(delta_of, 1e-5)
-    assert delta_of(found) <= 1e-5 < delta_of(found * (1 + 1e-6))
+    sharpness = find_sharpness(delta_of, 1e-5)
+    assert delta_of(sharpness) <= 1e-5 < delta_of(sharpness * (1 + 1e-6))
     with pytest.raises(ValueError, match=r"delta=1e-05 can't be reached by any"):
         find_sharpness(lambda sharpness: 1.0, 1e-5)
     assert find_sharpness(lambda sharpness: 0.0, 1e-5) >= 1e12

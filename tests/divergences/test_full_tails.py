@@ -14,14 +14,14 @@ UPPER = 2**63  # of the word that says on which side of 1/2 a number is
 
 
 class Bits:
-    """A generator whose words are given: a list of words for each number."""
+    """Generator of prescribed words: a list of words for each number."""
 
     def __init__(self, *numbers):
         self.words = np.array(numbers, dtype=np.uint64).T
         self.further = []
 
     def integers(self, low, high, size, dtype):
-        """Return the given words, then further ones."""
+        """Return the prescribed words, then further ones."""
         assert (low, high, dtype) == (0, 2**64, np.uint64)
         if self.words is None:
             return np.full(size, self.further.pop(0), dtype=np.uint64)
@@ -48,11 +48,11 @@ def test_the_law(draw, law):
 @pytest.mark.parametrize("words", [(2**62, 1), (2**64 - 1, 5), (1, 0), (1, 2**63), (12345, 9)])
 @pytest.mark.parametrize("side", [0, UPPER])
 def test_each_number_is_exact(words, side):
-    (found,) = draw_exponential(1, Bits((*words, side)))
+    (number,) = draw_exponential(1, Bits((*words, side)))
     with mpmath.workdps(60):
         half = (words[0] + mpmath.mpf(words[1]) / 2**64) / 2**65
         exact = -mpmath.log(half if side else 1 - half)
-        assert found == pytest.approx(float(exact), rel=1e-15)
+        assert number == pytest.approx(float(exact), rel=1e-15)
 
 
 def test_words_of_zeros_are_followed_by_more():
@@ -87,7 +87,7 @@ def test_a_gap_far_too_small_may_pass():
     assert test.passes(np.zeros(1), bits)[0]
 
 
-def test_labels_far_from_the_truth_may_be_told():
+def test_labels_far_from_the_truth_may_be_released():
     mechanism = LaplaceProportions(scale=1.0)
     bits = Bits((0, 1, UPPER))
     bits.further = [1]

@@ -30,7 +30,7 @@ def exact_delta(mu, epsilon):
 
 
 def covered(cost, epsilon):
-    """What a cost allows at `epsilon`, to thirty digits."""
+    """Delta that a cost allows at `epsilon`, to thirty digits."""
     failure = mpmath.mpf(float(cost.delta))
     return failure + (1 - failure) * exact_delta(math.sqrt(cost.mu2), epsilon)
 
@@ -56,8 +56,8 @@ def test_arithmetic():
     assert (batch.max().mu2, batch.shape) == (4.0, (2,))
     assert (3 * batch[0]).mu2 == 3.0
     assert (0 * GaussianCost(math.inf)).mu2 == 0
-    both = GaussianCost(1.0, 2e-6).parallel(GaussianCost(2.0, 1e-6))
-    assert (both.mu2, float(both.delta)) == (2.0, 2e-6)
+    larger = GaussianCost(1.0, 2e-6).parallel(GaussianCost(2.0, 1e-6))
+    assert (larger.mu2, float(larger.delta)) == (2.0, 2e-6)
     assert pickle.loads(pickle.dumps(batch)).mu2.tolist() == [1.0, 4.0]
     with pytest.raises(ValueError, match="mu2 must be non-negative"):
         GaussianCost(math.nan)
@@ -66,12 +66,12 @@ def test_arithmetic():
 
 
 def gaussian_profile(mu, epsilon, failure=0.0):
-    deltas = [float(exact_delta(mu, each)) for each in epsilon]
+    deltas = [float(exact_delta(mu, at)) for at in epsilon]
     return Profile.from_epsilons(epsilon, failure + (1 - failure) * np.array(deltas))
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
-def test_the_gaussian_s_own_profile_costs_what_it_is(mu):
+def test_the_profile_of_a_gaussian_pair_costs_its_mu2(mu):
     epsilon = np.linspace(0, 4 * mu + mu**2, 200)
     failure = float(exact_delta(mu, epsilon[-1]))
     cost = gaussian_profile(mu, epsilon).gaussian_cost(failure)
@@ -84,7 +84,7 @@ def test_the_gaussian_s_own_profile_costs_what_it_is(mu):
     failure=st.sampled_from([1e-9, 1e-6, 1e-3]),
 )
 @settings(deadline=None, max_examples=40)
-def test_every_profile_lies_below_what_it_costs(weights, losses, failure):
+def test_every_profile_lies_below_its_cost(weights, losses, failure):
     # Any law P, and Q with any likelihood ratios: both directions at 60 nodes, then everywhere.
     p = np.array(weights) / sum(weights)
     q = p * np.exp(losses[: len(p)])
@@ -97,7 +97,7 @@ def test_every_profile_lies_below_what_it_costs(weights, losses, failure):
         )
 
     nodes = np.linspace(0, np.abs(np.log(p / q)).max() + 1e-9, 60)
-    profile = Profile.from_epsilons(nodes, np.array([delta(each) for each in nodes]))
+    profile = Profile.from_epsilons(nodes, np.array([delta(at) for at in nodes]))
     cost = profile.gaussian_cost(failure)
     for epsilon in np.concatenate([np.linspace(0, 5, 23), nodes[::7] + 0.01]):
         assert delta(epsilon) <= covered(cost, epsilon) * (1 + 1e-12)
@@ -125,7 +125,7 @@ def test_no_shift_is_enough_where_delta_begins_at_1(failure):
     assert profile.gaussian_cost(failure).mu2 == math.inf
 
 
-def test_what_is_no_corner_of_the_hull_changes_nothing():
+def test_nodes_above_the_hull_change_nothing():
     epsilon = np.linspace(0, 2, 50)
     smooth = gaussian_profile(0.5, epsilon)
     raised = smooth.delta.copy()
@@ -138,7 +138,7 @@ def test_what_is_no_corner_of_the_hull_changes_nothing():
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 5.0])
 def test_pure_privacy(epsilon):
     cost = GaussianCost(PureRelease(epsilon=epsilon).ratio ** 2)
-    best = [(math.e**epsilon - math.e**each) / (math.e**epsilon + 1) for each in (0, epsilon / 2)]
+    best = [(math.e**epsilon - math.e**at) / (math.e**epsilon + 1) for at in (0, epsilon / 2)]
     for at, delta in zip((0, epsilon / 2), best, strict=True):
         assert delta <= covered(cost, at) * (1 + 1e-9)
     with mpmath.workdps(30):

@@ -59,14 +59,16 @@ def log_win_probability(counts, sigma, k):
 
 
 def brute_force(row, sigma, weight=1.0):
-    """Exact cost of a row of votes: every neighbour and both directions, one by one."""
+    """Exact cost of a row of votes by enumeration of neighbours and directions."""
     ballot = np.eye(len(row)) * weight
     pairs = permutations(range(len(row)), 2)
-    others = np.array([row - ballot[i] + ballot[j] for i, j in pairs if row[i] >= weight])
-    logs = max_log_probabilities(np.concatenate([[row], others]), sigma)
-    here, there = np.broadcast_to(logs[0], others.shape), logs[1:]
-    both = [renyi_divergence(*pair, ORDERS) for pair in ((here, there), (there, here))]
-    return np.max(both, axis=(0, 1))
+    neighbours = np.array([row - ballot[i] + ballot[j] for i, j in pairs if row[i] >= weight])
+    logs = max_log_probabilities(np.concatenate([[row], neighbours]), sigma)
+    data, neighbour = np.broadcast_to(logs[0], neighbours.shape), logs[1:]
+    directions = [
+        renyi_divergence(*pair, ORDERS) for pair in ((data, neighbour), (neighbour, data))
+    ]
+    return np.max(directions, axis=(0, 1))
 
 
 def test_probability_vector():
@@ -89,18 +91,20 @@ def test_probabilities_against_thirty_digits(counts, sigma):
 def test_cost_vectors():
     votes = np.array([[150, 50, 20, 10]])
     assert exact_max(votes, 40)[0, at(10)] == pytest.approx(1.58759885654718e-3, rel=1e-9)
-    here = max_log_probabilities(votes, 40.0)
+    data = max_log_probabilities(votes, 40.0)
     forth = max_log_probabilities(np.array([[151, 49, 20, 10]]), 40.0)
     back = max_log_probabilities(np.array([[149, 51, 20, 10]]), 40.0)
     order = np.array([10.0])
-    assert renyi_divergence(here, forth, order)[0, 0] == pytest.approx(
+    assert renyi_divergence(data, forth, order)[0, 0] == pytest.approx(
         1.51895534902155e-3, rel=1e-9
     )
-    assert renyi_divergence(back, here, order)[0, 0] == pytest.approx(1.58759885654718e-3, rel=1e-9)
+    assert renyi_divergence(back, data, order)[0, 0] == pytest.approx(1.58759885654718e-3, rel=1e-9)
     # The quadrature trap: Gauss-Hermite says 31.69.
-    here = max_log_probabilities(np.array([[100, 60, 50]]), 1.0)
-    there = max_log_probabilities(np.array([[99, 61, 50]]), 1.0)
-    assert renyi_divergence(there, here, np.array([30.0]))[0, 0] == pytest.approx(26.458, abs=5e-4)
+    data = max_log_probabilities(np.array([[100, 60, 50]]), 1.0)
+    neighbour = max_log_probabilities(np.array([[99, 61, 50]]), 1.0)
+    assert renyi_divergence(neighbour, data, np.array([30.0]))[0, 0] == pytest.approx(
+        26.458, abs=5e-4
+    )
 
 
 votes = st.integers(2, 5).flatmap(
@@ -183,8 +187,8 @@ def test_the_table_is_hardly_above_the_search(ratio):
     # Half-way between two ratios of the table, where a chord is highest above a convex curve.
     upper = np.searchsorted(RATIOS, ratio)
     middle = float(RATIOS[upper - 1 : upper + 1].mean())
-    some = tuple(ORDERS[[3, 40, 70, 100]])
-    searched, table = searched_worst_max(middle, some), worst_max(middle, some)
+    orders_tested = tuple(ORDERS[[3, 40, 70, 100]])
+    searched, table = searched_worst_max(middle, orders_tested), worst_max(middle, orders_tested)
     # The search itself is certified from above, to a relative 1e-3 (1e-2 at tilts above 1).
     assert np.all((searched / 1.01 <= table) & (table <= searched * 1.002))
     np.testing.assert_array_equal(table, worst_max(middle)[[3, 40, 70, 100]])
@@ -193,7 +197,7 @@ def test_the_table_is_hardly_above_the_search(ratio):
 @pytest.mark.parametrize(
     "row", [150, 253, *(pytest.param(row, marks=pytest.mark.slow) for row in range(0, 253, 20))]
 )
-def test_the_table_is_what_the_search_finds(row):
+def test_the_table_holds_the_results_of_the_search(row):
     np.testing.assert_array_equal(_table()[row], searched_shares(float(RATIOS[row])))
 
 
@@ -250,22 +254,22 @@ def test_slopes_are_gradients_of_the_log_probabilities():
 @settings(max_examples=120)
 def test_no_point_of_a_cell_exceeds_its_bound(u, v, step, ratio, data):
     # The interval argument itself: the bound is computed from corners and centre only.
-    some = FINITE[[0, 24, 45, 75, 105]]
+    orders_tested = FINITE[[0, 24, 45, 75, 105]]
 
     def logs(u, v):
         return three_way_logs(u, v), three_way_logs(u - ratio, v + ratio)
 
     corner_u, corner_v = u + step * np.array([0, 0, 1, 1]), v + step * np.array([0, 1, 0, 1])
     p, q = logs(corner_u, corner_v)
-    corners = log_moments(p[:, None], q[:, None], some).max(axis=0)
+    corners = log_moments(p[:, None], q[:, None], orders_tested).max(axis=0)
     centre = np.array([u + step / 2]), np.array([v + step / 2])
     p, q = logs(*centre)
     slope = _slope(centre[0] - ratio, centre[1] + ratio, q)
     bound = cell_bound(
-        corners, p[:, None], q[:, None], slope[:, None], some,
+        corners, p[:, None], q[:, None], slope[:, None], orders_tested,
         shift=SQRT2 * ratio, step=step, dimension=2,
     )[0]  # fmt: skip
     inside = data.draw(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=5))
     part = np.array(inside)
     p, q = logs(u + step * part[:, 0], v + step * part[:, 1])
-    assert np.all(log_moments(p[:, None], q[:, None], some) <= bound * (1 + 1e-9) + 1e-13)
+    assert np.all(log_moments(p[:, None], q[:, None], orders_tested) <= bound * (1 + 1e-9) + 1e-13)

@@ -1,4 +1,4 @@
-"""What a choice among candidates reveals: closed forms, brute force, and noisy numbers above."""
+"""Moves that choose among candidates: closed forms, brute force, and dominating noisy numbers."""
 
 import math
 from itertools import product
@@ -27,8 +27,8 @@ def precisely(width, order):
     """The best of all two-outcome laws at one order, in numbers of 60 digits."""
     with mpmath.workdps(60):
         w, a = mpmath.mpf(width), mpmath.mpf(float(order))
-        whole = 1 - mpmath.exp(-a * w)
-        x = (a - 1) / a * whole / (mpmath.exp(-w) - mpmath.exp(-a * w))
+        total = 1 - mpmath.exp(-a * w)
+        x = (a - 1) / a * total / (mpmath.exp(-w) - mpmath.exp(-a * w))
         x = min(max(x, mpmath.mpf(1)), mpmath.exp(w))
         q = (1 / x - mpmath.exp(-w)) / (1 - mpmath.exp(-w))
         moment = q * x**a + (1 - q) * (x * mpmath.exp(-w)) ** a
@@ -45,22 +45,22 @@ def on_a_grid(width, order, n_nodes=4001):
 
 @pytest.mark.parametrize("width", [1e-8, 1e-3, 0.1, 1.0, 7.0, 50.0])
 def test_a_bounded_range_is_the_best_of_two_outcomes(width):
-    found = BoundedRange(width=width).worst_case()
-    assert found[-1] == width
-    for order, here in zip(FINITE[::9], found[:-1:9], strict=True):
+    curve = BoundedRange(width=width).worst_case()
+    assert curve[-1] == width
+    for order, value in zip(FINITE[::9], curve[:-1:9], strict=True):
         truth = precisely(width, order)
         room = 1e-9 if width >= 0.05 else 1e-6
-        assert truth * (1 - 1e-15) <= here <= truth * (1 + room)
-        assert here <= order * width**2 / 8
+        assert truth * (1 - 1e-15) <= value <= truth * (1 + room)
+        assert value <= order * width**2 / 8
         if width >= 0.05:
             assert truth * 0.999 <= on_a_grid(width, order) <= truth * (1 + 1e-9)
-    one = BoundedRange(width=width).worst_case((8.0,))
-    assert one == found[np.flatnonzero(ORDERS == 8)]
-    assert (BoundedRange(width=width).exact(np.zeros(3)) == found).all()
+    single = BoundedRange(width=width).worst_case((8.0,))
+    assert single == curve[np.flatnonzero(ORDERS == 8)]
+    assert (BoundedRange(width=width).exact(np.zeros(3)) == curve).all()
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0, 30.0])
-def test_no_neighbours_of_an_exponential_mechanism_tell_more(scale):
+def test_no_neighbours_of_an_exponential_mechanism_cost_more(scale):
     # Random changes are far from the worst: where half of the weight is on scores that rise.
     rng, scores = np.random.default_rng(7), 6
     p = rng.dirichlet(np.full(scores, 0.4), 4000)
@@ -92,17 +92,17 @@ def test_a_noisy_number_reaches_every_corner(width):
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.3, 2.0, 50.0])
 def test_a_pure_release_is_randomised_response(epsilon):
-    found = PureRelease(epsilon=epsilon).worst_case()
-    assert found[-1] == epsilon
+    curve = PureRelease(epsilon=epsilon).worst_case()
+    assert curve[-1] == epsilon
     with mpmath.workdps(60):
         p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
-        for order, here in zip(FINITE[::9], found[:-1:9], strict=True):
+        for order, value in zip(FINITE[::9], curve[:-1:9], strict=True):
             a = mpmath.mpf(float(order))
             moment = p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)
             truth = float(mpmath.log(moment) / (a - 1))
             room = 0 if epsilon >= 1e-2 else order * epsilon**2
-            assert truth <= here <= truth * (1 + 1e-9) + room
-    assert (PureRelease(epsilon=epsilon).exact(np.zeros(3)) == found).all()
+            assert truth <= value <= truth * (1 + 1e-9) + room
+    assert (PureRelease(epsilon=epsilon).exact(np.zeros(3)) == curve).all()
 
 
 def winners(gaps, shifts):
@@ -111,30 +111,32 @@ def winners(gaps, shifts):
     scores = np.asarray(gaps) + shifts
     below = ndtr(z - scores[..., None])
     density = np.exp(-((z - scores[..., None]) ** 2) / 2) / np.sqrt(2 * np.pi)
-    others = np.stack([np.prod(np.delete(below, k, axis=-2), axis=-2) for k in range(len(gaps))], 1)
-    return (density * others).sum(axis=-1) * (z[1] - z[0])
+    all_others = np.stack(
+        [np.prod(np.delete(below, k, axis=-2), axis=-2) for k in range(len(gaps))], 1
+    )
+    return (density * all_others).sum(axis=-1) * (z[1] - z[0])
 
 
 @pytest.mark.parametrize(
     "gaps", [(0, 0), (1.2, 0), (0, 0, 0), (2, 1, 0), (0, 0, 0, 0), (3, 1, 0, 0)]
 )
 @pytest.mark.parametrize("shift", [0.05, 0.6, 2.0])
-def test_all_noisy_gaps_that_move(gaps, shift):
+def test_noisy_gaps_against_numerical_integration(gaps, shift):
     p = winners(gaps, np.zeros((1, len(gaps))))
     q = winners(gaps, shift * np.array(list(product((-1, 0, 1), repeat=len(gaps)))))
     assert p.sum() == pytest.approx(1, abs=1e-9)
     assert q.sum(axis=1) == pytest.approx(1, abs=1e-9)
     bound = NoisyGaps(sigma=1.0, shift=shift, n_scores=len(gaps)).worst_case(SOME[:3])
     for order, most in zip(SOME, bound, strict=False):
-        for one, other in ((p, q), (q, p)):
-            moment = np.log((one**order * other ** (1 - order)).sum(axis=1)) / (order - 1)
+        for first, second in ((p, q), (q, p)):
+            moment = np.log((first**order * second ** (1 - order)).sum(axis=1)) / (order - 1)
             assert moment.max() <= most
     # Two scores are a noisy bit that moves by twice as much.
     if gaps == (0, 0):
         assert bound[1] >= worst_bit(np.sqrt(2) * shift, (2.0,))[0]
 
 
-def test_one_score_is_no_choice_and_many_are_little_more():
+def test_many_scores_cost_little_more_than_two():
     assert not NoisyGaps(sigma=1.0, shift=1.0, n_scores=1).worst_case().any()
     few, many = (NoisyGaps(sigma=9.0, shift=1.0, n_scores=n) for n in (2, 10**6))
     assert (few.worst_case()[:-1] < many.worst_case()[:-1]).all()
@@ -143,18 +145,18 @@ def test_one_score_is_no_choice_and_many_are_little_more():
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 17, 50])
-def test_few_draws_cost_what_any_number_of_them_does(most):
+def test_few_draws_cost_the_most_of_any_number(most):
     draws = FewDraws(width=0.7, most=most)
-    found = draws.worst_case()
+    curve = draws.worst_case()
     for n in range(1, most + 1):
         charged = charged_draws(n, most)
         assert n <= charged < 1.51 * n
-        each = BoundedRange(width=0.7 / math.sqrt(charged + 2))
-        assert (n * each.worst_case() <= found).all()
-        assert n * each.ratio**2 <= draws.ratio**2 * (1 + 1e-12)
-    assert (found[:-1] <= FINITE * np.array(0.7**2 / 8) * (1 + 1e-12)).all()
-    assert found[-1] == pytest.approx(0.7 * most / math.sqrt(most + 2))
-    assert (draws.exact(np.zeros(2)) == found).all()
+        member = BoundedRange(width=0.7 / math.sqrt(charged + 2))
+        assert (n * member.worst_case() <= curve).all()
+        assert n * member.ratio**2 <= draws.ratio**2 * (1 + 1e-12)
+    assert (curve[:-1] <= FINITE * np.array(0.7**2 / 8) * (1 + 1e-12)).all()
+    assert curve[-1] == pytest.approx(0.7 * most / math.sqrt(most + 2))
+    assert (draws.exact(np.zeros(2)) == curve).all()
     assert offered_draws(most)[-1] == most
     assert charged_draws(0, most) == 0
 
@@ -168,10 +170,10 @@ def test_few_draws_cost_what_any_number_of_them_does(most):
         lambda width: NoisyGaps(sigma=1.0, shift=width, n_scores=4),
     ],
 )
-def test_more_is_told_by_more(move):
+def test_domination_orders_moves_by_cost(move):
     moves = [move(width) for width in np.geomspace(1e-6, 40, 60)]
-    curves = np.array([each.worst_case() for each in moves])
+    curves = np.array([member.worst_case() for member in moves])
     assert (np.diff(curves[:, :-1], axis=0) >= 0).all()
     assert (np.diff(curves[:, :-1], axis=1) >= -1e-9 * curves[:, 1:-1]).all()
     if hasattr(moves[0], "ratio"):
-        assert (np.diff([each.ratio for each in moves]) > 0).all()
+        assert (np.diff([member.ratio for member in moves]) > 0).all()

@@ -28,13 +28,15 @@ def brute_force(row, sigma, ballots):
     n_classes = len(row)
     moves = combinations_with_replacement(range(n_classes), ballots)
     moved = np.array([np.bincount(move, minlength=n_classes) for move in moves])
-    kept = np.asarray(row) - moved
-    kept = kept[(kept >= 0).all(axis=1)]
-    others = np.unique((kept[:, None] + moved).reshape(-1, n_classes), axis=0)
-    logs = max_log_probabilities(np.concatenate([[row], others]), sigma)
-    here, there = np.broadcast_to(logs[0], others.shape), logs[1:]
-    both = [renyi_divergence(*pair, ORDERS) for pair in ((here, there), (there, here))]
-    return np.max(both, axis=(0, 1))
+    remaining = np.asarray(row) - moved
+    remaining = remaining[(remaining >= 0).all(axis=1)]
+    neighbours = np.unique((remaining[:, None] + moved).reshape(-1, n_classes), axis=0)
+    logs = max_log_probabilities(np.concatenate([[row], neighbours]), sigma)
+    data, neighbour = np.broadcast_to(logs[0], neighbours.shape), logs[1:]
+    directions = [
+        renyi_divergence(*pair, ORDERS) for pair in ((data, neighbour), (neighbour, data))
+    ]
+    return np.max(directions, axis=(0, 1))
 
 
 small_rows = st.integers(2, 4).flatmap(
@@ -62,15 +64,15 @@ moves = st.lists(st.floats(-6, 6), min_size=4, max_size=4)
 
 @given(st.lists(st.floats(0, 12), min_size=4, max_size=4), moves, moves, st.floats(1.05, 30))
 @settings(max_examples=60)
-def test_the_moment_is_convex_in_what_the_neighbour_moves(row, one, other, order):
-    row, one, other = (np.array(each) for each in (row, one, other))
-    here = max_log_probabilities(row[None], 3.0)[0]
+def test_the_moment_is_convex_in_the_change_of_the_neighbour(row, first, second, order):
+    row, first, second = (np.array(counts) for counts in (row, first, second))
+    data = max_log_probabilities(row[None], 3.0)[0]
 
     def moment(move):
-        there = max_log_probabilities((row + move)[None], 3.0)[0]
-        return np.exp((order - 1) * renyi_divergence(here, there, np.array([order]))[0])
+        neighbour = max_log_probabilities((row + move)[None], 3.0)[0]
+        return np.exp((order - 1) * renyi_divergence(data, neighbour, np.array([order]))[0])
 
-    middle, ends = moment((one + other) / 2), (moment(one) + moment(other)) / 2
+    middle, ends = moment((first + second) / 2), (moment(first) + moment(second)) / 2
     assert middle <= ends * (1 + 1e-9)
 
 
@@ -117,22 +119,22 @@ def test_the_cells_bound_every_interval(doubt, shift, order, share):
     # The neighbour's law with the atom anywhere, and the rest kept apart, by numerical integration.
     at = doubt * share
     with mp.workdps(30):
-        left = mp.erfinv(2 * mp.mpf(at) - 1) * mp.sqrt(2) if at > 0 else -mp.inf
+        low = mp.erfinv(2 * mp.mpf(at) - 1) * mp.sqrt(2) if at > 0 else -mp.inf
         right = -mp.erfinv(2 * mp.mpf(doubt - at) - 1) * mp.sqrt(2) if at < doubt else mp.inf
         a, m, q = mp.mpf(order), mp.mpf(shift), mp.mpf(doubt)
-        mass = mp.ncdf(right + m) - mp.ncdf(left + m)
+        mass = mp.ncdf(right + m) - mp.ncdf(low + m)
         worst = mp.mpf(0)
         for power in (a, 1 - a):
             tilt = mp.exp(power * (power - 1) * m**2 / 2)
-            rest = tilt * (mp.ncdf(left + power * m) + mp.ncdf(-right - power * m))
-            worst = max(worst, rest + (1 - q) ** (1 - power) * mass**power)
+            tails = tilt * (mp.ncdf(low + power * m) + mp.ncdf(-right - power * m))
+            worst = max(worst, tails + (1 - q) ** (1 - power) * mass**power)
         truth = float(mp.log(worst) / (a - 1))
     bound = _bound(np.array([doubt]), shift, np.array([order]))[0, 0]
     assert truth <= bound * (1 + 1e-9) + 1e-12
 
 
 @pytest.mark.parametrize("shift", [0.02, 0.3, 1.5])
-def test_more_doubt_never_costs_less_and_none_costs_nothing(shift):
+def test_a_higher_probability_of_losing_never_costs_less(shift):
     doubts = np.array([1e-40, 1e-9, 1e-3, 0.1, 0.4, 0.8])
     logs = np.stack([np.log1p(-doubts), np.log(doubts / 2), np.log(doubts / 2)], axis=1)
     bound = several_ballots(logs, shift / SQRT2)

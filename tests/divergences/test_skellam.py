@@ -1,4 +1,4 @@
-"""Skellam noise: its tables, and what the sign of an integer and noisy counts reveal."""
+"""Skellam noise: its tables and draws, and the divergence of signs and counts."""
 
 import mpmath
 import numpy as np
@@ -62,17 +62,17 @@ def test_tails_are_sums(variance):
     for k in (-1, -4, -9):
         exact = mpmath.log(cdf(k, variance))
         assert float(exact) == pytest.approx(float(table.cdf_at(k)), rel=1e-11)
-    both = np.logaddexp(table.cdf_at([-7, 0, 4]), table.cdf_at([6, -1, -5]))
-    assert both == pytest.approx(0, abs=1e-11)
+    total = np.logaddexp(table.cdf_at([-7, 0, 4]), table.cdf_at([6, -1, -5]))
+    assert total == pytest.approx(0, abs=1e-11)
     # Where the tables end nothing is missing.
     longer = skellam(variance, 2 * table.reach)
-    here = np.arange(-table.reach, 0)
-    assert np.allclose(table.cdf_at(here), longer.cdf_at(here), rtol=2e-3, atol=0)
-    here = here[len(here) // 10 :]
-    assert np.allclose(table.cdf_at(here), longer.cdf_at(here), rtol=1e-9, atol=0)
+    places = np.arange(-table.reach, 0)
+    assert np.allclose(table.cdf_at(places), longer.cdf_at(places), rtol=2e-3, atol=0)
+    places = places[len(places) // 10 :]
+    assert np.allclose(table.cdf_at(places), longer.cdf_at(places), rtol=1e-9, atol=0)
 
 
-def test_the_worst_gap_is_that_of_all_gaps():
+def test_the_worst_case_is_the_maximum_over_all_gaps():
     # Variance 4 on each count, one ballot.
     bit = IntegerBit.from_variance(8.0, 2)
     assert bit.worst_case((2.0,))[0] == pytest.approx(0.3337846, abs=1e-7)
@@ -82,25 +82,25 @@ def test_the_worst_gap_is_that_of_all_gaps():
         for p in ps:
             below.append(below[-1] + p)
         for order in (1.9, 10.0, 41.0):
-            each = (
+            values = (
                 moment((below[i], 1 - below[i]), (below[i - 2], 1 - below[i - 2]), order)
                 for i in range(602, 740)
             )
             worst = bit.worst_case((order,))
-            assert worst[0] == pytest.approx(max(each) / (order - 1), rel=1e-9)
+            assert worst[0] == pytest.approx(max(values) / (order - 1), rel=1e-9)
 
 
 @pytest.mark.parametrize("order", [2.0, 8.0])
-def test_much_noise_is_nothing_else(order):
+def test_much_noise_costs_like_gaussian_noise(order):
     # 10,000 voters' worth of it; the worst gap is within a few ballots of a tie.
     variance = 2e6
     (worst,) = IntegerBit.from_variance(variance, 2).worst_case((order,))
     with mpmath.workdps(40):
-        each = []
+        values = []
         for gap in (-3 * int(order), -int(order), -int(0.58 * (order - 1) * 2) - 1):
             p, q = cdf(gap, variance), cdf(gap - 2, variance)
-            each.append(moment((p, 1 - p), (q, 1 - q), order) / (order - 1))
-    assert max(each) <= worst <= max(each) * (1 + 1e-5)
+            values.append(moment((p, 1 - p), (q, 1 - q), order) / (order - 1))
+    assert max(values) <= worst <= max(values) * (1 + 1e-5)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -122,7 +122,7 @@ def test_no_gap_costs_more(variance, moved, gap, place):
     assert worst <= counts / 2 * (1 + 1e-9)
 
 
-def test_counts_opened_are_two_integers_moved():
+def test_opened_counts_cost_like_two_moved_integers():
     assert IntegerCounts.from_variance(4.0, 1).worst_case((30.0,))[0] == pytest.approx(
         2.85892, abs=1e-5
     )
@@ -135,7 +135,7 @@ def test_counts_opened_are_two_integers_moved():
 
 
 @pytest.mark.parametrize("variance", [8.0, 200.0, 2e6])
-def test_normal_noise_tells_as_much_where_it_is_said_to(variance):
+def test_the_gaussian_pair_dominates(variance):
     # Every gap's bit lies in the testing region of a Gaussian one, of the same first probability.
     ratio = gaussian_ratio(variance, 2)
     assert ratio == pytest.approx(2 / variance**0.5 * (1 + 1 / (6 * variance)), rel=0.1 / variance)
@@ -161,7 +161,7 @@ def test_numbers_are_drawn_by_the_law_to_the_last_digits():
     assert abs(drawn.var() / 8 - 1) < 6 * ((2 + 1 / 8) / drawn.size) ** 0.5
 
 
-def test_far_tails_are_told_apart_by_all_random_bits():
+def test_far_tails_use_all_random_bits():
     class Bits:
         def __init__(self, high, low, sign):
             self.words = np.array([[high], [low], [sign]], dtype=np.uint64)

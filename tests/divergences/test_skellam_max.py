@@ -1,4 +1,4 @@
-"""Winners of integer counts with Skellam noise: all neighbours, and all of the bound's cases."""
+"""Winners of integer counts with Skellam noise: all neighbours, and every case of the bound."""
 
 import itertools
 
@@ -38,23 +38,23 @@ def over_all_neighbours(n_voters, n_classes, variance, orders=AT):
         for i, j in itertools.permutations(range(n_classes), 2)
         if row[i]
     ]
-    one, other = np.array(pairs).T
-    return renyi_divergence(logs[one], logs[other], orders).max(axis=0)
+    first, second = np.array(pairs).T
+    return renyi_divergence(logs[first], logs[second], orders).max(axis=0)
 
 
 def over_all_levels(variance, moved, far=40):
-    """The supremum that `worst_integer_max` bounds, every integer (u, v) looked at."""
+    """The supremum that `worst_integer_max` bounds, over every integer (u, v)."""
     table, y = skellam(variance, 300), np.arange(120)[:, None]
     u = np.arange(-far - moved, far + moved + 1)
     worst = np.zeros(len(AT))
     for tie in (0, 1):
         law = np.empty((len(u), len(u), 3))
-        for place, each in enumerate(u):
-            i = table.pmf_at(y - each) + table.cdf_at(y - tie - u)
-            j = table.pmf_at(y - u) + table.cdf_at(y - 1 + tie - each)
+        for place, count in enumerate(u):
+            i = table.pmf_at(y - count) + table.cdf_at(y - tie - u)
+            j = table.pmf_at(y - u) + table.cdf_at(y - 1 + tie - count)
             law[place, :, 0] = np.logaddexp.reduce(i)
             law[place, :, 1] = np.logaddexp.reduce(j)
-            law[place, :, 2] = table.cdf_at(-1 - each) + table.cdf_at(-1 - u)
+            law[place, :, 2] = table.cdf_at(-1 - count) + table.cdf_at(-1 - u)
         p, q = law[moved:, :-moved].reshape(-1, 3), law[:-moved, moved:].reshape(-1, 3)
         worst = np.maximum(worst, renyi_divergence(p, q, AT).max(axis=0))
     return worst
@@ -72,17 +72,17 @@ def test_probabilities_of_winners():
 
 @pytest.mark.parametrize("variance", [1.0, 4.0])
 def test_every_neighbour_of_seven_voters_costs_no_more(variance):
-    found = over_all_neighbours(7, 3, variance)
+    value = over_all_neighbours(7, 3, variance)
     bound = IntegerMax.from_variance(variance, 1).worst_case(tuple(AT))
-    assert (found <= bound).all()
+    assert (value <= bound).all()
     if variance == 4.0:
-        assert found[1] == pytest.approx(0.33283, abs=1e-5)
+        assert value[1] == pytest.approx(0.33283, abs=1e-5)
         assert bound[1] == pytest.approx(0.33841, abs=1e-5)
     # Four classes are covered too, and two, where every gap is there.
     assert (over_all_neighbours(5, 4, variance) <= bound).all()
     pair = worst_integer_bit(2 * variance, 2, tuple(AT))
-    both = np.maximum(*(over_all_neighbours(n, 2, variance) for n in (30, 31)))
-    assert both == pytest.approx(pair, rel=1e-9)
+    largest = np.maximum(*(over_all_neighbours(n, 2, variance) for n in (30, 31)))
+    assert largest == pytest.approx(pair, rel=1e-9)
     assert (pair <= bound).all()
 
 
@@ -95,34 +95,34 @@ def test_the_bound_is_the_supremum_over_all_integers(variance, moved):
 
 
 @pytest.mark.parametrize("variance", [2e3, 1e6])
-def test_much_noise_is_next_to_normal(variance):
+def test_much_noise_costs_like_gaussian_noise(variance):
     bound = IntegerMax.from_variance(variance, 1).worst_case((4.0,))
     assert bound == pytest.approx(worst_max(variance**-0.5, (4.0,)), rel=6e-3)
 
 
-def test_all_orders_at_once_cost_what_each_does():
-    whole = IntegerMax.from_variance(30.0, 1).worst_case()
+def test_orders_searched_together_agree_with_single_orders():
+    curve = IntegerMax.from_variance(30.0, 1).worst_case()
     for order in (ORDERS[3], 2.0, 7.25, 40.0):
         (alone,) = IntegerMax.from_variance(30.0, 1).worst_case((float(order),))
-        assert alone * (1 - 1e-3) <= whole[np.searchsorted(ORDERS, order)] <= alone * 1.004
-    assert (whole <= IntegerCounts.from_variance(30.0, 1).worst_case()).all()
-    assert np.isinf(whole[-1])
+        assert alone * (1 - 1e-3) <= curve[np.searchsorted(ORDERS, order)] <= alone * 1.004
+    assert (curve <= IntegerCounts.from_variance(30.0, 1).worst_case()).all()
+    assert np.isinf(curve[-1])
 
 
 def test_more_noise_costs_less():
-    each = [
+    costs = [
         IntegerMax.from_variance(v, 1).worst_case((2.0, 8.0))
         for v in (3.0, 3.1, 9.0, 7000.0, 7100.0)
     ]
-    assert (np.diff(each, axis=0) < 0).all()
+    assert (np.diff(costs, axis=0) < 0).all()
 
 
-def test_steps_of_levels_stand_for_all_of_them():
+def test_sums_in_steps_agree_with_all_levels():
     step, sigma = 25, 1000.0
     levels = step * np.arange(1 - len(_NODES) // 2, 401 + len(_NODES) // 2)
     law = np.exp(-(((levels - 4000) / sigma) ** 2) / 2)
-    every = np.exp(-(((np.arange(levels[-1] + 1) - 4000) / sigma) ** 2) / 2)
-    sums = np.cumsum(every[::-1])[::-1]
+    full_law = np.exp(-(((np.arange(levels[-1] + 1) - 4000) / sigma) ** 2) / 2)
+    sums = np.cumsum(full_law[::-1])[::-1]
     ours = _sums_from(law[None], step)[0]
     # What lies beyond the last step is missing from both, in another place.
     missing = sums[step * (len(ours))] if step * len(ours) < len(sums) else 0.0
@@ -139,13 +139,13 @@ def test_nothing_inside_a_cell_is_above_its_bound(variance, moved, tie):
     for _ in range(12):
         gap, level = rng.integers(-2 * sigma, 2 * sigma), rng.integers(-sigma, sigma)
         level //= search._step
-        wide, deep = (int(each) for each in rng.integers(0, 8, size=2))
-        one = Cells(*((np.array([low]), np.array([low + more]))
-                       for low, more in ((gap, wide), (level, deep))))  # fmt: skip
-        _, bound, _ = search._bounds(one, sums, tie)
-        g, z = (each.ravel() for each in np.mgrid[gap : gap + wide + 1, level : level + deep + 1])
-        found, alone, _ = search._bounds(Cells((g, g), (z, z)), sums, tie)
-        assert found == pytest.approx(alone, rel=1e-12)  # of one gap and level it is what it is
-        assert (found <= bound[0] * (1 + 1e-9)).all()
+        wide, deep = (int(size) for size in rng.integers(0, 8, size=2))
+        cell = Cells(*((np.array([low]), np.array([low + extent]))
+                       for low, extent in ((gap, wide), (level, deep))))  # fmt: skip
+        _, bound, _ = search._bounds(cell, sums, tie)
+        g, z = (axis.ravel() for axis in np.mgrid[gap : gap + wide + 1, level : level + deep + 1])
+        value, alone, _ = search._bounds(Cells((g, g), (z, z)), sums, tie)
+        assert value == pytest.approx(alone, rel=1e-12)  # of one gap and level it is what it is
+        assert (value <= bound[0] * (1 + 1e-9)).all()
         if wide + deep:
-            assert (found < bound[0]).all()
+            assert (value < bound[0]).all()

@@ -1,4 +1,4 @@
-"""A bound of what votes did cost, published."""
+"""Published bounds of the data-dependent epsilon."""
 
 import math
 
@@ -20,12 +20,12 @@ AGREED = 200 + np.arange(500) % 51
 VOTES = np.stack([AGREED, 250 - AGREED], axis=1)
 
 
-def budget(epsilon=6.0, **given):
-    return PrivacyAccountant(epsilon, 1e-5, **{"accounting": "sanitized"} | given)
+def budget(epsilon=6.0, **kwargs):
+    return PrivacyAccountant(epsilon, 1e-5, **{"accounting": "sanitized"} | kwargs)
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
-def test_a_bound_between_what_votes_did_cost_and_the_worst_case(order):
+def test_the_bound_lies_between_the_exact_cost_and_the_worst_case(order):
     accountant = budget(order=order)
     mechanism = GNMax(sigma=40.0)
     accountant.release(mechanism, VOTES)
@@ -42,28 +42,29 @@ def test_a_bound_between_what_votes_did_cost_and_the_worst_case(order):
         assert after.amount - before.amount == pytest.approx(1 / published.sigma**2, rel=1e-6)
     assert published.n_rows == 500
     replay(accountant._ledger)
-    told = str(accountant.statement())
-    assert f"epsilon {published.epsilon:.4g} at delta" in " ".join(told.split())
+    statement = str(accountant.statement())
+    assert f"epsilon {published.epsilon:.4g} at delta" in " ".join(statement.split())
     assert f"Epsilon {published.epsilon:.4g} at delta 1e-05" in str(published)
     assert accountant.statement().from_dict(accountant.statement().to_dict())
     # Votes are nowhere to be read but where they are kept.
-    kept = accountant.private_records()
-    assert list(kept) == [1]
-    assert kept[1] not in told
+    records = accountant.private_records()
+    assert list(records) == [1]
+    assert records[1] not in statement
 
 
-def test_what_has_no_votes_kept_is_counted_at_its_worst():
+def test_releases_without_records_count_at_their_worst_case():
     accountant, other = budget(), budget()
-    for each in (accountant, other):
-        each.release(GNMax(sigma=40.0), VOTES)
+    for budget_ in (accountant, other):
+        budget_.release(GNMax(sigma=40.0), VOTES)
     # A vote behind a threshold, without a public number of votes.
     by_chance = ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=150.0)
     accountant.release(by_chance, VOTES[:100])
-    more, less = (
-        quietly(publish_epsilon, each, sigma=5.0, random_state=0) for each in (accountant, other)
+    with_more, less = (
+        quietly(publish_epsilon, budget_, sigma=5.0, random_state=0)
+        for budget_ in (accountant, other)
     )
-    assert more.n_rows == less.n_rows == 500
-    assert more.epsilon > less.epsilon + 0.3
+    assert with_more.n_rows == less.n_rows == 500
+    assert with_more.epsilon > less.epsilon + 0.3
 
 
 def test_labels_and_thresholds_with_public_votes():
@@ -100,35 +101,35 @@ def test_in_an_ensemble():
 
 
 def test_whole_runs_of_neighbours_are_no_further_apart_than_the_bound():
-    """All data sets of a few voters, and all that one ballot makes of them: exact divergences."""
+    """Exact divergences of all data sets of a few voters and their neighbours."""
     mechanism, n_voters, ballots, order, _ = CASES["two classes"]
     tables, pairs = every_table(n_voters, ballots)
     scale, sigma, at = np.sqrt(2) * mechanism.sigma, 0.8, np.array([order])
-    known = {
+    results = {
         cast: margin_and_cost(mechanism, t, np.zeros(2, int), 2, order)
         for cast, t in tables.items()
     }
     closest = np.inf
-    for one, other in pairs:
-        gaps, others = (np.diff(tables[each])[:, 0] / scale for each in (one, other))
-        votes = bit_divergence(gaps, others, at).sum()
-        margin, here, cost = known[one]
-        shown = order * (here - known[other][1]) ** 2 / (2 * sigma**2)
+    for cast, other in pairs:
+        gaps, neighbour_gaps = (np.diff(tables[votes])[:, 0] / scale for votes in (cast, other))
+        votes = bit_divergence(gaps, neighbour_gaps, at).sum()
+        margin, true_margin, cost = results[cast]
+        shown = order * (true_margin - results[other][1]) ** 2 / (2 * sigma**2)
         bound = cost + order / (2 * sigma**2)
         assert votes + shown <= bound * (1 + 1e-9)
-        assert cost <= margin.cost_at(here) * (1 + 1e-9)
+        assert cost <= margin.cost_at(true_margin) * (1 + 1e-9)
         closest = min(closest, bound / (votes + shown))
     assert closest < 1.2  # some are nearly as far apart
 
 
-def test_the_noise_is_chosen_by_public_numbers_alone():
-    found = []
+def test_votes_do_not_change_the_chosen_noise():
+    choices = []
     for votes in (VOTES, np.tile([[125, 125]], (500, 1))):
         accountant = budget()
         accountant.release(GNMax(sigma=40.0), votes)
         published = publish_epsilon(accountant)
-        found.append((published.order, published.sigma))
-    assert found[0] == found[1]
+        choices.append((published.order, published.sigma))
+    assert choices[0] == choices[1]
 
 
 def test_tied_votes_cost_the_worst_case():
@@ -144,7 +145,7 @@ BY_CHANCE.release(ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=15
 
 
 @pytest.mark.parametrize(
-    ("accountant", "given", "message"),
+    ("accountant", "kwargs", "message"),
     [
         (budget(accounting="worst_case"), {}, "only a budget that was opened with"),
         (budget({"a": 1.0, "b": 2.0}), {}, "has levels"),
@@ -155,16 +156,16 @@ BY_CHANCE.release(ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=15
         (BY_CHANCE, {"delta": 1e-12}, "other releases take"),
     ],
 )
-def test_what_can_not_be_published(accountant, given, message):
+def test_budgets_without_records_are_refused(accountant, kwargs, message):
     if len(accountant.levels) == 1:
         accountant.release(GNMax(sigma=40.0), VOTES[:2])
     n_entries = len(accountant.entries())
     with pytest.raises(ValueError, match=message):
-        publish_epsilon(accountant, **given)
+        publish_epsilon(accountant, **kwargs)
     assert len(accountant.entries()) == n_entries
 
 
-def test_reservations_and_an_empty_budget_are_told():
+def test_reservations_and_empty_budgets_are_refused():
     accountant = budget()
     accountant.reserve(GNMax(sigma=40.0), 10, n_columns=2)
     with pytest.raises(ValueError, match="has reservations"):

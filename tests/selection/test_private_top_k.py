@@ -25,9 +25,9 @@ TOP = [1, 3, 6]
 NAMES = [f"place {letter}" for letter in "jihgfedcba"]
 
 
-def budget(epsilon=1.0, delta=1e-6, **given):
-    given = {"relation": "add_remove", "unit": "voter", "approximation_delta": delta / 2} | given
-    return PrivacyAccountant(epsilon, delta, **given)
+def budget(epsilon=1.0, delta=1e-6, **kwargs):
+    kwargs = {"relation": "add_remove", "unit": "voter", "approximation_delta": delta / 2} | kwargs
+    return PrivacyAccountant(epsilon, delta, **kwargs)
 
 
 def voters(counts=COUNTS):
@@ -44,14 +44,14 @@ def voters(counts=COUNTS):
 def test_the_top_three_of_a_list(order, mechanism):
     aside = None if order == math.inf else 5e-7
     accountant = budget(order=order, approximation_delta=aside)
-    found = private_top_k(COUNTS, 3, accountant=accountant, mechanism=mechanism, max_items=1)
-    assert found.released
-    assert found.items.tolist() == TOP
+    released = private_top_k(COUNTS, 3, accountant=accountant, mechanism=mechanism, max_items=1)
+    assert released.released
+    assert released.items.tolist() == TOP
     # All is spent that there is of one or the other: mu^2, divergence or epsilon, or delta.
     assert 0.4 < accountant.spent().share <= 1
 
 
-def test_as_many_as_the_gap_says():
+def test_the_largest_gap_sets_the_number_of_items():
     assert private_top_k(COUNTS, accountant=budget()).items.tolist() == TOP
     flat = private_top_k(np.full(10, 500), accountant=budget())
     assert flat == (None, False)
@@ -68,8 +68,8 @@ def test_as_many_as_the_gap_says():
 )
 @pytest.mark.parametrize("domain", ["known", "unknown"])
 def test_names_are_kept(counts, domain):
-    found = private_top_k(counts, accountant=budget(), domain=domain)
-    assert sorted(found.items) == sorted(NAMES[i] for i in TOP)
+    released = private_top_k(counts, accountant=budget(), domain=domain)
+    assert sorted(released.items) == sorted(NAMES[i] for i in TOP)
 
 
 @pytest.mark.parametrize("domain", ["known", "unknown"])
@@ -92,10 +92,10 @@ def test_names_come_sorted_whatever_the_order_of_counts(kind, domain):
         counts = pd.DataFrame(voters().toarray()[:, ranked], columns=list(rows))
     else:
         counts = rows
-    found = private_top_k(counts, 3, accountant=budget(), domain=domain)
+    released = private_top_k(counts, 3, accountant=budget(), domain=domain)
     numbers = sorted(name for name in map(names.__getitem__, TOP) if isinstance(name, int))
     texts = sorted(name for name in map(names.__getitem__, TOP) if not isinstance(name, int))
-    assert list(found.items) == [*numbers, *texts]
+    assert list(released.items) == [*numbers, *texts]
 
 
 def test_ties_of_a_list_go_by_name():
@@ -114,7 +114,7 @@ def test_people_and_items(make):
     assert private_top_k(people, 3, accountant=budget()).items.tolist() == TOP
 
 
-def test_entries_that_are_stored_twice_are_one_persons():
+def test_duplicate_sparse_entries_are_one_contribution():
     twice = sp.csr_array(([1, 1], [1, 1], [0, 2]), shape=(1, 3))
     with pytest.raises(ValueError, match="somebody contributes 2 to an item"):
         private_top_k(twice, accountant=budget())
@@ -122,7 +122,7 @@ def test_entries_that_are_stored_twice_are_one_persons():
     assert twice.nnz == 2  # it was not ours to change
 
 
-def test_what_people_contribute_is_bounded():
+def test_contributions_of_people_are_bounded():
     table = 5 * voters()
     accountant = budget()
     with pytest.raises(ValueError, match=r"contributes 5 to an item, and max_contribution=1\.0"):
@@ -132,29 +132,29 @@ def test_what_people_contribute_is_bounded():
     with pytest.raises(ValueError, match="finite and non-negative"):
         private_top_k(-voters(), accountant=accountant)
     assert accountant.spent().n_releases == 0
-    found = private_top_k(table, 3, accountant=accountant, max_contribution=5)
-    assert found.items.tolist() == TOP
+    released = private_top_k(table, 3, accountant=accountant, max_contribution=5)
+    assert released.items.tolist() == TOP
     # Five times the contributions need five times the noise, or tell 25 times as much.
-    one = StableTopK(rho=0.01, delta_t=1e-8, relation="add_remove")
+    single = StableTopK(rho=0.01, delta_t=1e-8, relation="add_remove")
     five = StableTopK(rho=0.01, delta_t=1e-8, relation="add_remove", weight=5.0)
-    ratio = five.max_cost()["*"].at(2.0) / one.max_cost()["*"].at(2.0)
+    ratio = five.max_cost()["*"].at(2.0) / single.max_cost()["*"].at(2.0)
     assert ratio == pytest.approx(25, rel=0.05)
 
 
-def test_a_name_that_one_person_brought_is_not_returned():
+def test_a_name_of_one_person_is_not_released():
     """All other names have counts that are as small, so that draws would find it now and then."""
     names = {f"common {i}": 30 for i in range(4)} | {"mine": 1}
     for mechanism in ("stable", "limited_domain"):
         accountant = budget(100.0)
         for _ in range(4):
-            found = private_top_k(
+            released = private_top_k(
                 *(names, 5),
                 accountant=accountant,
                 mechanism=mechanism,
                 epsilon=0.5,
                 domain="unknown",
             )
-            assert found.items is None or "mine" not in found.items
+            assert released.items is None or "mine" not in released.items
     for refused in ("exponential", "gaussian", "joint"):
         with pytest.raises(ValueError, match="names items that one person brought"):
             private_top_k(
@@ -171,27 +171,27 @@ def test_a_name_that_one_person_brought_is_not_returned():
         private_top_k(COUNTS, accountant=budget(), domain="unknown")
 
 
-def test_nothing_depends_on_how_many_names_there_are():
+def test_the_number_of_names_changes_nothing():
     """The charge, what the ledger holds, and the answer where nobody brought anything."""
     accountants = [budget(), budget(), budget()]
     few = dict.fromkeys("abc", 500)
     many = few | {f"rare {i}": 1 for i in range(200)}
     for accountant, names in zip(accountants, (few, many, {}), strict=True):
-        found = private_top_k(names, accountant=accountant, domain="unknown")
-        assert found.items is None or sorted(found.items) == ["a", "b", "c"]
+        released = private_top_k(names, accountant=accountant, domain="unknown")
+        assert released.items is None or sorted(released.items) == ["a", "b", "c"]
     notes = [accountant.entries()[0] for accountant in accountants]
     assert notes[0].mechanism == notes[1].mechanism == notes[2].mechanism
-    assert len({float(one.spent().amount) for one in accountants}) == 1
+    assert len({float(accountant.spent().amount) for accountant in accountants}) == 1
     assert private_top_k({"a": 0}, accountant=budget(), domain="unknown") == (None, False)
 
 
 def test_items_from_the_data_are_in_the_order_of_their_names():
     """Equal counts go by it, so that it may not say who brought an item first."""
     counts = {"b": 500, "a": 500, "nobody's": 0, "d": 2, "c": 500}
-    for given in (counts, dict(reversed(counts.items())), pd.Series(counts)):
-        found = ItemCounts.from_input(given).contributed()
-        assert list(found.names) == ["a", "b", "c", "d"]
-        assert found.counts.tolist() == [500, 500, 500, 2]
+    for table in (counts, dict(reversed(counts.items())), pd.Series(counts)):
+        released = ItemCounts.from_input(table).contributed()
+        assert list(released.names) == ["a", "b", "c", "d"]
+        assert released.counts.tolist() == [500, 500, 500, 2]
 
 
 @pytest.mark.parametrize(
@@ -205,19 +205,19 @@ def test_items_from_the_data_are_in_the_order_of_their_names():
     ],
     ids=["categories", "levels", "a fraction", "a word", "others"],
 )
-def test_what_is_returned_tells_of_no_other_name(index):
+def test_the_type_of_released_names_depends_on_no_other_name(index):
     """An index keeps all its categories and levels, and its type is that of all names together."""
-    found = private_top_k(pd.Series(COUNTS, index=index), accountant=budget(), domain="unknown")
-    assert type(found.items) is np.ndarray
-    assert found.items.dtype == object
-    assert sorted(found.items) == sorted(index[TOP])
+    released = private_top_k(pd.Series(COUNTS, index=index), accountant=budget(), domain="unknown")
+    assert type(released.items) is np.ndarray
+    assert released.items.dtype == object
+    assert sorted(released.items) == sorted(index[TOP])
     if index[1] == 1:
-        assert {type(name) for name in found.items} == {int}
+        assert {type(name) for name in released.items} == {int}
 
 
-def test_people_have_no_more_than_a_mechanism_of_ones_own_says():
-    own = GaussianTopK(k=3, max_items=1, sigma=5.0, relation="add_remove")
-    for mechanism in (own, lambda noise: dataclasses.replace(own, sigma=noise)):
+def test_a_custom_mechanism_limits_contributions():
+    custom = GaussianTopK(k=3, max_items=1, sigma=5.0, relation="add_remove")
+    for mechanism in (custom, lambda noise: dataclasses.replace(custom, sigma=noise)):
         for table in (5 * voters(), np.ones((4, 10))):
             accountant = budget()
             with pytest.raises(ValueError, match=r"mechanism's weight=1\.0|its max_items=1"):
@@ -234,12 +234,12 @@ def test_sums_are_not_rounded(dtype):
 
 
 @pytest.mark.parametrize("as_table", [np.asarray, sp.csr_array])
-def test_one_person_moves_a_count_by_no_more_than_a_contribution(as_table):
+def test_one_person_changes_a_count_by_at_most_a_contribution(as_table):
     most = 2 / 3
     people = most * np.random.default_rng(0).random((200_000, 20))
     without, along = people.copy(), people.copy()
     without[-1], along[-1] = 0.0, most
-    counts = [ItemCounts.from_input(as_table(each), most).counts for each in (without, along)]
+    counts = [ItemCounts.from_input(as_table(item), most).counts for item in (without, along)]
     moved = [Fraction(b) - Fraction(a) for a, b in zip(*counts, strict=True)]
     assert max(moved) <= Fraction(most)
     # In another order the same counts, to the last digit.
@@ -266,17 +266,17 @@ def test_a_choice_with_gaussian_noise_has_no_pair():
 def test_a_share_of_the_budget_for_each_of_several():
     accountant = budget(3.0)
     for _ in range(3):
-        found = private_top_k(COUNTS, 3, accountant=accountant, epsilon=0.9)
-        assert found.items.tolist() == TOP
+        released = private_top_k(COUNTS, 3, accountant=accountant, epsilon=0.9)
+        assert released.items.tolist() == TOP
     assert 0.2 < accountant.spent().share < 1
     private_top_k(COUNTS, 3, accountant=accountant)  # all that is left
     with pytest.raises(BudgetExceededError):
         private_top_k(COUNTS, 3, accountant=accountant)
 
 
-def test_a_mechanism_of_ones_own_and_one_made_from_noise():
-    own = ExponentialTopK(k=3, rho=0.01, relation="add_remove")
-    assert private_top_k(COUNTS, accountant=budget(), mechanism=own).items.tolist() == TOP
+def test_custom_mechanisms_and_functions_of_noise():
+    custom = ExponentialTopK(k=3, rho=0.01, relation="add_remove")
+    assert private_top_k(COUNTS, accountant=budget(), mechanism=custom).items.tolist() == TOP
 
     def made(noise):
         return GaussianTopK(k=3, max_items=1, sigma=noise, relation="add_remove")
@@ -285,7 +285,7 @@ def test_a_mechanism_of_ones_own_and_one_made_from_noise():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("kwargs", "message"),
     [
         ({"domain": "public"}, "domain='public' is unknown"),
         ({"mechanism": "laplace"}, "mechanism='laplace' is unknown"),
@@ -316,14 +316,14 @@ def test_a_mechanism_of_ones_own_and_one_made_from_noise():
         ({"accountant": PrivacyAccountant(1, 1e-6, order="renyi")}, "approximation_delta="),
     ],
 )
-def test_bad_input_is_told_and_costs_nothing(given, message):
-    given = {"counts": COUNTS, "accountant": budget()} | given
-    accountant = given["accountant"]
+def test_bad_input_is_refused_and_costs_nothing(kwargs, message):
+    kwargs = {"counts": COUNTS, "accountant": budget()} | kwargs
+    accountant = kwargs["accountant"]
     if message is None:  # another relation is another mechanism
-        assert private_top_k(given.pop("counts"), **given).items.tolist() == TOP
+        assert private_top_k(kwargs.pop("counts"), **kwargs).items.tolist() == TOP
         return
     with pytest.raises((TypeError, ValueError), match=message):
-        private_top_k(given.pop("counts"), **given)
+        private_top_k(kwargs.pop("counts"), **kwargs)
     assert accountant is None or accountant.spent().n_releases == 0
 
 
@@ -339,14 +339,14 @@ def test_bad_input_is_told_and_costs_nothing(given, message):
         ([1, 2], 2 + 1j),
     ],
 )
-def test_a_released_name_tells_of_no_other_name(names, other):
+def test_a_released_name_depends_on_no_other_name(names, other):
     def shown(index):
-        found = next(
-            each
-            for each in ItemCounts.from_input(pd.Series(1, index=index)).contributed().names
-            if each == names[0]
+        released = next(
+            item
+            for item in ItemCounts.from_input(pd.Series(1, index=index)).contributed().names
+            if item == names[0]
         )
-        return repr(found), type(found), getattr(found, "unit", None)
+        return repr(released), type(released), getattr(released, "unit", None)
 
     make = pd.MultiIndex.from_tuples if isinstance(other, tuple) else pd.Index
     alone, beside = make(list(names)), make([*names, other])
