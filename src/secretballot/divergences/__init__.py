@@ -78,7 +78,6 @@ from secretballot.divergences.integer import IntegerMax as IntegerMax
 from secretballot.divergences.integer import draw_skellam as draw_skellam
 from secretballot.divergences.integer import winner_log_probabilities as winner_log_probabilities
 from secretballot.divergences.sanitized import GapCosts as GapCosts
-from secretballot.divergences.sanitized import GapRecord as GapRecord
 from secretballot.divergences.sanitized import Margin as Margin
 from secretballot.divergences.sanitized import dump_gap_records as dump_gap_records
 from secretballot.divergences.sanitized import load_gap_records as load_gap_records

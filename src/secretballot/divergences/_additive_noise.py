@@ -26,9 +26,9 @@ def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
     Theorem 8.
     """
     move, at = np.asarray(ratio, dtype=np.float64), np.asarray(epsilon, dtype=np.float64)
-    here = ndtr(move / 2 - at / move)
-    there = np.exp(np.minimum(at + log_ndtr(-move / 2 - at / move), 0.0))
-    return np.asarray(np.minimum(np.maximum(here - there, 0.0) + _ERROR * here + _TINY, 1.0))
+    p = ndtr(move / 2 - at / move)
+    scaled_q = np.exp(np.minimum(at + log_ndtr(-move / 2 - at / move), 0.0))
+    return np.asarray(np.minimum(np.maximum(p - scaled_q, 0.0) + _ERROR * p + _TINY, 1.0))
 
 
 def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:

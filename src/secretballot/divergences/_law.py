@@ -78,11 +78,11 @@ def realised_cost(
         delta += step.delta * _times_begun(times)
         # A step that was not begun costs nothing, even if its cost is infinite.
         rows = np.flatnonzero(_times_begun(times))
-        known = state[step.name][rows]
+        step_state = state[step.name][rows]
         if times.ndim > 1:
-            exact = cast("LabelsMove", step.move).exact(known, times[rows] > 0)
+            exact = cast("LabelsMove", step.move).exact(step_state, times[rows] > 0)
         else:
-            exact = step.move.exact(known)
+            exact = step.move.exact(step_state)
             if np.any(times[rows] != 1):
                 exact = exact * times[rows, None]
         if len(rows) == n_rows:

@@ -112,8 +112,8 @@ class NoisyBit(Move):
     @property
     def gap_shift(self) -> int:
         """Shift of the gap, if it is a whole number of ballots."""
-        whole = self.kind is NoisyBit and float(self.shift).is_integer()
-        return int(self.shift) if whole else 0
+        is_whole = self.kind is NoisyBit and float(self.shift).is_integer()
+        return int(self.shift) if is_whole else 0
 
     def gaps(self, state: Floats) -> Floats:
         """Compute the distance of each row from a tie."""

@@ -63,9 +63,9 @@ def order_array(orders: tuple[float, ...] | None) -> Floats:
     return ORDERS if orders is None else np.asarray(orders, dtype=np.float64)
 
 
-def same_orders(orders: ArrayLike, others: ArrayLike) -> NDArray[np.bool_]:
+def same_orders(orders: ArrayLike, recorded: ArrayLike) -> NDArray[np.bool_]:
     """Compare orders elementwise, up to rounding in the last place."""
-    first, second = np.asarray(orders, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    first, second = np.asarray(orders, dtype=np.float64), np.asarray(recorded, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         near = np.abs(first - second) <= _ORDER_ROUNDING * np.spacing(second)
     return np.asarray(near | (first == second))  # infinity equals infinity

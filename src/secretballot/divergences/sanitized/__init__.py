@@ -1,6 +1,5 @@
 """Data-dependent cost of known votes, in a form that may be published."""
 
-from secretballot.divergences.sanitized._gap_record import GapRecord as GapRecord
 from secretballot.divergences.sanitized._gap_record import dump_gap_records as dump_gap_records
 from secretballot.divergences.sanitized._gap_record import load_gap_records as load_gap_records
 from secretballot.divergences.sanitized._gap_record import record_gaps as record_gaps
