@@ -44,11 +44,7 @@ def bit_divergence(x: ArrayLike, y: ArrayLike, orders: Floats = ORDERS) -> Float
 
 
 def exact_bit(
-    gap: ArrayLike,
-    ratio: float,
-    orders: Floats = ORDERS,
-    *,
-    can_widen: NDArray[np.bool_] | None = None,
+    gap: ArrayLike, ratio: float, *, can_widen: NDArray[np.bool_] | None = None
 ) -> Floats:
     """Compute the cost of a noisy bit at known gaps: both neighbours, both directions.
 
@@ -56,7 +52,7 @@ def exact_bit(
     `can_widen` marks rows that have a neighbour with a wider gap; unanimous votes have none.
     """
     x = np.abs(np.asarray(gap, dtype=np.float64))
-    out = np.empty((len(x), len(orders)))
+    out = np.empty((len(x), len(ORDERS)))
     for start in range(0, len(x), _BLOCK):
         block = x[start : start + _BLOCK]
         nearer = block - ratio
@@ -64,12 +60,12 @@ def exact_bit(
         inner_first = np.abs(nearer) <= block
         first = np.where(inner_first, nearer, block)
         second = np.where(inner_first, block, nearer)
-        wider = bit_divergence(block, block + ratio, orders)
+        wider = bit_divergence(block, block + ratio)
         if can_widen is not None:
             wider[~can_widen[start : start + _BLOCK]] = 0.0
-        narrower = bit_divergence(first, second, orders)
+        narrower = bit_divergence(first, second)
         np.maximum(wider, narrower, out=out[start : start + _BLOCK])
-    return np.minimum(out, gaussian_bound(ratio, orders), out=out)
+    return np.minimum(out, gaussian_bound(ratio), out=out)
 
 
 def gaussian_bound(ratio: float, orders: Floats = ORDERS) -> Floats:

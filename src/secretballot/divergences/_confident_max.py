@@ -114,14 +114,11 @@ class ConfidentMax(Move):
         size = max(1, _BLOCK_VALUES // (len(ORDERS) * 12 * self.ballots))
         for start in range(0, len(gaps), size):
             block = gaps[start : start + size]
-            gaps_of_neighbours, exists = self.neighbours(block)
-            neighbour = self.outcomes(gaps_of_neighbours)
-            data = np.broadcast_to(self.outcomes(block)[:, None], neighbour.shape)
+            moved_gaps, exists = self.neighbours(block)
+            data = self.outcomes(block)[:, None]
             # Impossible neighbours are replaced by the data, so that their divergence is 0.
-            neighbour = np.where(exists[..., None], neighbour, data)
-            log_p = np.concatenate([data, neighbour], axis=1)
-            log_q = np.concatenate([neighbour, data], axis=1)
-            cost = largest_divergence(log_p, log_q, ORDERS) * self.rounding
+            neighbours = np.where(exists[..., None], self.outcomes(moved_gaps), data)
+            cost = largest_divergence(data, neighbours) * self.rounding
             out[start : start + size] = np.minimum(cost, self.noisy_numbers(ORDERS))
         return np.asarray(out[inverse.ravel()])
 

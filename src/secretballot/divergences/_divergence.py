@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.divergences._orders import Floats, order_array
+from secretballot.divergences._orders import ORDERS, Floats, order_array
 
 # Above this exponent sums are taken in log space.
 LARGEST_EXPONENT = 600.0
@@ -86,16 +86,19 @@ def log_moments(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
     return np.asarray(moments)
 
 
-def largest_divergence(log_p: Floats, log_q: Floats, orders: Floats) -> Floats:
-    """Compute the largest divergence of each row's candidates, shape (n_rows, n_orders).
+def largest_divergence(data: Floats, neighbours: Floats) -> Floats:
+    """Compute the largest divergence between rows and their neighbours, in both directions.
 
-    `log_p` and `log_q` have shape (n_rows, n_candidates, n_outcomes).
+    Log probabilities of neighbours have shape (n_rows, n_neighbours, n_outcomes), those of the data
+    broadcast against them. The result has shape (n_rows, n_orders).
     """
-    out = np.empty((len(log_p), len(orders)))
-    n_finite = len(orders) - int(np.isinf(orders[-1]))
-    finite = orders[:n_finite]
-    out[:, :n_finite] = largest_log_moment(log_p, log_q, finite) / (finite - 1)
-    out[:, n_finite:] = np.maximum((log_p - log_q).max(axis=(1, 2)), 0.0)[:, None]
+    data = np.broadcast_to(data, neighbours.shape)
+    log_p = np.concatenate([data, neighbours], axis=1)
+    log_q = np.concatenate([neighbours, data], axis=1)
+    out = np.empty((len(log_p), len(ORDERS)))
+    finite = ORDERS[:-1]
+    out[:, :-1] = largest_log_moment(log_p, log_q, finite) / (finite - 1)
+    out[:, -1] = np.maximum((log_p - log_q).max(axis=(1, 2)), 0.0)
     return out
 
 

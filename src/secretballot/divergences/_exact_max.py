@@ -26,13 +26,7 @@ def max_log_probabilities(counts: Floats, sigma: float) -> Floats:
     return Quadrature(scaled, 0.0).log_probabilities()
 
 
-def exact_max(
-    counts: Floats,
-    sigma: float,
-    weight: float = 1.0,
-    ballots: int = 1,
-    orders: Floats = ORDERS,
-) -> Floats:
+def exact_max(counts: Floats, sigma: float, weight: float = 1.0, ballots: int = 1) -> Floats:
     """Compute the cost of a noisy maximum on known votes: every neighbour, both directions.
 
     A neighbour moves `ballots` ballots of `weight`, from classes that have them to any others. For
@@ -46,46 +40,41 @@ def exact_max(
         # One of the ballots is enough.
         can_widen = has_ballot(votes.min(axis=1), weight, votes.sum(axis=1))
         shift = np.sqrt(2) * ballots * weight / sigma
-        return exact_bit(gap, shift, orders, can_widen=can_widen)
+        return exact_bit(gap, shift, can_widen=can_widen)
     ratio = ballots * weight / sigma
-    cap = gaussian_bound(np.sqrt(2) * ratio, orders)
-    if ballots > 1:
-        cap = worst_max(ratio, tuple(orders))
+    cap = gaussian_bound(np.sqrt(2) * ratio) if ballots == 1 else worst_max(ratio)
     # The cost is the same for any order of the classes, and equal rows need one evaluation.
     rows, inverse = np.unique(-np.sort(-votes, axis=1), axis=0, return_inverse=True)
     scaled = rows / sigma
-    out = np.empty((len(rows), len(orders)))
+    out = np.empty((len(rows), len(ORDERS)))
     nodes = Quadrature.nodes(scaled, ratio)
     wide = (nodes > MOST_NODES) | (ratio * nodes > 40 * MOST_NODES)
     if wide.any():
-        out[wide] = worst_max(ratio, tuple(orders))
+        out[wide] = worst_max(ratio)
     by_size = np.flatnonzero(~wide)[np.argsort(nodes[~wide], kind="stable")]
     while len(by_size):
         size = max(1, int(_BLOCK_VALUES / (nodes[by_size[-1]] * votes.shape[1] ** 2)))
         block, by_size = by_size[-size:], by_size[:-size]
         if ballots == 1:
-            out[block] = _exact_block(scaled[block], ratio, orders)
+            out[block] = _exact_block(scaled[block], ratio)
         else:
             logs = Quadrature(scaled[block], 0.0).log_probabilities()
-            out[block] = several_ballots(logs, ratio, orders)
+            out[block] = several_ballots(logs, ratio)
     np.minimum(out, cap, out=out)
     return np.asarray(out[inverse.ravel()])
 
 
-def _exact_block(scaled: Floats, ratio: float, orders: Floats) -> Floats:
+def _exact_block(scaled: Floats, ratio: float) -> Floats:
     n_classes = scaled.shape[1]
     quadrature = Quadrature(scaled, ratio)
-    neighbour = quadrature.neighbours()
-    data = np.broadcast_to(quadrature.log_probabilities()[:, None, :], neighbour.shape)
+    data = quadrature.log_probabilities()[:, None, :]
     giver, taker = np.divmod(np.arange(n_classes**2), n_classes)
     # A neighbour needs a ballot to move.
     possible = has_ballot(scaled, ratio, scaled.sum(axis=1)[:, None])[:, giver] & (giver != taker)
     possible |= ~possible.any(axis=1, keepdims=True) & (giver != taker)
-    log_p = np.concatenate([data, neighbour], axis=1)
-    log_q = np.concatenate([neighbour, data], axis=1)
     # Impossible neighbours are replaced by the data, so that their divergence is 0.
-    log_p = np.where(np.concatenate([possible, possible], axis=1)[..., None], log_p, log_q)
-    return largest_divergence(log_p, log_q, orders) * round_up(ratio)
+    neighbours = np.where(possible[..., None], quadrature.neighbours(), data)
+    return largest_divergence(data, neighbours) * round_up(ratio)
 
 
 def largest_normal(log_rate: Floats) -> Floats:
@@ -112,12 +101,7 @@ def level_quadrature(counts: Floats, n_classes: int, sigma: float, ratio: float)
 
 
 def exact_level_max(
-    counts: Floats,
-    n_classes: int,
-    sigma: float,
-    weight: float = 1.0,
-    ballots: int = 1,
-    orders: Floats = ORDERS,
+    counts: Floats, n_classes: int, sigma: float, weight: float = 1.0, ballots: int = 1
 ) -> Floats:
     """Compute `exact_max` of very many classes; those beyond the columns of `counts` have no votes.
 
@@ -125,23 +109,21 @@ def exact_level_max(
     """
     votes = np.asarray(counts, dtype=np.float64)
     ratio = ballots * weight / sigma
-    worst = worst_max(ratio, tuple(orders))
+    worst = worst_max(ratio)
     # The log sizes of levels are added and subtracted again, which rounds.
     rounding = round_up(ratio / (1 + math.log(n_classes)))
-    cap = gaussian_bound(np.sqrt(2) * ratio, orders) if ballots == 1 else worst
+    cap = gaussian_bound(np.sqrt(2) * ratio) if ballots == 1 else worst
     rows, inverse = np.unique(-np.sort(-votes, axis=1), axis=0, return_inverse=True)
-    out = np.empty((len(rows), len(orders)))
+    out = np.empty((len(rows), len(ORDERS)))
     for number, row in enumerate(rows):
         quadrature = level_quadrature(row, n_classes, sigma, ratio)
         cost = worst
         if quadrature.fits and ballots == 1:
-            data, neighbour = quadrature.neighbours()
-            if np.isfinite(neighbour).all():
-                log_p = np.concatenate([data, neighbour])[None]
-                log_q = np.concatenate([neighbour, data])[None]
-                cost = largest_divergence(log_p, log_q, orders)[0] * rounding
+            data, neighbours = quadrature.neighbours()
+            if np.isfinite(neighbours).all():
+                cost = largest_divergence(data[None], neighbours[None])[0] * rounding
         elif quadrature.fits:
-            cost = bound_from_loss(_log_loss(quadrature)[None], ratio, orders)[0]
+            cost = bound_from_loss(_log_loss(quadrature)[None], ratio)[0]
         out[number] = np.minimum(cost, cap)
     return np.asarray(out[inverse.ravel()])
 

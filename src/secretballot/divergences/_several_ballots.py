@@ -17,32 +17,29 @@ _CUTS = np.concatenate([[0.0], ndtr(np.linspace(-6, 6, 49)), [1.0]])
 _BLOCK_VALUES = 2_000_000
 
 
-def several_ballots(log_probabilities: Floats, ratio: float, orders: Floats = ORDERS) -> Floats:
+def several_ballots(log_probabilities: Floats, ratio: float) -> Floats:
     """Bound the cost of a noisy maximum for all neighbours who move several ballots.
 
     `log_probabilities` of the winners on the data have shape (n_rows, n_classes). `ratio` is the
     weight of all moved ballots together over the noise on a count.
     """
     logs = np.sort(log_probabilities, axis=1)
-    return bound_from_loss(np.logaddexp.reduce(logs[:, :-1], axis=1), ratio, orders)
+    return bound_from_loss(np.logaddexp.reduce(logs[:, :-1], axis=1), ratio)
 
 
-def bound_from_loss(log_loss: Floats, ratio: float, orders: Floats = ORDERS) -> Floats:
+def bound_from_loss(log_loss: Floats, ratio: float) -> Floats:
     """Bound the same from the log probability that the likeliest class does not win."""
     shift = float(np.sqrt(2)) * ratio
     log_loss = np.minimum(log_loss, -1e-9)
     # A higher probability never costs less, so it is rounded up to a grid of quantiles.
     quantile = np.ceil(np.maximum(ndtri_exp(log_loss), _FARTHEST) / _FINEST) * _FINEST
     quantiles, inverse = np.unique(quantile, return_inverse=True)
-    cap = gaussian_bound(shift, orders)
-    out = np.empty((len(quantiles), len(orders)))
-    finite = np.isfinite(orders)
-    out[:, ~finite] = cap[~finite]
-    size = max(1, _BLOCK_VALUES // (len(_CUTS) * len(orders)))
+    out = np.full((len(quantiles), len(ORDERS)), np.inf)
+    size = max(1, _BLOCK_VALUES // (len(_CUTS) * len(ORDERS)))
     for start in range(0, len(quantiles), size):
         loss = ndtr(quantiles[start : start + size])
-        out[start : start + size, finite] = _bound(loss, shift, orders[finite])
-    return np.asarray(np.minimum(out, cap)[inverse.ravel()])
+        out[start : start + size, :-1] = _bound(loss, shift, ORDERS[:-1])
+    return np.asarray(np.minimum(out, gaussian_bound(shift))[inverse.ravel()])
 
 
 def _bound(loss: Floats, shift: float, orders: Floats) -> Floats:
