@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from secretballot import LabelProportionsClassifier, MMDClassRatioEstimator, publish_proportions
-from secretballot.quantification import MisfitWarning, group_bags
+from secretballot.quantification import Bags, MisfitWarning
 
 # Whether groups differ by more than their shares is tested, and one test of a hundred errs. These
 # groups are drawn so that they don't.
@@ -55,7 +55,7 @@ X_train, y_train = X[rows], malignant[rows]
 # :func:`~secretballot.quantification.publish_proportions` takes the noise that distorts least for
 # these sizes and this budget.
 
-bags = group_bags(X_train, y_train, groups=clinic)
+bags = Bags.from_groups(X_train, y_train, groups=clinic)
 published = publish_proportions(bags, classes=[0, 1], epsilon=1.0, delta=1e-5)
 published
 

@@ -38,7 +38,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from secretballot import publish_proportions
-from secretballot.quantification import LabelProportionsClassifier, group_bags
+from secretballot.quantification import Bags, LabelProportionsClassifier
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 
@@ -175,7 +175,7 @@ def private(task: InstanceTask, epsilon: float, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # seeded: a simulation
         return publish_proportions(
-            group_bags(None, task.y, task.bag), classes, epsilon, 1e-5, random_state=seed
+            Bags.from_groups(None, task.y, task.bag), classes, epsilon, 1e-5, random_state=seed
         )
 
 

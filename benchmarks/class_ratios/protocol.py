@@ -18,7 +18,8 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from secretballot import load_adult, publish_proportions
-from secretballot.quantification import Bags, make_bags
+from secretballot.datasets import make_bags
+from secretballot.quantification import Bags
 
 #: Everything that was chosen (defaults included) was chosen on these.
 TUNING = range(6)

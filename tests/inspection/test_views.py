@@ -18,7 +18,7 @@ from secretballot.collaboration import Agreement, Answer
 from secretballot.ensemble import PrivateLabels, recommend_mechanism, recommend_teachers
 from secretballot.mechanisms import GNMax
 from secretballot.publication import PublishedEpsilon
-from secretballot.quantification import advise_publisher
+from secretballot.quantification import recommend_publisher
 from secretballot.scoring import PrivateConfusion, PrivateScore, ScorePrice
 from secretballot.selection import PrivateItems
 
@@ -123,7 +123,7 @@ SHOWN = {
         recall=0.8,
         specificity=0.9,
     ),
-    "publisher": lambda: advise_publisher(
+    "publisher": lambda: recommend_publisher(
         [[0.9, 0.1], [0.1, 0.9]], sizes=[600, 70], distortion=0.6
     ),
     "audit": audit,

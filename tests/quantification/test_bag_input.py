@@ -11,15 +11,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot.quantification import (
+    Bags,
     MMDClassRatioEstimator,
     PerBag,
     QuapyQuantifier,
     SoftmaxClassRatioEstimator,
-    group_bags,
-    split_bags,
 )
 from secretballot.quantification._bag_input import check_bags
-from secretballot.quantification._known_proportions import check_proportions
+from secretballot.quantification._label_proportions import check_proportions
 
 P = np.array([[0.2, 0.8], [0.8, 0.2]])
 ESTIMATORS = [
@@ -64,7 +63,7 @@ def frame(bag, columns="abc"):
         (two_bags(), [[0.5, 0.4], [0.8, 0.2]], "bag 0 .* with sum 0.9"),
         (two_bags(), [[0.5, 0.5], [1.2, -0.2]], "bag 1 .* must not be negative"),
         (two_bags(), [[1.0], [1.0]], "one for each of two or more classes"),
-        (group_bags(None, [0, 1], [0, 1]), P, "hold labels only"),
+        (Bags.from_groups(None, [0, 1], [0, 1]), P, "hold labels only"),
         ({"a": np.ones((5, 3))}, P, "must be a sequence of bags, got dict"),
         ([["buy now"], ["nice song"]], P, "bag 0: .* PerBag lifts transformers"),
         ([np.ones((5, 3)), np.ma.ones((5, 3))], P, "bag 1 is a masked array"),
@@ -200,22 +199,26 @@ def test_what_held_out_instances_choose_is_not_called_cross_validation(estimator
         estimator(**{name: "cv"}).fit(two_bags(), P)
 
 
-def test_split_bags():
+def test_bags_of_stacked_instances_without_labels():
     X, ids = np.arange(12.0).reshape(6, 2), np.array(["s", "n", "s", "n", "n", "s"])
     for kind in (np.asarray, sparse.csr_array, pd.DataFrame):
-        bags, names = split_bags(kind(X), ids)
-        assert names.tolist() == ["n", "s"]
-        for bag, rows in zip(bags, ([1, 3, 4], [0, 2, 5]), strict=True):
+        bags = Bags.from_groups(kind(X), None, ids)
+        assert bags.names == ("n", "s")
+        assert bags.y is None
+        assert bags.sizes.tolist() == [3, 3]
+        assert bags[1:].names == ("s",)
+        for bag, rows in zip(bags.X, ([1, 3, 4], [0, 2, 5]), strict=True):
             dense = bag.toarray() if sparse.issparse(bag) else np.asarray(bag)
             np.testing.assert_array_equal(dense, X[rows])
             assert sparse.issparse(bag) == (kind is sparse.csr_array)
     for bad, message in (
         (ids[:3], "give each one id"),
-        (np.array([1, "s"] * 3, dtype=object), "ids has values that can't be put in order"),
-        (np.ma.array(range(6)), "ids is a masked array"),
+        (np.array([1, "s"] * 3, dtype=object), "groups has values that can't be put in order"),
+        ([1, "s"] * 3, "groups has values that can't be put in order"),
+        (np.ma.array(range(6)), "groups is a masked array"),
     ):
         with pytest.raises(ValueError, match=message):
-            split_bags(X, bad)
+            Bags.from_groups(X, None, bad)
 
 
 @pytest.mark.parametrize(
@@ -236,12 +239,9 @@ def test_instances_of_no_group_are_named(ids, monkeypatch):
     X = np.arange(12.0).reshape(6, 2)
 
     def refused():
-        for give, name in (
-            (lambda: split_bags(X, ids), "ids"),
-            (lambda: group_bags(X, range(6), ids), "groups"),
-        ):
-            with pytest.raises(ValueError, match=f"{name} is missing .* 2 of 6 .*rows 1, 4. Who"):
-                give()
+        for y in (None, range(6)):
+            with pytest.raises(ValueError, match="groups is missing .* 2 of 6 .*rows 1, 4; leave"):
+                Bags.from_groups(X, y, ids)
 
     refused()
     if not isinstance(ids, pd.Series | pd.Index):
@@ -251,8 +251,8 @@ def test_instances_of_no_group_are_named(ids, monkeypatch):
 
 def test_bags_of_a_grouping_are_taken_as_they_are():
     X, y = np.concatenate(two_bags()), np.arange(80) % 2
-    bags = group_bags(X, y, np.repeat(["a", "b"], 40))
-    for one, other in zip(check_bags(bags), two_bags(), strict=True):
+    bags = Bags.from_groups(X, y, np.repeat(["a", "b"], 40))
+    for one, other in zip(check_bags(bags)[0], two_bags(), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

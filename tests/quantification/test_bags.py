@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from secretballot.quantification import Bags, group_bags, make_bags
+from secretballot.datasets import make_bags
+from secretballot.quantification import Bags, publish_proportions
 
 
 def test_one_bag_for_each_group():
     X, y = np.arange(10).reshape(5, 2), np.array(["a", "b", "b", "a", "b"])
     for kind in (np.asarray, sparse.csr_array, pd.DataFrame, np.ndarray.tolist):
-        bags = group_bags(kind(X), y, groups=["s", "n", "s", "s", "n"])
+        bags = Bags.from_groups(kind(X), y, groups=["s", "n", "s", "s", "n"])
         assert bags.names == ("n", "s")
         assert bags.sizes.tolist() == [2, 3]
         assert bags.formed_by == "group"
@@ -23,7 +24,7 @@ def test_one_bag_for_each_group():
         np.testing.assert_array_equal(dense, X[[1, 4]])
     assert "'b'" not in repr(bags)
     assert len(bags) == 2
-    assert group_bags(None, y, groups=[1, 1, 1, 1, 1]).X is None
+    assert Bags.from_groups(None, y, groups=[1, 1, 1, 1, 1]).X is None
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,8 @@ def test_bags_by_hand_say_what_they_are():
         (None, [0, 1], [1], r"groups has shape \(1,\)"),
         (np.zeros((3, 2)), [0, 1], [1, 1], "X has 3 instances and y 2 labels"),
         (None, [[0], [1]], [1, 1], "one label for each instance"),
+        (None, None, [1, 1], "X and y are both None"),
+        (np.zeros((2, 2)), [0, 1], "place", "X is of type ndarray and has no names"),
         (None, [0, 1], ["a", None], "groups is missing .* for 1 of 2 instances, in the rows 1"),
         (None, np.ma.array([0, 1], mask=[0, 1]), [1, 1], "y is a masked array"),
         (None, [0, 1], np.ma.array([0, 1], mask=[0, 1]), "groups is a masked array"),
@@ -64,7 +67,22 @@ def test_bags_by_hand_say_what_they_are():
 )
 def test_bad_groups(X, y, groups, message):
     with pytest.raises(ValueError, match=message):
-        group_bags(X, y, groups)
+        Bags.from_groups(X, y, groups)
+
+
+def test_a_column_of_a_frame_groups_and_is_no_feature():
+    frame = pd.DataFrame({"a": [1, 2, 3], "place": ["s", "n", "s"]})
+    bags = Bags.from_groups(frame, [0, 1, 1], "place")
+    assert bags.names == ("n", "s")
+    assert [list(bag.columns) for bag in bags.X] == [["a"], ["a"]]
+
+
+def test_dates_are_names_that_match_a_table():
+    days = pd.to_datetime(["2024-02-01", "2024-01-01"] * 50)
+    bags = Bags.from_groups(None, np.arange(100) % 2, days)
+    published = publish_proportions(bags, [0, 1], 1.0, 1e-5)
+    aligned, shares = Bags.from_groups(np.zeros((100, 1)), None, days).align(published[[1, 0]])
+    assert aligned.names == shares.names == tuple(np.unique(days.to_numpy("datetime64[ns]"))[::-1])
 
 
 @given(st.integers(2, 4), st.sampled_from([0.0, 0.05, 0.1]), st.integers(1, 2), st.integers(20, 60))

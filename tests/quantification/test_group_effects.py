@@ -7,7 +7,7 @@ import pytest
 from tests.quantification.test_ratio_misfit import moved_world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
-from secretballot.quantification._known_proportions import KnownProportions
+from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification.kernels import BagGram, class_means, effect_variance
 from secretballot.quantification.ratios import _group_effects
 from secretballot.quantification.ratios._group_effects import fit_group_effects
@@ -23,7 +23,7 @@ def test_the_metric_is_the_inverse_of_the_effects_covariance():
     damping = 0.1 * np.sum(residual**2)
     metric = damping * np.linalg.inv(damping * np.eye(20) + residual.T @ residual)
     np.testing.assert_allclose(means.gram(gram, 1.0), M @ metric @ M.T, atol=1e-9)
-    np.testing.assert_allclose(means.pull.T @ (B @ group), M @ metric @ group, atol=1e-9)
+    np.testing.assert_allclose(means.dual_mixture.T @ (B @ group), M @ metric @ group, atol=1e-9)
 
 
 def test_the_variance_of_effects_is_found():
@@ -98,7 +98,7 @@ def test_without_a_bag_to_spare_intervals_are_everything():
     P = np.array([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]])
     rng = np.random.default_rng(0)
     bags = [rng.normal(size=(300, 2)) + where for where in ([0, 0], [2, 3], [-3, 2])]
-    known = KnownProportions(P, np.arange(2), None)
+    known = LabelProportions(P, np.arange(2), None)
     gram = BagGram(np.eye(3), np.ones(3))
     assert fit_group_effects(known, gram, "class_mean", 0.0, rng) is not None
     with pytest.warns(MisfitWarning):
@@ -118,7 +118,7 @@ def test_what_is_chosen_and_covered_is_what_left_out_bags_say(monkeypatch):
     spread = rng.uniform(0.01, 1, size=20)
     moves = [1, 0.6, 0.4, 0.4, 0.2, 0.2] * rng.normal(size=(20, 6))
     B = P @ M + moves + np.sqrt(spread / 6)[:, None] * rng.normal(size=(20, 6))
-    known, gram = KnownProportions(P, np.arange(2), None), BagGram(B @ B.T, spread)
+    known, gram = LabelProportions(P, np.arange(2), None), BagGram(B @ B.T, spread)
     chosen = fit_group_effects(known, gram, "class_mean", 0.0, rng)
     effect = effect_variance(P, gram, spread)
     assert effect > 0
@@ -134,8 +134,8 @@ def test_what_is_chosen_and_covered_is_what_left_out_bags_say(monkeypatch):
     assert errors[chosen.damping] < 0.99 * min(errors[np.inf], errors[0.001])
     for out in range(20):
         kept = np.delete(np.arange(20), out)
-        bags = gram.only(kept)
+        bags = gram.select(kept)
         means = class_means(P[kept], bags, None, "class_mean", effect, (chosen.damping,))[0]
-        pulled = means.pull.T @ gram.products[kept, out][:, None]
+        pulled = means.dual_mixture.T @ gram.products[kept, out][:, None]
         off[out] = _group_effects.signed_ratios(means, bags, pulled)[0] - P[out]
     np.testing.assert_allclose(chosen.covariance, off.T @ off / 20)

@@ -8,16 +8,16 @@ from tests.quantification._worlds import world
 from tests.quantification.test_ratio_misfit import fit
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
-from secretballot.quantification.kernels import cut
+from secretballot.quantification.kernels import cut_bags
 from secretballot.quantification.ratios import _group_misfit
 from secretballot.quantification.ratios._group_misfit import group_p_values
 
 
 def p_values(model, groups):
-    parts, bags = cut(model._check_like_fit(groups), 200, 0)
+    parts, bags = cut_bags(model._check_bags_like_fit(groups), 200, 0)
     cross = model._embedding.cross(model._number, bags, parts)
     within = model._embedding.within(model._number, bags, parts)
-    return group_p_values(model._fitted.tested, within, cross, model.predict(groups))
+    return group_p_values(model._ratio_fit.test_data, within, cross, model.predict(groups))
 
 
 @pytest.mark.parametrize("options", [{}, {"features": "rff"}], ids=str)
@@ -82,7 +82,7 @@ def test_of_many_groups_one_is_strange_by_chance(monkeypatch):
         monkeypatch.setattr(_group_misfit, "group_p_values", lambda *_, found=found: found)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            _group_misfit.warn_of_strangers(None, [None] * n_groups, None, None)
+            _group_misfit.warn_of_misfit_groups(None, [None] * n_groups, None, None)
         assert len(caught) == warned
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
 
 from secretballot import publish_proportions
-from secretballot.quantification import LabelProportionsClassifier, group_bags
+from secretballot.quantification import Bags, LabelProportionsClassifier
 
 CENTRES = np.array([[1.5, 0.0], [0.0, 1.5], [-1.5, -1.5]])
 CLASSES = np.array(["ham", "spam", "eggs"])
@@ -114,7 +114,7 @@ def test_neither_the_order_of_rows_nor_of_the_table_matters():
         again = quick().fit(X, y, bag_ids=ids, proportions=other)
         np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
     order = np.argsort(ids, kind="stable")
-    bags = group_bags(X, y, ids)
+    bags = Bags.from_groups(X, y, ids)
     for X_bags, known in (
         (bags, table),  # both have names
         (list(bags.X), table.sort_index()),
@@ -233,7 +233,7 @@ def test_a_penalised_softmax_is_not_left_timid():
         ([0.5, 0.6, 0.1], None, "ratios has the row .* must sum to 1"),
         ([0.5, 0.6, -0.1], None, "must not be negative"),
         ([0.5, np.nan, 0.5], None, "ratios has the row"),
-        ({"a": [1, 0, 0]}, None, "has the classes .*A table keyed by id needs bag_ids"),
+        ({"a": [1, 0, 0]}, None, "ratios, without bag_ids, has the classes"),
         (pd.Series([1, 0, 0], index=["ham", "spam", "jam"]), None, "classes .*'jam'.*should have"),
         (None, ["a"] * 12, "give ratios too"),
         ({"a": [1, 0, 0]}, ["b"] * 12, "no row for the bag 'b'"),
@@ -250,7 +250,9 @@ def test_private_proportions_bring_their_noise():
     X, y, ids, table = world()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a seeded release
-        published = publish_proportions(group_bags(X, y, ids), CLASSES, 0.05, 1e-5, random_state=1)
+        published = publish_proportions(
+            Bags.from_groups(X, y, ids), CLASSES, 0.05, 1e-5, random_state=1
+        )
     noisy = quick().fit(X, bag_ids=ids, proportions=published)
     exact = quick().fit(X, bag_ids=ids, proportions=table)
     # Noise of a fifth: no proportion is taken to be far below it.

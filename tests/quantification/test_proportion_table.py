@@ -9,12 +9,11 @@ from scipy import sparse
 
 from secretballot import publish_proportions
 from secretballot.quantification import (
+    Bags,
     MMDClassRatioEstimator,
     SoftmaxClassRatioEstimator,
-    align_bags,
-    group_bags,
 )
-from secretballot.quantification._known_proportions import check_proportions, proportions_by_id
+from secretballot.quantification._label_proportions import check_proportions, proportions_by_id
 
 NAMES = ("south", "north", "west")
 SHARES = np.array([0.2, 0.8, 0.5])
@@ -26,7 +25,7 @@ PLACE = np.array(["west", "north", "south"] * 4)
 def published(names=NAMES, size=200, seed=0):
     labels = [np.arange(size) < share * size for share in SHARES]
     y = np.concatenate(labels).astype(int)
-    bags = group_bags(None, y, np.repeat(names, size))  # sorted by name
+    bags = Bags.from_groups(None, y, np.repeat(names, size))  # sorted by name
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a seeded release
         return publish_proportions(bags, [0, 1], 0.5, 1e-6, random_state=seed)
@@ -58,10 +57,11 @@ def test_published_ones_keep_their_noise():
     known = proportions_by_id(release, ["west", "north"], unused="drop")
     np.testing.assert_array_equal(known.values, release.proportions[[2, 0]])
     np.testing.assert_array_equal(known.covariance, release.covariance()[[2, 0]])
-    bags, aligned = align_bags(X[PLACE != "south"], PLACE[PLACE != "south"], release, unused="drop")
+    others = Bags.from_groups(X[PLACE != "south"], None, PLACE[PLACE != "south"])
+    bags, aligned = others.align(release, unused="drop")
     assert aligned.names == ("north", "west")
     np.testing.assert_array_equal(aligned.covariance(), release.covariance()[[0, 2]])
-    np.testing.assert_array_equal(bags[1], X[PLACE == "west"])
+    np.testing.assert_array_equal(bags.X[1], X[PLACE == "west"])
     assert (aligned.sizes == 200).all()
     assert len(aligned.expected_distortion) == 2
 
@@ -69,9 +69,10 @@ def test_published_ones_keep_their_noise():
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_array])
 def test_bags_come_in_the_order_of_the_table(kind):
     for form in FORMS.values():
-        bags, shares = align_bags(kind(X), PLACE, form)
-        assert {type(bag) for bag in bags} == {type(kind(X))}
-        for bag, name in zip(bags, NAMES, strict=True):
+        bags, shares = Bags.from_groups(kind(X), None, PLACE).align(form)
+        assert bags.names == NAMES
+        assert {type(bag) for bag in bags.X} == {type(kind(X))}
+        for bag, name in zip(bags.X, NAMES, strict=True):
             dense = bag.toarray() if sparse.issparse(bag) else np.asarray(bag)
             np.testing.assert_array_equal(dense, X[PLACE == name])
         np.testing.assert_allclose(check_proportions(shares, 3).values, TABLE)
@@ -94,8 +95,8 @@ def test_the_door_leads_to_estimators(estimator):
     mixed = rng.permutation(600)
     frame = frame.assign(place=place).iloc[mixed]
     table = pd.Series(SHARES, index=list(NAMES)).sort_values()
-    bags, shares = align_bags(frame, "place", table)
-    assert list(bags[0].columns) == ["a", "b"]
+    bags, shares = Bags.from_groups(frame, None, "place").align(table)
+    assert list(bags.X[0].columns) == ["a", "b"]
     found = estimator.fit(bags, shares).predict(bags)
     np.testing.assert_allclose(found[:, 1], table, atol=0.12)
 
@@ -114,10 +115,22 @@ def test_the_door_leads_to_estimators(estimator):
         (PLACE, pd.Series(SHARES, index=["west", "north", "west"]), "several rows for the bag 'we"),
         (PLACE, pd.Series(SHARES, index=["west", "north", None]), "not named .row 2."),
         (PLACE, FORMS["data frame"].set_index([[0, 1, 2], list(NAMES)]), "has 2 levels"),
-        ([1.0, 2.0, np.nan] * 4, {1: 0.2, 2: 0.8}, "by is missing for 4 instances, .* row 2"),
-        (["a", None, "b"] * 4, {"a": 0.2, "b": 0.8}, "by is missing for 4 instances, .* row 1"),
-        (pd.array([1, None, 2] * 4), {1: 0.2, 2: 0.8}, "by is missing for 4 instances"),
-        (PLACE[:5], FORMS["series"], r"by has shape \(5,\), but X has 12 instances"),
+        (
+            [1.0, 2.0, np.nan] * 4,
+            {1: 0.2, 2: 0.8},
+            "groups is missing .* for 4 of 12 instances, .* rows 2, 5",
+        ),
+        (
+            ["a", None, "b"] * 4,
+            {"a": 0.2, "b": 0.8},
+            "groups is missing .* for 4 of 12 instances, .* rows 1, 4",
+        ),
+        (
+            pd.array([1, None, 2] * 4),
+            {1: 0.2, 2: 0.8},
+            "groups is missing .* for 4 of 12 instances",
+        ),
+        (PLACE[:5], FORMS["series"], r"groups has shape \(5,\), but there are 12 instances"),
         (PLACE, TABLE, "must say which bag each row is of"),
         (PLACE, FORMS["series"] * 100, "the share of bag 0 is 20"),
         (PLACE, {name: [0.5, 0.4] for name in NAMES}, "with sum 0.9"),
@@ -127,14 +140,14 @@ def test_the_door_leads_to_estimators(estimator):
 )
 def test_what_is_on_one_side_only_is_named(ids, table, message):
     with pytest.raises(ValueError, match=message):
-        align_bags(X, ids, table)
+        Bags.from_groups(X, None, ids).align(table)
 
 
 def test_a_column_that_is_not_there():
     with pytest.raises(ValueError, match="'place' is the name of no column of X"):
-        align_bags(pd.DataFrame(X), "place", FORMS["series"])
+        Bags.from_groups(pd.DataFrame(X), None, "place")
     with pytest.raises(ValueError, match="unused='keep' must be"):
-        align_bags(X, PLACE, FORMS["series"], unused="keep")
+        Bags.from_groups(X, None, PLACE).align(FORMS["series"], unused="keep")
 
 
 def test_ids_of_equal_dates_and_numbers_are_equal():
@@ -145,10 +158,10 @@ def test_ids_of_equal_dates_and_numbers_are_equal():
         dict(zip(days.to_numpy().astype("datetime64[D]"), SHARES, strict=True)),
     ):
         for ids in (np.tile(days, 4), np.tile(days.to_numpy().astype("datetime64[s]"), 4)):
-            bags, _ = align_bags(X, ids, table)
-            np.testing.assert_array_equal(bags[0], X[::3])
-    bags, _ = align_bags(X, np.tile([0.0, 1.0, 2.0], 4), pd.Series(SHARES))
-    np.testing.assert_array_equal(bags[2], X[2::3])
+            bags, _ = Bags.from_groups(X, None, ids).align(table)
+            np.testing.assert_array_equal(bags.X[0], X[::3])
+    bags, _ = Bags.from_groups(X, None, np.tile([0.0, 1.0, 2.0], 4)).align(pd.Series(SHARES))
+    np.testing.assert_array_equal(bags.X[2], X[2::3])
 
 
 def test_where_both_sides_have_names_they_decide():
@@ -168,7 +181,7 @@ def test_where_both_sides_have_names_they_decide():
     np.testing.assert_array_equal(check_proportions(plain, 3, names=NAMES).values, TABLE)
     turned = check_proportions(plain.iloc[[2, 0, 1]], 3, names=range(3))
     np.testing.assert_array_equal(turned.values, TABLE)
-    with pytest.raises(ValueError, match="these bags have no names; .* align_bags"):
+    with pytest.raises(ValueError, match="these bags have no names; .* Bags.from_groups"):
         check_proportions(FORMS["mapping"], 3)
     # Keys are all there is to go by.
     with pytest.raises(ValueError, match="no row for the bags 0, 1, 2"):
@@ -205,16 +218,16 @@ def test_columns_and_their_noise_are_put_in_the_order_of_the_classes():
     noise = np.arange(9.0).reshape(3, 3)
     noise = (noise + noise.T + 40 * np.eye(3))[None]
     table = pd.DataFrame([[0.5, 0.3, 0.2]], columns=["spam", "ham", "eggs"])
-    known = check_proportions(table, 1, noise).in_order(np.array(["eggs", "ham", "spam"]))
+    known = check_proportions(table, 1, noise).reorder_classes(np.array(["eggs", "ham", "spam"]))
     np.testing.assert_array_equal(known.values, [[0.2, 0.3, 0.5]])
     np.testing.assert_array_equal(known.covariance[0], noise[0][::-1, ::-1])
     with pytest.raises(ValueError, match="has the classes .*, and should have"):
-        known.in_order(np.array(["eggs", "ham", "jam"]))
-    numbered = check_proportions([[0.5, 0.3, 0.2]], 1).in_order(known.classes)
+        known.reorder_classes(np.array(["eggs", "ham", "jam"]))
+    numbered = check_proportions([[0.5, 0.3, 0.2]], 1).reorder_classes(known.classes)
     np.testing.assert_array_equal(numbered.values, [[0.5, 0.3, 0.2]])
     # Numbered from 0 where the numbers are the classes.
     turned = check_proportions(pd.DataFrame([[0.9, 0.1]], columns=[1, 0]), 1)
-    assert turned.in_order(np.array([0, 1])).values.tolist() == [[0.1, 0.9]]
+    assert turned.reorder_classes(np.array([0, 1])).values.tolist() == [[0.1, 0.9]]
 
 
 def test_an_indefinite_covariance_is_refused():

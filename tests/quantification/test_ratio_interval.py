@@ -8,7 +8,11 @@ from scipy.stats import norm, t
 
 from secretballot.mechanisms import GaussianProportions
 from secretballot.quantification import MMDClassRatioEstimator
-from secretballot.quantification._simplex_fit import directions, fit_signed, inverse_over
+from secretballot.quantification._simplex_fit import (
+    class_directions,
+    fit_signed,
+    inverse_above,
+)
 from secretballot.quantification.kernels import BagGram, unmix
 from secretballot.quantification.ratios import _ratio_interval
 
@@ -43,13 +47,13 @@ def simulated(seed, sigma=None, size=200, **options):
     return estimator, [draw(rng, c) for c in tests], tests / size
 
 
-def coverage(confidence, n_worlds, of="group", **world):
+def coverage(confidence, n_worlds, target="group", **world):
     """How often every ratio of every group is covered, and how wide intervals are."""
     inside, widths = [], []
     for seed in range(n_worlds):
         estimator, groups, ratios = simulated(seed, **world)
-        found = estimator.predict_interval(groups, confidence, of=of)
-        truth = ratios if of == "group" else WANTED
+        found = estimator.predict_interval(groups, confidence, target=target)
+        truth = ratios if target == "group" else WANTED
         inside.append((found.lower <= truth + 1e-9) & (truth <= found.upper + 1e-9))
         widths.append(found.upper - found.lower)
         assert (found.lower <= found.ratios).all()
@@ -74,7 +78,7 @@ def test_with_features(options, n_worlds):
 
 
 def test_a_population_varies_more_than_a_group():
-    rate, width, _ = coverage(0.9, 24, of="population")
+    rate, width, _ = coverage(0.9, 24, target="population")
     _, narrower, _ = coverage(0.9, 10)
     assert abs(rate - 0.9) < 0.06
     assert narrower < 0.95 * width
@@ -113,7 +117,7 @@ def test_variances_of_few_instances_are_widened_by_t(monkeypatch):
     P = np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]])
     model = MMDClassRatioEstimator(kernel="linear", diagonal=0.0, random_state=0).fit(bags, P)
     _, lower, upper = model.predict_interval(bags[2:], 0.8)
-    monkeypatch.setattr(_ratio_interval, "_further", lambda tail, free: 1.0)
+    monkeypatch.setattr(_ratio_interval, "_student_factor", lambda tail, freedom: 1.0)
     _, low, high = model.predict_interval(bags[2:], 0.8)
     assert ((lower > 0) & (upper < 1)).all()
     wider = t.isf(0.1, 19) / norm.isf(0.1)  # of 20 parts
@@ -124,7 +128,7 @@ def test_variances_of_few_instances_are_widened_by_t(monkeypatch):
     ("options", "message"),
     [
         ({"confidence": 1.0}, "confidence=1.0 must be a finite number above 0 and below 1"),
-        ({"of": "people"}, "'group' or 'population'"),
+        ({"target": "people"}, "'group' or 'population'"),
         ({"n_resamples": 3}, "at least 20"),
     ],
 )
@@ -155,7 +159,7 @@ def test_noise_of_the_proportions_moves_ratios_as_much_as_intervals_say():
         gram = BagGram(P @ centres @ centres.T @ P.T, variance)
         A = unmix(P + noise, gram, covariance)
         M = A.T @ P @ centres
-        inverse = inverse_over(*directions(M @ M.T), np.zeros(2))
+        inverse = inverse_above(*class_directions(M @ M.T), np.zeros(2))
         found.append(fit_signed(M @ M.T, M @ (wanted @ centres).T, inverse))
     low, high = np.quantile(found, [0.05, 0.95], axis=0)
     inside = (lower > 0) & (upper < 1)

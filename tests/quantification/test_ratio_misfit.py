@@ -8,7 +8,13 @@ from scipy.stats import f
 from tests.quantification._worlds import CENTRES, world
 
 from secretballot.quantification import MisfitWarning, MMDClassRatioEstimator
-from secretballot.quantification.kernels import BagErrors, PartSums, SubBags, bag_errors, steady
+from secretballot.quantification.kernels import (
+    BagErrors,
+    PartSums,
+    SubBags,
+    bag_errors,
+    shrink_variance,
+)
 from secretballot.quantification.ratios._ratio_misfit import within_share
 
 
@@ -46,7 +52,7 @@ def test_nothing_is_found_where_there_is_nothing(options, noise):
         covariance = known if noise else None
         found.append(fit(bags, told, covariance, **options).diagnostics_.misfit)
     p_values = np.array([one.p_value for one in found])
-    assert found[0].n_free == 9
+    assert found[0].degrees_of_freedom == 9
     assert (p_values < 0.01).sum() <= 2
     assert 0.25 < (p_values < 0.5).mean() < 0.75  # neither too bold nor too timid
     assert 0.85 < np.mean([one.ratio for one in found]) < 1.15
@@ -72,7 +78,7 @@ def test_bags_that_differ_are_found_and_told():
             model = MMDClassRatioEstimator(kernel="linear", random_state=0).fit(bags, P)
         assert caught[0].filename == __file__
         misfit = model.diagnostics_.misfit
-        assert misfit.found
+        assert misfit.significant
         assert misfit.p_value < 1e-6
         assert misfit.ratio > 3
 
@@ -84,8 +90,8 @@ def test_noise_of_proportions_that_nobody_spoke_of_is_found():
     known = 0.05**2 * np.tile(np.eye(3) - 1 / 3, (12, 1, 1))
     with pytest.warns(UserWarning, match="nothing was said of their noise"):
         blind = fit(bags, told, kernel="linear")
-    assert blind.diagnostics_.misfit.found
-    assert not fit(bags, told, known, kernel="linear").diagnostics_.misfit.found
+    assert blind.diagnostics_.misfit.significant
+    assert not fit(bags, told, known, kernel="linear").diagnostics_.misfit.significant
 
 
 def test_what_can_be_tested_is():
@@ -94,8 +100,8 @@ def test_what_can_be_tested_is():
     assert fit(bags[:3], P[:3]).diagnostics_.misfit is None
     many, shares, _, _ = moved_world(1, 0.0, n_bags=450, size=20)
     told = fit(many, shares, kernel="linear").diagnostics_.misfit
-    assert told.n_free == 397  # of 400 bags, at random, by two parts of each
-    assert not told.found
+    assert told.degrees_of_freedom == 397  # of 400 bags, at random, by two parts of each
+    assert not told.significant
     for seed in range(4):  # residuals of bags of equal instances are rounding
         rng = np.random.default_rng(seed)
         shares = np.c_[rng.random(5), np.zeros(5)]
@@ -107,20 +113,20 @@ def test_what_can_be_tested_is():
         assert model.predict_interval(equal).ratios == pytest.approx(shares)
         wrong = np.r_[shares, shares[1:2]]
         broken = fit(np.r_[equal, equal[:1]], wrong, np.zeros((6, 2, 2)), kernel="linear")
-        assert broken.diagnostics_.misfit.found
+        assert broken.diagnostics_.misfit.significant
 
 
 def test_labels_have_no_share_of_the_variance_that_is_not_sure():
     P, spread, sizes = np.array([[0.5, 0.5], [0.2, 0.8]]), np.full(2, 0.02), np.full(2, 100)
     means = np.diag([1.0, 1.0])
-    sure = within_share(P, spread, sizes, (means, np.tile(means, (20, 1, 1))))
+    sure = within_share(P, spread, sizes, means, np.tile(means, (20, 1, 1)))
     np.testing.assert_allclose(sure, [1 - 0.5 / 2, 1 - 0.32 / 2])
     unsure = np.array([means * (1 + off) for off in (0.1, -0.1) * 10])
     error = 2 * np.sqrt(19) * 0.1
-    found = within_share(P, spread, sizes, (means, unsure))
+    found = within_share(P, spread, sizes, means, unsure)
     np.testing.assert_allclose(found, 1 - (1 - sure) * (1 - error))
-    assert (within_share(P, spread, sizes, (means, 5 * unsure - 4 * means)) == 1).all()
-    assert within_share(P, spread, sizes, (9 * means, 9 * np.tile(means, (20, 1, 1)))).min() > 0.09
+    assert (within_share(P, spread, sizes, means, 5 * unsure - 4 * means) == 1).all()
+    assert within_share(P, spread, sizes, 9 * means, 9 * np.tile(means, (20, 1, 1))).min() > 0.09
 
 
 def test_the_tail_is_that_of_the_quadratic_form():
@@ -157,6 +163,6 @@ def test_the_tail_allows_for_laplace_noise():
 
 def test_variances_of_a_few_instances_are_steadied_by_all():
     sizes = np.array([2, 5, 1000])
-    np.testing.assert_allclose(steady(3 / sizes, sizes), 3 / sizes)
-    found = steady(np.array([0.0, 3 / 1000, 3 / 1000]), np.array([2, 1000, 1000]))
+    np.testing.assert_allclose(shrink_variance(3 / sizes, sizes), 3 / sizes)
+    found = shrink_variance(np.array([0.0, 3 / 1000, 3 / 1000]), np.array([2, 1000, 1000]))
     np.testing.assert_allclose(found * [2, 1000, 1000], [2.5, 3, 3], rtol=0.01)

@@ -15,10 +15,10 @@ from tests.quantification._worlds import world
 
 from secretballot.accounting import PrivacyLeakWarning
 from secretballot.quantification import (
+    Bags,
     MMDClassRatioEstimator,
     PerBag,
     SoftmaxClassRatioEstimator,
-    group_bags,
     publish_proportions,
 )
 
@@ -31,7 +31,7 @@ def given():
     """Bags as lists, frames and Bags, and proportions with noise that can be seen."""
     bags, _, _, _, labels = world(n_bags=12, size=60)
     frames = [pd.DataFrame(bag, columns=["x", "y", "z"]) for bag in bags]
-    grouped = group_bags(pd.concat(frames), np.concatenate(labels), np.repeat(NAMES, 60))
+    grouped = Bags.from_groups(pd.concat(frames), np.concatenate(labels), np.repeat(NAMES, 60))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # seeded
         published = publish_proportions(grouped, [0, 1, 2], 2.0, 1e-5, random_state=1)

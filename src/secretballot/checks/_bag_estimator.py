@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 
 from secretballot.checks._contract import named, quietly, refused, run
 from secretballot.quantification import (
+    Bags,
     MMDClassRatioEstimator,
     SoftmaxClassRatioEstimator,
-    split_bags,
 )
 
 _CENTRES = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
@@ -100,7 +100,9 @@ def check_kinds_of_bags_agree(estimator: Any) -> None:
         "a 3-d array": np.array(bags),
         "a tuple": tuple(bags),
         "CSR": [sparse.csr_array(bag) for bag in bags],
-        "split stacked instances": split_bags(np.concatenate(bags), np.arange(5).repeat(_SIZE))[0],
+        "grouped instances": Bags.from_groups(
+            np.concatenate(bags), None, np.arange(5).repeat(_SIZE)
+        ),
     }
     with contextlib.suppress(ImportError):  # an extra
         from pandas import DataFrame

@@ -3,7 +3,8 @@
 from secretballot._public import published
 from secretballot.datasets._adult import load_adult
 from secretballot.datasets._generate import make_noisy_labels, make_votes
+from secretballot.datasets._make_bags import make_bags
 
-__all__ = ["load_adult", "make_noisy_labels", "make_votes"]
+__all__ = ["load_adult", "make_bags", "make_noisy_labels", "make_votes"]
 
 published(globals())

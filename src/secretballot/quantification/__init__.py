@@ -1,21 +1,14 @@
 """Bags with published label proportions, and the class ratios of groups learned from them."""
 
 from secretballot._public import published
-from secretballot.quantification._align_bags import align_bags
-from secretballot.quantification._bag_input import split_bags
-from secretballot.quantification._bags import Bags, group_bags
-from secretballot.quantification._make_bags import make_bags
+from secretballot.quantification._adapters import PerBag, QuapyQuantifier
+from secretballot.quantification._bags import Bags
 from secretballot.quantification._mmd_class_ratio import MMDClassRatioEstimator
-from secretballot.quantification._per_bag import PerBag
-from secretballot.quantification._quapy_adapter import QuapyQuantifier
+from secretballot.quantification._published_proportions import PublishedProportions
+from secretballot.quantification._publisher_advice import PublisherAdvice, recommend_publisher
 from secretballot.quantification._softmax_class_ratio import SoftmaxClassRatioEstimator
 from secretballot.quantification.instances import BagInformation, LabelProportionsClassifier
-from secretballot.quantification.publishing import (
-    PublishedProportions,
-    PublisherAdvice,
-    advise_publisher,
-    publish_proportions,
-)
+from secretballot.quantification.publishing import publish_proportions
 from secretballot.quantification.ratios import (
     Misfit,
     MisfitWarning,
@@ -37,12 +30,8 @@ __all__ = [
     "RatioDiagnostics",
     "RatioInterval",
     "SoftmaxClassRatioEstimator",
-    "advise_publisher",
-    "align_bags",
-    "group_bags",
-    "make_bags",
     "publish_proportions",
-    "split_bags",
+    "recommend_publisher",
 ]
 
 published(globals())

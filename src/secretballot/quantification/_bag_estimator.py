@@ -1,86 +1,110 @@
-"""What estimators of class ratios share: parameters, bags like those of fit, and their score."""
+"""Parameters, column checks and the score that estimators on bags share."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import Interval, StrOptions
-from secretballot.quantification._bag_input import check_bags, names_of
-from secretballot.quantification._known_proportions import check_proportions
-from secretballot.quantification.publishing import PublishedProportions
+from secretballot.quantification._bag_input import bag_names, check_bags, check_fit_columns
+from secretballot.quantification._bag_types import (
+    BagSequence,
+    Matrix,
+    ProportionsTable,
+    RandomState,
+)
+from secretballot.quantification._label_proportions import check_proportions
+from secretballot.quantification._published_proportions import PublishedProportions
 
 
-def draw_entropy(random_state: Any) -> int:
-    """Draw once, whatever random_state is: every part of the work derives its own stream."""
+def draw_seed(random_state: RandomState) -> int:
+    """Draw the seed of a fit, from which each part of the work derives its own stream."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-class ColumnNamesMixin:
-    """What the columns of bags were called in `fit`."""
+class BagInputMixin:
+    """Column names of the bags of `fit`, and scikit-learn's tags for bags."""
 
-    _names: list[Any] | None
+    _columns: list[Hashable] | None
 
-    def _take_names(self, names: list[Any] | None) -> None:
-        """Remember them; those that are strings are public, as for other estimators."""
-        self._names = names
-        if names and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.array(names, dtype=object)
+    def _set_columns(self, columns: list[Hashable] | None) -> None:
+        """Store the columns' names; names that are strings are public, as in scikit-learn."""
+        self._columns = columns
+        if columns and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
 
-class BagEstimatorMixin(ColumnNamesMixin):
-    """An estimator whose samples are bags, and whose targets are their proportions.
 
-    `fit` sets ``n_features_in_`` and takes names.
-    """
+class ClassRatioMixin(BagInputMixin):
+    """Estimator of class ratios: its samples are bags, and its targets their proportions."""
 
-    random_state: Any
     n_features_in_: int
-    classes_: NDArray[Any]
+    classes_: NDArray[np.generic]
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         "gamma": [StrOptions({"held_out", "median"}), Interval(Real, 0, None, closed="neither")],
         "features": [StrOptions({"nystroem", "rff"}), None],
         "n_components": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    def _check_like_fit(self, X: Any, *, at_least: int = 1) -> list[Any]:
+    if TYPE_CHECKING:
+
+        def predict(self, X: BagSequence) -> NDArray[np.float64]: ...
+
+    def _check_bags_like_fit(self, X: BagSequence, *, min_instances: int = 1) -> list[Matrix]:
         """Return bags that have the columns of those of `fit`."""
         check_is_fitted(self)
-        return check_bags(X, n_features=self.n_features_in_, names=self._names, at_least=at_least)
+        bags, columns = check_bags(X, n_features=self.n_features_in_, min_instances=min_instances)
+        check_fit_columns(columns, self._columns)
+        return bags
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return minus the mean L1 distance between predicted and given proportions.
+    def score(
+        self, X: BagSequence, y: ProportionsTable, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return minus the mean L1 distance between predicted and known proportions.
 
         Parameters
         ----------
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
         y : PublishedProportions, or array-like of shape (n_bags, n_classes)
         sample_weight : array-like of shape (n_bags,), default=None
-            How much each bag counts, such as its size; alike if None.
+            Weight of each bag, such as its size; equal weights if None.
+
+        Returns
+        -------
+        float
         """
-        found = self.predict(X)  # type: ignore[attr-defined]
-        known = check_proportions(y, len(found), names=names_of(X))
-        if known.values.shape[1] != found.shape[1]:
+        ratios = self.predict(X)
+        truth = check_proportions(y, len(ratios), names=bag_names(X))
+        if truth.values.shape[1] != ratios.shape[1]:
             raise ValueError(
-                f"y has {known.values.shape[1]} classes, but fit had {found.shape[1]}."
+                f"y has {truth.values.shape[1]} classes, but fit had {ratios.shape[1]}."
             )
-        given, classes = set(known.classes.tolist()), self.classes_.tolist()
+        classes = self.classes_.tolist()
         named = hasattr(y, "columns") or isinstance(y, PublishedProportions)
-        # Columns without names, on either side, have that order.
-        if named and (given == set(classes) or classes != list(range(len(classes)))):
-            known = known.in_order(self.classes_)
-        errors = np.abs(found - known.values).sum(axis=1)
+        # Columns without names, on either side, are in order.
+        if named and (
+            set(truth.classes.tolist()) == set(classes) or classes != list(range(len(classes)))
+        ):
+            truth = truth.reorder_classes(self.classes_)
+        errors = np.abs(ratios - truth.values).sum(axis=1)
         if sample_weight is None:
             return -float(errors.mean())
         weights = np.asarray(sample_weight, dtype=float)
@@ -95,11 +119,8 @@ class BagEstimatorMixin(ColumnNamesMixin):
             )
         return -float(errors @ weights / weights.sum())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
-        tags.input_tags.sparse = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
         return tags

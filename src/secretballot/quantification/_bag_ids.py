@@ -1,150 +1,155 @@
-"""What bags are called: the ids of instances and of tables, and how they are matched."""
+"""Ids of bags: those of instances, those of the rows of a table, and how they are matched."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bags import distinct
-from secretballot.quantification.publishing import PublishedProportions
+from secretballot.quantification._bag_types import BagId, ProportionsTable, is_frame
 
-_SHOWN = 5
+_MOST_QUOTED = 5
 
 
-def ids_of_instances(
-    name: str, values: Any, n_instances: int
-) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the sorted ids of a column, and which of them each instance has.
+def encode_ids(
+    name: str, values: ArrayLike, n_instances: int
+) -> tuple[list[BagId], NDArray[np.int64]]:
+    """Return the sorted distinct ids of a column, and the index of each instance's id.
 
-    Parameters
-    ----------
-    name : str
-        What the column is called, for errors.
-    values : array-like of shape (n_instances,)
-    n_instances : int
+    `name` is that of the parameter, for error messages.
     """
     check_unmasked(name, values)
-    column = _plain(values)
+    column = _to_column(values)
     if column.shape != (n_instances,):
         raise ValueError(
-            f"{name} has shape {column.shape}, but X has {n_instances} instances; give each one id."
+            f"{name} has shape {column.shape}, but there are {n_instances} instances; give each "
+            "one id."
         )
-    gone = _missing(column)
-    if gone.any():
+    rows = np.flatnonzero(_is_missing(column))
+    if rows.size:
+        quoted = ", ".join(map(str, rows[:_MOST_QUOTED])) + (", ..." if len(rows) > 5 else "")
         raise ValueError(
-            f"{name} is missing for {gone.sum()} instances, the first of them in row "
-            f"{int(np.argmax(gone))}; leave those out, or give them an id of their own."
+            f"{name} is missing (NaN, None, NA or NaT) for {rows.size} of {n_instances} instances, "
+            f"in the rows {quoted}; leave these instances out, or give them an id of their own."
         )
-    found, codes = distinct(name, column)
-    return _scalars(found), codes.astype(np.int64, copy=False)
+    try:
+        ids, codes = np.unique(column, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} has values that can't be put in order ({error}), such as None among strings; "
+            "give all instances values of one kind."
+        ) from error
+    return _to_list(ids), codes.astype(np.int64, copy=False)
 
 
-def ids_of_table(proportions: Any) -> list[Any] | None:
-    """Return what the rows of a table of proportions are called; None if they aren't."""
-    if isinstance(proportions, PublishedProportions):
-        names: Any = proportions.names
-    elif isinstance(proportions, Mapping):
-        names = list(proportions)
-    elif hasattr(proportions, "iloc"):
-        names = proportions.index
-        if getattr(names, "nlevels", 1) > 1:
+def row_ids(table: ProportionsTable) -> list[BagId] | None:
+    """Return the bag id of each row of a table of proportions, or None if rows have no ids."""
+    ids: Iterable[BagId]
+    if isinstance(table, Mapping):
+        ids = list(table)
+    elif is_frame(table):
+        ids = table.index
+        n_levels = getattr(ids, "nlevels", 1)
+        if n_levels > 1:
             raise ValueError(
-                f"the index of proportions has {names.nlevels} levels; bags are called by one: "
+                f"the index of proportions has {n_levels} levels; bags are called by one: "
                 "reset_index() and set_index(...) with the column of ids."
             )
+    elif hasattr(table, "names"):
+        ids = table.names
     else:
         return None
-    column = _plain(names if hasattr(names, "dtype") else _objects(names))  # 1 and "1" are two
-    gone = _missing(column)
-    if gone.any():
+    # An object array keeps 1 and "1" apart.
+    column = _to_column(ids if hasattr(ids, "dtype") else _object_array(ids))
+    missing = _is_missing(column)
+    if missing.any():
         raise ValueError(
-            f"proportions has a row whose bag is not named (row {int(np.argmax(gone))}); name it, "
-            "or leave it out."
+            "proportions has a row whose bag is not named (row "
+            f"{int(np.argmax(missing))}); name it, or leave it out."
         )
-    ids = _scalars(column)
-    if len(set(ids)) < len(ids):
-        again = [one for one, times in Counter(ids).items() if times > 1]
+    listed = _to_list(column)
+    repeated = [bag for bag, count in Counter(listed).items() if count > 1]
+    if repeated:
         raise ValueError(
-            f"proportions has several rows for {_listed(again)}; give each bag one row."
+            f"proportions has several rows for {_quote_bags(repeated)}; give each bag one row."
         )
-    return ids
+    return listed
 
 
-def positions(
-    wanted: Sequence[Any], ids: Sequence[Any], *, unused: str = "refuse"
+def match_rows(
+    bag_ids: Sequence[BagId], table_ids: Sequence[BagId], *, unused: str = "raise"
 ) -> NDArray[np.intp]:
-    """Return the row of each wanted bag.
+    """Return the row of each bag in a table.
 
-    Parameters
-    ----------
-    wanted : sequence
-        What the bags of the data are called.
-    ids : sequence
-        What the rows of the table are called.
-    unused : {"refuse", "drop"}, default="refuse"
-        What is done about rows of bags that are not in the data.
-
-    Raises
-    ------
-    ValueError
-        With the names that are on one side only.
+    Ids of one side alone are an error. With ``unused="drop"`` rows without instances are allowed.
     """
-    row = {one: number for number, one in enumerate(ids)}
-    lacking = [one for one in wanted if one not in row]
-    if lacking:
-        kinds = [sorted({type(one).__name__ for one in side}) for side in (wanted, ids)]
-        other = ""
+    row_of = {bag: row for row, bag in enumerate(table_ids)}
+    missing = [bag for bag in bag_ids if bag not in row_of]
+    if missing:
+        kinds = [sorted({type(bag).__name__ for bag in side}) for side in (bag_ids, table_ids)]
+        hint = ""
         if kinds[0] != kinds[1]:
-            other = f" Ids in the data are of type {kinds[0]}, those of proportions {kinds[1]}."
+            hint = f" Ids in the data are of type {kinds[0]}, those of proportions {kinds[1]}."
         raise ValueError(
-            f"proportions has no row for {_listed(lacking)}, but the data has instances of "
-            f"{'it' if len(lacking) == 1 else 'them'}; add the row, or leave those instances "
-            f"out.{other}"
+            f"proportions has no row for {_quote_bags(missing)}, but the data has instances of "
+            f"{'it' if len(missing) == 1 else 'them'}; add the row, or leave those instances "
+            f"out.{hint}"
         )
-    known = set(wanted)
-    rest = [one for one in ids if one not in known]
-    if rest and unused != "drop":
+    in_data = set(bag_ids)
+    surplus = [bag for bag in table_ids if bag not in in_data]
+    if surplus and unused != "drop":
         raise ValueError(
-            f"proportions has rows for {_listed(rest)}, of which there is no instance; leave them "
-            "out, or look for the instances."
+            f"proportions has rows for {_quote_bags(surplus)}, of which there is no instance; "
+            "leave them out, or look for the instances."
         )
-    return np.array([row[one] for one in wanted], dtype=np.intp)
+    return np.array([row_of[bag] for bag in bag_ids], dtype=np.intp)
 
 
-def are_numbers(ids: Sequence[Any]) -> bool:
-    """Whether these are no names but the numbers 0 to n - 1, in order."""
-    return all(isinstance(one, int) and one == number for number, one in enumerate(ids))
+def are_named(bag_ids: Sequence[BagId], table_ids: Sequence[BagId]) -> bool:
+    """Return False where one side only counts its bags from 0 and the other has other ids."""
+    counted = any(
+        all(isinstance(bag, int) and bag == number for number, bag in enumerate(ids))
+        for ids in (bag_ids, table_ids)
+    )
+    return not counted or set(bag_ids) == set(table_ids)
 
 
-def _listed(ids: Iterable[Any]) -> str:
-    """Name a few bags, and how many more there are."""
-    every = [str(one) if isinstance(one, np.datetime64) else repr(one) for one in ids]
-    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
-    return f"the bag{'s' if len(every) > 1 else ''} {', '.join(every[:_SHOWN])}{more}"
+def bag_rows(n_bags: int, key: object) -> NDArray[np.intp]:
+    """Return the bags that an index selects: an integer, a slice, integers or a mask."""
+    try:
+        return np.atleast_1d(np.arange(n_bags)[key])  # type: ignore[index]
+    except IndexError as error:
+        raise IndexError(
+            f"[{key!r}] must be integers below {n_bags}, a slice, or a mask of {n_bags} bags: "
+            f"{error}."
+        ) from error
 
 
-def _objects(values: Iterable[Any]) -> NDArray[Any]:
-    """Return an array of these very objects, none of them made a string."""
-    every = list(values)
-    found = np.empty(len(every), dtype=object)
-    found[:] = every
-    return found
+def _quote_bags(ids: Sequence[BagId]) -> str:
+    quoted = [str(bag) if isinstance(bag, np.datetime64) else repr(bag) for bag in ids]
+    more = f" and {len(ids) - _MOST_QUOTED} more" if len(ids) > _MOST_QUOTED else ""
+    return f"the bag{'s' if len(ids) > 1 else ''} {', '.join(quoted[:_MOST_QUOTED])}{more}"
 
 
-def _plain(values: Any) -> NDArray[Any]:
-    """Return an array of ids in which equal ones are equal, wherever they came from."""
+def _object_array(values: Iterable[object]) -> NDArray[np.object_]:
+    listed = list(values)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+def _to_column(values: ArrayLike | Iterable[BagId]) -> NDArray[np.generic]:
+    """Return ids as an array in which equal ids compare equal: dates in one unit, no casts."""
     column = np.asarray(values)
     if column.ndim != 1:
         return column
-    if column.dtype.kind in "US" and not hasattr(values, "dtype"):
-        # A list: were not all of it strings, numbers and missing values would now be.
-        kinds = set(map(type, values))
-        column = column if len(kinds) == 1 else _objects(values)
+    is_list = not hasattr(values, "dtype")
+    if column.dtype.kind in "US" and is_list and len(set(map(type, values))) > 1:  # type: ignore[arg-type]
+        # NumPy made texts of all values because one of them is a text.
+        column = _object_array(values)  # type: ignore[arg-type]
     if column.dtype.kind == "O":
         kinds = set(map(type, column.tolist()))
         if kinds and all(hasattr(kind, "to_datetime64") or kind is np.datetime64 for kind in kinds):
@@ -152,22 +157,20 @@ def _plain(values: Any) -> NDArray[Any]:
     return column.astype("datetime64[ns]") if column.dtype.kind == "M" else column
 
 
-def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_missing(column: NDArray[np.generic]) -> NDArray[np.bool_]:
     if column.dtype.kind != "O":
         return np.asarray(column != column)
-    gone = [one for one in set(column.tolist()) if one is None or _unequal(one)]
-    if not gone:
-        return np.zeros(column.shape, dtype=bool)
-    return np.array([one is None or _unequal(one) for one in column.tolist()])
+    missing = {bag for bag in set(column.tolist()) if bag is None or _differs_from_itself(bag)}
+    return np.array([bag in missing for bag in column.tolist()], dtype=bool)
 
 
-def _unequal(one: Any) -> bool:
-    """Whether a value is not equal to itself, as nan; NA of pandas is not even that."""
+def _differs_from_itself(value: object) -> bool:
+    """Return True for NaN and NaT, and for the NA of pandas, which has no truth value."""
     try:
-        return bool(one != one)
+        return bool(value != value)
     except (TypeError, ValueError):
         return True
 
 
-def _scalars(column: NDArray[Any]) -> list[Any]:
+def _to_list(column: NDArray[np.generic]) -> list[BagId]:
     return list(column) if column.dtype.kind == "M" else column.tolist()

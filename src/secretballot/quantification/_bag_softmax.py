@@ -1,8 +1,8 @@
-"""A softmax over classes trained on which bag each instance is in."""
+"""Likelihood of the instances' bags under a softmax over classes, and its maximisation."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,20 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from secretballot.quantification._bag_types import Matrix
+
 #: Instances in a block: some hundred features of each fit a core's cache.
-_ROWS = 2048
+_BLOCK_ROWS = 2048
 
 
 class SoftmaxWeights(NamedTuple):
-    """Weights of a softmax, shape (n_features, n_classes) and (n_classes,), and steps to them."""
+    """Weights of a softmax, shapes (n_features, n_classes) and (n_classes,), and steps taken."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
     n_iter: int = 0
 
-    def logits(self, F: Any) -> NDArray[np.float64]:
+    def logits(self, F: Matrix) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
         return np.asarray(F @ self.coef.astype(F.dtype)) + self.intercept
 
@@ -31,11 +33,10 @@ def likely_proportions(
     sizes: NDArray[np.int64],
     covariance: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """Return proportions that rule no class out.
+    """Return proportions without zeros, which would rule a class out.
 
-    A proportion of zero would. It is one of at most the size's rounding (of one in a hundred where
-    bags are small), and with noise of at most that: proportions are taken to be no smaller than
-    half of it, but for what would make bags all alike: half of an even share.
+    The floor is half of the rounding of a count, at most 1 %, or half of the noise, at most half
+    of an even share.
     """
     floor = np.minimum(0.5 / sizes, 0.01)
     floor = np.repeat(floor[:, None], proportions.shape[1], axis=1)
@@ -46,88 +47,72 @@ def likely_proportions(
     return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
 
-def lift(
+def class_lifts(
     proportions: NDArray[np.float64],
     sizes: NDArray[np.int64],
     covariance: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:
-    """Return how much more common each class is in each bag than overall."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ratio of each bag's share of a class to the overall share, and the latter."""
     likely = likely_proportions(proportions, sizes, covariance)
-    return np.asarray(likely / (sizes @ likely / sizes.sum()))
+    prior = sizes @ likely / sizes.sum()
+    return likely / prior, prior
 
 
 def fit_softmax(
-    F: Any,
+    F: Matrix,
     bag: NDArray[np.int64],
     lifts: NDArray[np.float64],
     alpha: float,
     start: SoftmaxWeights | None = None,
     max_iter: int = 200,
-    weight: NDArray[Any] | None = None,
+    weight: NDArray[np.generic] | None = None,
 ) -> SoftmaxWeights:
-    """Maximise the likelihood of the instances' bags.
+    """Maximise the likelihood of the instances' bags (class-ratios in docs/theory).
 
-    Parameters
-    ----------
-    F : ndarray or CSR of shape (n_instances, n_features)
-    bag : ndarray of shape (n_instances,)
-    lifts : ndarray of shape (n_bags, n_classes)
-        From `lift`.
-    alpha : float
-        Weight of half the squared norm of the coefficients.
-    start : SoftmaxWeights, default=None
-        Where to begin.
-    max_iter : int
-    weight : ndarray of shape (n_instances,), default=None
-        How much each instance counts; 0 leaves it out without a copy of the others. Alike if None.
-
-    Notes
-    -----
-    Given its class y, an instance's features say nothing about its bag i, so that
-    p(i | x) = sum over y of p(y | x) p(i | y), with p(i | y) proportional to
-    size_i P_iy / p(y). Every instance contributes its own term, not every bag one.
+    `alpha` is the weight of half the squared norm of the coefficients, and `weight` that of each
+    instance; 0 leaves an instance out without a copy of the others.
     """
     n, d = F.shape
     c = lifts.shape[1]
-    counted = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-    counted = counted / counted.sum()
+    instance_weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    instance_weight = instance_weight / instance_weight.sum()
     # Dense blocks stay in the cache for both products. Classes are rows, which are summed fast.
-    step = n if sparse.issparse(F) else _ROWS
-    cuts = [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]
-    blocks = [(F[rows], bag[rows], counted[rows]) for rows in cuts]
-    by_class = np.ascontiguousarray(lifts.T)
+    step = n if sparse.issparse(F) else _BLOCK_ROWS
+    slices = [slice(start_row, min(start_row + step, n)) for start_row in range(0, n, step)]
+    blocks = [(F[rows], bag[rows], instance_weight[rows]) for rows in slices]
+    lifts_by_class = np.ascontiguousarray(lifts.T)
 
     def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         W = flat.reshape(d + 1, c)
         coef, intercept = W[:-1].astype(F.dtype), W[-1][:, None]
-        value, slope = 0.5 * alpha * float((W[:-1] ** 2).sum()), np.empty((d + 1, c))
-        slope[:-1] = alpha * W[:-1]
-        slope[-1] = 0
-        for block, owner, counts in blocks:
-            p = _by_class(block, coef) + intercept
+        value, gradient = 0.5 * alpha * float((W[:-1] ** 2).sum()), np.empty((d + 1, c))
+        gradient[:-1] = alpha * W[:-1]
+        gradient[-1] = 0
+        for block, block_bag, block_weight in blocks:
+            p = _class_scores(block, coef) + intercept
             p -= p.max(axis=0)
             np.exp(p, out=p)
             p /= p.sum(axis=0)
-            share = p * by_class[:, owner]
-            total = share.sum(axis=0)
-            share /= total
-            value -= float(np.log(total) @ counts)
-            p -= share
-            p *= counts
-            slope[:-1] += (p.astype(F.dtype) @ block).T
-            slope[-1] += p.sum(axis=1)
-        return value, slope.ravel()
+            posterior = p * lifts_by_class[:, block_bag]
+            likelihood = posterior.sum(axis=0)
+            posterior /= likelihood
+            value -= float(np.log(likelihood) @ block_weight)
+            p -= posterior
+            p *= block_weight
+            gradient[:-1] += (p.astype(F.dtype) @ block).T
+            gradient[-1] += p.sum(axis=1)
+        return value, gradient.ravel()
 
-    begin = np.zeros((d + 1) * c) if start is None else np.vstack(start[:2]).ravel()
-    found = minimize(
-        objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": 1e-7}
+    initial = np.zeros((d + 1) * c) if start is None else np.vstack(start[:2]).ravel()
+    solution = minimize(
+        objective, initial, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": 1e-7}
     )
-    W = found.x.reshape(d + 1, c)
-    return SoftmaxWeights(W[:-1], W[-1], int(found.nit))
+    W = solution.x.reshape(d + 1, c)
+    return SoftmaxWeights(W[:-1], W[-1], int(solution.nit))
 
 
-def _by_class(block: Any, coef: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the product, classes by instances: contiguous, in double precision."""
+def _class_scores(block: Matrix, coef: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return coef' block', shape (n_classes, n_instances), contiguous and in double precision."""
     if sparse.issparse(block):
         return np.ascontiguousarray((block @ coef).T, dtype=np.float64)
     return (coef.T @ block.T).astype(np.float64, copy=False)

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.quantification._bag_ids import bag_rows, encode_ids, match_rows
+from secretballot.quantification._bag_types import BagId, Instances, ProportionsTable, is_frame
+from secretballot.quantification._label_proportions import read_table, required_ids
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bags:
     """Disjoint bags of instances.
 
-    Make them with `group_bags` or, to simulate, with `make_bags`. Indexed like an array of bags,
-    they can be split by scikit-learn.
+    Make them with `Bags.from_groups` or, to simulate, with `secretballot.datasets.make_bags`.
+    Indexed like an array of bags, they can be split by scikit-learn.
 
     Attributes
     ----------
     X : tuple of array-like, or None
         The instances of each bag; public.
-    y : tuple of ndarray
+    y : tuple of ndarray, or None
         The labels of each bag; private.
     names : tuple
-        What each bag is called, public: a value of the grouping, or its number.
+        Name of each bag, public: a value of the grouping, or its number.
     formed_by : {"group", "label"}
         What membership depends on. By label, being in a bag gives the label away, whatever is done
         to the proportions.
     """
 
-    X: tuple[Any, ...] | None
-    y: tuple[NDArray[Any], ...]
-    names: tuple[Any, ...]
+    X: tuple[Instances, ...] | None
+    y: tuple[NDArray[np.generic], ...] | None
+    names: tuple[BagId, ...]
     formed_by: str = field(default="group")
 
     def __post_init__(self) -> None:
@@ -44,21 +45,64 @@ class Bags:
             raise ValueError(f"formed_by={self.formed_by!r} must be 'group' or 'label'.")
 
     @classmethod
-    def from_indices(
-        cls,
-        X: Any,
-        y: ArrayLike,
-        indices: Sequence[ArrayLike],
-        *,
-        names: Iterable[Any] | None = None,
-        formed_by: str = "group",
+    def from_groups(
+        cls, X: Instances | None, y: ArrayLike | None, groups: Hashable | ArrayLike
     ) -> Bags:
-        """Return the bags whose rows are given.
+        """Make one bag for each value of a public grouping.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), sparse matrix, data frame or None
-        y : array-like of shape (n_samples,)
+            Instances; public. None where only the proportions are wanted.
+        y : array-like of shape (n_samples,), or None
+            Labels; private. None for whoever learns from published proportions.
+        groups : array-like of shape (n_samples,), or the name of a column of the data frame `X`
+            Something public about each instance, such as a place, a site or a month. It must not
+            depend on the labels: membership of a bag is public. A column is taken out of `X`.
+
+        Returns
+        -------
+        Bags
+            In the order of the sorted values, which are their names.
+
+        Raises
+        ------
+        ValueError
+            If a group is missing (NaN, None, NA or NaT), or there isn't one for each instance.
+
+        Examples
+        --------
+        >>> from secretballot.quantification import Bags
+        >>> bags = Bags.from_groups(
+        ...     None, [0, 1, 1, 0, 1], ["north", "south", "north", "north", "south"]
+        ... )
+        >>> bags
+        <Bags: 2 bags of 2 to 3 instances, formed by group>
+        >>> bags.names
+        ('north', 'south')
+        """
+        if np.ndim(groups) == 0:  # type: ignore[arg-type]
+            X, groups = _pop_column(X, groups)  # type: ignore[arg-type]
+        names, codes = encode_ids("groups", groups, _count_instances(X, y))  # type: ignore[arg-type]
+        rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        return cls._from_rows(X, y, rows, tuple(names), "group")
+
+    @classmethod
+    def from_indices(
+        cls,
+        X: Instances | None,
+        y: ArrayLike | None,
+        indices: Sequence[ArrayLike],
+        *,
+        names: Iterable[BagId] | None = None,
+        formed_by: str = "group",
+    ) -> Bags:
+        """Make bags of the rows that are listed for each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), sparse matrix, data frame or None
+        y : array-like of shape (n_samples,), or None
         indices : sequence of array-like of int
             The rows of each bag; no row twice.
         names : iterable, default=None
@@ -66,58 +110,130 @@ class Bags:
         formed_by : {"group", "label"}, default="group"
             What decided which row is in which bag.
 
+        Returns
+        -------
+        Bags
+
         Raises
         ------
         ValueError
             If bags overlap or are empty, or a row is not there.
         """
-        labels = _labels(X, y)
+        n_rows = _count_instances(X, y)
         rows = [np.asarray(bag) for bag in indices]
-        called = tuple(range(len(rows)) if names is None else names)
-        if len(called) != len(rows):
-            raise ValueError(f"names has {len(called)} names for {len(rows)} bags.")
-        owner = np.full(len(labels), -1)
-        for number, bag in enumerate(rows):
-            name = called[number]
+        names = tuple(range(len(rows)) if names is None else names)
+        if len(names) != len(rows):
+            raise ValueError(f"names has {len(names)} names for {len(rows)} bags.")
+        if not rows:
+            raise ValueError("indices has no bag; give at least one.")
+        bag_of = np.full(n_rows, -1)
+        for number, (name, bag) in enumerate(zip(names, rows, strict=True)):
             if bag.ndim != 1 or not bag.size:
                 raise ValueError(f"bag {name!r} is empty or not a list of rows; leave it out.")
-            if bag.dtype.kind not in "iu" or bag.min() < 0 or bag.max() >= len(labels):
+            if bag.dtype.kind not in "iu" or bag.min() < 0 or bag.max() >= n_rows:
                 raise ValueError(
-                    f"bag {name!r} has rows that are not integers from 0 to {len(labels) - 1}."
+                    f"bag {name!r} has rows that are not integers from 0 to {n_rows - 1}."
                 )
-            values, times = np.unique(bag, return_counts=True)
-            again = values[(owner[values] >= 0) | (times > 1)]
-            if again.size:
-                first = called[number if owner[again[0]] < 0 else owner[again[0]]]
+            values, counts = np.unique(bag, return_counts=True)
+            repeated = values[(bag_of[values] >= 0) | (counts > 1)]
+            if repeated.size:
+                first = names[number if bag_of[repeated[0]] < 0 else bag_of[repeated[0]]]
                 raise ValueError(
-                    f"bags overlap: row {again[0]} is in the bag {first!r} and again in the bag "
+                    f"bags overlap: row {repeated[0]} is in the bag {first!r} and again in the bag "
                     f"{name!r}. Its label would be published twice for the price of one; give each "
                     "row one bag."
                 )
-            owner[bag] = number
-        if not rows:
-            raise ValueError("indices has no bag; give at least one.")
-        instances = None if X is None else tuple(_safe_indexing(X, bag) for bag in rows)
+            bag_of[bag] = number
+        return cls._from_rows(X, y, rows, names, formed_by)
+
+    @classmethod
+    def _from_rows(
+        cls,
+        X: Instances | None,
+        y: ArrayLike | None,
+        rows: Sequence[NDArray[np.intp]],
+        names: tuple[BagId, ...],
+        formed_by: str,
+    ) -> Bags:
+        labels = None if y is None else label_array(y)
         return cls(
-            X=instances, y=tuple(labels[bag] for bag in rows), names=called, formed_by=formed_by
+            X=None if X is None else tuple(_safe_indexing(X, bag) for bag in rows),
+            y=None if labels is None else tuple(labels[bag] for bag in rows),
+            names=names,
+            formed_by=formed_by,
         )
+
+    def align(
+        self, proportions: ProportionsTable, *, unused: str = "raise"
+    ) -> tuple[Bags, ProportionsTable]:
+        """Put the bags in the order of a table of their proportions.
+
+        The result is what `fit` of the class ratio estimators, and of pipelines of them, takes:
+        ``model.fit(*bags.align(published))``. Bags and rows are matched by name, never by order.
+
+        Parameters
+        ----------
+        proportions : PublishedProportions, data frame, series or mapping
+            Keyed by the names of the bags: the names of `PublishedProportions`, the index of a data
+            frame (columns are classes) or of a series (shares of the second of two classes), or the
+            keys of a mapping, to such rows or shares.
+        unused : {"raise", "drop"}, default="raise"
+            What is done about proportions of bags that are not here.
+
+        Returns
+        -------
+        bags : Bags
+            In the order of the rows of `proportions`.
+        proportions : PublishedProportions, data frame, series or ndarray
+            Theirs, with the covariance of their noise if it was known. A mapping becomes an ndarray
+            of shape (n_bags, n_classes).
+
+        Raises
+        ------
+        ValueError
+            If some bags have no proportions, or some proportions no bag (unless
+            ``unused="drop"``), with their names; or if a name is twice in `proportions`.
+
+        See Also
+        --------
+        LabelProportionsClassifier : Takes such tables without alignment.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from secretballot.quantification import Bags
+        >>> bags = Bags.from_groups(np.arange(8.0).reshape(4, 2), None, ["May", "April"] * 2)
+        >>> bags, shares = bags.align({"May": [0.3, 0.7], "April": [0.8, 0.2]})
+        >>> bags.names, shares.tolist()
+        (('May', 'April'), [[0.3, 0.7], [0.8, 0.2]])
+        """
+        if unused not in ("raise", "drop"):
+            raise ValueError(f"unused={unused!r} must be 'raise' or 'drop'.")
+        rows = match_rows(self.names, required_ids(proportions), unused=unused)
+        order = np.argsort(rows)
+        checked = read_table(proportions).take(rows[order])
+        if isinstance(proportions, Mapping):
+            return self[order], checked.values
+        indexed = proportions.iloc if is_frame(proportions) else proportions
+        return self[order], indexed[rows[order]]  # type: ignore[call-overload,index,return-value]
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many instances each bag has; public."""
-        return np.array([len(bag) for bag in self.y])
+        """Number of instances in each bag; public."""
+        bags = self.X if self.y is None else self.y
+        return np.array([_num_samples(bag) for bag in bags or ()])
 
     @property
     def shape(self) -> tuple[int]:
         """The number of bags, as of an array of them."""
-        return (len(self.y),)
+        return (len(self),)
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.names)
 
-    def __getitem__(self, bags: Any) -> Bags:
-        """Return some of the bags: an integer, a slice, an array of integers or a mask."""
-        rows = numbers_of(len(self), bags)
+    def __getitem__(self, key: object) -> Bags:
+        """Select bags by an integer, a slice, an array of integers or a mask."""
+        rows = bag_rows(len(self), key)
         X, y, names = (
             values if values is None else tuple(values[row] for row in rows)
             for values in (self.X, self.y, self.names)
@@ -132,107 +248,48 @@ class Bags:
         )
 
 
-def group_bags(X: Any, y: ArrayLike, groups: ArrayLike) -> Bags:
-    """Return one bag for each value of a public grouping.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features), sparse matrix, data frame or None
-        Instances; public. None where only the proportions are wanted.
-    y : array-like of shape (n_samples,)
-        Labels; private.
-    groups : array-like of shape (n_samples,)
-        Something public about each instance, such as a place, a site or a month. It must not
-        depend on the labels: membership of a bag is public.
-
-    Returns
-    -------
-    Bags
-        In the order of the sorted values, which are their names.
-
-    Examples
-    --------
-    >>> from secretballot.quantification import group_bags
-    >>> bags = group_bags(None, [0, 1, 1, 0, 1], ["north", "south", "north", "north", "south"])
-    >>> bags
-    <Bags: 2 bags of 2 to 3 instances, formed by group>
-    >>> bags.names
-    ('north', 'south')
-    """
-    labels, shape = _labels(X, y), np.shape(groups)
-    if shape != labels.shape:
-        raise ValueError(
-            f"groups has shape {shape} and y {labels.shape}; give each instance one group."
-        )
-    names, codes = distinct("groups", groups)
-    rows = [np.flatnonzero(codes == number) for number in range(len(names))]
-    return Bags.from_indices(X, labels, rows, names=names.tolist())
-
-
-def numbers_of(n_bags: int, key: Any) -> NDArray[np.intp]:
-    """Return which bags an index means: an integer, a slice, an array of integers or a mask."""
-    try:
-        return np.atleast_1d(np.arange(n_bags)[key])
-    except IndexError as error:
-        raise IndexError(
-            f"[{key!r}] must be integers below {n_bags}, a slice, or a mask of {n_bags} bags: "
-            f"{error}."
-        ) from error
-
-
-def distinct(name: str, values: ArrayLike) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the sorted values of a grouping, and which of them each instance has."""
-    check_unmasked(name, values)
-    rows = np.flatnonzero(_missing(values))
-    if rows.size:
-        shown = ", ".join(map(str, rows[:5])) + (", ..." if rows.size > 5 else "")
-        raise ValueError(
-            f"{name} is missing (NaN, None, NA or NaT) for {rows.size} of {np.size(values)} "
-            f"instances, in the rows {shown}. Who is in no group would be made a bag of its own; "
-            "leave these instances out, or give them a group."
-        )
-    try:
-        names, codes = np.unique(np.asarray(values), return_inverse=True)
-    except TypeError as error:
-        raise ValueError(
-            f"{name} has values that can't be put in order ({error}), such as None among strings; "
-            "give all instances values of one kind."
-        ) from error
-    return names, codes
-
-
-def _missing(values: Any) -> NDArray[np.bool_]:
-    """Return where no value is given."""
-    # In a list of strings, numpy would make the word "nan" of NaN.
-    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
-    pandas = sys.modules.get("pandas")  # where it was never imported nothing is its NA
-    if pandas is not None:
-        return np.asarray(pandas.isna(array))
-    if array.dtype.kind == "O":
-        return np.asarray((array == None) | (array != array))  # noqa: E711
-    return np.isnat(array) if array.dtype.kind in "mM" else array != array
-
-
-def labels_of(y: Any) -> NDArray[Any]:
-    """Return labels as an array; those of a list keep their types if one of them is a text.
+def label_array(y: ArrayLike) -> NDArray[np.generic]:
+    """Return labels as an array; a list of texts and other values keeps their types.
 
     NumPy would make texts of all of them: one private label would rename all others.
     """
     labels = np.asarray(y)
     if hasattr(y, "dtype") or labels.ndim != 1 or labels.dtype.kind not in "US":
         return labels
-    kept = np.empty(len(labels), dtype=object)
-    for row, label in enumerate(y):
-        kept[row] = label
-    return labels if len(set(map(type, kept))) <= 1 else kept
+    objects = np.empty(len(labels), dtype=object)
+    for row, label in enumerate(y):  # type: ignore[arg-type]
+        objects[row] = label
+    return labels if len(set(map(type, objects))) <= 1 else objects
 
 
-def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
+def _count_instances(X: Instances | None, y: ArrayLike | None) -> int:
+    """Return the number of rows of X and y, which must agree."""
+    if y is None:
+        if X is None:
+            raise ValueError("X and y are both None; give instances, labels or both.")
+        return int(_num_samples(X))
     check_unmasked("y", y)
-    labels = labels_of(y)
-    if labels.ndim != 1:
-        raise ValueError(f"y has shape {labels.shape}; give one label for each instance.")
-    n_rows = len(labels) if X is None else _num_samples(X)
-    if n_rows != len(labels):
-        raise ValueError(f"X has {n_rows} instances and y {len(labels)} labels; they must agree.")
-    return labels
+    shape = label_array(y).shape
+    if len(shape) != 1:
+        raise ValueError(f"y has shape {shape}; give one label for each instance.")
+    if X is not None and _num_samples(X) != shape[0]:
+        raise ValueError(
+            f"X has {_num_samples(X)} instances and y {shape[0]} labels; they must agree."
+        )
+    return shape[0]
+
+
+def _pop_column(X: Instances | None, column: Hashable) -> tuple[Instances, ArrayLike]:
+    """Return a data frame without one of its columns, and that column."""
+    if not is_frame(X) or np.ndim(X) != 2:  # type: ignore[arg-type]
+        raise ValueError(
+            f"groups={column!r} names a column, but X is of type {type(X).__name__} and has no "
+            "names; give an array with the group of each instance."
+        )
+    n_found = list(X.columns).count(column)
+    if n_found != 1:
+        raise ValueError(
+            f"groups={column!r} is the name of {n_found or 'no'} column"
+            f"{'s' if n_found > 1 else ''} of X, which has {list(X.columns)!r}; name one."
+        )
+    return X.drop(columns=column), X[column]  # type: ignore[return-value]

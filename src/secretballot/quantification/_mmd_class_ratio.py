@@ -1,9 +1,8 @@
-"""Class ratios by matching kernel means: learned from bags with known proportions."""
+"""Class ratios by matching kernel means, learned from bags with label proportions."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,53 +10,55 @@ from sklearn.base import BaseEstimator
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import BagEstimatorMixin, draw_entropy
-from secretballot.quantification._bag_input import (
-    check_bags,
-    feature_names,
-    names_of,
-    raw_bags,
-    stack,
+from secretballot.quantification._bag_estimator import ClassRatioMixin, draw_seed
+from secretballot.quantification._bag_input import bag_names, check_bags, stack_bags
+from secretballot.quantification._bag_types import (
+    BagSequence,
+    Matrix,
+    ProportionsTable,
+    RandomState,
 )
-from secretballot.quantification._known_proportions import check_proportions
+from secretballot.quantification._label_proportions import check_proportions
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels import (
     FeatureEmbedding,
     KernelEmbedding,
     candidate_gammas,
     choose_kernel,
-    cut,
-    explicit_features,
+    cut_bags,
+    make_features,
 )
 from secretballot.quantification.ratios import (
     RatioInterval,
     bootstrap,
     diagnose,
     fit_ratios,
-    warn_of_strangers,
+    warn_of_misfit_groups,
 )
 
-#: Bandwidths tried, as multiples of the median heuristic; doubling makes each kernel the square of
-#: the one before. Best in our measurements were 4 to 8.
+#: Bandwidths to try, as multiples of the median heuristic; doubling makes each kernel the square
+#: of the previous one. Best in our measurements were 4 to 8.
 _MULTIPLES = (1.0, 2.0, 4.0, 8.0, 16.0)
+#: Index of the multiple that is taken where held-out sets are uninformative.
 _SAFE_MULTIPLE = 2
 _DIAGONALS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_PARTS = 20
+_N_PARTS = 20
+#: Most parts of all bags for exact kernel sums, which are stored for all pairs of parts.
 _MOST_PARTS = 2000
-#: More for a group than for a training bag: its variance is that of one bag alone.
-_TEST_PARTS = 200
+#: More than for a training bag: a group's variance is estimated from that group alone.
+_N_GROUP_PARTS = 200
 
 
-class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
-    """Estimate the class ratios of unlabelled groups, having learned from bags.
+class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
+    """Class ratios of unlabelled groups by maximum mean discrepancy, learned from bags.
 
-    Learns from bags of instances of which only the class proportions are known, which may be
-    private ones with noise. The mean embedding of each class is a signed mixture of the bags'
+    Only the class proportions of the bags are known, and they may be private, with noise. The mean
+    embedding of each class is a signed mixture of the bags'
     embeddings; the class ratios of a new group are those with which the classes' embeddings come
     closest to the group's (maximum mean discrepancy). They may be far from those of any bag.
 
     A bag is a sample: everything takes a sequence of 2-d arrays, data frames or CSR matrices, or
-    a 3-d array, so that `GridSearchCV` splits over bags. `split_bags` makes bags of stacked
+    a 3-d array, so that `GridSearchCV` splits over bags. `Bags.from_groups` makes bags of stacked
     instances, and `PerBag` lifts any transformer to bags.
 
     Parameters
@@ -67,29 +68,26 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         are many (text).
     gamma : "held_out", "median" or float, default="held_out"
         Of the rbf kernel exp(-gamma norm(x - y)^2). "median" is one over twice the median squared
-        distance; "held_out" chooses among 1, 2, 4, 8 and 16 times that. Bags are too few to leave
-        any out: each is halved at random, and mixtures of the halves that were not trained on are
-        predicted.
+        distance; "held_out" chooses among 1, 2, 4, 8 and 16 times that. As bags are few, each is
+        halved at random, and mixtures of the halves that were not trained on are predicted.
     features : {"nystroem", "rff"} or None, default=None
         Explicit features that approximate the kernel: time is linear in the number of instances,
         and instances are not kept. None computes kernel sums exactly, in quadratic time.
     n_components : int, default=256
-        How many explicit features; with "rff" rounded down to an even number.
+        Number of explicit features; with "rff" rounded down to an even number.
     solver : {"class_mean", "bag_mixture"}, default="class_mean"
-        How classes are made of bags: least squares, weighted by what is known of the bags' noise;
-        or the closest of all signed mixtures of bags, as was published but for the signs. They
-        differ only if there are more bags than classes, and then the first is better: the second
-        fits the bags' noise.
+        Least squares for class means, weighted by the variance of the bags; or the closest of all
+        signed mixtures of bags, as was published but for the signs. They differ only if there are
+        more bags than classes, and then the first is better: the second fits the bags' noise.
     diagonal : "held_out" or float, default="held_out"
-        Share, from 0 to 1, of the instances' similarity to themselves that is kept in the Gram
-        matrix of bags. It makes bags look more different than they are, so that leaving it out is
-        the largest gain; with badly conditioned proportions some has to stay. "held_out" chooses
-        it as it does `gamma`.
+        Share, from 0 to 1, of the instances' similarity to themselves that remains in the Gram
+        matrix of bags. It biases distances between bags upwards, so that 0 is often best; with
+        badly conditioned proportions a positive share is safer. "held_out" chooses it like `gamma`.
     group_effects : "auto" or bool, default="auto"
-        Whether class means are taken to differ from bag to bag, at random. Then directions in which
-        bags differ for other reasons than their classes count less, and intervals are those of
-        another such bag; how much less is chosen by predicting bags that were left out. "auto": if
-        the test of `diagnostics_` finds that they do differ.
+        Random effects: class means differ from bag to bag. Then directions in which bags differ for
+        other reasons than their classes count less, and intervals are those of another such bag;
+        the damping is chosen by predicting bags that were left out. "auto": if the test of
+        `diagnostics_` rejects equal class means.
     block_size : int, default=512
         Rows and columns of one block of distances. Results don't depend on it.
     n_jobs : int, default=None
@@ -100,23 +98,23 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        What the columns of proportions stand for.
+        The class of each column of the proportions.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Where bags of `fit` are data frames with columns called by strings.
+        Names of the columns, if bags are data frames with strings for names.
     gamma_ : float or None
         The bandwidth in use; None for the linear kernel.
     diagonal_ : float
         The share of self-similarity in use.
     diagnostics_ : RatioDiagnostics
-        Whether bags and classes can be told apart, and a bound on the error.
+        Separation of the classes, test of the assumption, and a bound on the error.
     validation_error_ : ndarray of shape (n_gammas, n_diagonals), or None
-        Mean L1 error on held-out sets of what was tried, if there was a choice.
+        Mean L1 error on held-out sets of all candidates, if there was a choice.
 
     See Also
     --------
     publish_proportions : Private proportions to learn from.
-    SoftmaxClassRatioEstimator : Features learned from bags, and an estimator to compare with.
+    SoftmaxClassRatioEstimator : Features learned from bags, and a baseline.
 
     Notes
     -----
@@ -143,7 +141,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
     """
 
     _parameter_constraints = {
-        **BagEstimatorMixin._parameter_constraints,
+        **ClassRatioMixin._parameter_constraints,
         "kernel": [StrOptions({"rbf", "linear"})],
         "solver": [StrOptions({"class_mean", "bag_mixture"})],
         "diagonal": [StrOptions({"held_out"}), Interval(Real, 0, 1, closed="both")],
@@ -164,7 +162,7 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         group_effects: str | bool = "auto",
         block_size: int = 512,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -178,7 +176,9 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, covariance: ArrayLike | None = None) -> MMDClassRatioEstimator:
+    def fit(
+        self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
+    ) -> MMDClassRatioEstimator:
         """Learn from bags and their proportions.
 
         Parameters
@@ -199,25 +199,25 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are fewer bags than classes, bags are alike, or input is not as said.
+            If there are fewer bags than classes, bags are alike, or input is malformed.
 
         Warns
         -----
         MisfitWarning
             If bags are not mixtures of the same classes.
         UserWarning
-            If some classes can't be told apart by their means, or proportions show a noise that
-            nothing was said of.
+            If some classes can't be told apart by their means, or proportions look noisy and have
+            no covariance.
         """
-        return self._take_in(X, y, covariance, first=True)
+        return self._fit(X, y, covariance, first=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
-        self, X: Any, y: Any, *, covariance: ArrayLike | None = None
+        self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
     ) -> MMDClassRatioEstimator:
         """Learn from further bags; needs explicit features (or the linear kernel).
 
-        The same as one `fit` on all bags, but that "median" and "held_out" take the median
+        The same as one `fit` on all bags, except that "median" and "held_out" take the median
         distance, and "nystroem" its landmarks, from the first call. The first call needs as many
         bags as there are classes.
 
@@ -235,29 +235,31 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
                 "partial_fit forgets the instances, which exact kernel sums need; use "
                 "features='rff' or 'nystroem', or kernel='linear'."
             )
-        return self._take_in(X, y, covariance, first=not hasattr(self, "_embedding"))
+        return self._fit(X, y, covariance, first=not hasattr(self, "_embedding"))
 
-    def _take_in(
-        self, X: Any, y: Any, covariance: ArrayLike | None, first: bool
+    def _fit(
+        self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None, first: bool
     ) -> MMDClassRatioEstimator:
-        raw = raw_bags(X)
-        bags = check_bags(raw, at_least=2) if first else self._check_like_fit(raw, at_least=2)
-        sizes = np.array([bag.shape[0] for bag in bags])
-        known = check_proportions(y, len(bags), covariance, names=names_of(X), sizes=sizes)
-        if not first:
-            known = self._known.joined(known)
-        known.check_separable()
-        # Nothing of the last fit is touched before everything has been checked.
         if first:
-            self._entropy = draw_entropy(self.random_state)
+            bags, columns = check_bags(X, min_instances=2)
+        else:
+            bags, columns = self._check_bags_like_fit(X, min_instances=2), self._columns
+        sizes = [bag.shape[0] for bag in bags]
+        proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
+        if not first:
+            proportions = self._proportions.append(proportions)
+        proportions.check_full_rank()
+        # The last fit is kept until everything has been checked.
+        if first:
+            self._seed = draw_seed(self.random_state)
         exact = self.kernel == "rbf" and self.features is None
-        # Exact sums are kept for all pairs of parts.
-        n_parts = min(_PARTS, max(2, _MOST_PARTS // len(bags))) if exact else _PARTS
-        parts, bags = cut(bags, n_parts, self._entropy, len(known.values) - len(bags))
+        n_parts = min(_N_PARTS, max(2, _MOST_PARTS // len(bags))) if exact else _N_PARTS
+        n_earlier = len(proportions.values) - len(bags)
+        parts, bags = cut_bags(bags, n_parts, self._seed, n_earlier)
         if first:
             self.n_features_in_ = bags[0].shape[1]
-            self._take_names(feature_names(raw))
-            self._gammas = self._candidates(bags)
+            self._set_columns(columns)
+            self._gammas = self._candidate_gammas(bags)
         if exact:
             self._embedding = KernelEmbedding(
                 bags, parts, self._gammas, self.block_size, self.n_jobs
@@ -265,51 +267,50 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         else:
             if first:
                 kind = None if self.kernel == "linear" else self.features
-                features = explicit_features(
-                    kind, stack(bags), self._gammas, self.n_components, self._entropy
+                features = make_features(
+                    kind, stack_bags(bags), self._gammas, self.n_components, self._seed
                 )
                 self._embedding = FeatureEmbedding(features, len(self._gammas), self.n_jobs)
             self._embedding.add(bags, parts)
-        self._known, self.classes_ = known, known.classes
-        self._solve()
+        self._proportions, self.classes_ = proportions, proportions.classes
+        self._fit_classes()
         return self
 
-    def _candidates(self, bags: list[Any]) -> NDArray[np.float64]:
+    def _candidate_gammas(self, bags: list[Matrix]) -> NDArray[np.float64]:
         if self.kernel == "linear":
             return np.array([1.0])
-        rng = np.random.default_rng([self._entropy, 3])
-        return candidate_gammas(self.gamma, _MULTIPLES, stack(bags), rng)
+        rng = np.random.default_rng([self._seed, 3])
+        return candidate_gammas(self.gamma, _MULTIPLES, stack_bags(bags), rng)
 
-    def _solve(self) -> None:
-        known, every = self._known, self._embedding.sums()
-        diagonals = _DIAGONALS if self.diagonal == "held_out" else (float(self.diagonal),)
+    def _fit_classes(self) -> None:
+        """Choose the kernel, and fit the classes by it."""
+        sums = self._embedding.sums()
+        diagonals = _DIAGONALS if isinstance(self.diagonal, str) else (float(self.diagonal),)
         number, self.diagonal_, self.validation_error_ = 0, diagonals[0], None
-        if len(diagonals) > 1 or len(every) > 1:
-            choice = choose_kernel(
-                every,
-                known.values,
-                known.covariance,
+        if len(diagonals) > 1 or len(sums) > 1:
+            number, self.diagonal_, self.validation_error_ = choose_kernel(
+                sums,
+                self._proportions,
                 self.solver,
                 diagonals,
-                np.random.default_rng([self._entropy, 4]),
-                safe_gamma=_SAFE_MULTIPLE if len(every) > 1 else 0,
+                np.random.default_rng([self._seed, 4]),
+                safe_number=_SAFE_MULTIPLE if len(sums) > 1 else 0,
             )
-            number, self.diagonal_, self.validation_error_ = choice
         self._number = number
         self.gamma_ = None if self.kernel == "linear" else float(self._gammas[number])
-        self._fitted = fit_ratios(
-            known,
-            every[number],
+        self._ratio_fit = fit_ratios(
+            self._proportions,
+            sums[number],
             solver=self.solver,
             diagonal=self.diagonal_,
             group_effects=self.group_effects,
-            rng=np.random.default_rng([self._entropy, 6]),
+            rng=np.random.default_rng([self._seed, 6]),
         )
-        self.diagnostics_ = diagnose(self._fitted)
+        self.diagnostics_ = diagnose(self._ratio_fit)
         self.diagnostics_.warn(self.group_effects)
 
     def predict(
-        self, X: Any, *, confidence: float | None = None, of: str = "group"
+        self, X: BagSequence, *, confidence: float | None = None, target: str = "group"
     ) -> NDArray[np.float64] | RatioInterval:
         """Estimate the class ratios of bags.
 
@@ -317,9 +318,9 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         ----------
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
         confidence : float, default=None
-            Return what `predict_interval` does, which a pipeline doesn't have: it passes these on,
-            as in ``pipeline.predict(bags, confidence=0.9)``.
-        of : {"group", "population"}, default="group"
+            If given, return the result of `predict_interval`. A pipeline has no such method, but
+            passes parameters on, as in ``pipeline.predict(bags, confidence=0.9)``.
+        target : {"group", "population"}, default="group"
             As in `predict_interval`.
 
         Returns
@@ -328,14 +329,22 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
             Rows sum to 1.
         """
         if confidence is not None:
-            return self.predict_interval(X, confidence, of=of)
-        parts, bags = cut(self._check_like_fit(X), 1, self._entropy)
+            return self.predict_interval(X, confidence, target=target)
+        return self._estimate(self._check_bags_like_fit(X))
+
+    def _estimate(self, bags: list[Matrix]) -> NDArray[np.float64]:
+        parts, bags = cut_bags(bags, 1, self._seed)
         cross = self._embedding.cross(self._number, bags, parts)
         means = self._embedding.parts.weights() @ cross @ parts.weights().T
-        return fit_on_simplex(self._fitted.gram, self._fitted.means.pull.T @ means)
+        return fit_on_simplex(self._ratio_fit.gram, self._ratio_fit.means.dual_mixture.T @ means)
 
     def predict_interval(
-        self, X: Any, confidence: float = 0.95, *, of: str = "group", n_resamples: int = 400
+        self,
+        X: BagSequence,
+        confidence: float = 0.95,
+        *,
+        target: str = "group",
+        n_resamples: int = 400,
     ) -> RatioInterval:
         """Estimate class ratios with an interval for each.
 
@@ -347,10 +356,11 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
             At least 2 instances in each bag.
         confidence : float, default=0.95
-            For each ratio on its own.
-        of : {"group", "population"}, default="group"
-            Whose ratios: those of these very instances, or of what they were sampled from.
+            For each ratio separately.
+        target : {"group", "population"}, default="group"
+            Ratios of these very instances, or of the population that they were sampled from.
         n_resamples : int, default=400
+            Number of bootstrap resamples.
 
         Returns
         -------
@@ -364,26 +374,27 @@ class MMDClassRatioEstimator(BagEstimatorMixin, BaseEstimator):
         """
         check_number("confidence", confidence, above=0, below=1)
         check_integer("n_resamples", n_resamples, least=20)
-        if of not in ("group", "population"):
-            raise ValueError(f"of={of!r} must be 'group' or 'population'.")
-        parts, bags = cut(self._check_like_fit(X), _TEST_PARTS, self._entropy)
+        if target not in ("group", "population"):
+            raise ValueError(f"target={target!r} must be 'group' or 'population'.")
+        checked, fit = self._check_bags_like_fit(X), self._ratio_fit
+        parts, bags = cut_bags(checked, _N_GROUP_PARTS, self._seed)
         if (parts.n_parts < 2).any():
             alone = int(np.argmin(parts.n_parts))
             raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
-        if self._fitted.unknowable:
-            ratios = self.predict(X)
+        if fit.lacks_effects:
+            ratios = self._estimate(checked)
             return RatioInterval(ratios, np.zeros_like(ratios), np.ones_like(ratios))
         cross = self._embedding.cross(self._number, bags, parts)
-        found = bootstrap(
-            self._fitted,
+        interval = bootstrap(
+            fit,
             cross,
             parts,
             confidence=confidence,
-            of=of,
+            target=target,
             n_resamples=n_resamples,
-            rng=np.random.default_rng([self._entropy, 5]),
+            rng=np.random.default_rng([self._seed, 5]),
         )
-        if not self._fitted.differ:
+        if not fit.bags_differ:
             groups = self._embedding.within(self._number, bags, parts)
-            warn_of_strangers(self._fitted.tested, groups, cross, found.ratios)
-        return found
+            warn_of_misfit_groups(fit.test_data, groups, cross, interval.ratios)
+        return interval

@@ -2,62 +2,66 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import BagEstimatorMixin, draw_entropy
+from secretballot._sklearn_compat import Interval, _fit_context
+from secretballot.quantification._bag_estimator import ClassRatioMixin, draw_seed
 from secretballot.quantification._bag_input import (
+    bag_names,
+    bag_numbers,
     check_bags,
-    feature_names,
-    like,
-    names_of,
-    raw_bags,
-    stack,
+    replace_instances,
+    stack_bags,
 )
-from secretballot.quantification._bag_softmax import fit_softmax, lift
-from secretballot.quantification._known_proportions import check_proportions
-from secretballot.quantification._softmax_model import enough, folds, train_softmax
+from secretballot.quantification._bag_types import (
+    BagSequence,
+    Instances,
+    ProportionsTable,
+    RandomState,
+)
+from secretballot.quantification._bags import Bags
+from secretballot.quantification._label_proportions import check_proportions
+from secretballot.quantification._softmax_model import BagSoftmaxMixin, SoftmaxFit, n_repeats
 
 _MOST_REPEATS = 5
 
 
-class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstimator):
-    """Train a softmax on bags with known proportions; classify, and count.
+class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMixin, BaseEstimator):
+    """Class ratios by a softmax trained on bags: classify and count.
 
-    The baseline for `MMDClassRatioEstimator`, and what learns features for it: classifying and
-    counting carries the training bags' class ratios into its errors, and matching the means of the
-    classifier's output does away with that ::
+    A baseline for `MMDClassRatioEstimator`, and a transformer that learns features for it.
+    Classifying and counting carries the training bags' class ratios into its errors; matching the
+    means of the classifier's output does not ::
 
         make_pipeline(SoftmaxClassRatioEstimator(), MMDClassRatioEstimator(kernel="linear"))
 
     Parameters
     ----------
     features : {"nystroem", "rff"} or None, default="nystroem"
-        Explicit features of the rbf kernel that the softmax is linear in; None for the instances'
-        own.
+        Explicit features of the rbf kernel, in which the softmax is linear; None takes the
+        instances as they are.
     gamma : "held_out", "median" or float, default="held_out"
         Of the rbf kernel. "median" is one over twice the median squared distance; "held_out"
-        tries 2, 4 and 8 times that, as for `alpha`.
+        chooses among 2, 4 and 8 times that, as for `alpha`.
     n_components : int, default=300
-        How many explicit features.
+        Number of explicit features.
     alpha : "held_out" or float, default="held_out"
         Penalty on the squared weights. "held_out" trains on all but one fold of every bag's
         instances, and chooses by the likelihood of the bags of the others: no label is needed.
         Where these are fewer than 2,000, further folds are held out in turn; of more than 20,000
-        instances in all, a sample does.
+        instances in all, a sample is taken.
     sharpness : float, default=4
-        `transform` returns probabilities to this power, normalised: 1 are those of the penalised,
-        hence timid, softmax; infinity would be one class each.
+        `transform` returns probabilities to this power, normalised. A penalised softmax is
+        underconfident; infinity would be one class for each instance.
     n_folds : int, default=5
         `fit_transform` gives each instance the output of a softmax that was trained without it, so
-        that class means aren't too good to be true. Of fewer than 2,000 instances, the mean over
-        up to five draws of the folds.
+        that class means are not overfitted. Of fewer than 2,000 instances, the mean over up to
+        five draws of the folds.
     max_iter : int, default=200
         Steps of L-BFGS.
     random_state : int, Generator, RandomState or None, default=None
@@ -77,7 +81,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
 
     See Also
     --------
-    MMDClassRatioEstimator : Match means, of instances or of what this one learns.
+    MMDClassRatioEstimator : Class ratios by matching means, also of this estimator's output.
 
     Examples
     --------
@@ -98,11 +102,8 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
     """
 
     _parameter_constraints = {
-        **BagEstimatorMixin._parameter_constraints,
-        "alpha": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
+        **BagSoftmaxMixin._parameter_constraints,
         "sharpness": [Interval(Real, 0, None, closed="neither")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -115,7 +116,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         sharpness: float = 4.0,
         n_folds: int = 5,
         max_iter: int = 200,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.features = features
         self.gamma = gamma
@@ -128,7 +129,7 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, *, covariance: ArrayLike | None = None
+        self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
     ) -> SoftmaxClassRatioEstimator:
         """Learn from bags and their proportions.
 
@@ -146,16 +147,18 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         Raises
         ------
         ValueError
-            If there are fewer bags than classes, bags are alike, or input is not as said.
+            If there are fewer bags than classes, bags are alike, or input is malformed.
         """
         self._fit(X, y, covariance)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any, *, covariance: ArrayLike | None = None) -> Any:
+    def fit_transform(
+        self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
+    ) -> Bags | list[Instances]:
         """Fit, and return each instance's output by a softmax trained without it.
 
-        Not the same as ``fit(X, y).transform(X)``, which would return what was learned by heart.
+        Not the same as ``fit(X, y).transform(X)``, whose output is overfitted.
 
         Parameters
         ----------
@@ -166,53 +169,35 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         -------
         list of ndarray of shape (n_instances, n_classes), or Bags if `X` is that
         """
-        F, bag, lifts, rng = self._fit(X, y, covariance)
-        out = np.zeros((len(bag), lifts.shape[1]))
-        whole = self._model.weights
-        # Where instances are few, much hangs on who is in whose fold.
-        repeats = enough(len(bag), most=_MOST_REPEATS)
+        fit, rng = self._fit(X, y, covariance)
+        # With few instances, outputs depend on the draw of the folds.
+        repeats = n_repeats(len(fit.bag), most=_MOST_REPEATS)
+        outputs = np.zeros((len(fit.bag), len(fit.prior)))
         for _ in range(repeats):
-            fold = folds(bag, self.n_folds, rng)
-            for number in range(self.n_folds):
-                rest = fold == number
-                weights = fit_softmax(
-                    F, bag, lifts, self.alpha_, whole, max_iter=self.max_iter, weight=~rest
-                )
-                out[rest] += softmax(self.sharpness * weights.logits(F[rest]), axis=1)
-        return like(X, np.split(out / repeats, np.cumsum(np.bincount(bag))[:-1]))
+            outputs += softmax(self.sharpness * self._cross_fit(fit, rng), axis=1)
+        ends = np.cumsum(np.bincount(fit.bag))[:-1]
+        return replace_instances(X, np.split(outputs / repeats, ends))
 
-    def _fit(self, X: Any, y: Any, covariance: ArrayLike | None) -> Any:
-        raw = raw_bags(X)
-        bags = check_bags(raw, at_least=2)
-        sizes = np.array([one.shape[0] for one in bags])
-        known = check_proportions(y, len(bags), covariance, names=names_of(X), sizes=sizes)
-        known.check_separable()
-        rng = np.random.default_rng(draw_entropy(self.random_state))
+    def _fit(
+        self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None
+    ) -> tuple[SoftmaxFit, np.random.Generator]:
+        bags, columns = check_bags(X, min_instances=2)
+        sizes = [bag.shape[0] for bag in bags]
+        proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
+        proportions.check_full_rank()
+        rng = np.random.default_rng(draw_seed(self.random_state))
         self.n_features_in_ = bags[0].shape[1]
-        self._take_names(feature_names(raw))
-        self.classes_ = known.classes
-        bag, stacked = np.repeat(np.arange(len(bags)), sizes), stack(bags)
-        lifts = lift(known.values, sizes, known.covariance)
-        model, F = train_softmax(
-            stacked,
-            bag,
-            lifts,
-            features=self.features,
-            gamma=self.gamma,
-            n_components=self.n_components,
-            alpha=self.alpha,
-            n_folds=self.n_folds,
-            max_iter=self.max_iter,
-            rng=rng,
-        )
-        self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
-        self.coef_, self.intercept_, _ = model.weights
-        return F, bag, lifts, rng
+        self._set_columns(columns)
+        fit = self._train(stack_bags(bags), bag_numbers(bags), proportions, rng)
+        self.classes_ = proportions.classes
+        self._model, self.gamma_, self.alpha_ = fit.model, fit.model.gamma, fit.model.alpha
+        self.coef_, self.intercept_, _ = fit.model.weights
+        return fit, rng
 
-    def _logits(self, X: Any) -> list[NDArray[np.float64]]:
-        return [self._model.logits(bag) for bag in self._check_like_fit(X)]
+    def _logits(self, X: BagSequence) -> list[NDArray[np.float64]]:
+        return [self._model.logits(bag) for bag in self._check_bags_like_fit(X)]
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: BagSequence) -> Bags | list[Instances]:
         """Return the sharpened class probabilities of each bag's instances.
 
         Parameters
@@ -223,9 +208,10 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         -------
         list of ndarray of shape (n_instances, n_classes), or Bags if `X` is that
         """
-        return like(X, [softmax(self.sharpness * logits, axis=1) for logits in self._logits(X)])
+        logits = self._logits(X)
+        return replace_instances(X, [softmax(self.sharpness * bag, axis=1) for bag in logits])
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: BagSequence) -> NDArray[np.float64]:
         """Return the share of each bag's instances that is classified as each class.
 
         Parameters
@@ -236,10 +222,10 @@ class SoftmaxClassRatioEstimator(TransformerMixin, BagEstimatorMixin, BaseEstima
         -------
         ndarray of shape (n_bags, n_classes)
         """
-        n_classes = len(self.classes_) if hasattr(self, "classes_") else 0
+        logits = self._logits(X)
         return np.array(
             [
-                np.bincount(logits.argmax(axis=1), minlength=n_classes) / len(logits)
-                for logits in self._logits(X)
+                np.bincount(bag.argmax(axis=1), minlength=len(self.classes_)) / len(bag)
+                for bag in logits
             ]
         )

@@ -1,42 +1,51 @@
-"""The softmax on bags with its features, penalty and bandwidth chosen without labels."""
+"""Training of a softmax on bags: its features, its penalty and its folds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from numbers import Integral, Real
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from secretballot._sklearn_compat import Interval, StrOptions
+from secretballot.quantification._bag_estimator import ClassRatioMixin
 from secretballot.quantification._bag_softmax import (
     SoftmaxWeights,
     bag_likelihood,
+    class_lifts,
     fit_softmax,
 )
-from secretballot.quantification.kernels import candidate_gammas, explicit_features, feature_table
+from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._label_proportions import LabelProportions
+from secretballot.quantification.kernels import (
+    FeatureMap,
+    candidate_gammas,
+    make_features,
+)
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)
-#: What is chosen or held out on this many instances no longer hangs on the draw.
+#: Held-out instances from which on a choice no longer depends on the draw of the folds.
 _ENOUGH = 2_000
-#: Penalty and bandwidth are chosen on at most so many instances.
+#: Most instances on which penalty and bandwidth are chosen.
 _MOST_CHOOSING = 20_000
 _POWERS = tuple(float(2 ** (half / 2)) for half in range(-2, 9))
 
 
 class SoftmaxModel(NamedTuple):
-    """A trained softmax: the map to its features, which bandwidth of it, and what was chosen."""
+    """A trained softmax: its feature map, the number of its bandwidth, and its weights."""
 
-    features: Any
+    features: FeatureMap
     number: int
     gamma: float | None
     alpha: float
     weights: SoftmaxWeights
 
-    def logits(self, X: Any) -> NDArray[np.float64]:
+    def logits(self, X: Matrix) -> NDArray[np.float64]:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
-        return self.weights.logits(feature_table(self.features, X, self.number))
+        return self.weights.logits(self.features.table(X, self.number))
 
     def sharpened(self, sharpness: float, prior: NDArray[np.float64]) -> SoftmaxModel:
         """Return the model whose odds, relative to those of the prior, are to this power."""
@@ -46,153 +55,154 @@ class SoftmaxModel(NamedTuple):
         return self._replace(weights=weights)
 
 
-def train_softmax(
-    X: Any,
-    bag: NDArray[np.int64],
-    lifts: NDArray[np.float64],
-    *,
-    features: str | None,
-    gamma: str | float,
-    n_components: int,
-    alpha: str | float,
-    n_folds: int,
-    max_iter: int,
-    rng: np.random.Generator,
-) -> tuple[SoftmaxModel, Any]:
-    """Choose bandwidth and penalty, and train on all instances.
+class SoftmaxFit(NamedTuple):
+    """A model with its training data: features, bags, lifts and overall class ratios."""
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_instances, n_features)
-    bag : ndarray of shape (n_instances,)
-    lifts : ndarray of shape (n_bags, n_classes)
-        From `lift`.
-    features, gamma, n_components, alpha, n_folds, max_iter
-        As in `SoftmaxClassRatioEstimator`.
-    rng : Generator
+    model: SoftmaxModel
+    F: Matrix
+    bag: NDArray[np.int64]
+    lifts: NDArray[np.float64]
+    prior: NDArray[np.float64]
 
-    Returns
-    -------
-    model : SoftmaxModel
-    F : ndarray or CSR of shape (n_instances, n_components)
-        The features of `X`.
-    """
-    entropy = int(rng.integers(2**31))
-    gammas = np.array([1.0])
-    if features is not None:
-        gammas = candidate_gammas(gamma, _MULTIPLES, X, rng)
-    alphas = _ALPHAS if alpha == "held_out" else (float(alpha),)
-    feature_map = explicit_features(features, X, gammas, n_components, entropy)
-    number, chosen = 0, alphas[0]
-    if len(gammas) > 1 or len(alphas) > 1:
-        chosen, number = _choose(
-            feature_map, len(gammas), X, bag, lifts, alphas, n_folds, max_iter, rng
+
+class BagSoftmaxMixin:
+    """Parameters and training of an estimator whose model is a softmax on bags."""
+
+    features: str | None
+    gamma: str | float
+    n_components: int
+    alpha: str | float
+    n_folds: int
+    max_iter: int
+
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
+        **ClassRatioMixin._parameter_constraints,
+        "alpha": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _train(
+        self,
+        X: Matrix,
+        bag: NDArray[np.int64],
+        proportions: LabelProportions,
+        rng: np.random.Generator,
+    ) -> SoftmaxFit:
+        """Choose bandwidth and penalty, and train on all instances."""
+        lifts, prior = class_lifts(proportions.values, np.bincount(bag), proportions.covariance)
+        seed = int(rng.integers(2**31))
+        gammas = np.array([1.0])
+        if self.features is not None:
+            gammas = candidate_gammas(self.gamma, _MULTIPLES, X, rng)
+        alphas = _ALPHAS if isinstance(self.alpha, str) else (float(self.alpha),)
+        features = make_features(self.features, X, gammas, self.n_components, seed)
+        number, alpha = 0, alphas[0]
+        if len(gammas) > 1 or len(alphas) > 1:
+            number, alpha = self._choose(features, len(gammas), alphas, X, bag, lifts, rng)
+        F = features.table(X, number)
+        weights = fit_softmax(F, bag, lifts, alpha, max_iter=self.max_iter)
+        gamma = None if self.features is None else float(gammas[number])
+        model = SoftmaxModel(features, number, gamma, alpha, weights)
+        return SoftmaxFit(model, F, bag, lifts, prior)
+
+    def _choose(
+        self,
+        features: FeatureMap,
+        n_gammas: int,
+        alphas: tuple[float, ...],
+        X: Matrix,
+        bag: NDArray[np.int64],
+        lifts: NDArray[np.float64],
+        rng: np.random.Generator,
+    ) -> tuple[int, float]:
+        """Return the number of the bandwidth, and the penalty, that held-out instances choose.
+
+        The penalty is the largest that is within one standard error of the likeliest.
+        """
+        if len(bag) > _MOST_CHOOSING:
+            sample = np.sort(rng.choice(len(bag), _MOST_CHOOSING, replace=False))
+            X, bag = X[sample], bag[sample]
+        fold = assign_folds(bag, self.n_folds, rng)
+        # One fold is enough where it has many instances; else all are held out in turn.
+        n_held_out = n_repeats(len(bag) // self.n_folds, most=self.n_folds)
+        candidates: list[tuple[int, float]] = []
+        likelihoods: list[NDArray[np.float64]] = []
+        for number in range(n_gammas):
+            F = features.table(X, number)
+            by_fold: list[list[NDArray[np.float64]]] = []
+            for held_out in (fold == k for k in range(n_held_out)):
+                weights = None
+                by_alpha = []
+                for alpha in alphas:  # decreasing, each starting from the previous weights
+                    weights = fit_softmax(
+                        F, bag, lifts, alpha, weights, max_iter=self.max_iter, weight=~held_out
+                    )
+                    logits = weights.logits(F[held_out])
+                    by_alpha.append(bag_likelihood(logits, bag[held_out], lifts))
+                by_fold.append(by_alpha)
+            candidates += [(number, alpha) for alpha in alphas]
+            likelihoods += [np.concatenate(parts) for parts in zip(*by_fold, strict=True)]
+        near = within_one_error(likelihoods)
+        largest = max(candidates[i][1] for i in near)
+        best = max(
+            (i for i in near if candidates[i][1] == largest), key=lambda i: likelihoods[i].mean()
         )
-    F = feature_table(feature_map, X, number)
-    weights = fit_softmax(F, bag, lifts, chosen, max_iter=max_iter)
-    bandwidth = None if features is None else float(gammas[number])
-    return SoftmaxModel(feature_map, number, bandwidth, chosen, weights), F
+        return candidates[best]
+
+    def _cross_fit(self, fit: SoftmaxFit, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return each instance's logits by a softmax trained without the instance's fold."""
+        fold = assign_folds(fit.bag, self.n_folds, rng)
+        logits = np.empty((len(fit.bag), len(fit.prior)))
+        for number in np.unique(fold):
+            held_out = fold == number
+            weights = fit_softmax(
+                *(fit.F, fit.bag, fit.lifts, fit.model.alpha, fit.model.weights),
+                max_iter=self.max_iter,
+                weight=~held_out,
+            )
+            logits[held_out] = weights.logits(fit.F[held_out])
+        return logits
+
+    def _held_out_sharpness(self, fit: SoftmaxFit, rng: np.random.Generator) -> float:
+        """Return the power of the odds under which held-out instances' bags are likeliest.
+
+        Of the powers within one standard error of the likeliest it is the one closest to 1.
+        """
+        log_prior = np.log(fit.prior)
+        odds = log_softmax(self._cross_fit(fit, rng), axis=1) - log_prior
+        near = within_one_error(
+            [bag_likelihood(power * odds + log_prior, fit.bag, fit.lifts) for power in _POWERS],
+            rounding=1e-9,
+        )
+        return min((_POWERS[i] for i in near), key=lambda power: abs(np.log(power)))
 
 
-def _choose(
-    features: Any,
-    n_gammas: int,
-    X: Any,
-    bag: NDArray[np.int64],
-    lifts: NDArray[np.float64],
-    alphas: Sequence[float],
-    n_folds: int,
-    max_iter: int,
-    rng: np.random.Generator,
-) -> tuple[float, int]:
-    """Return the penalty, and the number of the bandwidth, that held-out instances choose."""
-    if len(bag) > _MOST_CHOOSING:
-        some = np.sort(rng.choice(len(bag), _MOST_CHOOSING, replace=False))
-        X, bag = X[some], bag[some]
-    fold = folds(bag, n_folds, rng)
-    # One fold is enough where it has many instances; else all are held out in turn.
-    held_out = range(enough(len(bag) // n_folds, most=n_folds))
-    tried = []
-    for which in range(n_gammas):
-        F = feature_table(features, X, which)
-        found: dict[float, list[NDArray[np.float64]]] = {alpha: [] for alpha in alphas}
-        for number in held_out:
-            rest, weights = fold == number, None
-            for alpha in alphas:  # from the largest down, each beginning at the last
-                weights = fit_softmax(
-                    F, bag, lifts, alpha, weights, max_iter=max_iter, weight=~rest
-                )
-                found[alpha].append(bag_likelihood(weights.logits(F[rest]), bag[rest], lifts))
-        tried += [(alpha, which, np.concatenate(parts)) for alpha, parts in found.items()]
-    return _most_penalised(tried)
-
-
-def enough(n_instances: int, most: int) -> int:
-    """Return how often to repeat what looks at some instances, so that it looks at enough."""
+def n_repeats(n_instances: int, most: int) -> int:
+    """Return the number of repeats by which enough instances are held out."""
     return int(np.clip(-(-_ENOUGH // max(n_instances, 1)), 1, most))
 
 
-def held_out_sharpness(
-    model: SoftmaxModel,
-    F: Any,
-    bag: NDArray[np.int64],
-    lifts: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    *,
-    n_folds: int,
-    max_iter: int,
-    rng: np.random.Generator,
-) -> float:
-    """Return how much sharper the probabilities should be than a penalised softmax's are.
+def within_one_error(likelihoods: list[NDArray[np.float64]], rounding: float = 0.0) -> list[int]:
+    """Return the candidates whose mean is within one standard error of the best one's.
 
-    Every instance's bag is predicted by a softmax trained without its fold. Of the powers that are
-    within one standard error of the likeliest the one closest to 1 is taken.
-
-    Parameters
-    ----------
-    model, F, bag, lifts
-        As `train_softmax` returned and was given them.
-    prior : ndarray of shape (n_classes,)
-        Class ratios of all instances.
-    n_folds, max_iter, rng
-        As there.
+    The standard error is that of the difference, over instances.
     """
-    fold, odds = folds(bag, n_folds, rng), np.empty((len(bag), len(prior)))
-    for number in np.unique(fold):
-        rest = fold == number
-        weights = fit_softmax(
-            F, bag, lifts, model.alpha, model.weights, max_iter=max_iter, weight=~rest
-        )
-        odds[rest] = log_softmax(weights.logits(F[rest]), axis=1) - np.log(prior)
-    tried = [bag_likelihood(power * odds + np.log(prior), bag, lifts) for power in _POWERS]
-    best = max(tried, key=lambda one: float(one.mean()))
-    loss = [best - one for one in tried]
-    near = [
-        power
-        for power, less in zip(_POWERS, loss, strict=True)
-        if less.mean() <= less.std() / np.sqrt(len(less)) + 1e-9
+    best = max(likelihoods, key=lambda likelihood: float(likelihood.mean()))
+    losses = [best - likelihood for likelihood in likelihoods]
+    return [
+        i
+        for i, loss in enumerate(losses)
+        if loss.mean() <= loss.std() / np.sqrt(len(loss)) + rounding
     ]
-    return min(near, key=lambda power: abs(np.log(power)))
 
 
-def _most_penalised(tried: list[tuple[float, int, NDArray[np.float64]]]) -> tuple[float, int]:
-    """Return the largest penalty that is within one standard error of the best, and its gamma."""
-    best = max(tried, key=lambda one: one[2].mean())
-    loss = [best[2] - one[2] for one in tried]
-    near = [
-        one
-        for one, less in zip(tried, loss, strict=True)
-        if less.mean() <= less.std() / np.sqrt(len(less))
-    ]
-    alpha = max(one[0] for one in near)
-    found = max((one for one in near if one[0] == alpha), key=lambda one: one[2].mean())
-    return found[0], found[1]
-
-
-def folds(bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return a fold for each instance, with as many of every bag in each as can be."""
+def assign_folds(
+    bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return a fold for each instance; each bag is divided evenly among the folds."""
     fold, sizes = np.empty(len(bag), dtype=np.int64), np.bincount(bag)
-    # Of bags that are smaller than the number of folds no fold is to get all.
+    # Bags with fewer instances than folds are dealt together.
     small = sizes[bag] < n_folds
     fold[small] = rng.permutation(np.arange(small.sum()) % n_folds)
     for rows in np.split(np.argsort(bag, kind="stable"), np.cumsum(sizes)[:-1]):

@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 from sklearn.metrics import mutual_info_score
 
 from secretballot import publish_proportions
-from secretballot.quantification import LabelProportionsClassifier, group_bags
+from secretballot.quantification import Bags, LabelProportionsClassifier
 from secretballot.quantification._bag_softmax import likely_proportions
 from secretballot.quantification.instances import _proportion_loss as module
 
@@ -35,12 +35,12 @@ def model(**options):
 def test_what_labels_could_tell_is_their_mutual_information_with_bags():
     X, y, bag, shares = world()
     found = model().fit(X, bag_ids=bag, proportions=shares).bag_information_
-    assert found.of_labels == pytest.approx(mutual_info_score(y, bag), rel=1e-9)
+    assert found.label_information == pytest.approx(mutual_info_score(y, bag), rel=1e-9)
     # Bags are joined where there are many: they tell no more then.
     many = bag * 10 + np.arange(len(bag)) % 10
     rates = pd.Series(y).groupby(many).mean()
     joined = model().fit(X, bag_ids=many, proportions=rates).bag_information_
-    assert joined.of_labels == pytest.approx(mutual_info_score(y, np.unique(many)[
+    assert joined.label_information == pytest.approx(mutual_info_score(y, np.unique(many)[
         np.searchsorted(np.unique(many), many) // 4 * 4]), rel=1e-9)  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_bags_that_differ_by_their_classes_alone_are_left_in_peace():
         fitted = model(sharpness=1.0).fit(X, bag_ids=bag, proportions=shares)
         assert fitted.loss_ == "likelihood"
         found = fitted.bag_information_
-        assert found.of_features < found.of_labels + 1.5 * found.standard_error
+        assert found.feature_information < found.label_information + 1.5 * found.standard_error
 
 
 def test_bags_that_differ_by_more_are_told_and_mean_probabilities_matched():
@@ -58,7 +58,7 @@ def test_bags_that_differ_by_more_are_told_and_mean_probabilities_matched():
     with pytest.warns(UserWarning, match="bags differ by more than their classes: features tell"):
         found = model().fit(X, bag_ids=bag, proportions=shares)
     assert found.loss_ == "proportion"
-    assert found.bag_information_.of_features > 2 * found.bag_information_.of_labels
+    assert found.bag_information_.feature_information > 2 * found.bag_information_.label_information
     assert found.sharpness_ == 1
     X_new, y_new, *_ = world(seed=1)  # of an average group; the shift says nothing about classes
     X_new[:, 1] += 3
@@ -80,10 +80,9 @@ def test_labels_are_granted_what_noise_may_hide():
         model(sharpness=1.0).fit(X, bag_ids=bag, proportions=shares, covariance=one)
         for one in (0 * noise, noise)
     )
-    more = noisy.bag_information_.of_labels / exact.bag_information_.of_labels
-    assert 1.5 < more < 6
-    assert noisy.bag_information_.of_features == pytest.approx(exact.bag_information_.of_features,
-                                                               abs=0.05)  # fmt: skip
+    exact, noisy = exact.bag_information_, noisy.bag_information_
+    assert 1.5 < noisy.label_information / exact.label_information < 6
+    assert noisy.feature_information == pytest.approx(exact.feature_information, abs=0.05)
 
 
 def test_no_class_is_ruled_out_and_no_bag_made_even():
@@ -125,7 +124,7 @@ def test_proportions_that_are_mostly_noise_are_told():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a seeded release
             published = publish_proportions(
-                group_bags(None, y, bag), [0, 1], epsilon, 0.0, "laplace", random_state=0
+                Bags.from_groups(None, y, bag), [0, 1], epsilon, 0.0, "laplace", random_state=0
             )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -6,7 +6,7 @@ from tests.quantification._worlds import world
 
 from secretballot.quantification.kernels._bag_gram import PartSums, unmix
 from secretballot.quantification.kernels._kernel_sums import kernel_sums
-from secretballot.quantification.kernels._sub_bags import cut
+from secretballot.quantification.kernels._sub_bags import cut_bags
 
 
 def inner(sums):
@@ -20,11 +20,11 @@ def test_self_similarity_is_taken_out():
     found = []
     for _ in range(300):
         X = rng.normal(size=(12, 2)) + [1, 0]
-        parts, bags = cut([X], 4, 0)
+        parts, bags = cut_bags([X], 4, 0)
         sums = kernel_sums(bags[0], parts.sizes, np.array([0.3]))[0]
         found.append(PartSums(inner(sums), parts.sizes.astype(float), parts).gram())
-    kept = np.mean([g.kept(1.0)[0, 0] for g in found])
-    out = np.mean([g.kept(0.0)[0, 0] for g in found])
+    kept = np.mean([g.with_diagonal(1.0)[0, 0] for g in found])
+    out = np.mean([g.with_diagonal(0.0)[0, 0] for g in found])
     # E exp(-.3 |x - y|^2) for independent x, y: |x - y|^2 is twice a chi-squared of 2 degrees.
     truth = 1 / (1 + 4 * 0.3)
     assert abs(out - truth) < 0.01
@@ -35,7 +35,7 @@ def test_self_similarity_is_taken_out():
 @pytest.mark.parametrize("noisy", [False, True])
 def test_mixtures_of_bags_are_the_classes(solver, noisy):
     bags, P, _, _, _ = world(n_bags=7)
-    parts, bags = cut(bags, 20, 0)
+    parts, bags = cut_bags(bags, 20, 0)
     sums = kernel_sums(np.concatenate(bags), parts.sizes, np.array([0.1]))[0]
     gram = PartSums(inner(sums), parts.sizes.astype(float), parts).gram()
     covariance = np.tile(0.01 * (np.eye(3) - 1 / 3), (7, 1, 1)) if noisy else None

@@ -10,7 +10,6 @@ from secretballot.quantification.kernels import _feature_maps
 from secretballot.quantification.kernels._feature_maps import (
     FourierFeatures,
     NystroemFeatures,
-    feature_sums,
 )
 
 
@@ -45,9 +44,9 @@ def test_feature_lengths_are_right_though_few_are_measured():
         FourierFeatures(3, gammas, 64, 0),
         NystroemFeatures(X, gammas, 20, np.random.default_rng(0)),
     ):
-        sums, lengths = feature_sums(features, X, sizes, which=range(4))
+        sums, lengths = features.sums(X, sizes, range(4))
         for number in range(4):
-            whole = features(X, [number])[0].astype(float)
+            whole = features.transform(X, [number])[0].astype(float)
             parts = np.split(whole, np.cumsum(sizes)[:-1])
             truth = np.array([part.sum(axis=0) for part in parts])
             # Single precision: of means, 1e-5, where having 20 landmarks costs .1.
@@ -57,7 +56,7 @@ def test_feature_lengths_are_right_though_few_are_measured():
             for part, found in zip(parts, lengths[number], strict=True):
                 squares = (part**2).sum(axis=1)
                 # Five standard errors of those measured in one block; all of the short part are.
-                few = min(len(part), _feature_maps._LENGTHS)
+                few = min(len(part), _feature_maps._LENGTH_ROWS)
                 off = 5 * squares.std() / few**0.5 if few < len(part) else 1e-5
                 assert found / len(part) == pytest.approx(squares.mean(), abs=off + 1e-5)
                 assert off < 0.25
@@ -67,7 +66,7 @@ def test_random_features_are_the_kernel_on_average():
     rng = np.random.default_rng(0)
     X, gammas = rng.normal(size=(30, 3)), np.array([0.1, 0.2, 0.4])
     features = FourierFeatures(3, gammas, 20_000, 0)
-    for gamma, found in zip(gammas, features(X, range(3)), strict=True):
+    for gamma, found in zip(gammas, features.transform(X, range(3)), strict=True):
         np.testing.assert_allclose(found @ found.T, rbf_kernel(X, gamma=gamma), atol=0.04)
 
 
@@ -81,14 +80,14 @@ def test_landmarks_in_single_precision_only_where_it_has_the_digits(gap, monkeyp
 
     def found():
         features = NystroemFeatures(X, gammas, 40, np.random.default_rng(0))
-        sums, lengths = feature_sums(features, X, sizes, which=[0, 1])
-        return features(X[:5], [1])[0], [one @ one.T for one in sums], lengths
+        sums, lengths = features.sums(X, sizes, [0, 1])
+        return features.transform(X[:5], [1])[0], [one @ one.T for one in sums], lengths
 
     assert found()[0].dtype == np.float64  # of few instances nothing is rounded
-    monkeypatch.setattr(_feature_maps, "_MANY", 400)
+    monkeypatch.setattr(_feature_maps, "_MANY_ROWS", 400)
     some, products, lengths = found()
     assert some.dtype == (np.float64 if gap else np.float32)
-    monkeypatch.setattr(_feature_maps, "_SINGLE", 0.0)
+    monkeypatch.setattr(_feature_maps, "_SINGLE_RANGE", 0.0)
     double = found()
     assert double[0].dtype == np.float64
     np.testing.assert_allclose(some, double[0], atol=1e-3)

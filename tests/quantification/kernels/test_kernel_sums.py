@@ -26,7 +26,7 @@ def test_kernel_sums_against_the_whole_gram_matrix():
         )  # fmt: skip
 
     for kind in (np.asarray, sparse.csr_array):
-        same = kernel_sums(kind(X), sizes, gammas, block=10)
+        same = kernel_sums(kind(X), sizes, gammas, block_size=10)
         np.testing.assert_allclose(same, brute(X, X, ends[0], ends[0]), rtol=1e-7)
-        cross = kernel_sums(kind(X), sizes, gammas, kind(Y), others, block=10)
+        cross = kernel_sums(kind(X), sizes, gammas, kind(Y), others, block_size=10)
         np.testing.assert_allclose(cross, brute(X, Y, *ends), rtol=1e-7)

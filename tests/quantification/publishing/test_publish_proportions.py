@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from secretballot.datasets import make_bags
 from secretballot.mechanisms import DirichletProportions, GaussianProportions, LaplaceProportions
-from secretballot.quantification import advise_publisher, group_bags, make_bags, publish_proportions
-from secretballot.quantification.publishing._choose_mechanism import NAMES, Task
+from secretballot.quantification import Bags, publish_proportions, recommend_publisher
 from secretballot.quantification.publishing._label_counts import count_labels
+from secretballot.quantification.publishing._proportions_mechanism import (
+    MECHANISM_NAMES,
+    PublicParameters,
+)
 
 
 def bags_of(*counts, classes=None):
@@ -23,9 +27,9 @@ def budget(epsilon=1.0, delta=1e-5, **kwargs):
     return PrivacyAccountant(epsilon, delta, unit="label", order=np.inf, **kwargs)
 
 
-@pytest.mark.parametrize("mechanism", ["auto", *NAMES])
+@pytest.mark.parametrize("mechanism", ["auto", *MECHANISM_NAMES])
 def test_what_is_published(mechanism):
-    bags = group_bags(None, np.tile([0, 1, 1, 2], 500), groups=np.arange(2000) // 500)
+    bags = Bags.from_groups(None, np.tile([0, 1, 1, 2], 500), groups=np.arange(2000) // 500)
     accountant = budget()
     out = publish_proportions(bags, [0, 1, 2], 1.0, 1e-5, mechanism, accountant=accountant)
     assert out.proportions.shape == (4, 3)
@@ -104,9 +108,9 @@ def test_by_its_curve_too_an_instance_is_as_private_as_was_asked():
     assert not accountant.entries()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MECHANISM_NAMES)
 def test_an_instance_calibrated_to_the_pair_is_let_through(name):
-    made = Task(0.7, 1e-5, np.array([90]), 2, 0, "auto").named(name)
+    made = PublicParameters(0.7, 1e-5, np.array([90]), 2, 0, "auto").calibrate(name)
     accountant = budget(0.7, 1e-5)
     publish_proportions(bags_of([50, 40]), [0, 1], 0.7, 1e-5, made, accountant=accountant)
     assert accountant.spent().amount == 0.7
@@ -146,7 +150,7 @@ PROMISE = {"mechanism": "dirichlet", "min_count": 10, "pseudo_count": 0.0}
         ([[0, 1], [0, 2]], {}, "the bag 1 has labels that are none of classes"),
         ([[0, 1], ["0", "1"]], {}, "the bag 1 has labels that are none of"),
         ([[0, 1], [0, np.nan]], {}, "the bag 1 has labels that are none of"),
-        ([0, 1, 1], {}, "the bag 0 is not a list of labels.*; group_bags makes bags"),
+        ([0, 1, 1], {}, "the bag 0 is not a list of labels.*; Bags.from_groups makes bags"),
         ([[[0, 1], [1]]], {}, "the bag 0 is not a list of labels"),
         ([[500, 300]], {}, "give labels rather than counts"),
         ([[0, 1], np.ma.array([0, 1], mask=[0, 1])], {}, "the bag 1 is a masked array"),
@@ -177,7 +181,7 @@ def test_bad_input_is_refused_and_nothing_is_spent(bags, options, message):
 
 
 def test_the_bag_that_breaks_a_promise_is_called_by_its_name():
-    bags = group_bags(None, np.repeat([0, 1], [100, 5]), np.repeat(["x"], 105))
+    bags = Bags.from_groups(None, np.repeat([0, 1], [100, 5]), np.repeat(["x"], 105))
     with pytest.raises(ValueError, match="the bag 'x' has a class with fewer labels"):
         publish_proportions(bags, [0, 1], 3.0, 0.01, **PROMISE)
 
@@ -196,7 +200,7 @@ def test_bags_formed_by_label_warn():
     with pytest.warns(PrivacyLeakWarning, match="formed by label"):
         publish_proportions(bags, [0, 1], 1.0, 1e-5, accountant=accountant)
     assert json.loads(accountant.entries()[0].note)["bags_formed_by"] == "label"
-    grouped = group_bags(None, np.repeat([0, 1], 500), np.arange(1000) % 5)
+    grouped = Bags.from_groups(None, np.repeat([0, 1], 500), np.arange(1000) % 5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         publish_proportions(grouped, [0, 1], 1.0, 1e-5)
@@ -211,7 +215,7 @@ def public_parts_agree(publish):
     np.testing.assert_array_equal(first.expected_distortion, second.expected_distortion)
 
 
-@pytest.mark.parametrize("mechanism", ["auto", *NAMES])
+@pytest.mark.parametrize("mechanism", ["auto", *MECHANISM_NAMES])
 def test_nothing_but_the_proportions_depends_on_the_labels(mechanism):
     public_parts_agree(
         lambda bags: publish_proportions(bags, [0, 1, 2], 1.0, 1e-4, mechanism, min_count=40)
@@ -241,35 +245,42 @@ def test_noise_tuned_to_the_private_counts_would_be_noticed():
     ],
 )
 def test_auto_takes_what_distorts_least(epsilon, delta, size, n_classes, least, winner):
-    task = Task(epsilon, delta, np.array([size]), n_classes, least, "auto")
-    best = task.best()
+    public = PublicParameters(epsilon, delta, np.array([size]), n_classes, least, "auto")
+    best = public.least_distorting()
     assert isinstance(best, winner)
-    assert task.distortion(best)[0] == min(task.distortion(task.named(n))[0] for n in NAMES)
+    assert public.distortion(best)[0] == min(
+        public.distortion(public.calibrate(n))[0] for n in MECHANISM_NAMES
+    )
 
 
 def test_auto_pseudo_counts_distort_least():
-    task = Task(0.5, 1e-4, np.array([500, 2000, 500]), 4, 0, "auto")
-    auto = task.distortion(task.dirichlet())
+    public = PublicParameters(0.5, 1e-4, np.array([500, 2000, 500]), 4, 0, "auto")
+    auto = public.distortion(public.calibrate("dirichlet"))
     assert auto[0] == auto[2] > auto[1]
     for pseudo_count in (0.05, 0.5, 2.0, 20.0, 200.0):
-        other = Task(0.5, 1e-4, task.sizes, 4, 0, pseudo_count)
-        assert auto.mean() <= other.distortion(other.dirichlet()).mean() * 1.01
+        other = PublicParameters(0.5, 1e-4, public.sizes, 4, 0, pseudo_count)
+        assert auto.mean() <= other.distortion(other.calibrate("dirichlet")).mean() * 1.01
     # A promise makes them unnecessary, if it is large enough.
-    promised = Task(0.5, 1e-4, np.array([500, 2000, 500]), 4, 100, "auto")
-    assert promised.distortion(promised.dirichlet()).mean() < auto.mean()
-    assert Task(0.5, 1e-4, np.array([500]), 4, 1, "auto").dirichlet().pseudo_count > 0
+    promised = PublicParameters(0.5, 1e-4, np.array([500, 2000, 500]), 4, 100, "auto")
+    assert promised.distortion(promised.calibrate("dirichlet")).mean() < auto.mean()
+    assert (
+        PublicParameters(0.5, 1e-4, np.array([500]), 4, 1, "auto")
+        .calibrate("dirichlet")
+        .pseudo_count
+        > 0
+    )
 
 
 def test_advice():
-    good = advise_publisher(np.eye(3) * 0.9 + 0.1 / 3, [5000] * 3, 0.001)
+    good = recommend_publisher(np.eye(3) * 0.9 + 0.1 / 3, [5000] * 3, 0.001)
     assert good.advice == ()
     assert good.contrast == pytest.approx(0.9)
     assert good.learning_bound == pytest.approx((0.001 * 3**0.5 + (3 / 5000) ** 0.5) / 0.9)
-    few = advise_publisher([[0.5, 0.3, 0.2]], [100], 0.01)
+    few = recommend_publisher([[0.5, 0.3, 0.2]], [100], 0.01)
     assert few.learning_bound == np.inf
     assert "can't tell 3 classes apart" in str(few)
-    assert "alike" in str(advise_publisher([[0.5, 0.5], [0.52, 0.48]], [1000, 1000], 0.001))
-    noisy = advise_publisher(np.eye(2), [400, 10], [0.3, 0.9])
+    assert "alike" in str(recommend_publisher([[0.5, 0.5], [0.52, 0.48]], [1000, 1000], 0.001))
+    noisy = recommend_publisher(np.eye(2), [400, 10], [0.3, 0.9])
     assert "noise costs more" in str(noisy)
     assert "1 of the bags" in str(noisy)
     assert noisy.sizes == (10, 205, 400)
@@ -281,7 +292,7 @@ def test_advice():
         ([[0.5, 0.5]], [10], -1),
     ):
         with pytest.raises(ValueError, match=r"one row of finite proportions|distortion=-1"):
-            advise_publisher(proportions, sizes, distortion)
+            recommend_publisher(proportions, sizes, distortion)
 
 
 def test_the_learning_bound_holds_in_a_simulation():
@@ -302,7 +313,7 @@ def test_the_learning_bound_holds_in_a_simulation():
         released = mechanism._draw(counts, rng)
         distortions.append(np.abs(released - P).sum(axis=1))
         errors.append(np.linalg.norm(np.linalg.pinv(released) @ bags - means))
-    bound = advise_publisher(P, [m] * 4, np.mean(distortions, axis=0)).learning_bound
+    bound = recommend_publisher(P, [m] * 4, np.mean(distortions, axis=0)).learning_bound
     assert np.mean(errors) < bound < 30 * np.mean(errors)
 
 
@@ -312,7 +323,7 @@ def test_one_text_makes_no_texts_of_other_labels(classes, grouped):
     known = np.array([*classes, None], dtype=object)[:-1]
 
     def counted(labels):
-        bags = group_bags(None, labels, groups=[0] * len(labels)) if grouped else [labels]
+        bags = Bags.from_groups(None, labels, groups=[0] * len(labels)) if grouped else [labels]
         return count_labels(bags, known).counts[0]
 
     first, *_, text = classes

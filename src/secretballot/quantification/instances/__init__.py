@@ -1,4 +1,4 @@
-"""Classifying instances, where only the label proportions of their bags are known."""
+"""Classification of instances, learned from the label proportions of bags."""
 
 from secretballot.quantification.instances._bag_information import BagInformation
 from secretballot.quantification.instances._label_proportions_classifier import (

@@ -1,108 +1,115 @@
-"""Whether bags differ by their classes alone: how much features tell of them, and labels could."""
+"""Test of the assumption that bags differ by their classes alone."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from secretballot.quantification._bag_softmax import bag_likelihood, fit_softmax
-from secretballot.quantification._known_proportions import KnownProportions
-from secretballot.quantification._softmax_model import folds
+from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._label_proportions import LabelProportions
+from secretballot.quantification._softmax_model import assign_folds
 
-#: Instances that are enough to see it, and bags; more bags than that are joined.
+#: Most instances that are looked at, and most bags; further bags are merged.
 _MOST_INSTANCES = 5000
 _MOST_BAGS = 20
 _NORMAL_99 = 2.326
-_DRAWS = 200
+_NOISE_DRAWS = 200
 
 
 class BagInformation(NamedTuple):
-    """What an instance tells of its bag, in nats.
+    """Information of features, and of labels, about an instance's bag, in nats.
+
+    Given its class, an instance's features are assumed to be independent of its bag. Then they
+    have no more information about the bag than the label has (the data processing inequality).
 
     Attributes
     ----------
-    of_features : float
-        By its features, as found on instances that were held out; never more than there is, but
-        for chance.
+    feature_information : float
+        That of the features, estimated on held-out instances: a lower bound, but for chance.
     standard_error : float
-        Of that.
-    of_labels : float
-        By its label, if that were known: the mutual information of label and bag.
+        Of `feature_information`.
+    label_information : float
+        That of the labels: the mutual information of label and bag.
     """
 
-    of_features: float
+    feature_information: float
     standard_error: float
-    of_labels: float
+    label_information: float
 
-    def differ_otherwise(self) -> bool:
-        """Whether bags differ by more than their classes, at the level of 1 %."""
-        return self.of_features - _NORMAL_99 * self.standard_error > self.of_labels
+    @property
+    def violates_independence(self) -> bool:
+        """True if bags differ by more than their classes, at the level of 1 %."""
+        lower = self.feature_information - _NORMAL_99 * self.standard_error
+        return lower > self.label_information
 
     def warn(self) -> None:
         """Warn that bags differ by more than their classes."""
         warnings.warn(
-            f"bags differ by more than their classes: features tell {self.of_features:.3g} "
-            f"(± {self.standard_error:.2g}) nats of an instance's bag, and labels could tell "
-            f"{self.of_labels:.3g}. Within a class features depend on the bag, so that mean "
-            "probabilities are matched instead (loss='proportion', which also silences this); "
-            "probabilities may be biased, and without some labels nothing tells by how much. Leave "
-            "out features that say which bag it is.",
+            "bags differ by more than their classes: features tell "
+            f"{self.feature_information:.3g} (± {self.standard_error:.2g}) nats of an instance's "
+            f"bag, and labels could tell {self.label_information:.3g}. Within a class features "
+            "depend on the bag, so that mean probabilities are matched instead "
+            "(loss='proportion', which also silences this); probabilities may be biased, and "
+            "without some labels nothing tells by how much. Leave out features that say which bag "
+            "it is.",
             UserWarning,
             stacklevel=4,
         )
 
 
-def bag_information(
-    F: Any,
+def measure_bag_information(
+    F: Matrix,
     bag: NDArray[np.int64],
-    known: KnownProportions,
+    proportions: LabelProportions,
     *,
     alpha: float,
     n_folds: int,
     max_iter: int,
     rng: np.random.Generator,
 ) -> BagInformation:
-    """Compare what features tell of the bag with what labels could.
+    """Estimate the information of features and of labels about the bag.
 
-    Given the class, features are to say nothing about the bag. Then they can't say more about it
-    than the class does (the data processing inequality), and nor can they of joined bags.
-
-    Parameters
-    ----------
-    F : ndarray or CSR of shape (n_instances, n_components)
-    bag : ndarray of shape (n_instances,)
-    known : KnownProportions
-        As they were published: with noise labels are granted the most, up to 1 %, that they
-        could tell were there as much noise again.
-    alpha, n_folds, max_iter, rng
-        Of a logistic regression that tells bags apart, trained on all but one fold.
+    `alpha`, `n_folds` and `max_iter` are those of a logistic regression of the bag on features.
     """
-    n_bags, sizes = len(known.values), np.bincount(bag)
-    joined = np.arange(n_bags) * min(n_bags, _MOST_BAGS) // n_bags
-    starts = np.flatnonzero(np.diff(joined, prepend=-1))
-    possible = known.values[None]
-    if known.covariance is not None:
-        values, vectors = np.linalg.eigh(known.covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0))[:, None]
-        draws = rng.standard_normal((_DRAWS, *known.values.shape))
-        possible = known.values + np.einsum("bij,dbj->dbi", root, draws)
-    possible = np.maximum(possible, 0)
-    counts = sizes[:, None] * possible / possible.sum(axis=2, keepdims=True)
-    share = np.add.reduceat(counts, starts, axis=1) / sizes.sum()
-    marginals = share.sum(axis=2, keepdims=True) * share.sum(axis=1, keepdims=True)
-    of_labels = float(np.quantile(rel_entr(share, marginals).sum(axis=(1, 2)), 0.99))
+    n_bags = len(proportions.values)
+    merged = np.arange(n_bags) * min(n_bags, _MOST_BAGS) // n_bags
+    label_information = _label_information(proportions, np.bincount(bag), merged, rng)
     if len(bag) > _MOST_INSTANCES:
         rows = np.sort(rng.choice(len(bag), _MOST_INSTANCES, replace=False))
         F, bag = F[rows], bag[rows]
-    _, which = np.unique(joined[bag], return_inverse=True)
-    rest = folds(which, n_folds, rng) == 0
-    pure = np.eye(which.max() + 1) + 1e-12  # each bag a class of its own
-    weights = fit_softmax(F[~rest], which[~rest], pure, alpha, max_iter=max_iter)
-    lifts = pure / (np.bincount(which) / len(which))[:, None]
-    told = bag_likelihood(weights.logits(F[rest]), which[rest], lifts)
-    error = float(told.std(ddof=1) / np.sqrt(len(told))) if len(told) > 1 else np.inf
-    return BagInformation(float(told.mean()), error, of_labels)
+    _, target = np.unique(merged[bag], return_inverse=True)
+    held_out = assign_folds(target, n_folds, rng) == 0
+    one_class_bags = np.eye(target.max() + 1) + 1e-12
+    weights = fit_softmax(F[~held_out], target[~held_out], one_class_bags, alpha, max_iter=max_iter)
+    lifts = one_class_bags / (np.bincount(target) / len(target))[:, None]
+    gains = bag_likelihood(weights.logits(F[held_out]), target[held_out], lifts)
+    error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
+    return BagInformation(float(gains.mean()), error, label_information)
+
+
+def _label_information(
+    proportions: LabelProportions,
+    sizes: NDArray[np.int64],
+    merged: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> float:
+    """Return the mutual information of label and bag.
+
+    With noisy proportions it is the 99th percentile over proportions with as much noise again.
+    """
+    possible = proportions.values[None]
+    factors = proportions.noise_factors()
+    if factors is not None:
+        draws = rng.standard_normal((_NOISE_DRAWS, *proportions.values.shape))
+        possible = proportions.values + np.einsum("bij,dbj->dbi", factors, draws)
+    possible = np.maximum(possible, 0)
+    counts = sizes[:, None] * possible / possible.sum(axis=2, keepdims=True)
+    starts = np.flatnonzero(np.diff(merged, prepend=-1))
+    joint = np.add.reduceat(counts, starts, axis=1) / sizes.sum()
+    marginals = joint.sum(axis=2, keepdims=True) * joint.sum(axis=1, keepdims=True)
+    return float(np.quantile(rel_entr(joint, marginals).sum(axis=(1, 2)), 0.99))

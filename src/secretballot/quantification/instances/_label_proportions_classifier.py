@@ -3,63 +3,66 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import BagEstimatorMixin, draw_entropy
-from secretballot.quantification._bag_ids import ids_of_instances
-from secretballot.quantification._bag_input import names_of
-from secretballot.quantification._bag_softmax import lift, likely_proportions
-from secretballot.quantification._known_proportions import proportions_by_id
-from secretballot.quantification._softmax_model import held_out_sharpness, train_softmax
-from secretballot.quantification.instances._bag_information import bag_information
-from secretballot.quantification.instances._prior_shift import ratios_of_instances, shifted
+from secretballot.quantification._bag_estimator import draw_seed
+from secretballot.quantification._bag_ids import encode_ids
+from secretballot.quantification._bag_softmax import likely_proportions
+from secretballot.quantification._bag_types import (
+    BagSequence,
+    Instances,
+    ProportionsTable,
+    RandomState,
+)
+from secretballot.quantification._label_proportions import proportions_by_id
+from secretballot.quantification._softmax_model import BagSoftmaxMixin
+from secretballot.quantification.instances._bag_information import measure_bag_information
+from secretballot.quantification.instances._prior_shift import instance_ratios, shift_prior
 from secretballot.quantification.instances._proportion_loss import match_proportions
 from secretballot.quantification.instances._training_bags import (
-    keyed,
-    mostly_noise,
-    separate_bags,
-    stacked,
+    is_mostly_noise,
+    read_bags,
+    read_instances,
 )
 
 
-class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
-    """Classify instances, having learned from bags of which only label proportions are known.
+class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
+    """Classifier of instances, trained on bags of which only label proportions are known.
 
-    No label is seen. Which bag an instance is in stands for it: given its class, an instance's
-    features are taken to say nothing about its bag, so that every instance has its own term in the
-    likelihood, and bags whose proportions differ tell the classes apart. In bags that are real
-    groups the same class may look different: that is tested, and each bag's mean probabilities
-    are matched with its proportions instead.
+    No label is seen. Given its class, an instance's features are assumed to be independent of its
+    bag. Then every instance has its own term in the likelihood of the bags, and bags whose
+    proportions differ tell the classes apart. In bags that are real groups the same class may look
+    different: that is tested, and each bag's mean probabilities are matched with its proportions
+    instead.
 
     Parameters
     ----------
     features : {"nystroem", "rff"} or None, default="nystroem"
-        Explicit features of the rbf kernel that the softmax is linear in; None for the instances'
-        own.
+        Explicit features of the rbf kernel, in which the softmax is linear; None takes the
+        instances as they are.
     gamma : "held_out", "median" or float, default="held_out"
         Of the rbf kernel. "median" is one over twice the median squared distance; "held_out"
-        tries 2, 4 and 8 times that, as for `alpha`.
+        chooses among 2, 4 and 8 times that, as for `alpha`.
     n_components : int, default=300
-        How many explicit features.
+        Number of explicit features.
     alpha : "held_out" or float, default="held_out"
         Penalty on the squared weights. "held_out" trains on all but one fold of every bag's
         instances, and chooses by the likelihood of the bags of the others: no label is needed.
     loss : {"auto", "likelihood", "proportion"}, default="auto"
         "likelihood" is that of the instances' bags; "proportion" is the usual loss, half the
         squared distance of mean probabilities from proportions. "auto" takes the likelihood,
-        unless features tell more of the bag than labels could (`bag_information_`).
+        unless features have more information about the bag than labels (`bag_information_`).
     sharpness : "held_out" or float, default="held_out"
-        Power that probabilities are taken to, relative to `class_prior_`: those of a penalised
-        softmax are timid. "held_out" chooses it by the likelihood of the bags of instances that
-        were not trained on, all folds in turn; 1 leaves them as they are, and so does the loss
-        "proportion".
+        Power of the odds relative to `class_prior_`: a penalised softmax is underconfident.
+        "held_out" chooses it by the likelihood of the bags of instances that were not trained on,
+        all folds in turn; 1 changes nothing, and so does the loss "proportion".
     n_folds : int, default=5
     max_iter : int, default=200
         Steps of L-BFGS.
@@ -71,7 +74,7 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Sorted, whatever the order of the columns of the proportions.
     class_prior_ : ndarray of shape (n_classes,)
-        The class ratios of all training instances together, which probabilities are for.
+        The class ratios of all training instances together, for which probabilities are.
     coef_ : ndarray of shape (n_components, n_classes)
     intercept_ : ndarray of shape (n_classes,)
     alpha_ : float
@@ -81,9 +84,9 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     loss_ : {"likelihood", "proportion"}
         The loss in use.
     bag_information_ : BagInformation or None
-        What features tell of the bag, and what labels could; None if `loss` was given.
+        Information of features and of labels about the bag; None unless `loss` is "auto".
     sharpness_ : float
-        The power in use; `coef_` and `intercept_` have it in them.
+        The power in use; `coef_` and `intercept_` include it.
     n_iter_ : int
         Steps of L-BFGS that were taken.
     n_features_in_ : int
@@ -92,8 +95,8 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    align_bags : Bags and proportions that are aligned by name.
-    SoftmaxClassRatioEstimator : The same softmax, where it is class ratios that are wanted.
+    Bags.align : Bags and proportions aligned by name.
+    SoftmaxClassRatioEstimator : The same softmax, for class ratios.
     publish_proportions : Private proportions to learn from.
 
     Notes
@@ -119,13 +122,10 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints = {
-        **BagEstimatorMixin._parameter_constraints,
+        **BagSoftmaxMixin._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"auto", "likelihood", "proportion"})],
         "sharpness": [StrOptions({"held_out"}), Interval(Real, 0, None, closed="neither")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -139,7 +139,7 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         sharpness: str | float = "held_out",
         n_folds: int = 5,
         max_iter: int = 200,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.features = features
         self.gamma = gamma
@@ -154,14 +154,14 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Instances | BagSequence,
+        y: ArrayLike | None = None,
         *,
         bag_ids: ArrayLike | None = None,
-        proportions: Any = None,
+        proportions: ProportionsTable | None = None,
         covariance: ArrayLike | None = None,
     ) -> LabelProportionsClassifier:
-        """Learn from instances, the bags they are in, and the proportions of those.
+        """Learn from instances, their bags, and the proportions of these.
 
         Parameters
         ----------
@@ -169,9 +169,9 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
             Instances of all bags, in any order. Without `bag_ids`: a sequence of such tables, one
             for each bag, or Bags.
         y : ignored
-            Labels are never looked at; a search passes them, to score with.
+            Labels are not used; a search passes them, to score with.
         bag_ids : array-like of shape (n_instances,), default=None
-            Which bag each instance is in.
+            The bag of each instance.
         proportions : PublishedProportions, data frame, series or mapping
             Keyed by id: the names of `PublishedProportions`, the index of a data frame (columns
             are classes) or of a series (shares of the second of two classes), or the keys of a
@@ -189,66 +189,55 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If there are fewer bags than classes, bags are alike, an id has no proportions, or
-            input is not as said.
+            input is malformed.
 
         Warns
         -----
         UserWarning
             If bags differ by more than their classes, or by no more than the noise of their
-            proportions; or if proportions show to be noisy and nothing was said of it.
+            proportions; or if proportions look noisy and have no covariance.
         """
         if bag_ids is None:
-            raw, names = separate_bags(X), names_of(X)
-            X, bag, known = stacked(raw, names, proportions, covariance)
-            validate_data(self, raw[0], skip_check_array=True)
+            first, X, bag, bag_proportions = read_bags(X, proportions, covariance)
+            validate_data(self, first, skip_check_array=True)
         else:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-            bag, known = keyed(X, bag_ids, proportions, covariance)
-        rng = np.random.default_rng(draw_entropy(self.random_state))
-        sizes = np.bincount(bag)
-        unsure = mostly_noise(known, sizes)
-        lifts = lift(known.values, sizes, known.covariance)
-        likely = likely_proportions(known.values, sizes, known.covariance)
-        prior = sizes @ likely / sizes.sum()
+            bag, bag_proportions = read_instances(X, bag_ids, proportions, covariance)
+        rng = np.random.default_rng(draw_seed(self.random_state))
+        mostly_noise = is_mostly_noise(bag_proportions, np.bincount(bag))
+        fit = self._train(X, bag, bag_proportions, rng)
+        model, prior = fit.model, fit.prior
         steps = {"n_folds": self.n_folds, "max_iter": self.max_iter, "rng": rng}
-        model, F = train_softmax(
-            X,
-            bag,
-            lifts,
-            features=self.features,
-            gamma=self.gamma,
-            n_components=self.n_components,
-            alpha=self.alpha,
-            **steps,
-        )
         self.loss_, self.bag_information_, self.sharpness_ = self.loss, None, 1.0
         if self.loss == "auto":
-            found = bag_information(F, bag, known, alpha=model.alpha, **steps)
-            self.bag_information_ = found
-            self.loss_ = "proportion" if found.differ_otherwise() else "likelihood"
-            if self.loss_ == "proportion":
-                found.warn()
+            information = measure_bag_information(
+                fit.F, bag, bag_proportions, alpha=model.alpha, **steps
+            )
+            self.bag_information_, self.loss_ = information, "likelihood"
+            if information.violates_independence:
+                self.loss_ = "proportion"
+                information.warn()
         if self.loss_ == "proportion":
-            shares = np.maximum(known.values, 0)
-            weights, alpha = match_proportions(F, bag, shares, alpha=self.alpha, **steps)
+            shares = np.maximum(bag_proportions.values, 0)
+            weights, alpha = match_proportions(fit.F, bag, shares, alpha=self.alpha, **steps)
             model = model._replace(weights=weights, alpha=alpha)
-        elif self.sharpness != "held_out":
+        elif not isinstance(self.sharpness, str):
             self.sharpness_ = float(self.sharpness)
-        elif not unsure:  # held-out instances have the same wrong proportions
-            self.sharpness_ = held_out_sharpness(model, F, bag, lifts, prior, **steps)
+        elif not mostly_noise:  # held-out instances have the same wrong proportions
+            self.sharpness_ = self._held_out_sharpness(fit, rng)
         model = model.sharpened(self.sharpness_, prior)
-        self.classes_, self.class_prior_ = known.classes, prior
+        self.classes_, self.class_prior_ = bag_proportions.classes, prior
         self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
         self.coef_, self.intercept_, self.n_iter_ = model.weights
         return self
 
-    def _logits(self, X: Any) -> NDArray[np.float64]:
+    def _logits(self, X: Instances) -> NDArray[np.float64]:
         check_is_fitted(self)
         kinds = [np.float64, np.float32]
         X = validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=False)
         return self._model.logits(X)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Instances) -> NDArray[np.float64]:
         """Return log probabilities up to a constant for each instance.
 
         Parameters
@@ -264,7 +253,11 @@ class LabelProportionsClassifier(ClassifierMixin, BaseEstimator):
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def predict_proba(
-        self, X: Any, *, ratios: Any = None, bag_ids: ArrayLike | None = None
+        self,
+        X: Instances,
+        *,
+        ratios: ProportionsTable | None = None,
+        bag_ids: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
         """Return the probability of each class for each instance.
 
@@ -278,7 +271,7 @@ default=None
             or, with `bag_ids`, a table keyed by id as the proportions in `fit`.
             None: those of all training instances together, `class_prior_`.
         bag_ids : array-like of shape (n_instances,), default=None
-            Which row of `ratios` is for which instance.
+            The row of `ratios` that is for each instance.
 
         Returns
         -------
@@ -286,15 +279,19 @@ default=None
         """
         logits = self._logits(X)
         if ratios is None and bag_ids is not None:
-            raise ValueError("bag_ids says whose ratios are whose; give ratios too.")
+            raise ValueError("bag_ids selects rows of ratios; give ratios too.")
         if ratios is None:
             return np.asarray(softmax(logits, axis=1))
-        wanted = ratios_of_instances(ratios, bag_ids, len(logits), self.classes_)
-        return shifted(logits, self.class_prior_, wanted)
+        by_instance = instance_ratios(ratios, bag_ids, len(logits), self.classes_)
+        return shift_prior(logits, self.class_prior_, by_instance)
 
     def predict(
-        self, X: Any, *, ratios: Any = None, bag_ids: ArrayLike | None = None
-    ) -> NDArray[Any]:
+        self,
+        X: Instances,
+        *,
+        ratios: ProportionsTable | None = None,
+        bag_ids: ArrayLike | None = None,
+    ) -> NDArray[np.generic]:
         """Return the most probable class of each instance.
 
         Parameters
@@ -306,26 +303,26 @@ default=None
         -------
         ndarray of shape (n_instances,)
         """
-        found = self.predict_proba(X, ratios=ratios, bag_ids=bag_ids)
-        return np.asarray(self.classes_[found.argmax(axis=1)])
+        probabilities = self.predict_proba(X, ratios=ratios, bag_ids=bag_ids)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: Instances,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         bag_ids: ArrayLike | None = None,
-        proportions: Any = None,
+        proportions: ProportionsTable | None = None,
         covariance: ArrayLike | None = None,
     ) -> float:
-        """Return the accuracy; without labels, how well bags are told apart.
+        """Return the accuracy; without labels, the information about instances' bags.
 
         Parameters
         ----------
         X : array-like of shape (n_instances, n_features), CSR matrix or data frame
         y : array-like of shape (n_instances,), default=None
-            Labels. Where they are given nothing but accuracy is scored.
+            Labels. With them the score is accuracy.
         sample_weight : array-like of shape (n_instances,), default=None
         bag_ids, proportions, covariance
             As in `fit`. Without `y` the score is the mean over instances of
@@ -346,14 +343,14 @@ default=None
                 "sklearn.set_config(enable_metadata_routing=True).)"
             )
         log_p = log_softmax(self._logits(X), axis=1)
-        names, bag = ids_of_instances("bag_ids", bag_ids, len(log_p))
-        known = proportions_by_id(proportions, names, covariance, unused="drop")
-        known = known.in_order(self.classes_)
-        likely = likely_proportions(known.values, np.bincount(bag), known.covariance)
-        told = np.log((np.exp(log_p) * (likely / self.class_prior_)[bag]).sum(axis=1))
-        return float(np.average(told, weights=sample_weight))
+        ids, bag = encode_ids("bag_ids", bag_ids, len(log_p))
+        by_bag = proportions_by_id(proportions, ids, covariance, unused="drop")
+        by_bag = by_bag.reorder_classes(self.classes_)
+        likely = likely_proportions(by_bag.values, np.bincount(bag), by_bag.covariance)
+        gains = np.log((np.exp(log_p) * (likely / self.class_prior_)[bag]).sum(axis=1))
+        return float(np.average(gains, weights=sample_weight))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         tags.input_tags.sparse = True

@@ -1,68 +1,72 @@
-"""Bags to learn from, as stacked instances, and what is known of their proportions."""
+"""Validation of the bags and proportions that the classifier of instances learns from."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
-from secretballot.quantification._bag_ids import ids_of_instances
-from secretballot.quantification._bag_input import check_bags, raw_bags, stack
-from secretballot.quantification._known_proportions import (
-    KnownProportions,
+from secretballot.quantification._bag_ids import encode_ids
+from secretballot.quantification._bag_input import (
+    bag_names,
+    bag_numbers,
+    check_bags,
+    check_magnitude,
+    list_bags,
+    stack_bags,
+)
+from secretballot.quantification._bag_types import (
+    BagSequence,
+    Instances,
+    Matrix,
+    ProportionsTable,
+)
+from secretballot.quantification._label_proportions import (
+    LabelProportions,
     check_proportions,
     proportions_by_id,
 )
-from secretballot.quantification._unsaid_noise import warn_of_noise
+from secretballot.quantification._unstated_noise import warn_of_unstated_noise
 
 
-def separate_bags(X: Any) -> list[Any]:
-    """Return the bags of a sequence of them, each as it came."""
+def read_bags(
+    X: BagSequence, proportions: ProportionsTable | None, covariance: ArrayLike | None
+) -> tuple[Instances, Matrix, NDArray[np.int64], LabelProportions]:
+    """Return the first bag, stacked instances, the bag of each, and the bags' proportions."""
     if getattr(X, "ndim", None) == 2:
         raise ValueError(
             "X is one table of instances, and bag_ids is missing: give the id of each instance's "
             "bag, or a list of tables, one for each bag. (In a pipeline or a search, route it: "
             "set_fit_request(bag_ids=True, proportions=True).)"
         )
-    return raw_bags(X)
+    table = _require(proportions)
+    raw = list_bags(X)
+    bags, _ = check_bags(raw)
+    checked = check_proportions(table, len(bags), covariance, names=bag_names(X))
+    return raw[0], stack_bags(bags), bag_numbers(bags), _check_learnable(checked)
 
 
-def stacked(
-    bags: Any, names: Any, proportions: Any, covariance: ArrayLike | None
-) -> tuple[Any, NDArray[np.int64], KnownProportions]:
-    """Return bags under each other, which bag each instance is in, and the proportions."""
-    _required(proportions)
-    checked = check_bags(bags)
-    sizes = np.array([one.shape[0] for one in checked])
-    known = check_proportions(proportions, len(checked), covariance, names=names)
-    return stack(checked), np.repeat(np.arange(len(checked)), sizes), _learnable(known)
+def read_instances(
+    X: Matrix,
+    bag_ids: ArrayLike,
+    proportions: ProportionsTable | None,
+    covariance: ArrayLike | None,
+) -> tuple[NDArray[np.int64], LabelProportions]:
+    """Return the bag of each instance, and the proportions of the bags that have instances."""
+    table = _require(proportions)
+    check_magnitude("X", X, "StandardScaler()")
+    ids, bag = encode_ids("bag_ids", bag_ids, X.shape[0])
+    return bag, _check_learnable(proportions_by_id(table, ids, covariance, unused="drop"))
 
 
-def keyed(
-    X: Any, bag_ids: ArrayLike, proportions: Any, covariance: ArrayLike | None
-) -> tuple[NDArray[np.int64], KnownProportions]:
-    """Return which bag each instance of `X` is in, and the proportions of those there are."""
-    _required(proportions)
-    largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0))
-    if largest > float(np.finfo(X.dtype).max) ** 0.4:  # squares are summed
-        raise ValueError(
-            f"X has a value of size {largest:.3g}, and its square is beyond what {X.dtype} can "
-            "hold; scale features, as by StandardScaler()."
-        )
-    names, bag = ids_of_instances("bag_ids", bag_ids, X.shape[0])
-    return bag, _learnable(proportions_by_id(proportions, names, covariance, unused="drop"))
-
-
-def mostly_noise(known: KnownProportions, sizes: NDArray[np.int64]) -> bool:
-    """Whether bags differ by no more than the noise of their proportions; warn if so."""
-    if known.covariance is None:
+def is_mostly_noise(proportions: LabelProportions, sizes: NDArray[np.int64]) -> bool:
+    """Return True, with a warning, if bags differ by no more than the noise of proportions."""
+    if proportions.covariance is None:
         return False
-    overall = sizes @ known.values / sizes.sum()
-    spread = ((known.values - overall) ** 2).sum(axis=1).mean()
-    if spread > np.einsum("ijj->i", known.covariance).mean():
+    overall = sizes @ proportions.values / sizes.sum()
+    spread = ((proportions.values - overall) ** 2).sum(axis=1).mean()
+    if spread > np.einsum("ijj->i", proportions.covariance).mean():
         return False
     warnings.warn(
         "the bags' proportions differ by no more than the noise they have, so that little may be "
@@ -73,22 +77,23 @@ def mostly_noise(known: KnownProportions, sizes: NDArray[np.int64]) -> bool:
     return True
 
 
-def _learnable(known: KnownProportions) -> KnownProportions:
-    """Return proportions with sorted classes, or refuse what no class can be learned from."""
-    if known.covariance is None:
-        warn_of_noise(known.values)
-    known.check_separable()
+def _check_learnable(proportions: LabelProportions) -> LabelProportions:
+    """Return proportions with sorted classes; refuse those from which no class can be learned."""
+    if proportions.covariance is None:
+        warn_of_unstated_noise(proportions.values)
+    proportions.check_full_rank()
     try:
-        classes = np.unique(known.classes)
+        classes = np.unique(proportions.classes)
     except TypeError as error:
         raise ValueError(f"classes must be of one kind, to be put in order: {error}") from error
-    return known.in_order(classes)
+    return proportions.reorder_classes(classes)
 
 
-def _required(proportions: Any) -> None:
+def _require(proportions: ProportionsTable | None) -> ProportionsTable:
     if proportions is None:
         raise ValueError(
             "fit needs the proportions of the bags: a data frame or series whose index is the "
             "bags' ids, a mapping {id: row}, or PublishedProportions. (In a pipeline or a search, "
             "route them: set_fit_request(bag_ids=True, proportions=True).)"
         )
+    return proportions

@@ -1,14 +1,14 @@
-"""Kernel means of bags, and the features that stand in for kernels."""
+"""Kernel means of bags, explicit features of kernels, and class means as mixtures of bags."""
 
 from secretballot.quantification.kernels._bag_errors import BagErrors, bag_errors, error_terms
 from secretballot.quantification.kernels._bag_gram import (
     ROUNDING,
     BagGram,
     PartSums,
+    floor_variance,
     jackknife,
-    noise_floor,
     proportion_noise,
-    steady,
+    shrink_variance,
     unmix,
 )
 from secretballot.quantification.kernels._choose_kernel import choose_kernel
@@ -17,14 +17,10 @@ from secretballot.quantification.kernels._class_means import (
     class_means,
     effect_variance,
 )
-from secretballot.quantification.kernels._embedding import (
-    FeatureEmbedding,
-    KernelEmbedding,
-    explicit_features,
-)
-from secretballot.quantification.kernels._feature_maps import feature_table
+from secretballot.quantification.kernels._embedding import FeatureEmbedding, KernelEmbedding
+from secretballot.quantification.kernels._feature_maps import FeatureMap, make_features
 from secretballot.quantification.kernels._kernel_sums import candidate_gammas
-from secretballot.quantification.kernels._sub_bags import SubBags, cut
+from secretballot.quantification.kernels._sub_bags import SubBags, cut_bags
 
 __all__ = [
     "ROUNDING",
@@ -32,6 +28,7 @@ __all__ = [
     "BagGram",
     "ClassMeans",
     "FeatureEmbedding",
+    "FeatureMap",
     "KernelEmbedding",
     "PartSums",
     "SubBags",
@@ -39,14 +36,13 @@ __all__ = [
     "candidate_gammas",
     "choose_kernel",
     "class_means",
-    "cut",
+    "cut_bags",
     "effect_variance",
     "error_terms",
-    "explicit_features",
-    "feature_table",
+    "floor_variance",
     "jackknife",
-    "noise_floor",
+    "make_features",
     "proportion_noise",
-    "steady",
+    "shrink_variance",
     "unmix",
 ]

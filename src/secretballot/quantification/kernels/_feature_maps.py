@@ -1,34 +1,111 @@
-"""Explicit features of a kernel: their sums over parts of bags cost time linear in instances."""
+"""Explicit features of a kernel, whose sums over parts take time linear in the instances."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification.kernels._kernel_sums import powers, product, squared_lengths
+from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification.kernels._kernel_sums import (
+    kernel_values,
+    row_blocks,
+    squared_distances,
+    squared_lengths,
+)
 
-_ROWS = 1024
-#: Rows of a part and block that are enough to say how long features are.
-_LENGTHS = 128
-#: Squared lengths times gamma up to which single precision has distances right to 1e-5 or so.
-_SINGLE = 100.0
-#: From so many instances on it is worth its rounding, which orthonormal features magnify.
-_MANY = 20_000
+_BLOCK_ROWS = 1024
+#: Rows of a part and block whose feature lengths are measured.
+_LENGTH_ROWS = 128
+#: Largest gamma times squared length for which single precision has distances to 1e-5 or so.
+_SINGLE_RANGE = 100.0
+#: Number of instances from which on single precision is used: it saves time, and orthonormal
+#: features magnify its rounding.
+_MANY_ROWS = 20_000
+
+
+class FeatureMap(Protocol):
+    """Features at several bandwidths, which are numbered."""
+
+    def table(self, X: Matrix, number: int) -> Matrix:
+        """Return the features of instances at one bandwidth."""
+
+    def sums(
+        self, X: Matrix, sizes: NDArray[np.int64], numbers: Sequence[int], n_jobs: int | None = None
+    ) -> tuple[list[Matrix], NDArray[np.float64]]:
+        """Sum features over parts, of these sizes, one after another.
+
+        Returns a matrix with a row for each part at each bandwidth, and the sums of squared
+        feature lengths, shape (n_bandwidths, n_parts).
+        """
 
 
 class LinearFeatures:
     """The instances themselves; sparse ones stay sparse."""
 
-    def __call__(self, X: Any, which: Sequence[int]) -> list[Any]:
-        return [X]
+    def table(self, X: Matrix, number: int) -> Matrix:
+        return X
+
+    def sums(
+        self, X: Matrix, sizes: NDArray[np.int64], numbers: Sequence[int], n_jobs: int | None = None
+    ) -> tuple[list[Matrix], NDArray[np.float64]]:
+        return [_part_sums(X, sizes)], _part_sums(squared_lengths(X)[:, None], sizes).T
 
 
-class FourierFeatures:
+class BlockFeatures(ABC):
+    """Features that are computed a block of instances at a time, and never held for all."""
+
+    @abstractmethod
+    def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
+        """Return the features of a block at each bandwidth."""
+
+    @abstractmethod
+    def block_sums(
+        self, X: Matrix, member: NDArray[np.float64], numbers: Sequence[int]
+    ) -> tuple[list[NDArray[np.floating]], list[NDArray[np.float64]]]:
+        """Return sums of features, and of squared lengths, over the parts of a block.
+
+        `member`, shape (n_parts, n_instances), is 1 where an instance is in a part.
+        """
+
+    def table(self, X: Matrix, number: int) -> NDArray[np.float32]:
+        first = self.transform(X[:_BLOCK_ROWS], [number])[0]
+        table = np.empty((X.shape[0], first.shape[1]), dtype="f4")
+        table[:_BLOCK_ROWS] = first
+        for start in range(_BLOCK_ROWS, X.shape[0], _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            table[rows] = self.transform(X[rows], [number])[0]
+        return table
+
+    def sums(
+        self, X: Matrix, sizes: NDArray[np.int64], numbers: Sequence[int], n_jobs: int | None = None
+    ) -> tuple[list[Matrix], NDArray[np.float64]]:
+        def sum_block(rows: slice, starts: NDArray[np.int64]):  # type: ignore[no-untyped-def]
+            # A product with 0 and 1: BLAS adds rows faster than a reduction does.
+            lengths = np.diff(np.r_[starts, rows.stop - rows.start])
+            member = np.repeat(np.eye(len(starts)), lengths, axis=1)
+            return self.block_sums(X[rows], member, numbers)
+
+        blocks = row_blocks(sizes, _BLOCK_ROWS)
+        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+            delayed(sum_block)(rows, starts) for rows, _, starts in blocks
+        )
+        totals: list[NDArray[np.float64]] = []
+        squared = np.zeros((len(numbers), len(sizes)))
+        for (_, parts, _), (sums, lengths) in zip(blocks, results, strict=True):
+            totals = totals or [np.zeros((len(sizes), part.shape[1])) for part in sums]
+            for number, (part, length) in enumerate(zip(sums, lengths, strict=True)):
+                totals[number][parts] += part
+                squared[number, parts] += length
+        return totals, squared
+
+
+class FourierFeatures(BlockFeatures):
     """Random Fourier features of the rbf kernel.
 
     Cosine and sine of one frequency come in pairs, so that every feature vector has length 1, as
@@ -37,27 +114,27 @@ class FourierFeatures:
     """
 
     def __init__(
-        self, n_features: int, gammas: NDArray[np.float64], n_components: int, entropy: int
+        self, n_features: int, gammas: NDArray[np.float64], n_components: int, seed: int
     ) -> None:
-        rng = np.random.default_rng([entropy, 1])
+        rng = np.random.default_rng([seed, 1])
         # Single precision: rounding is far below the Monte-Carlo error of the features.
         self.frequencies = rng.standard_normal((n_features, max(n_components // 2, 1))).astype("f4")
         self.scales = np.sqrt(2 * gammas)
 
-    def __call__(self, X: Any, which: Sequence[int]) -> list[NDArray[Any]]:
+    def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
         angle = X.astype("f4", copy=False) @ self.frequencies
         half = angle.shape[1]
-        scales, waves = self.scales[which], []
+        scales, waves = self.scales[numbers], []
         for number, scale in enumerate(scales):
             wave = np.empty((len(angle), 2 * half), dtype="f4")
             cosine, sine = wave[:, :half], wave[:, half:]
             # Bandwidths are doubled, so that every other one has double angles.
             halved = np.flatnonzero(np.isclose(2 * scales[:number], scale, rtol=1e-9, atol=0))
             if halved.size:
-                old = waves[halved[0]]
-                np.multiply(old[:, :half], old[:, half:], out=sine)
+                previous = waves[halved[0]]
+                np.multiply(previous[:, :half], previous[:, half:], out=sine)
                 sine *= 2
-                np.multiply(old[:, :half], old[:, :half], out=cosine)
+                np.multiply(previous[:, :half], previous[:, :half], out=cosine)
                 cosine *= 2
                 cosine -= 1
             else:
@@ -69,15 +146,14 @@ class FourierFeatures:
             wave *= np.float32(1 / np.sqrt(half))
         return waves
 
-    def sums(
-        self, X: Any, member: NDArray[np.float64], which: Sequence[int]
-    ) -> tuple[list[NDArray[Any]], list[NDArray[np.float64]]]:
-        """Return sums of features, and of their squared lengths, over the rows' parts."""
-        waves = self(X, which)
+    def block_sums(
+        self, X: Matrix, member: NDArray[np.float64], numbers: Sequence[int]
+    ) -> tuple[list[NDArray[np.floating]], list[NDArray[np.float64]]]:
+        waves = self.transform(X, numbers)
         return [member.astype("f4") @ wave for wave in waves], [member.sum(axis=1)] * len(waves)
 
 
-class NystroemFeatures:
+class NystroemFeatures(BlockFeatures):
     """Kernel values at landmarks drawn from the instances, made orthonormal.
 
     Of many instances kernel values are in single precision wherever distances can be; their
@@ -85,160 +161,76 @@ class NystroemFeatures:
     """
 
     def __init__(
-        self, X: Any, gammas: NDArray[np.float64], n_components: int, rng: np.random.Generator
+        self, X: Matrix, gammas: NDArray[np.float64], n_components: int, rng: np.random.Generator
     ) -> None:
         rows = rng.choice(X.shape[0], min(n_components, X.shape[0]), replace=False)
         landmarks = X[np.sort(rows)]
         # Distances don't depend on the origin; far from it, digits would cancel.
-        self.centre = None if sparse.issparse(X) else landmarks.mean(axis=0, dtype=np.float64)
-        self.landmarks = self._moved(landmarks)
-        self.norms = squared_lengths(self.landmarks)
+        self.origin = None if sparse.issparse(X) else landmarks.mean(axis=0, dtype=np.float64)
+        self.landmarks = self._centre(landmarks)
+        self.lengths = squared_lengths(self.landmarks)
         self.gammas = gammas
-        self.roots = [
-            _inverse_root(kernel)
-            for kernel in powers(_distances(self.landmarks, self.landmarks, self.norms), gammas)
-        ]
-        self._many = X.shape[0] >= _MANY
-        self._single = [array.astype("f4") for array in (self.landmarks, self.norms)]
+        distance = squared_distances(self.landmarks, self.landmarks, self.lengths, self.lengths)
+        self.roots = [_inverse_root(kernel) for kernel in kernel_values(distance, gammas)]
+        self._many = X.shape[0] >= _MANY_ROWS
+        self._single = [array.astype("f4") for array in (self.landmarks, self.lengths)]
         self._single_roots = [root.astype("f4") for root in self.roots]
 
-    def _moved(self, X: Any) -> Any:
-        return X if self.centre is None else X - self.centre
+    def _centre(self, X: Matrix) -> Matrix:
+        return X if self.origin is None else X - self.origin
 
-    def _kernels(self, X: Any, which: Sequence[int]) -> Iterator[NDArray[Any]]:
-        X, gammas = self._moved(X), self.gammas[list(which)]
-        landmarks, norms = self.landmarks, self.norms
-        longest = max(float(squared_lengths(X).max(initial=0)), float(norms.max()))
-        if self._many and gammas.max() * longest < _SINGLE:
-            X, (landmarks, norms) = X.astype("f4"), self._single
-        # Each in place of the one before: to be used before the next is asked for.
-        return powers(_distances(X, landmarks, norms), gammas)
+    def _kernels(self, X: Matrix, numbers: Sequence[int]) -> Iterator[NDArray[np.floating]]:
+        """Yield kernel values with the landmarks, in the same memory."""
+        X, gammas = self._centre(X), self.gammas[list(numbers)]
+        landmarks, lengths = self.landmarks, self.lengths
+        longest = max(float(squared_lengths(X).max(initial=0)), float(lengths.max()))
+        if self._many and gammas.max() * longest < _SINGLE_RANGE:
+            X, (landmarks, lengths) = X.astype("f4"), self._single
+        return kernel_values(squared_distances(X, landmarks, squared_lengths(X), lengths), gammas)
 
-    def _root(self, kernel: NDArray[Any], number: int) -> NDArray[Any]:
+    def _root(self, kernel: NDArray[np.floating], number: int) -> NDArray[np.floating]:
         return (self._single_roots if kernel.dtype == np.float32 else self.roots)[number]
 
-    def __call__(self, X: Any, which: Sequence[int]) -> list[NDArray[Any]]:
-        pairs = zip(self._kernels(X, which), which, strict=True)
+    def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
+        pairs = zip(self._kernels(X, numbers), numbers, strict=True)
         return [kernel @ self._root(kernel, number) for kernel, number in pairs]
 
-    def sums(
-        self, X: Any, member: NDArray[np.float64], which: Sequence[int]
-    ) -> tuple[list[NDArray[Any]], list[NDArray[np.float64]]]:
-        """Return sums of features, and of their squared lengths, over the rows' parts.
-
-        Kernel values are summed before they are made orthonormal. Lengths can't be; where a part
-        has many rows a few of them say how long the others are.
-        """
-        some = np.flatnonzero((member * np.cumsum(member, axis=1)).sum(axis=0) <= _LENGTHS)
-        share = member[:, some] * (member.sum(axis=1) / member[:, some].sum(axis=1))[:, None]
+    def block_sums(
+        self, X: Matrix, member: NDArray[np.float64], numbers: Sequence[int]
+    ) -> tuple[list[NDArray[np.floating]], list[NDArray[np.float64]]]:
+        # Kernel values are summed before they are made orthonormal. Lengths can't be: those of a
+        # sample of a long part's rows stand for all.
+        sample = np.flatnonzero((member * np.cumsum(member, axis=1)).sum(axis=0) <= _LENGTH_ROWS)
+        share = member[:, sample] * (member.sum(axis=1) / member[:, sample].sum(axis=1))[:, None]
         sums, lengths = [], []
-        for kernel, number in zip(self._kernels(X, which), which, strict=True):
-            few = kernel[some] @ self._root(kernel, number)
+        for kernel, number in zip(self._kernels(X, numbers), numbers, strict=True):
+            measured = kernel[sample] @ self._root(kernel, number)
             sums.append((member.astype(kernel.dtype) @ kernel) @ self.roots[number])
-            lengths.append(share @ np.einsum("ij,ij->i", few, few))
+            lengths.append(share @ np.einsum("ij,ij->i", measured, measured))
         return sums, lengths
 
 
-def _distances(X: Any, landmarks: Any, norms: NDArray[Any]) -> NDArray[Any]:
-    distance = product(X, landmarks)
-    distance *= -2
-    distance += squared_lengths(X)[:, None]
-    distance += norms
-    return np.maximum(distance, 0, out=distance)
-
-
-def _inverse_root(kernel: NDArray[Any]) -> NDArray[np.float64]:
+def _inverse_root(kernel: NDArray[np.floating]) -> NDArray[np.float64]:
     values, vectors = np.linalg.eigh(kernel.astype(np.float64))
-    kept = values > 1e-8 * values[-1]
-    return vectors[:, kept] / np.sqrt(values[kept])
+    positive = values > 1e-8 * values[-1]
+    return vectors[:, positive] / np.sqrt(values[positive])
 
 
-def feature_table(features: Any, X: Any, number: int) -> Any:
-    """Return the features of instances at one bandwidth, in single precision; their own as are.
-
-    Parameters
-    ----------
-    features : callable
-        The map.
-    X : ndarray or CSR of shape (n_instances, n_features)
-    number : int
-        Of the bandwidth.
-
-    Returns
-    -------
-    ndarray or CSR of shape (n_instances, n_components)
-    """
-    if isinstance(features, LinearFeatures):
-        return X
-    first = features(X[:_ROWS], [number])[0]
-    table = np.empty((X.shape[0], first.shape[1]), dtype="f4")
-    table[:_ROWS] = first
-    for start in range(_ROWS, X.shape[0], _ROWS):  # nothing else is as long
-        table[start : start + _ROWS] = features(X[start : start + _ROWS], [number])[0]
-    return table
-
-
-def feature_sums(
-    features: Any,
-    X: Any,
-    sizes: NDArray[np.int64],
-    *,
-    which: Sequence[int],
-    n_jobs: int | None = None,
-) -> tuple[list[Any], NDArray[np.float64]]:
-    """Sum features over each part.
-
-    Parameters
-    ----------
-    features : callable
-        The map.
-    X : ndarray or CSR of shape (n_instances, n_features)
-        Part after part.
-    sizes : ndarray of shape (n_parts,)
-    which : sequence of int
-        The bandwidths wanted, by number.
-    n_jobs : int, default=None
-        Threads over blocks of instances.
-
-    Returns
-    -------
-    sums : list of ndarray or CSR of shape (n_parts, n_components)
-        One for each bandwidth.
-    lengths : ndarray of shape (n_bandwidths, n_parts)
-        Sums of squared feature lengths.
-    """
-    if isinstance(features, LinearFeatures):
-        return [_part_sums(X, sizes)], _part_sums(squared_lengths(X)[:, None], sizes).T
-    ends = np.cumsum(sizes)
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    blocks = [slice(i, min(i + _ROWS, int(ends[-1]))) for i in range(0, int(ends[-1]), _ROWS)]
-
-    def work(rows: slice) -> Any:
-        parts = slice(int(owner[rows.start]), int(owner[rows.stop - 1]) + 1)
-        cuts = np.maximum(ends[parts] - sizes[parts] - rows.start, 0)
-        # A product with 0 and 1: BLAS adds rows faster than a reduction does.
-        member = np.repeat(np.eye(len(cuts)), np.diff(np.r_[cuts, rows.stop - rows.start]), axis=1)
-        return parts, *features.sums(X[rows], member, which)
-
-    total: list[Any] = []
-    squared = np.empty(0)
-    done = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(work)(rows) for rows in blocks
-    )
-    for parts, sums, lengths in done:
-        if not total:
-            total = [np.zeros((len(sizes), one.shape[1])) for one in sums]
-            squared = np.zeros((len(sums), len(sizes)))
-        for number, one in enumerate(sums):
-            total[number][parts] += one
-            squared[number, parts] += lengths[number]
-    return total, squared
-
-
-def _part_sums(X: Any, sizes: NDArray[np.int64]) -> Any:
+def _part_sums(X: Matrix, sizes: NDArray[np.int64]) -> Matrix:
     if not sparse.issparse(X):
         return np.add.reduceat(X, np.cumsum(sizes) - sizes, axis=0, dtype=np.float64)
     columns = np.arange(int(sizes.sum()))
-    where = (np.repeat(np.arange(len(sizes)), sizes), columns)
-    member = sparse.csr_array((np.ones(len(columns)), where), shape=(len(sizes), len(columns)))
+    positions = (np.repeat(np.arange(len(sizes)), sizes), columns)
+    member = sparse.csr_array((np.ones(len(columns)), positions), shape=(len(sizes), len(columns)))
     return sparse.csr_array(member @ X)
+
+
+def make_features(
+    kind: str | None, X: Matrix, gammas: NDArray[np.float64], n_components: int, seed: int
+) -> FeatureMap:
+    """Return a map to explicit features: "rff", "nystroem", or None for the linear kernel's."""
+    if kind is None:
+        return LinearFeatures()
+    if kind == "rff":
+        return FourierFeatures(X.shape[1], gammas, n_components, seed)
+    return NystroemFeatures(X, gammas, n_components, np.random.default_rng([seed, 2]))

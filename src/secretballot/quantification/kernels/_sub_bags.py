@@ -1,29 +1,23 @@
-"""Sub-bags: each bag in a few random parts, of which held-out sets and resamples are made."""
+"""Random parts of bags, of which held-out sets and bootstrap resamples are made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from secretballot.quantification._bag_types import Matrix
+
 
 @dataclass(frozen=True)
 class SubBags:
-    """Which part of which bag is where.
+    """Sizes of parts, and the bag of each, sorted; shape (n_parts,).
 
-    Sums over instances are kept for each part. A held-out set leaves parts out and a bootstrap
-    draws parts, so that neither needs the instances again, nor more than one pass over distances.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_parts,)
-        Instances in each part.
-    bag : ndarray of shape (n_parts,)
-        Which bag each part is of; sorted.
+    Sums over instances are stored for each part. A held-out set leaves parts out and a bootstrap
+    draws parts, so that neither needs the instances again.
     """
 
     sizes: NDArray[np.int64]
@@ -35,27 +29,28 @@ class SubBags:
 
     @property
     def bag_sizes(self) -> NDArray[np.int64]:
-        """Instances in each bag."""
+        """Number of instances in each bag."""
         return np.bincount(self.bag, weights=self.sizes).astype(np.int64)
 
     @property
     def n_parts(self) -> NDArray[np.int64]:
-        """Parts of each bag."""
+        """Number of parts of each bag."""
         return np.bincount(self.bag)
 
-    def weights(self, times: NDArray[Any] | None = None) -> sparse.csr_array:
+    def split(self, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
+        """Split an array with a row for each part into an array for each bag."""
+        return np.split(values, np.cumsum(self.n_parts)[:-1])
+
+    def weights(self, counts: NDArray[np.generic] | None = None) -> sparse.csr_array:
         """Return the matrix that makes bag means of part sums, shape (n_bags, n_parts).
 
-        Parameters
-        ----------
-        times : ndarray of shape (n_parts,), default=None
-            How often each part is taken; once if None.
+        `counts` is the number of times that each part is taken; 1 by default.
         """
-        taken = np.ones(len(self.bag)) if times is None else np.asarray(times, dtype=float)
-        count = np.bincount(self.bag, weights=taken * self.sizes)
+        taken = np.ones(len(self.bag)) if counts is None else np.asarray(counts, dtype=float)
+        n_instances = np.bincount(self.bag, weights=taken * self.sizes)
         shape = (self.n_bags, len(self.bag))
-        where = (self.bag, np.arange(len(self.bag)))
-        return sparse.csr_array((taken / count[self.bag], where), shape=shape)
+        positions = (self.bag, np.arange(len(self.bag)))
+        return sparse.csr_array((taken / n_instances[self.bag], positions), shape=shape)
 
     def join(self, other: SubBags) -> SubBags:
         """Return these and further bags."""
@@ -64,51 +59,37 @@ class SubBags:
             np.concatenate([self.bag, other.bag + self.n_bags]),
         )
 
-    def only(self, bags: NDArray[np.intp]) -> tuple[sparse.csr_array, SubBags]:
-        """Return the matrix that picks the parts of some bags, in increasing order, and these."""
-        kept = np.flatnonzero(np.isin(self.bag, bags))
-        number = np.searchsorted(bags, self.bag[kept])
-        picked = sparse.csr_array(sparse.eye_array(len(self.bag), format="csr")[kept])
-        return picked, SubBags(self.sizes[kept], number)
+    def select(self, bags: NDArray[np.intp]) -> tuple[sparse.csr_array, SubBags]:
+        """Return the parts of some bags, in increasing order, and the matrix that picks them."""
+        rows = np.flatnonzero(np.isin(self.bag, bags))
+        number = np.searchsorted(bags, self.bag[rows])
+        picker = sparse.csr_array(sparse.eye_array(len(self.bag), format="csr")[rows])
+        return picker, SubBags(self.sizes[rows], number)
 
-    def merged(self, most: int) -> tuple[sparse.csr_array, SubBags]:
-        """Return the matrix that merges parts to at most so many of each bag, and these."""
+    def merge(self, most: int) -> tuple[sparse.csr_array, SubBags]:
+        """Merge parts until no bag has more than `most`; also return the matrix that does it."""
         first = np.cumsum(self.n_parts) - self.n_parts
         number = self.bag * most + (np.arange(len(self.bag)) - first[self.bag]) % most
         _, number = np.unique(number, return_inverse=True)
         shape = (int(number.max()) + 1, len(number))
-        into = sparse.csr_array((np.ones(len(number)), (number, np.arange(len(number)))), shape)
+        merger = sparse.csr_array((np.ones(len(number)), (number, np.arange(len(number)))), shape)
         bag = np.repeat(np.arange(self.n_bags), np.minimum(self.n_parts, most))
-        return into, SubBags((into @ self.sizes).astype(np.int64), bag)
+        return merger, SubBags((merger @ self.sizes).astype(np.int64), bag)
 
 
-def cut(
-    bags: Sequence[Any], n_parts: int, entropy: int, first: int = 0
-) -> tuple[SubBags, list[Any]]:
-    """Cut bags into parts at random.
+def cut_bags(
+    bags: Sequence[Matrix], n_parts: int, seed: int, first: int = 0
+) -> tuple[SubBags, list[Matrix]]:
+    """Cut bags into parts at random; return the bags with rows in the order of the parts.
 
-    Parameters
-    ----------
-    bags : sequence of array of shape (n_instances, n_features)
-    n_parts : int
-        Of each bag; fewer where it has fewer instances.
-    entropy : int
-        Seed. A bag's cut depends on it and on the bag's number, not on the bags before it.
-    first : int, default=0
-        Number of the first bag.
-
-    Returns
-    -------
-    parts : SubBags
-    bags : list
-        With rows in the order of the parts.
+    A bag with fewer than `n_parts` instances has one part for each. Its cut depends on the seed and
+    on the bag's number, counted from `first`, not on other bags.
     """
-    sizes, owner, ordered = [], [], []
+    sizes, bag_of, ordered = [], [], []
     for number, bag in enumerate(bags):
-        size = bag.shape[0]
-        rows = np.random.default_rng([entropy, first + number]).permutation(size)
-        pieces = [len(piece) for piece in np.array_split(rows, min(n_parts, size))]
-        sizes += pieces
-        owner += [number] * len(pieces)
+        rows = np.random.default_rng([seed, first + number]).permutation(bag.shape[0])
+        parts = [len(part) for part in np.array_split(rows, min(n_parts, len(rows)))]
+        sizes += parts
+        bag_of += [number] * len(parts)
         ordered.append(bag[rows])
-    return SubBags(np.array(sizes), np.array(owner)), ordered
+    return SubBags(np.array(sizes), np.array(bag_of)), ordered

@@ -1,11 +1,11 @@
-"""The publisher's door: private label proportions of bags."""
+"""Release of the label proportions of bags under a budget."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +14,16 @@ from secretballot._numbers import check_integer, check_number
 from secretballot._sizes import check_pair
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.mechanisms import Proportions
+from secretballot.quantification._bag_types import RandomState
 from secretballot.quantification._bags import Bags
-from secretballot.quantification.publishing._choose_mechanism import NAMES, Task
+from secretballot.quantification._published_proportions import PublishedProportions
 from secretballot.quantification.publishing._label_counts import count_labels
-from secretballot.quantification.publishing._published_proportions import PublishedProportions
+from secretballot.quantification.publishing._proportions_mechanism import (
+    MECHANISM_NAMES,
+    PublicParameters,
+)
 
-#: Room for the rounding of what was calibrated to the very pair.
+#: Relative rounding error of a mechanism calibrated to the same epsilon and delta.
 _ROUNDING = 1e-9
 
 
@@ -33,9 +37,9 @@ def publish_proportions(
     pseudo_count: float | Literal["auto"] = "auto",
     accountant: PrivacyAccountant | None = None,
     *,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> PublishedProportions:
-    """Publish how labels are distributed in bags, protecting each label.
+    """Publish the label proportions of bags, protecting each label.
 
     Which instances are in which bag is public; a guarantee is given for one label of one bag.
 
@@ -44,18 +48,18 @@ def publish_proportions(
     y_bags : Bags, or sequence of array-like of shape (n_instances,)
         The private labels of each bag. Every instance is in one bag, and not because of its label.
     classes : array-like of shape (n_classes,)
-        All classes there are; public, so named rather than learned. One of them may be absent.
+        All classes there are; public, so named rather than learned. A class may be absent.
     epsilon, delta : float
-        The privacy of each label: what this release may cost at most, whatever is left of
-        `accountant`.
+        The privacy of each label: the most that this release may cost, however large the budget
+        of `accountant`.
     mechanism : {"auto", "gaussian", "laplace", "laplace_prior", "dirichlet"} or mechanism, \
 default="auto"
         "auto" takes the one with the least expected L1 distortion, computed from `epsilon`,
-        `delta`, the sizes of the bags, the number of classes and `min_count`: the data has no say.
+        `delta`, the sizes of the bags, the number of classes and `min_count`, never from labels.
         A mechanism of your own is used, and charged, as it is.
     min_count : int, default=None
-        A promise, public, that every class has so many labels in every bag. It is what the
-        Dirichlet mechanism may rest on; the others need none and don't check it.
+        A public promise: every class has at least this many labels in every bag. The Dirichlet
+        mechanism may rest on it; the others need none and don't check it.
     pseudo_count : float or "auto", default="auto"
         For the Dirichlet mechanism; "auto" is the one that distorts least.
     accountant : PrivacyAccountant, default=None
@@ -84,28 +88,26 @@ default="auto"
 
     See Also
     --------
-    group_bags : Bags from a public grouping.
+    Bags.from_groups : Bags from a public grouping.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from secretballot import publish_proportions
-    >>> from secretballot.quantification import group_bags
+    >>> from secretballot.quantification import Bags, publish_proportions
     >>> rng = np.random.default_rng(0)
     >>> month, ill = rng.integers(12, size=6000), rng.integers(2, size=6000)
-    >>> published = publish_proportions(
-    ...     group_bags(None, ill, groups=month), classes=[0, 1], epsilon=0.5, delta=1e-6
-    ... )
+    >>> bags = Bags.from_groups(None, ill, groups=month)
+    >>> published = publish_proportions(bags, classes=[0, 1], epsilon=0.5, delta=1e-6)
     >>> published
     <PublishedProportions: 12 bags, 2 classes, LaplaceProportions, expected distortion 0.00819>
     >>> published.proportions.shape
     (12, 2)
     """
-    counts, known, names, formed_by = count_labels(y_bags, classes)
+    counts, labels, names, formed_by = count_labels(y_bags, classes)
     sizes = counts.sum(axis=1).astype(np.int64)
     check_pair(epsilon, delta)
     check_integer("min_count", 0 if min_count is None else min_count, least=0)
-    promise = max(min_count or 0, getattr(mechanism, "min_count", 0))
+    promise = max(min_count or 0, _promised_count(mechanism))
     if pseudo_count != "auto":
         check_number("pseudo_count", pseudo_count, least=0)
         if mechanism not in ("auto", "dirichlet"):
@@ -113,22 +115,23 @@ default="auto"
                 f"pseudo_count={pseudo_count!r} is for mechanism='dirichlet' (or 'auto'); with "
                 f"mechanism={mechanism!r} leave it out."
             )
-    budget = _budget(accountant, epsilon, delta)
+    budget = _open_budget(accountant, epsilon, delta)
     smallest = int(sizes.min())
-    if promise * len(known) > smallest:
+    if promise * len(labels) > smallest:
         raise ValueError(
-            f"min_count={promise!r} for each of {len(known)} classes can't hold in the bag "
+            f"min_count={promise!r} for each of {len(labels)} classes can't hold in the bag "
             f"{names[int(sizes.argmin())]!r} of {smallest} labels; promise less, or merge bags."
         )
-    task = Task(epsilon, delta, sizes, len(known), promise, pseudo_count)
-    chosen = _mechanism(mechanism, task)
+    public = PublicParameters(epsilon, delta, sizes, len(labels), promise, pseudo_count)
+    chosen = _choose_mechanism(mechanism, public)
     if chosen is mechanism:
-        _check_charge(chosen, epsilon, delta, len(known), budget)
-    broken = np.flatnonzero((counts < getattr(chosen, "min_count", 0)).any(axis=1))
+        _check_charge(chosen, epsilon, delta, len(labels), budget)
+    promised = _promised_count(chosen)
+    broken = np.flatnonzero((counts < promised).any(axis=1))
     if broken.size:
-        # The mechanism refuses too; here the bag has its name.
+        # The mechanism refuses too, without the bag's name.
         raise ValueError(
-            f"min_count={getattr(chosen, 'min_count', 0)} is promised, but the bag "
+            f"min_count={promised} is promised, but the bag "
             f"{names[broken[0]]!r} has a class with fewer labels; nothing was published or spent. "
             "Promise less, or leave min_count out. That this was refused is outside the "
             "guarantee: nobody but the publisher may learn it."
@@ -137,7 +140,7 @@ default="auto"
         warnings.warn(
             "these bags were formed by label, so that being in a bag gives the label away whatever "
             "is done to the proportions. It is right for a simulation; real bags come from a "
-            "public grouping (group_bags).",
+            "public grouping (Bags.from_groups).",
             PrivacyLeakWarning,
             stacklevel=2,
         )
@@ -148,40 +151,45 @@ default="auto"
         note={
             "purpose": "label proportions",
             "bags_formed_by": formed_by,
-            "min_count_promised": getattr(chosen, "min_count", 0),
+            "min_count_promised": promised,
         },
     )
     return PublishedProportions(
         proportions=proportions,
-        classes=known,
+        classes=labels,
         names=names,
         sizes=sizes,
         mechanism=chosen,
-        expected_distortion=task.distortion(chosen),
+        expected_distortion=public.distortion(chosen),
         statement=budget.statement(),
     )
 
 
-def _mechanism(mechanism: str | Proportions, task: Task) -> Proportions:
+def _choose_mechanism(mechanism: str | Proportions, public: PublicParameters) -> Proportions:
     if isinstance(mechanism, Proportions):
         return mechanism
     if mechanism == "auto":
-        return task.best()
-    if not isinstance(mechanism, str) or mechanism not in NAMES:
+        return public.least_distorting()
+    if not isinstance(mechanism, str) or mechanism not in MECHANISM_NAMES:
         raise ValueError(
-            f"mechanism={mechanism!r} is unknown; use 'auto', one of {', '.join(NAMES)}, or an "
-            "instance such as GaussianProportions(sigma=10)."
+            f"mechanism={mechanism!r} is unknown; use 'auto', one of "
+            f"{', '.join(MECHANISM_NAMES)}, or an instance such as GaussianProportions(sigma=10)."
         )
-    return task.named(mechanism)
+    return public.calibrate(mechanism)
+
+
+def _promised_count(mechanism: str | Proportions) -> int:
+    """Return the least count of a class that a mechanism relies on."""
+    return getattr(mechanism, "min_count", 0)
 
 
 def _check_charge(
     mechanism: Proportions, epsilon: float, delta: float, n_classes: int, budget: PrivacyAccountant
 ) -> None:
-    """Refuse a mechanism that a label would pay more for than was asked."""
+    """Refuse a mechanism that would be charged more than epsilon and delta."""
     charged = mechanism.epsilon
     if charged is None:
-        # By its curve: at order infinity that is a pure epsilon, elsewhere less than a pair.
+        # Charged by its curve: at order infinity its pure epsilon, else less than the pair.
         order = budget.levels[0].order
         basic = order == math.inf
         charged = float(mechanism.move(n_classes).worst_case((order,))[0]) if basic else epsilon
@@ -199,7 +207,7 @@ def _check_charge(
         )
 
 
-def _budget(
+def _open_budget(
     accountant: PrivacyAccountant | None, epsilon: float, delta: float
 ) -> PrivacyAccountant:
     if accountant is None:

@@ -1,6 +1,6 @@
-"""What class means tell: whether they fit, ratios with intervals, and groups that differ."""
+"""Class ratios from class means: tests of the assumptions, intervals and random group effects."""
 
-from secretballot.quantification.ratios._group_misfit import warn_of_strangers
+from secretballot.quantification.ratios._group_misfit import warn_of_misfit_groups
 from secretballot.quantification.ratios._ratio_diagnostics import (
     MisfitWarning,
     RatioDiagnostics,
@@ -19,5 +19,5 @@ __all__ = [
     "bootstrap",
     "diagnose",
     "fit_ratios",
-    "warn_of_strangers",
+    "warn_of_misfit_groups",
 ]

@@ -1,4 +1,4 @@
-"""Whether a new group is a mixture of the classes that were learned: a test for each."""
+"""Test that new groups are mixtures of the learned classes."""
 
 from __future__ import annotations
 
@@ -8,105 +8,93 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification._simplex_fit import sum_zero
+from secretballot.quantification._simplex_fit import sum_zero_basis
 from secretballot.quantification.kernels import ROUNDING, BagErrors, PartSums, error_terms, unmix
 from secretballot.quantification.ratios._ratio_diagnostics import MisfitWarning
-from secretballot.quantification.ratios._ratio_misfit import Tested
+from secretballot.quantification.ratios._ratio_misfit import MisfitData
 
-#: For all groups of a call together, that is for each far less.
+#: For all groups of a call together (Bonferroni).
 _LEVEL = 0.01
 _NEGLIGIBLE = 1e-6
 _MOST_PARTS = 50
-#: Of training bags' errors, of which all pairs are multiplied for every group.
+#: Most terms of training bags' errors, of which all pairs are multiplied for every group.
 _MOST_TERMS = 240
 
 
 def group_p_values(
-    tested: Tested,
+    data: MisfitData,
     groups: list[PartSums],
     cross: NDArray[np.float64],
     ratios: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return, for each group, the chance of being as far from all mixtures of the classes.
+    """Return the p-value of each group's distance from the mixtures of the classes.
 
-    Parameters
-    ----------
-    tested : Tested
-        What was learned from.
-    groups : list of PartSums
-        Each group by itself.
-    cross : ndarray of shape (n_training_parts, n_parts of all groups)
-        Inner products.
-    ratios : ndarray of shape (n_groups, n_classes)
-        As estimated.
-
-    Notes
-    -----
-    What is left of a group's mean u after projecting it on the affine hull of the class means is
-    the same of its error and of theirs, e - dM' r. Its squared length is a quadratic form in the
-    terms of these errors, as in `find_misfit`, with inner products in the complement of the hull.
-    Nothing is left there of how labels vary between instances, so that no share of the variance is
-    taken for theirs, nor of noise of the proportions, which mixes the class means.
+    `cross` has the inner products of training parts with the parts of all groups, and `ratios` the
+    estimates. The distance is a quadratic form in the errors of the class means and of the group's
+    (class-ratios in docs/theory).
     """
-    known, sums, into = tested
-    fewer, parts = sums.parts.merged(max(2, _MOST_TERMS // len(known.values)))
-    sums, into = sums.through(fewer, parts), fewer @ into
-    P, weights, gram = known.values, sums.parts.weights(), sums.gram()
-    mixture = unmix(P, gram, known.covariance)
-    terms, owner, unsure = error_terms(sums, gram.spread)
-    hull = sparse.csr_array((mixture @ sum_zero(P.shape[1])).T @ weights)
+    P, sums = data.proportions.values, data.sums
+    n_bags = len(P)
+    merger, parts = sums.parts.merge(max(2, _MOST_TERMS // n_bags))
+    sums, merger = sums.transform(merger, parts), merger @ data.merger
+    weights, gram = sums.parts.weights(), sums.gram()
+    mixture = unmix(P, gram, data.proportions.covariance)
+    terms, term_bag, unsure = error_terms(sums, gram.spread)
+    # The affine hull of the class means: directions, and a point on it.
+    hull = sparse.csr_array((mixture @ sum_zero_basis(P.shape[1])).T @ weights)
     centre = sparse.csr_array(mixture.mean(axis=1)[None] @ weights)
     inverse = np.linalg.pinv(sums.products(hull, hull), hermitian=True)
-    among, on_hull = sums.products(terms, terms), sums.products(hull, terms)
-    from_centre, length = sums.products(hull, centre), float(sums.products(centre, centre)[0, 0])
+    term_products, hull_terms = sums.products(terms, terms), sums.products(hull, terms)
+    hull_centre = sums.products(hull, centre)
+    centre_length = float(sums.products(centre, centre)[0, 0])
     ends = np.cumsum([len(group.parts.bag) for group in groups])[:-1]
-    found, every = [], np.ones((P.shape[0] + 1,) * 2)
-    for whole, own_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
-        merged, parts = whole.parts.merged(_MOST_PARTS)
-        group, between = whole.through(merged, parts), into @ own_cross @ merged.T
-        own = group.gram()
-        mine, _, own_unsure = error_terms(group, own.spread)
-        aside = np.c_[on_hull, hull @ between @ mine.T]
-        across = terms @ between @ mine.T
-        inner = np.block([[among, across], [across.T, group.products(mine, mine)]])
-        outside = inner - aside.T @ inverse @ aside
-        moved = np.r_[(mixture @ r)[owner], -np.ones(mine.shape[0])]
+    p_values = []
+    for group, group_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
+        group_merger, parts = group.parts.merge(_MOST_PARTS)
+        group, between = group.transform(group_merger, parts), merger @ group_cross @ group_merger.T
+        group_gram = group.gram()
+        group_terms, _, group_unsure = error_terms(group, group_gram.spread)
+        # Products of all error terms, and of their parts outside of the hull.
+        on_hull = np.c_[hull_terms, hull @ between @ group_terms.T]
+        across = terms @ between @ group_terms.T
+        group_products = group.products(group_terms, group_terms)
+        products = np.block([[term_products, across], [across.T, group_products]])
+        outside = products - on_hull.T @ inverse @ on_hull
+        coefficients = np.r_[(mixture @ r)[term_bag], -np.ones(group_terms.shape[0])]
         errors = BagErrors(
-            outside * np.outer(moved, moved),
-            np.r_[owner, np.full(len(own_unsure), P.shape[0])],
-            np.r_[unsure, own_unsure],
+            outside * np.outer(coefficients, coefficients),
+            np.r_[term_bag, np.full(len(group_unsure), n_bags)],
+            np.r_[unsure, group_unsure],
         )
         mean = between @ group.parts.weights().T
-        off = (from_centre - hull @ mean)[:, 0]
-        lengths = length + float(own.products[0, 0])
-        far = lengths - 2 * float((centre @ mean)[0, 0]) - off @ inverse @ off
-        # Or mixtures of the classes are all there is, but for rounding.
-        told = np.trace(outside) >= _NEGLIGIBLE * np.trace(inner) and far > ROUNDING * lengths
-        # What few instances seem to vary by may be next to nothing by chance.
-        free = max(int(parts.sizes.sum()) - 1, 1)
-        found.append(errors.tail(every, far, free)[1] if told else 1.0)
-    return np.array(found)
+        offset = (hull_centre - hull @ mean)[:, 0]
+        lengths = centre_length + float(group_gram.products[0, 0])
+        distance = lengths - 2 * float((centre @ mean)[0, 0]) - offset @ inverse @ offset
+        # Without dimensions beyond the hull nothing can be tested.
+        negligible = np.trace(outside) < _NEGLIGIBLE * np.trace(products)
+        if negligible or distance <= ROUNDING * lengths:
+            p_values.append(1.0)
+            continue
+        # The variance of few instances may be small by chance.
+        most_freedom = max(int(parts.sizes.sum()) - 1, 1)
+        everything = np.ones((n_bags + 1,) * 2)
+        p_values.append(errors.tail(everything, distance, most_freedom)[1])
+    return np.array(p_values)
 
 
-def warn_of_strangers(
-    tested: Tested,
+def warn_of_misfit_groups(
+    data: MisfitData,
     groups: list[PartSums],
     cross: NDArray[np.float64],
     ratios: NDArray[np.float64],
 ) -> None:
-    """Warn of groups that are no mixtures of the classes that were learned.
-
-    Parameters
-    ----------
-    tested, groups, cross, ratios
-        As for `group_p_values`.
-    """
-    p_values = group_p_values(tested, groups, cross, ratios)
-    strange = np.flatnonzero(p_values * len(p_values) < _LEVEL)
-    if strange.size:
-        some = ", ".join(map(str, strange[:5])) + (" and others" if strange.size > 5 else "")
+    """Warn of groups that are no mixtures of the learned classes; see `group_p_values`."""
+    p_values = group_p_values(data, groups, cross, ratios)
+    rejected = np.flatnonzero(p_values * len(p_values) < _LEVEL)
+    if rejected.size:
+        quoted = ", ".join(map(str, rejected[:5])) + (" and others" if rejected.size > 5 else "")
         warnings.warn(
-            f"{strange.size} of {len(groups)} groups (number {some}) are not mixtures of the "
+            f"{rejected.size} of {len(groups)} groups (number {quoted}) are not mixtures of the "
             "classes that were learned: features of a class are others there (p = "
             f"{p_values.min():.1g}), and ratios and intervals may be far off. Learn from bags that "
             "are like these groups.",

@@ -1,4 +1,4 @@
-"""What class ratios are estimated by: class means, what tests say of them, and group effects."""
+"""Fit of class means, with its tests and random group effects."""
 
 from __future__ import annotations
 
@@ -7,65 +7,66 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.quantification._known_proportions import KnownProportions
+from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification.kernels import ClassMeans, PartSums, class_means
 from secretballot.quantification.ratios._group_effects import GroupEffects, fit_group_effects
-from secretballot.quantification.ratios._ratio_misfit import Misfit, Tested, find_misfit, thin
+from secretballot.quantification.ratios._ratio_misfit import (
+    Misfit,
+    MisfitData,
+    check_misfit,
+    thin_bags,
+)
 
 
 class RatioFit(NamedTuple):
-    """What was learned from bags at one bandwidth.
+    """Result of a fit at one bandwidth.
 
     Attributes
     ----------
-    known : KnownProportions
+    proportions : LabelProportions
     sums : PartSums
         Over the bags' parts.
-    diagonal : float
-        Share of the bags' self-similarity that is kept.
     means : ClassMeans
     gram : ndarray of shape (n_classes, n_classes)
         Inner products of the class means.
-    tested : Tested
-        What tests look at.
+    test_data : MisfitData
     misfit : Misfit or None
     effects : GroupEffects or None
-        Random effects of groups, if they are taken to differ.
+        Random effects of groups, if they are assumed.
     group_effects : "auto" or bool
-        What was asked for.
+        The parameter.
     """
 
-    known: KnownProportions
+    proportions: LabelProportions
     sums: PartSums
-    diagonal: float
     means: ClassMeans
     gram: NDArray[np.float64]
-    tested: Tested
+    test_data: MisfitData
     misfit: Misfit | None
     effects: GroupEffects | None
     group_effects: str | bool
 
     @property
-    def differ(self) -> bool:
-        """Whether bags were found to differ by more than their classes."""
-        return self.misfit is not None and self.misfit.found
+    def bags_differ(self) -> bool:
+        """True if bags were found to differ by more than their classes."""
+        return self.misfit is not None and self.misfit.significant
 
     @property
-    def unknowable(self) -> bool:
-        """Whether effects of groups were wanted, and no bag could be left out to see them."""
-        wanted = self.differ if self.group_effects == "auto" else bool(self.group_effects)
-        return wanted and self.effects is None
+    def lacks_effects(self) -> bool:
+        """True if group effects are needed, but no bag could be left out to estimate them."""
+        needed = self.bags_differ if self.group_effects == "auto" else bool(self.group_effects)
+        return needed and self.effects is None
 
     @property
-    def residual_ratio(self) -> float:
-        """Squared residuals of the bags over what was to be expected, and 1 if not larger."""
+    def birge_ratio(self) -> float:
+        """Squared residuals of the bags over their expectation, at least 1."""
         if self.misfit is None or not self.group_effects:
             return 1.0
         return max(1.0, self.misfit.ratio)
 
 
 def fit_ratios(
-    known: KnownProportions,
+    proportions: LabelProportions,
     sums: PartSums,
     *,
     solver: str,
@@ -73,25 +74,18 @@ def fit_ratios(
     group_effects: str | bool,
     rng: np.random.Generator,
 ) -> RatioFit:
-    """Learn class means, test them, and fit random effects of groups where they are wanted.
+    """Fit class means, test them, and fit random group effects where they are needed.
 
-    Parameters
-    ----------
-    known : KnownProportions
-    sums : PartSums
-    solver, diagonal, group_effects
-        As for `MMDClassRatioEstimator`; `diagonal` is a share.
-    rng : Generator
-        Picks and deals bags where they are many.
+    `solver`, `diagonal` (a share) and `group_effects` are those of `MMDClassRatioEstimator`.
     """
-    gram, tested = sums.gram(), thin(known, sums, rng)
-    misfit, effects = find_misfit(tested), None
-    differ = misfit is not None and misfit.found
+    gram, test_data = sums.gram(), thin_bags(proportions, sums, rng)
+    misfit, effects = check_misfit(test_data), None
+    differ = misfit is not None and misfit.significant
     if differ if group_effects == "auto" else group_effects:
-        effects = fit_group_effects(known, gram, solver, diagonal, rng)
+        effects = fit_group_effects(proportions, gram, solver, diagonal, rng)
     if effects is None:
-        means = class_means(known.values, gram, known.covariance, solver)[0]
+        means = class_means(proportions.values, gram, proportions.covariance, solver)[0]
     else:
         means = effects.means
-    inner = means.gram(gram, diagonal)
-    return RatioFit(known, sums, diagonal, means, inner, tested, misfit, effects, group_effects)
+    class_gram = means.gram(gram, diagonal)
+    return RatioFit(proportions, sums, means, class_gram, test_data, misfit, effects, group_effects)

@@ -1,4 +1,4 @@
-"""What a publisher's choice of bags means for whoever learns from the proportions."""
+"""Report on a publisher's choice of bags, for learning from their proportions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from secretballot._views import Items, Prose, Shown, View
 
-_ALIKE = 0.1
+#: Contrast below which bags are alike.
+_LOW_CONTRAST = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublisherAdvice(Shown):
-    """How much can be learned from bags with these proportions, and what would help.
+    """Report on bags: a bound on learning from their proportions, and suggestions.
 
     Attributes
     ----------
@@ -31,12 +32,12 @@ class PublisherAdvice(Shown):
         Bound on the error of the class means that can be learned, in units of the kernel's
         feature length (1 for rbf); infinite where they can't be told apart.
     advice : tuple of str
-        What stands in the way, in sentences; empty if nothing does.
+        Suggestions, in sentences; empty if there are none.
 
     Examples
     --------
-    >>> from secretballot.quantification import advise_publisher
-    >>> print(advise_publisher([[0.9, 0.1], [0.1, 0.9]], sizes=[600, 600], distortion=0.02))
+    >>> from secretballot.quantification import recommend_publisher
+    >>> print(recommend_publisher([[0.9, 0.1], [0.1, 0.9]], sizes=[600, 600], distortion=0.02))
     2 bags of 600 to 600 labels, 2 classes, contrast 0.80
     expected distortion 0.02, learning bound 0.108
     """
@@ -50,22 +51,22 @@ class PublisherAdvice(Shown):
     advice: tuple[str, ...]
 
     def _view(self) -> View:
-        told = (
+        summary = (
             f"{self.n_bags} bags of {self.sizes[0]} to {self.sizes[2]} labels, {self.n_classes} "
             f"classes, contrast {self.contrast:.2f}",
             f"expected distortion {self.expected_distortion:.3g}, learning bound "
             f"{self.learning_bound:.3g}",
         )
         advice = (Items(self.advice),) if self.advice else ()
-        return View("PublisherAdvice", (Prose(told), *advice), between="\n")
+        return View("PublisherAdvice", (Prose(summary), *advice), between="\n")
 
 
-def advise_publisher(
+def recommend_publisher(
     proportions: ArrayLike, sizes: ArrayLike, distortion: ArrayLike
 ) -> PublisherAdvice:
     """Report on the number, the size and the skew of bags.
 
-    Looks at public values only: proportions that were published, or a guess made beforehand.
+    All values are public: published proportions, or a guess made beforehand.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def advise_publisher(
     With proportions P, class means M and bag means B = P M + E, the means learned from the
     published P' are P'^+ B, and their error is P'^+ ((P - P') M + E). With features of length at
     most 1 it is expected to be at most (norm(d) + norm(1 / sqrt(sizes))) / contrast, where d
-    holds the distortions: what the noise costs, and what the size of the bags costs.
+    holds the distortions. The first norm is due to noise, the second to the size of the bags.
     """
     P, m = np.asarray(proportions, dtype=float), np.asarray(sizes)
     if P.ndim != 2 or m.shape != (len(P),) or not (np.isfinite(P).all() and (m >= 1).all()):
@@ -103,7 +104,7 @@ def advise_publisher(
         advice.append(
             f"{n_bags} bags can't tell {n_classes} classes apart; use at least as many as classes."
         )
-    elif contrast < _ALIKE:
+    elif contrast < _LOW_CONTRAST:
         advice.append(
             "the bags are alike: group by something that goes with the label, so that each class "
             "is common in some bag and rare in others."
@@ -113,10 +114,10 @@ def advise_publisher(
             "the noise costs more than the size of the bags does: fewer, larger bags or a larger "
             "epsilon would help most."
         )
-    useless = int((noise > 0.5).sum())
-    if useless:
+    n_noisy = int((noise > 0.5).sum())
+    if n_noisy:
         advice.append(
-            f"{useless} of the bags are so small that their proportions are mostly noise; merge "
+            f"{n_noisy} of the bags are so small that their proportions are mostly noise; merge "
             "them."
         )
     return PublisherAdvice(

@@ -1,26 +1,25 @@
-"""Bags with chosen proportions, to simulate."""
+"""Bags with chosen class proportions, to simulate."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from secretballot._numbers import as_float, check_integer, check_unmasked
-from secretballot.quantification._bags import Bags
+from secretballot.quantification import Bags
 
 
 def make_bags(
-    X: Any,
+    X: ArrayLike | sparse.sparray | sparse.spmatrix | None,
     y: ArrayLike,
     n_bags: int | None = None,
     *,
     rho: float = 0.05,
     size: int | None = None,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
 ) -> Bags:
-    """Sample bags with chosen proportions, for simulations only.
+    """Sample bags with chosen class proportions, for simulations only.
 
     Each class in turn has most of a bag, ``1 - (n_classes - 1) * rho`` of it, and the others
     `rho` each. No instance is in two bags. Which bag an instance is in depends on its label, so
@@ -35,7 +34,7 @@ def make_bags(
     rho : float, default=0.05
         Proportion of each of the rarer classes in a bag.
     size : int, default=None
-        Instances in a bag; as many as there are enough of if None.
+        Instances in a bag; the most that all classes suffice for if None.
     random_state : int, Generator or None, default=None
 
     Returns
@@ -54,7 +53,7 @@ def make_bags(
     Examples
     --------
     >>> import numpy as np
-    >>> from secretballot.quantification import make_bags
+    >>> from secretballot.datasets import make_bags
     >>> y = np.repeat([0, 1], 100)
     >>> bags = make_bags(None, y, rho=0.1, size=50, random_state=0)
     >>> [np.bincount(labels).tolist() for labels in bags.y]
@@ -63,47 +62,50 @@ def make_bags(
     check_unmasked("y", y)
     labels = np.asarray(y)
     classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
+    n_classes = len(classes)
+    if n_classes < 2:
         raise ValueError("y has one class only; bags differ in their proportions of several.")
-    if not 0 <= as_float(rho) <= 1 / (len(classes) - 1):
-        most = 1 / (len(classes) - 1)
-        raise ValueError(f"rho={rho!r} must be from 0 to {most:.4g}, for {len(classes)} classes.")
-    number = len(classes) if n_bags is None else n_bags
-    check_integer("n_bags", number)
-    rows = [np.flatnonzero(codes == k) for k in range(len(classes))]
-    available = np.array([len(each) for each in rows])
+    if not 0 <= as_float(rho) <= 1 / (n_classes - 1):
+        raise ValueError(
+            f"rho={rho!r} must be from 0 to {1 / (n_classes - 1):.4g}, for {n_classes} classes."
+        )
+    n_bags = n_classes if n_bags is None else n_bags
+    check_integer("n_bags", n_bags)
+    available = np.bincount(codes)
     if size is None:
-        shares = _counts(len(classes), number, rho, 1.0).sum(axis=0)
+        shares = _expected_counts(n_classes, n_bags, rho, 1.0).sum(axis=0)
         size = int((available / np.maximum(shares, 1e-300)).min())
-        while size > 1 and (_whole(len(classes), number, rho, size).sum(0) > available).any():
+        while size > 1 and (_counts(n_classes, n_bags, rho, size).sum(0) > available).any():
             size -= 1
     check_integer("size", size)
-    counts = _whole(len(classes), number, rho, size)
-    wanted = counts.sum(axis=0)
-    if (wanted > available).any():
-        short = int(np.argmax(wanted > available))
+    counts = _counts(n_classes, n_bags, rho, size)
+    needed = counts.sum(axis=0)
+    if (needed > available).any():
+        scarce = int(np.argmax(needed > available))
         raise ValueError(
-            f"size={size!r}: {number} bags take {wanted[short]} instances of the class "
-            f"{classes.tolist()[short]!r}, and there are {available[short]}; use smaller bags, or "
-            "fewer."
+            f"size={size!r}: {n_bags} bags take {needed[scarce]} instances of the class "
+            f"{classes.tolist()[scarce]!r}, and there are {available[scarce]}; use smaller "
+            "bags, or fewer."
         )
     rng = np.random.default_rng(random_state)
     parts = [
-        np.split(rng.permutation(each), np.cumsum(counts[:, k]))[:-1] for k, each in enumerate(rows)
+        np.split(rng.permutation(np.flatnonzero(codes == k)), np.cumsum(counts[:, k]))[:-1]
+        for k in range(n_classes)
     ]
     bags = [rng.permutation(np.concatenate(bag)) for bag in zip(*parts, strict=True)]
     return Bags.from_indices(X, labels, bags, formed_by="label")
 
 
-def _counts(n_classes: int, n_bags: int, rho: float, size: float) -> NDArray[np.float64]:
+def _expected_counts(n_classes: int, n_bags: int, rho: float, size: float) -> NDArray[np.float64]:
+    """Return the counts of each class in each bag, before rounding."""
     counts = np.full((n_bags, n_classes), rho * size)
     bags = np.arange(n_bags)
     counts[bags, bags % n_classes] = size - (n_classes - 1) * rho * size
     return counts
 
 
-def _whole(n_classes: int, n_bags: int, rho: float, size: int) -> NDArray[np.int64]:
-    counts = np.floor(_counts(n_classes, n_bags, rho, size) + 1e-9).astype(np.int64)
+def _counts(n_classes: int, n_bags: int, rho: float, size: int) -> NDArray[np.int64]:
+    counts = np.floor(_expected_counts(n_classes, n_bags, rho, size) + 1e-9).astype(np.int64)
     bags = np.arange(n_bags)
     counts[bags, bags % n_classes] += size - counts.sum(axis=1)
     return counts

@@ -1,25 +1,22 @@
-"""Label proportions that were released, and what is known about their noise."""
+"""Released label proportions, with what is public about their noise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from secretballot.accounting import PrivacyStatement
 from secretballot.mechanisms import Proportions
-from secretballot.quantification._bags import numbers_of
-from secretballot.quantification.publishing._publisher_advice import (
-    PublisherAdvice,
-    advise_publisher,
-)
+from secretballot.quantification._bag_ids import bag_rows
+from secretballot.quantification._bag_types import BagId
+from secretballot.quantification._publisher_advice import PublisherAdvice, recommend_publisher
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublishedProportions:
-    """What `publish_proportions` returns; all of it may be published.
+    """Result of `publish_proportions`; all of it may be published.
 
     Indexed like an array of bags, it keeps names, sizes and noise, so that `GridSearchCV`,
     `cross_val_score` and `train_test_split` take it as their ``y``. ``numpy.asarray`` gives the
@@ -30,22 +27,22 @@ class PublishedProportions:
     proportions : ndarray of shape (n_bags, n_classes)
         Rows sum to 1.
     classes : ndarray of shape (n_classes,)
-        What the columns stand for.
+        The class of each column.
     names : tuple
-        What the bags are called.
+        The name of each bag.
     sizes : ndarray of shape (n_bags,)
         Labels in each bag.
     mechanism : Proportions
-        How they were drawn.
+        The mechanism that drew them.
     expected_distortion : ndarray of shape (n_bags,)
         Expected L1 distance from the true proportions: the larger of an even and a skewed bag.
     statement : PrivacyStatement
-        What the budget guarantees, after this release (of all bags, of which these may be some).
+        Guarantee of the budget after this release (of all bags, of which these may be some).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from secretballot import publish_proportions
+    >>> from secretballot.quantification import publish_proportions
     >>> labels = [np.repeat([0, 1], counts) for counts in ([800, 200], [500, 500], [100, 900])]
     >>> published = publish_proportions(labels, [0, 1], 1.0, 1e-5)
     >>> published[[2, 0]].names, published[1:].covariance().shape, len(published[0])
@@ -53,8 +50,8 @@ class PublishedProportions:
     """
 
     proportions: NDArray[np.float64]
-    classes: NDArray[Any]
-    names: tuple[Any, ...]
+    classes: NDArray[np.generic]
+    names: tuple[BagId, ...]
     sizes: NDArray[np.int64]
     mechanism: Proportions
     expected_distortion: NDArray[np.float64]
@@ -68,9 +65,9 @@ class PublishedProportions:
     def __len__(self) -> int:
         return len(self.proportions)
 
-    def __getitem__(self, bags: Any) -> PublishedProportions:
-        """Return some of the bags: an integer, a slice, an array of integers or a mask."""
-        rows = numbers_of(len(self), bags)
+    def __getitem__(self, key: object) -> PublishedProportions:
+        """Select bags by an integer, a slice, an array of integers or a mask."""
+        rows = bag_rows(len(self), key)
         return replace(
             self,
             proportions=self.proportions[rows],
@@ -79,7 +76,7 @@ class PublishedProportions:
             expected_distortion=self.expected_distortion[rows],
         )
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray[np.generic]:
         return np.array(self.proportions, dtype=dtype, copy=copy)
 
     def covariance(self) -> NDArray[np.float64]:
@@ -87,8 +84,8 @@ class PublishedProportions:
         return self.mechanism.covariance(self.proportions, self.sizes)
 
     def advice(self) -> PublisherAdvice:
-        """Return a report on the number, the size and the skew of the bags."""
-        return advise_publisher(self.proportions, self.sizes, self.expected_distortion)
+        """Report on the number, the size and the skew of the bags."""
+        return recommend_publisher(self.proportions, self.sizes, self.expected_distortion)
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,42 @@
+"""Types of the instances, bags, tables and random states that users give."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from secretballot.quantification._bags import Bags
+    from secretballot.quantification._published_proportions import PublishedProportions
+
+BagId: TypeAlias = Hashable
+RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+#: Instances of one or of all bags: an array, a data frame, a sparse matrix or a list of texts.
+Instances: TypeAlias = "ArrayLike | sparse.sparray | sparse.spmatrix"
+#: Instances after validation.
+Matrix: TypeAlias = "NDArray[np.floating] | sparse.csr_array"
+#: What estimators of class ratios take as X.
+BagSequence: TypeAlias = "Bags | Sequence[Instances] | NDArray[np.floating]"
+#: What they take as y. A data frame is an ArrayLike.
+ProportionsTable: TypeAlias = "PublishedProportions | Mapping[BagId, ArrayLike] | ArrayLike"
+
+
+class Frame(Protocol):
+    """The part of a pandas data frame or series that is used here."""
+
+    index: Sequence[Hashable]
+    columns: Sequence[Hashable]
+    iloc: Mapping[NDArray[np.intp], Frame]
+
+    def __getitem__(self, column: Hashable) -> Frame: ...
+
+    def drop(self, *, columns: Hashable) -> Frame: ...
+
+
+def is_frame(values: object) -> TypeGuard[Frame]:
+    """Return True for a data frame or series, without importing pandas."""
+    return hasattr(values, "iloc")

@@ -1,0 +1,252 @@
+"""Label proportions that estimators learn from: reading, validation and matching with bags."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from secretballot._numbers import check_unmasked
+from secretballot.quantification._bag_ids import are_named, match_rows, row_ids
+from secretballot.quantification._bag_types import BagId, ProportionsTable
+from secretballot.quantification._published_proportions import PublishedProportions
+from secretballot.quantification._unstated_noise import warn_of_unstated_noise
+
+#: Largest distance from 1 of the sum of a bag's proportions: rounding of published figures.
+SUM_TOLERANCE = 1e-3
+
+
+class LabelProportions(NamedTuple):
+    """Label proportions of bags, with their classes and the covariance of their noise.
+
+    Without a covariance they are taken to be exact.
+    """
+
+    values: NDArray[np.float64]
+    classes: NDArray[np.generic]
+    covariance: NDArray[np.float64] | None
+
+    def check_full_rank(self) -> None:
+        """Refuse proportions from which some class can't be learned."""
+        n_bags, n_classes = self.values.shape
+        if n_bags < n_classes:
+            raise ValueError(
+                f"{n_bags} bag{'s' if n_bags > 1 else ''} can't tell {n_classes} classes apart; "
+                "give at least as many bags as classes."
+            )
+        if np.linalg.matrix_rank(self.values) < n_classes:
+            raise ValueError(
+                "the bags' proportions are linearly dependent, so that some class could be any "
+                "mixture of others; give bags that differ more, or merge those classes."
+            )
+
+    def append(self, new: LabelProportions) -> LabelProportions:
+        """Return these proportions and those of further bags."""
+        if len(self.classes) != len(new.classes) or (self.classes != new.classes).any():
+            raise ValueError(
+                f"these bags have the classes {new.classes.tolist()!r}, but earlier ones had "
+                f"{self.classes.tolist()!r}; name all classes in every call."
+            )
+        covariance = None
+        if self.covariance is not None or new.covariance is not None:
+            covariance = np.concatenate(
+                [
+                    np.zeros((*part.values.shape, len(self.classes)))
+                    if part.covariance is None
+                    else part.covariance
+                    for part in (self, new)
+                ]
+            )
+        values = np.concatenate([self.values, new.values])
+        return LabelProportions(values, self.classes, covariance)
+
+    def take(self, bags: NDArray[np.intp]) -> LabelProportions:
+        """Return the proportions of some bags, in this order."""
+        covariance = None if self.covariance is None else self.covariance[bags]
+        return LabelProportions(self.values[bags], self.classes, covariance)
+
+    def reorder_classes(self, classes: NDArray[np.generic]) -> LabelProportions:
+        """Return the proportions with columns in the order of `classes`."""
+        columns = class_columns("proportions", self.classes.tolist(), classes.tolist())
+        covariance = self.covariance
+        return LabelProportions(
+            self.values[:, columns],
+            classes,
+            None if covariance is None else covariance[:, columns][:, :, columns],
+        )
+
+    def noise_factors(self) -> NDArray[np.float64] | None:
+        """Return square roots of the covariances, factors last, or None without noise."""
+        return None if self.covariance is None else matrix_roots(self.covariance)
+
+
+def matrix_roots(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return A with A A' = covariance, for each matrix of a stack."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
+
+
+def class_columns(name: str, columns: Sequence[Hashable], classes: Sequence[Hashable]) -> list[int]:
+    """Return the column of each class; columns that are only numbered are in order already.
+
+    `name` is that of the parameter, for error messages.
+    """
+    if columns == classes or (
+        columns == list(range(len(classes))) and set(columns) != set(classes)
+    ):
+        return list(range(len(columns)))
+    if sorted(map(repr, columns)) != sorted(map(repr, classes)) or len(set(columns)) < len(columns):
+        raise ValueError(
+            f"{name} has the classes {columns!r}, and should have {classes!r}, each once."
+        )
+    return [columns.index(label) for label in classes]
+
+
+def check_proportions(
+    proportions: ProportionsTable,
+    n_bags: int,
+    covariance: ArrayLike | None = None,
+    *,
+    names: Sequence[BagId] | None = None,
+    sizes: ArrayLike | None = None,
+) -> LabelProportions:
+    """Return the proportions of a sequence of bags.
+
+    Rows are matched by `names`, the ids of the bags, where both sides have them: numbers from 0 are
+    no names, but for keys of a mapping. `covariance` is in the order of the rows of `proportions`.
+    With `sizes`, numbers of instances, proportions that look noisy are warned of.
+    Rows that don't sum to 1 are an error, and never normalised: a row of counts, or a class that
+    was left out, would go unnoticed.
+    """
+    table_ids = row_ids(proportions)
+    by_key = isinstance(proportions, Mapping)
+    if by_key and names is None:
+        raise ValueError(
+            "proportions is a mapping, by name, and these bags have no names; give Bags, such as "
+            "Bags.from_groups makes."
+        )
+    checked = read_table(proportions, covariance)
+    if table_ids is not None and names is not None and (by_key or are_named(names, table_ids)):
+        checked = checked.take(match_rows(names, table_ids))
+    if len(checked.values) != n_bags:
+        raise ValueError(
+            f"there are {n_bags} bags and {len(checked.values)} rows of proportions; give each "
+            "bag one."
+        )
+    if sizes is not None and checked.covariance is None:
+        warn_of_unstated_noise(checked.values, np.asarray(sizes))
+    return checked
+
+
+def proportions_by_id(
+    proportions: ProportionsTable,
+    ids: Sequence[BagId],
+    covariance: ArrayLike | None = None,
+    *,
+    unused: str = "raise",
+) -> LabelProportions:
+    """Return the proportions of bags, in the order of `ids`, from a table that names its rows.
+
+    `covariance` is in the order of the rows of `proportions`; `unused` as for `match_rows`.
+    """
+    rows = match_rows(ids, required_ids(proportions), unused=unused)
+    return read_table(proportions, covariance).take(rows)
+
+
+def required_ids(proportions: ProportionsTable) -> list[BagId]:
+    """Return the bag id of each row of a table, or refuse a table without."""
+    ids = row_ids(proportions)
+    if ids is None:
+        raise ValueError(
+            f"proportions is of type {type(proportions).__name__}, and must say which bag each row "
+            "is of: give PublishedProportions, a data frame or series whose index is the bags' "
+            "ids, or a mapping {id: row}."
+        )
+    return ids
+
+
+def read_table(
+    proportions: ProportionsTable, covariance: ArrayLike | None = None
+) -> LabelProportions:
+    """Return the proportions of a table, in its own order."""
+    if isinstance(proportions, PublishedProportions):
+        values, classes = proportions.proportions, np.asarray(proportions.classes)
+        covariance = proportions.covariance() if covariance is None else covariance
+    else:
+        values = _read_numbers(proportions)
+        columns = getattr(proportions, "columns", None)
+        classes = np.arange(values.shape[1]) if columns is None else np.asarray(columns)
+    if values.shape[1] < 2:
+        raise ValueError(
+            "proportions has one column; give one for each of two or more classes, or a "
+            "one-dimensional array: the shares of the second of two."
+        )
+    sums = values.sum(axis=1)
+    wrong = np.flatnonzero(
+        (np.abs(sums - 1) > SUM_TOLERANCE) | (values < -SUM_TOLERANCE).any(axis=1)
+    )
+    if wrong.size:
+        raise ValueError(
+            f"proportions of bag {wrong[0]} are {values[wrong[0]].tolist()}, with sum "
+            f"{sums[wrong[0]]:.6g}: they must not be negative and must sum to 1 (within "
+            f"{SUM_TOLERANCE:g}). Divide counts by the size of the bag; give a class that was left "
+            "out a column."
+        )
+    checked = None if covariance is None else _check_covariance(covariance, values.shape)
+    return LabelProportions(values, classes, checked)
+
+
+def _read_numbers(proportions: ProportionsTable) -> NDArray[np.float64]:
+    """Return a table as an array with a column for each class."""
+    check_unmasked("y", proportions)
+    table = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
+    try:
+        values = check_array(table, dtype=np.float64, input_name="proportions", ensure_2d=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "y must be a table of proportions, with a row for each bag and a column for each "
+            f"class: {error}"
+        ) from error
+    if values.ndim != 1:
+        return np.asarray(values)
+    wrong = np.flatnonzero((values < -SUM_TOLERANCE) | (values > 1 + SUM_TOLERANCE))
+    if wrong.size:
+        raise ValueError(
+            f"the share of bag {wrong[0]} is {values[wrong[0]]:.6g}: one-dimensional proportions "
+            "are shares of the second of two classes, from 0 to 1. Divide counts by the size of "
+            "the bag."
+        )
+    return np.stack([1 - values, values], axis=1)
+
+
+def _check_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return a covariance matrix for each bag, or refuse what is none."""
+    check_unmasked("covariance", covariance)
+    try:
+        checked = np.asarray(covariance, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"covariance must be an array of numbers: {error}") from error
+    if checked.shape != (*shape, shape[1]):
+        raise ValueError(
+            f"covariance has shape {checked.shape}; give one matrix for each bag: "
+            f"{(*shape, shape[1])}."
+        )
+    # Symmetric but for rounding.
+    asymmetry = np.abs(checked - checked.transpose(0, 2, 1))
+    if not np.isfinite(checked).all() or asymmetry.max() > 1e-9 * np.abs(checked).max():
+        raise ValueError(
+            "covariance has a matrix that is none of a noise: they must be finite and symmetric, "
+            "with variances of at least 0."
+        )
+    least = np.linalg.eigvalsh(checked)[:, 0]
+    negative = np.flatnonzero(least < -1e-8 * np.abs(checked).max(axis=(1, 2)))
+    if negative.size:
+        raise ValueError(
+            f"covariance of bag {negative[0]} is none of a noise: some mixture of its classes has "
+            f"the variance {least[negative[0]]:.3g}. Variances are at least 0 and no correlation "
+            "is beyond 1 (a positive semidefinite matrix); published.covariance() is one."
+        )
+    return checked
