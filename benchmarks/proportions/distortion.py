@@ -28,7 +28,7 @@ from secretballot.mechanisms import (
     LaplacePriorProportions,
     LaplaceProportions,
 )
-from secretballot.quantification.publishing._choose_mechanism import Task
+from secretballot.quantification.publishing._proportions_mechanism import PublicParameters
 
 Setting = dict[str, float]
 DEFAULT: Setting = {"m": 1000, "c": 5, "rho": 0.05, "epsilon": 0.05, "delta": 0.05}
@@ -61,7 +61,8 @@ def dirichlet_promise(at: Setting) -> DirichletProportions:
 
 def dirichlet_pseudo(at: Setting) -> DirichletProportions:
     sizes = np.array([int(at["m"])])
-    return Task(at["epsilon"], at["delta"], sizes, int(at["c"]), 0, "auto").dirichlet()
+    public = PublicParameters(at["epsilon"], at["delta"], sizes, int(at["c"]), 0, "auto")
+    return public.calibrate("dirichlet")
 
 
 def laplace_pure(at: Setting) -> LaplaceProportions:

@@ -1,4 +1,4 @@
-"""Simulated bags of three classes, and groups whose ratios are wanted."""
+"""Simulated bags of three classes, and groups to be estimated."""
 
 from functools import cache
 

@@ -44,7 +44,7 @@ def test_bad_indices(indices, message):
         Bags.from_indices(None, np.zeros(5), indices)
 
 
-def test_bags_by_hand_say_what_they_are():
+def test_names_and_origin_of_bags_are_checked():
     with pytest.raises(ValueError, match="names has 1 names for 2 bags"):
         Bags.from_indices(None, [0, 1], [[0], [1]], names=["a"])
     # Publishing warns of bags that were formed by label: a word misspelt must not hide them.
@@ -70,7 +70,7 @@ def test_bad_groups(X, y, groups, message):
         Bags.from_groups(X, y, groups)
 
 
-def test_a_column_of_a_frame_groups_and_is_no_feature():
+def test_a_grouping_column_is_removed_from_features():
     frame = pd.DataFrame({"a": [1, 2, 3], "place": ["s", "n", "s"]})
     bags = Bags.from_groups(frame, [0, 1, 1], "place")
     assert bags.names == ("n", "s")
@@ -87,7 +87,7 @@ def test_dates_are_names_that_match_a_table():
 
 @given(st.integers(2, 4), st.sampled_from([0.0, 0.05, 0.1]), st.integers(1, 2), st.integers(20, 60))
 @settings(max_examples=25)
-def test_simulated_bags_have_their_proportions_and_share_nothing(n_classes, rho, times, size):
+def test_simulated_bags_are_disjoint_with_their_proportions(n_classes, rho, times, size):
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat(np.arange(n_classes), 3 * size))
     bags = make_bags(

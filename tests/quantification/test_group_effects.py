@@ -1,4 +1,4 @@
-"""Random effects of groups: the metric, what is left out, and intervals for groups that differ."""
+"""Random effects of groups: the metric, left-out bags, and intervals."""
 
 import warnings
 
@@ -26,16 +26,16 @@ def test_the_metric_is_the_inverse_of_the_effects_covariance():
     np.testing.assert_allclose(means.dual_mixture.T @ (B @ group), M @ metric @ group, atol=1e-9)
 
 
-def test_the_variance_of_effects_is_found():
-    found = []
+def test_the_variance_of_effects_is_estimated():
+    variances = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
         P, M = rng.dirichlet(np.ones(2), size=15), np.eye(2, 8)
         noise = rng.uniform(0.1, 1, size=15)
         errors = np.sqrt(noise / 8 + 0.4 / 8)[:, None] * rng.normal(size=(15, 8))
         B = P @ M + errors
-        found.append(effect_variance(P, BagGram(B @ B.T, noise), noise))
-    np.testing.assert_allclose(np.mean(found), 0.4, rtol=0.1)
+        variances.append(effect_variance(P, BagGram(B @ B.T, noise), noise))
+    np.testing.assert_allclose(np.mean(variances), 0.4, rtol=0.1)
     assert effect_variance(np.eye(2), BagGram(np.eye(2), np.zeros(2)), np.zeros(2)) == 0
 
 
@@ -46,16 +46,16 @@ def test_left_out_bags_are_predicted_by_the_others():
         model = MMDClassRatioEstimator(**options).fit(bags, P)
     errors = []
     for out in range(8):
-        kept = [i for i in range(8) if i != out]
-        one = MMDClassRatioEstimator(**options, group_effects=False)
+        training = [i for i in range(8) if i != out]
+        model_without = MMDClassRatioEstimator(**options, group_effects=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            one.fit([bags[i] for i in kept], P[kept])
-        errors.append(np.abs(one.predict([bags[out]])[0] - P[out]).sum())
+            model_without.fit([bags[i] for i in training], P[training])
+        errors.append(np.abs(model_without.predict([bags[out]])[0] - P[out]).sum())
     np.testing.assert_allclose(model.diagnostics_.left_out_error, np.mean(errors), rtol=1e-6)
 
 
-def test_directions_in_which_groups_differ_count_little():
+def test_directions_of_group_effects_are_damped():
     """Classes differ in two features; groups, by far, in the first of them."""
     gain = []
     for seed in range(4):
@@ -63,11 +63,11 @@ def test_directions_in_which_groups_differ_count_little():
         P = rng.uniform(0.1, 0.9, size=40)
         y = [rng.random(200) < share for share in P]
         bags = [
-            np.c_[3.0 * one + 2 * rng.normal(), 1.0 * one, np.zeros(200)]
+            np.c_[3.0 * labels + 2 * rng.normal(), 1.0 * labels, np.zeros(200)]
             + rng.normal(size=(200, 3))
-            for one in y
+            for labels in y
         ]
-        shares = np.array([[1 - one.mean(), one.mean()] for one in y])
+        shares = np.array([[1 - labels.mean(), labels.mean()] for labels in y])
         error = {}
         for effects in (False, "auto"):
             with pytest.warns(MisfitWarning):
@@ -79,28 +79,28 @@ def test_directions_in_which_groups_differ_count_little():
     assert max(gain) < 0.6
 
 
-def test_intervals_are_those_of_another_such_bag():
+def test_intervals_with_group_effects_cover():
     covered = {False: [], "auto": []}
     for seed in range(8):
         bags, P, groups, ratios = moved_world(seed, 0.4)
-        for effects, found in covered.items():
+        for effects, coverage_rates in covered.items():
             with pytest.warns(MisfitWarning, match="too narrow" if not effects else "left out"):
                 model = MMDClassRatioEstimator(
                     kernel="linear", diagonal=0.0, group_effects=effects, random_state=0
                 ).fit(bags, P)
             _, lower, upper = model.predict(groups, confidence=0.9)
-            found.append(((lower <= ratios) & (ratios <= upper)).mean())
+            coverage_rates.append(((lower <= ratios) & (ratios <= upper)).mean())
     assert np.mean(covered[False]) < 0.65
     assert np.mean(covered["auto"]) > 0.8
 
 
-def test_without_a_bag_to_spare_intervals_are_everything():
+def test_intervals_are_unbounded_without_a_bag_to_leave_out():
     P = np.array([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]])
     rng = np.random.default_rng(0)
     bags = [rng.normal(size=(300, 2)) + where for where in ([0, 0], [2, 3], [-3, 2])]
-    known = LabelProportions(P, np.arange(2), None)
+    proportions = LabelProportions(P, np.arange(2), None)
     gram = BagGram(np.eye(3), np.ones(3))
-    assert fit_group_effects(known, gram, "class_mean", 0.0, rng) is not None
+    assert fit_group_effects(proportions, gram, "class_mean", 0.0, rng) is not None
     with pytest.warns(MisfitWarning):
         model = MMDClassRatioEstimator(kernel="linear", random_state=0).fit(bags, P)
     _, lower, upper = model.predict_interval(bags[:1], 0.9)
@@ -112,14 +112,14 @@ def test_without_a_bag_to_spare_intervals_are_everything():
     assert (upper == 1).all()
 
 
-def test_what_is_chosen_and_covered_is_what_left_out_bags_say(monkeypatch):
+def test_damping_and_covariance_come_from_left_out_bags(monkeypatch):
     rng = np.random.default_rng(0)
     P, M = rng.dirichlet(np.ones(2), size=20), 2 * rng.normal(size=(2, 6))
     spread = rng.uniform(0.01, 1, size=20)
     moves = [1, 0.6, 0.4, 0.4, 0.2, 0.2] * rng.normal(size=(20, 6))
     B = P @ M + moves + np.sqrt(spread / 6)[:, None] * rng.normal(size=(20, 6))
-    known, gram = LabelProportions(P, np.arange(2), None), BagGram(B @ B.T, spread)
-    chosen = fit_group_effects(known, gram, "class_mean", 0.0, rng)
+    proportions, gram = LabelProportions(P, np.arange(2), None), BagGram(B @ B.T, spread)
+    chosen = fit_group_effects(proportions, gram, "class_mean", 0.0, rng)
     effect = effect_variance(P, gram, spread)
     assert effect > 0
     mixture = class_means(P, gram, effect=effect)[0].mixture
@@ -127,15 +127,15 @@ def test_what_is_chosen_and_covered_is_what_left_out_bags_say(monkeypatch):
     errors, off = {}, np.empty((20, 2))
     for damping in _group_effects._DAMPINGS:
         monkeypatch.setattr(_group_effects, "_DAMPINGS", (damping,))
-        one = fit_group_effects(known, gram, "class_mean", 0.0, rng)
-        errors[damping] = one.errors.mean()
+        damped = fit_group_effects(proportions, gram, "class_mean", 0.0, rng)
+        errors[damping] = damped.errors.mean()
     assert chosen.errors.mean() == pytest.approx(min(errors.values()))
     assert 0.001 < chosen.damping < np.inf
     assert errors[chosen.damping] < 0.99 * min(errors[np.inf], errors[0.001])
     for out in range(20):
-        kept = np.delete(np.arange(20), out)
-        bags = gram.select(kept)
-        means = class_means(P[kept], bags, None, "class_mean", effect, (chosen.damping,))[0]
-        pulled = means.dual_mixture.T @ gram.products[kept, out][:, None]
+        training = np.delete(np.arange(20), out)
+        bags = gram.select(training)
+        means = class_means(P[training], bags, None, "class_mean", effect, (chosen.damping,))[0]
+        pulled = means.dual_mixture.T @ gram.products[training, out][:, None]
         off[out] = _group_effects.signed_ratios(means, bags, pulled)[0] - P[out]
     np.testing.assert_allclose(chosen.covariance, off.T @ off / 20)

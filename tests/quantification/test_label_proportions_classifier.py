@@ -85,8 +85,8 @@ def test_the_common_checks_of_scikit_learn():
     """All of them, with no expected failure."""
     quickly = {"gamma": "median", "n_components": 10, "alpha": 1e-3, "sharpness": 1.0}
     estimator = FromLabels(**quickly, random_state=0)
-    found = check_estimator(estimator, on_skip=None)
-    status = pd.Series([one["status"] for one in found]).value_counts()
+    checks = check_estimator(estimator, on_skip=None)
+    status = pd.Series([check["status"] for check in checks]).value_counts()
     assert status["passed"] >= 50
     assert set(status.index) <= {"passed", "skipped"}
 
@@ -104,23 +104,23 @@ def test_it_classifies_nearly_as_well_as_with_labels(features):
     np.testing.assert_allclose(model.class_prior_, share, atol=1e-12)
 
 
-def test_neither_the_order_of_rows_nor_of_the_table_matters():
+def test_results_do_not_depend_on_the_order_of_rows_or_table():
     X, y, ids, table = world(size=60)
     first = quick().fit(X, bag_ids=ids, proportions=table)
-    rows, more = {name: table.loc[name].to_dict() for name in table.index}, table.copy()
-    more.loc["z"] = [1, 0, 0]
+    rows, larger = {name: table.loc[name].to_dict() for name in table.index}, table.copy()
+    larger.loc["z"] = [1, 0, 0]
     assert list(rows) != sorted(rows)
-    for other in (more, table.sort_index(axis=1), table.iloc[::-1]):
+    for other in (larger, table.sort_index(axis=1), table.iloc[::-1]):
         again = quick().fit(X, y, bag_ids=ids, proportions=other)
         np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
     order = np.argsort(ids, kind="stable")
     bags = Bags.from_groups(X, y, ids)
-    for X_bags, known in (
+    for X_bags, bag_proportions in (
         (bags, table),  # both have names
         (list(bags.X), table.sort_index()),
         (bags, table.sort_index().to_numpy()[:, [2, 1, 0]]),
     ):
-        again = quick().fit(X_bags, proportions=known)
+        again = quick().fit(X_bags, proportions=bag_proportions)
         np.testing.assert_allclose(again.predict_proba(X[order]), first.predict_proba(X[order]))
 
 
@@ -155,21 +155,21 @@ def test_a_search_without_labels_in_folds_that_lack_a_bag():
             model.fit(X, bag_ids=ids, proportions=table).score(X)
 
 
-def test_the_score_without_labels_is_what_features_tell_of_the_bag():
+def test_the_score_without_labels_is_information_about_bags():
     X, y, ids, table = world()
     model = quick().fit(X, bag_ids=ids, proportions=table)
     score = model.score(X, bag_ids=ids, proportions=table)
     P = model.predict_proba(X)
     columns = table[model.classes_]
     lifts = columns.to_numpy() / model.class_prior_
-    told = np.log((P * lifts[columns.index.get_indexer(ids)]).sum(axis=1))
-    assert score == pytest.approx(told.mean(), rel=1e-12)
+    gains = np.log((P * lifts[columns.index.get_indexer(ids)]).sum(axis=1))
+    assert score == pytest.approx(gains.mean(), rel=1e-12)
     rows = columns.index.get_indexer(ids), np.searchsorted(model.classes_, y)
-    known = np.log(lifts[rows]).mean()
-    assert 0.1 < score < known  # labels would tell more
+    of_labels = np.log(lifts[rows]).mean()
+    assert 0.1 < score < of_labels  # labels would tell more
     weights = np.r_[1.0, np.zeros(len(X) - 1)]
     weighed = model.score(X, None, weights, bag_ids=ids, proportions=table)
-    assert weighed == pytest.approx(told[0])
+    assert weighed == pytest.approx(gains[0])
     assert model.score(X, y, bag_ids=ids, proportions=table) == np.mean(model.predict(X) == y)
 
 
@@ -180,32 +180,32 @@ def test_probabilities_are_calibrated_for_the_ratios_that_are_given():
     laws = {"x": [0.9, 0.05, 0.05], "y": [0.02, 0.08, 0.9]}
     (X_x, y_x), (X_y, y_y) = (draw(rng, law, 3000) for law in laws.values())
     order = [2, 0, 1]  # of the sorted classes
-    given = np.array(laws["x"])[order]
-    plain, shifted = model.predict_proba(X_x), model.predict_proba(X_x, ratios=given)
+    ratios_x = np.array(laws["x"])[order]
+    plain, shifted = model.predict_proba(X_x), model.predict_proba(X_x, ratios=ratios_x)
     assert log_loss(y_x, shifted) < log_loss(y_x, plain) - 0.1
     share = pd.Series(y_x).value_counts(normalize=True)[model.classes_]
     np.testing.assert_allclose(shifted.mean(axis=0), share, atol=0.02)
     assert np.abs(plain.mean(axis=0) - share).max() > 0.1
     # Shifted by the rule, not only in its direction.
-    odds = plain * given / model.class_prior_
+    odds = plain * ratios_x / model.class_prior_
     np.testing.assert_allclose(shifted, odds / odds.sum(axis=1, keepdims=True), atol=1e-12)
-    both, names = np.r_[X_x, X_y], np.repeat(["x", "y"], 3000)
+    stacked, names = np.r_[X_x, X_y], np.repeat(["x", "y"], 3000)
     by_id = pd.DataFrame.from_dict(laws, orient="index", columns=CLASSES)
-    each = model.predict_proba(both, ratios=by_id, bag_ids=names)
-    np.testing.assert_allclose(each[:3000], shifted)
+    by_instance = model.predict_proba(stacked, ratios=by_id, bag_ids=names)
+    np.testing.assert_allclose(by_instance[:3000], shifted)
     per_instance = by_id[model.classes_].loc[names].to_numpy()
-    np.testing.assert_allclose(model.predict_proba(both, ratios=per_instance), each)
-    found = model.predict(both, ratios=by_id, bag_ids=names)
-    assert np.mean(found == np.r_[y_x, y_y]) > model.score(both, np.r_[y_x, y_y]) + 0.02
+    np.testing.assert_allclose(model.predict_proba(stacked, ratios=per_instance), by_instance)
+    classes = model.predict(stacked, ratios=by_id, bag_ids=names)
+    assert np.mean(classes == np.r_[y_x, y_y]) > model.score(stacked, np.r_[y_x, y_y]) + 0.02
     assert (model.predict(X_x, ratios=[0, 1, 0]) == "ham").all()
     named = pd.Series(laws["x"], index=CLASSES)
-    for one in (named, named.to_dict(), pd.DataFrame([named] * 3000)):
-        np.testing.assert_array_equal(model.predict_proba(X_x, ratios=one), shifted)
-    np.testing.assert_array_equal(model.predict_proba(X_x, ratios=pd.Series(given)), shifted)
+    for ratios in (named, named.to_dict(), pd.DataFrame([named] * 3000)):
+        np.testing.assert_array_equal(model.predict_proba(X_x, ratios=ratios), shifted)
+    np.testing.assert_array_equal(model.predict_proba(X_x, ratios=pd.Series(ratios_x)), shifted)
     np.testing.assert_allclose(model.predict_proba(X_x, ratios=model.class_prior_), plain)
 
 
-def test_a_penalised_softmax_is_not_left_timid():
+def test_held_out_sharpness_corrects_underconfidence():
     rng = np.random.default_rng(0)
     X, _, ids, table = world(size=150)
     X_new, y_new = draw(rng, np.full(3, 1 / 3), 2000)
@@ -239,14 +239,14 @@ def test_a_penalised_softmax_is_not_left_timid():
         ({"a": [1, 0, 0]}, ["b"] * 12, "no row for the bag 'b'"),
     ],
 )
-def test_ratios_that_are_none(ratios, bag_ids, message):
+def test_malformed_ratios_are_refused(ratios, bag_ids, message):
     X, _, ids, table = world(size=30)
     model = quick().fit(X, bag_ids=ids, proportions=table)
     with pytest.raises(ValueError, match=message):
         model.predict(X[:12], ratios=ratios, bag_ids=bag_ids)
 
 
-def test_private_proportions_bring_their_noise():
+def test_published_proportions_keep_their_noise():
     X, y, ids, table = world()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a seeded release
@@ -261,8 +261,8 @@ def test_private_proportions_bring_their_noise():
     silent = pd.DataFrame(published.proportions, index=published.names, columns=CLASSES)
     with pytest.warns(UserWarning, match="as publish_proportions rounds them"):
         bare = quick().fit(X, bag_ids=ids, proportions=silent)
-    given = quick().fit(X, bag_ids=ids, proportions=silent, covariance=published.covariance())
-    np.testing.assert_array_equal(given.coef_, noisy.coef_)
+    by_hand = quick().fit(X, bag_ids=ids, proportions=silent, covariance=published.covariance())
+    np.testing.assert_array_equal(by_hand.coef_, noisy.coef_)
     assert np.abs(bare.coef_ - noisy.coef_).max() > 1e-3
     assert noisy.score(X, y) > 0.5
     assert exact.score(X, y) > 0.8
@@ -277,7 +277,7 @@ def test_private_proportions_bring_their_noise():
         ({"bag_ids": ["a"] * 120}, "1 bag can't tell 3 classes apart"),
         ({"bag_ids": ["a", "b"] * 60}, "2 bags can't tell 3 classes apart"),
         ({"bag_ids": ["a", "b", "e"] * 40}, "no row for the bag 'e'"),
-        ({"proportions": {one: [0.5, 0.3, 0.2] for one in "abcd"}}, "linearly dependent"),
+        ({"proportions": {name: [0.5, 0.3, 0.2] for name in "abcd"}}, "linearly dependent"),
         ({"proportions": published_as([1, "1", 2, 3])}, "of one kind"),
         ({"proportions": published_as([1, 1, 2, 3])}, "unique column names"),
         ({"X": np.full((120, 2), np.nan)}, "Input X contains NaN"),
@@ -285,11 +285,11 @@ def test_private_proportions_bring_their_noise():
         ({"X": [np.ones((30, 2))] * 4, "bag_ids": None, "proportions": np.eye(3)}, "4 bags and 3"),
     ],
 )
-def test_what_can_t_be_learned_from(change, message):
+def test_unlearnable_input_is_refused(change, message):
     X, _, ids, table = world(size=30)
-    given = {"X": X, "bag_ids": ids, "proportions": table} | change
+    arguments = {"X": X, "bag_ids": ids, "proportions": table} | change
     with pytest.raises(ValueError, match=message):
-        quick().fit(**given)
+        quick().fit(**arguments)
 
 
 def test_sparse_and_dense_agree_and_frames_keep_their_columns():

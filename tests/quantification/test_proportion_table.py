@@ -1,4 +1,4 @@
-"""Tables of proportions: aligned by name, of shares, and with what is known of their noise."""
+"""Tables of proportions: alignment by name, shares, and covariance of noise."""
 
 import warnings
 
@@ -41,24 +41,24 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_tables_are_aligned_by_name(form):
-    wanted = ["north", "west", "south"]
-    known = proportions_by_id(FORMS[form], wanted)
-    np.testing.assert_allclose(known.values[:, 1], [0.8, 0.5, 0.2])
-    assert known.classes.tolist() == [0, 1]
+    order = ["north", "west", "south"]
+    checked = proportions_by_id(FORMS[form], order)
+    np.testing.assert_allclose(checked.values[:, 1], [0.8, 0.5, 0.2])
+    assert checked.classes.tolist() == [0, 1]
     noise = np.array([1.0, 2.0, 3.0])[:, None, None] * np.array([[1, -1], [-1, 1]])
-    turned = check_proportions(FORMS[form], 3, noise, names=wanted)
-    np.testing.assert_allclose(turned.values, known.values)
+    turned = check_proportions(FORMS[form], 3, noise, names=order)
+    np.testing.assert_allclose(turned.values, checked.values)
     assert turned.covariance[:, 0, 0].tolist() == [2, 3, 1]
 
 
-def test_published_ones_keep_their_noise():
+def test_published_proportions_keep_their_noise():
     release = published()
     assert release.names == ("north", "south", "west")
-    known = proportions_by_id(release, ["west", "north"], unused="drop")
-    np.testing.assert_array_equal(known.values, release.proportions[[2, 0]])
-    np.testing.assert_array_equal(known.covariance, release.covariance()[[2, 0]])
-    others = Bags.from_groups(X[PLACE != "south"], None, PLACE[PLACE != "south"])
-    bags, aligned = others.align(release, unused="drop")
+    checked = proportions_by_id(release, ["west", "north"], unused="drop")
+    np.testing.assert_array_equal(checked.values, release.proportions[[2, 0]])
+    np.testing.assert_array_equal(checked.covariance, release.covariance()[[2, 0]])
+    without_south = Bags.from_groups(X[PLACE != "south"], None, PLACE[PLACE != "south"])
+    bags, aligned = without_south.align(release, unused="drop")
     assert aligned.names == ("north", "west")
     np.testing.assert_array_equal(aligned.covariance(), release.covariance()[[0, 2]])
     np.testing.assert_array_equal(bags.X[1], X[PLACE == "west"])
@@ -86,7 +86,7 @@ def test_bags_come_in_the_order_of_the_table(kind):
     ],
     ids=["means", "softmax"],
 )
-def test_the_door_leads_to_estimators(estimator):
+def test_aligned_bags_fit_estimators(estimator):
     """A frame with a column of ids, and a table in another order."""
     rng = np.random.default_rng(0)
     place = np.repeat(NAMES, 200)
@@ -97,8 +97,8 @@ def test_the_door_leads_to_estimators(estimator):
     table = pd.Series(SHARES, index=list(NAMES)).sort_values()
     bags, shares = Bags.from_groups(frame, None, "place").align(table)
     assert list(bags.X[0].columns) == ["a", "b"]
-    found = estimator.fit(bags, shares).predict(bags)
-    np.testing.assert_allclose(found[:, 1], table, atol=0.12)
+    estimates = estimator.fit(bags, shares).predict(bags)
+    np.testing.assert_allclose(estimates[:, 1], table, atol=0.12)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_the_door_leads_to_estimators(estimator):
         ("place", FORMS["series"], "has no names; give an array"),
     ],
 )
-def test_what_is_on_one_side_only_is_named(ids, table, message):
+def test_unmatched_ids_are_named(ids, table, message):
     with pytest.raises(ValueError, match=message):
         Bags.from_groups(X, None, ids).align(table)
 
 
-def test_a_column_that_is_not_there():
+def test_a_missing_column_is_refused():
     with pytest.raises(ValueError, match="'place' is the name of no column of X"):
         Bags.from_groups(pd.DataFrame(X), None, "place")
     with pytest.raises(ValueError, match="unused='keep' must be"):
@@ -164,12 +164,12 @@ def test_ids_of_equal_dates_and_numbers_are_equal():
     np.testing.assert_array_equal(bags.X[2], X[2::3])
 
 
-def test_where_both_sides_have_names_they_decide():
+def test_names_on_both_sides_decide_the_order():
     release = published()
-    wanted = ("west", "south", "north")
-    known = check_proportions(release, 3, names=wanted)
-    np.testing.assert_array_equal(known.values, release.proportions[[2, 1, 0]])
-    np.testing.assert_array_equal(known.covariance, release.covariance()[[2, 1, 0]])
+    order = ("west", "south", "north")
+    checked = check_proportions(release, 3, names=order)
+    np.testing.assert_array_equal(checked.values, release.proportions[[2, 1, 0]])
+    np.testing.assert_array_equal(checked.covariance, release.covariance()[[2, 1, 0]])
     with pytest.raises(ValueError, match="no row for the bag 'east'"):
         check_proportions(release, 3, names=("east", "west", "south"))
     with pytest.raises(ValueError, match="rows for the bag 'north'"):
@@ -187,8 +187,8 @@ def test_where_both_sides_have_names_they_decide():
     with pytest.raises(ValueError, match="no row for the bags 0, 1, 2"):
         check_proportions(FORMS["mapping"], 3, names=range(3))
     numbered = dict(zip([2, 0, 1], SHARES, strict=True))
-    known = check_proportions(numbered, 3, names=range(3))
-    np.testing.assert_array_equal(known.values[:, 1], SHARES[[1, 2, 0]])
+    checked = check_proportions(numbered, 3, names=range(3))
+    np.testing.assert_array_equal(checked.values[:, 1], SHARES[[1, 2, 0]])
 
 
 def test_shares_of_two_classes_are_taken_by_every_estimator():
@@ -197,8 +197,8 @@ def test_shares_of_two_classes_are_taken_by_every_estimator():
         rng.normal(size=(60, 2)) + 3 * (np.arange(60) < 60 * share)[:, None] for share in SHARES
     ]
     estimator = MMDClassRatioEstimator(kernel="linear", random_state=0)
-    found = estimator.fit(bags, SHARES).predict(bags)
-    np.testing.assert_array_equal(found, estimator.fit(bags, TABLE).predict(bags))
+    estimates = estimator.fit(bags, SHARES).predict(bags)
+    np.testing.assert_array_equal(estimates, estimator.fit(bags, TABLE).predict(bags))
     score = estimator.score(bags, SHARES)
     assert estimator.score(bags, TABLE) == score
     # Classes with names are compared by these.
@@ -218,12 +218,12 @@ def test_columns_and_their_noise_are_put_in_the_order_of_the_classes():
     noise = np.arange(9.0).reshape(3, 3)
     noise = (noise + noise.T + 40 * np.eye(3))[None]
     table = pd.DataFrame([[0.5, 0.3, 0.2]], columns=["spam", "ham", "eggs"])
-    known = check_proportions(table, 1, noise).reorder_classes(np.array(["eggs", "ham", "spam"]))
-    np.testing.assert_array_equal(known.values, [[0.2, 0.3, 0.5]])
-    np.testing.assert_array_equal(known.covariance[0], noise[0][::-1, ::-1])
+    checked = check_proportions(table, 1, noise).reorder_classes(np.array(["eggs", "ham", "spam"]))
+    np.testing.assert_array_equal(checked.values, [[0.2, 0.3, 0.5]])
+    np.testing.assert_array_equal(checked.covariance[0], noise[0][::-1, ::-1])
     with pytest.raises(ValueError, match="has the classes .*, and should have"):
-        known.reorder_classes(np.array(["eggs", "ham", "jam"]))
-    numbered = check_proportions([[0.5, 0.3, 0.2]], 1).reorder_classes(known.classes)
+        checked.reorder_classes(np.array(["eggs", "ham", "jam"]))
+    numbered = check_proportions([[0.5, 0.3, 0.2]], 1).reorder_classes(checked.classes)
     np.testing.assert_array_equal(numbered.values, [[0.5, 0.3, 0.2]])
     # Numbered from 0 where the numbers are the classes.
     turned = check_proportions(pd.DataFrame([[0.9, 0.1]], columns=[1, 0]), 1)
@@ -251,7 +251,7 @@ def told(values, sizes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_noise_that_nobody_spoke_of_is_told(n_classes):
+def test_unstated_noise_is_warned_of(n_classes):
     rng = np.random.default_rng(0)
     for size in (37, 100, 512, 3001):
         counts = rng.multinomial(size, np.ones(n_classes) / n_classes, size=8)
@@ -272,7 +272,7 @@ def test_noise_that_nobody_spoke_of_is_told(n_classes):
     assert "negative" in told(np.array([[-5e-4, 1.0005], [0.5, 0.5]]), np.array([100, 100]))
 
 
-def test_a_release_without_its_noise_is_told():
+def test_a_release_without_its_covariance_is_warned_of():
     release = published()
     assert "as publish_proportions rounds them" in told(release.proportions, release.sizes)
     assert "covariance=published.covariance()" in told(release.proportions, release.sizes)

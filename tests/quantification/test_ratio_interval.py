@@ -1,4 +1,4 @@
-"""Intervals cover the truth as often as they say: simulated worlds."""
+"""Coverage of intervals in simulated worlds."""
 
 from functools import cache
 
@@ -33,17 +33,17 @@ def simulated(seed, sigma=None, size=200, **options):
     rng = np.random.default_rng(seed)
     counts = np.array([rng.multinomial(size, p) for p in TRAINING])
     tests = np.array([rng.multinomial(size, p) for p in WANTED])
-    given, covariance = counts / size, None
+    released, covariance = counts / size, None
     if sigma is not None:
         # Before projection on the simplex, which has no covariance; here it hardly ever acts.
         noise = rng.normal(size=counts.shape) * sigma
-        given = np.maximum((counts + noise - noise.mean(axis=1, keepdims=True)) / size, 0)
-        given /= given.sum(axis=1, keepdims=True)
-        sizes = np.full(len(given), size)
-        covariance = GaussianProportions(sigma=sigma).covariance(given, sizes)
+        released = np.maximum((counts + noise - noise.mean(axis=1, keepdims=True)) / size, 0)
+        released /= released.sum(axis=1, keepdims=True)
+        sizes = np.full(len(released), size)
+        covariance = GaussianProportions(sigma=sigma).covariance(released, sizes)
     estimator = MMDClassRatioEstimator(gamma=0.2, diagonal=0.0, random_state=seed, **options)
     bags = [draw(rng, c) for c in counts]
-    estimator.fit(bags, given, covariance=covariance)
+    estimator.fit(bags, released, covariance=covariance)
     return estimator, [draw(rng, c) for c in tests], tests / size
 
 
@@ -52,12 +52,12 @@ def coverage(confidence, n_worlds, target="group", **world):
     inside, widths = [], []
     for seed in range(n_worlds):
         estimator, groups, ratios = simulated(seed, **world)
-        found = estimator.predict_interval(groups, confidence, target=target)
+        interval = estimator.predict_interval(groups, confidence, target=target)
         truth = ratios if target == "group" else WANTED
-        inside.append((found.lower <= truth + 1e-9) & (truth <= found.upper + 1e-9))
-        widths.append(found.upper - found.lower)
-        assert (found.lower <= found.ratios).all()
-        assert (found.ratios <= found.upper).all()
+        inside.append((interval.lower <= truth + 1e-9) & (truth <= interval.upper + 1e-9))
+        widths.append(interval.upper - interval.lower)
+        assert (interval.lower <= interval.ratios).all()
+        assert (interval.ratios <= interval.upper).all()
     # Ratios of exactly 0 and 1 are covered from one side; they are not what the rate is about.
     return np.mean(np.array(inside)[:, :3]), np.mean(widths), np.mean(np.array(inside)[:, 3])
 
@@ -72,12 +72,12 @@ def test_intervals_cover_at_their_rate(confidence):
 
 @pytest.mark.parametrize("n_worlds", [20, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", [{"features": "rff"}, {"kernel": "linear"}], ids=str)
-def test_with_features(options, n_worlds):
+def test_intervals_with_features_cover_at_their_rate(options, n_worlds):
     rate, _, _ = coverage(0.9, n_worlds, **options)
     assert abs(rate - 0.9) < 0.06
 
 
-def test_a_population_varies_more_than_a_group():
+def test_intervals_for_a_population_are_wider():
     rate, width, _ = coverage(0.9, 24, target="population")
     _, narrower, _ = coverage(0.9, 10)
     assert abs(rate - 0.9) < 0.06
@@ -102,18 +102,18 @@ def test_more_confidence_is_wider_and_estimates_are_the_prediction():
     assert (wide.upper - wide.lower > narrow.upper - narrow.lower).all()
     np.testing.assert_allclose(narrow.ratios, fitted.predict(groups), atol=1e-9)
     for confidence in (1e-18, np.nextafter(1, 0)):
-        found = np.array(fitted.predict_interval(groups, confidence))
-        assert np.isfinite(found).all()
-    assert (found[2] - found[1] >= wide.upper - wide.lower).all()
+        interval = np.array(fitted.predict_interval(groups, confidence))
+        assert np.isfinite(interval).all()
+    assert (interval[2] - interval[1] >= wide.upper - wide.lower).all()
     again = fitted.predict_interval(groups, 0.5)
-    for one, other in zip(narrow, again, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for first, other in zip(narrow, again, strict=True):
+        np.testing.assert_array_equal(first, other)
 
 
 def test_variances_of_few_instances_are_widened_by_t(monkeypatch):
     rng = np.random.default_rng(0)
     y = [np.repeat([0, 1], counts) for counts in ([15, 5], [5, 15], [10, 10])]
-    bags = [3.0 * one[:, None] + rng.normal(size=(20, 2)) for one in y]
+    bags = [3.0 * labels[:, None] + rng.normal(size=(20, 2)) for labels in y]
     P = np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]])
     model = MMDClassRatioEstimator(kernel="linear", diagonal=0.0, random_state=0).fit(bags, P)
     _, lower, upper = model.predict_interval(bags[2:], 0.8)
@@ -145,23 +145,23 @@ def test_noise_of_the_proportions_moves_ratios_as_much_as_intervals_say():
     rng = np.random.default_rng(0)
     centres = np.array([[3.0, 0, 0], [0, 2, 0], [0, 1, 1]])
     P = np.array([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6], [0.4, 0.4, 0.2]])
-    wanted = np.array([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1]])
+    true_ratios = np.array([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1]])
     bags = [np.repeat(centres, np.rint(30_000 * p).astype(int), axis=0) for p in P]
-    groups = [np.repeat(centres, np.rint(30_000 * p).astype(int), axis=0) for p in wanted]
+    groups = [np.repeat(centres, np.rint(30_000 * p).astype(int), axis=0) for p in true_ratios]
     covariance = np.array([s * (np.eye(3) - 1 / 3) for s in (2e-4, 1e-4, 1e-5, 4e-4)])
     model = MMDClassRatioEstimator(kernel="linear", diagonal=0.0, random_state=0)
     model.fit(bags, P, covariance=covariance)
     _, lower, upper = model.predict_interval(groups, 0.9, n_resamples=4000)
     variance = np.zeros(4)
-    found = []
+    estimates = []
     for _ in range(1000):
         noise = [rng.multivariate_normal(np.zeros(3), S) for S in covariance]
         gram = BagGram(P @ centres @ centres.T @ P.T, variance)
         A = unmix(P + noise, gram, covariance)
         M = A.T @ P @ centres
         inverse = inverse_above(*class_directions(M @ M.T), np.zeros(2))
-        found.append(fit_signed(M @ M.T, M @ (wanted @ centres).T, inverse))
-    low, high = np.quantile(found, [0.05, 0.95], axis=0)
+        estimates.append(fit_signed(M @ M.T, M @ (true_ratios @ centres).T, inverse))
+    low, high = np.quantile(estimates, [0.05, 0.95], axis=0)
     inside = (lower > 0) & (upper < 1)
     assert inside.sum() >= 4
     np.testing.assert_allclose((upper - lower)[inside], (high - low)[inside], rtol=0.12)

@@ -1,4 +1,4 @@
-"""Bags that are not mixtures of the same classes are found, and others aren't."""
+"""Test of bags: mixtures of the same classes, or not."""
 
 import warnings
 
@@ -27,8 +27,8 @@ def moved_world(seed, shift, n_bags=12, size=150, noise=0.0):
         bags.append(CENTRES[y] + shift * rng.normal(size=3) + rng.normal(size=(size, 3)))
         P.append(np.bincount(y, minlength=3) / size)
     P = np.array(P)
-    told = P[:n_bags] + noise * rng.normal(size=(n_bags, 3)) @ (np.eye(3) - 1 / 3)
-    return bags[:n_bags], told, bags[n_bags:], P[n_bags:]
+    released = P[:n_bags] + noise * rng.normal(size=(n_bags, 3)) @ (np.eye(3) - 1 / 3)
+    return bags[:n_bags], released, bags[n_bags:], P[n_bags:]
 
 
 def fit(bags, P, covariance=None, **options):
@@ -41,37 +41,37 @@ def fit(bags, P, covariance=None, **options):
 @pytest.mark.parametrize(
     ("options", "noise"), [({"kernel": "linear"}, 0.02), ({"features": "rff"}, 0.0)], ids=str
 )
-def test_nothing_is_found_where_there_is_nothing(options, noise):
+def test_p_values_are_uniform_without_misfit(options, noise):
     """24 worlds: a p-value below .01 in a few at most, and ratios about 1."""
-    known = noise**2 * np.tile(np.eye(3) - 1 / 3, (12, 1, 1))
-    found = []
+    covariance_of_noise = noise**2 * np.tile(np.eye(3) - 1 / 3, (12, 1, 1))
+    results = []
     for seed in range(24):
         bags, P, _, _ = moved_world(seed, 0.0, noise=noise)
-        told = np.clip(P, 0, None)
-        told /= told.sum(axis=1, keepdims=True)
-        covariance = known if noise else None
-        found.append(fit(bags, told, covariance, **options).diagnostics_.misfit)
-    p_values = np.array([one.p_value for one in found])
-    assert found[0].degrees_of_freedom == 9
+        released = np.clip(P, 0, None)
+        released /= released.sum(axis=1, keepdims=True)
+        covariance = covariance_of_noise if noise else None
+        results.append(fit(bags, released, covariance, **options).diagnostics_.misfit)
+    p_values = np.array([misfit.p_value for misfit in results])
+    assert results[0].degrees_of_freedom == 9
     assert (p_values < 0.01).sum() <= 2
     assert 0.25 < (p_values < 0.5).mean() < 0.75  # neither too bold nor too timid
-    assert 0.85 < np.mean([one.ratio for one in found]) < 1.15
+    assert 0.85 < np.mean([misfit.ratio for misfit in results]) < 1.15
 
 
-def test_nothing_is_found_in_bags_of_a_few():
+def test_small_bags_are_not_rejected():
     """Whose variance happens to be small don't count for all: bags of 2 to 5 instances."""
-    found = []
+    results = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
         y = [rng.choice(2, rng.integers(2, 6), p=law) for law in rng.dirichlet(np.ones(2), size=40)]
-        bags = [CENTRES[one] + rng.normal(size=(len(one), 3)) for one in y]
-        P = np.array([np.bincount(one, minlength=2) / len(one) for one in y])
-        found.append(fit(bags, P, kernel="linear").diagnostics_.misfit)
-    assert sum(one.p_value < 0.05 for one in found) <= 2
-    assert 0.7 < np.mean([one.ratio for one in found]) < 1.05
+        bags = [CENTRES[labels] + rng.normal(size=(len(labels), 3)) for labels in y]
+        P = np.array([np.bincount(labels, minlength=2) / len(labels) for labels in y])
+        results.append(fit(bags, P, kernel="linear").diagnostics_.misfit)
+    assert sum(misfit.p_value < 0.05 for misfit in results) <= 2
+    assert 0.7 < np.mean([misfit.ratio for misfit in results]) < 1.05
 
 
-def test_bags_that_differ_are_found_and_told():
+def test_bags_with_other_class_means_are_warned_of():
     for seed in range(3):
         bags, P, _, _ = moved_world(seed, 0.5)
         with pytest.warns(MisfitWarning, match="not mixtures of the same classes") as caught:
@@ -83,25 +83,26 @@ def test_bags_that_differ_are_found_and_told():
         assert misfit.ratio > 3
 
 
-def test_noise_of_proportions_that_nobody_spoke_of_is_found():
+def test_unstated_noise_of_proportions_is_a_misfit():
     bags, P, _, _ = moved_world(0, 0.0, size=2000, noise=0.05)
-    told = np.clip(P, 0, None)
-    told /= told.sum(axis=1, keepdims=True)
-    known = 0.05**2 * np.tile(np.eye(3) - 1 / 3, (12, 1, 1))
+    released = np.clip(P, 0, None)
+    released /= released.sum(axis=1, keepdims=True)
+    covariance_of_noise = 0.05**2 * np.tile(np.eye(3) - 1 / 3, (12, 1, 1))
     with pytest.warns(UserWarning, match="nothing was said of their noise"):
-        blind = fit(bags, told, kernel="linear")
+        blind = fit(bags, released, kernel="linear")
     assert blind.diagnostics_.misfit.significant
-    assert not fit(bags, told, known, kernel="linear").diagnostics_.misfit.significant
+    informed = fit(bags, released, covariance_of_noise, kernel="linear")
+    assert not informed.diagnostics_.misfit.significant
 
 
-def test_what_can_be_tested_is():
+def test_misfit_of_few_many_and_equal_bags():
     bags, P, _, _, _ = world()
     # As many bags as classes: whatever they are like, there are classes that make them.
     assert fit(bags[:3], P[:3]).diagnostics_.misfit is None
     many, shares, _, _ = moved_world(1, 0.0, n_bags=450, size=20)
-    told = fit(many, shares, kernel="linear").diagnostics_.misfit
-    assert told.degrees_of_freedom == 397  # of 400 bags, at random, by two parts of each
-    assert not told.significant
+    misfit = fit(many, shares, kernel="linear").diagnostics_.misfit
+    assert misfit.degrees_of_freedom == 397  # of 400 bags, at random, by two parts of each
+    assert not misfit.significant
     for seed in range(4):  # residuals of bags of equal instances are rounding
         rng = np.random.default_rng(seed)
         shares = np.c_[rng.random(5), np.zeros(5)]
@@ -116,15 +117,15 @@ def test_what_can_be_tested_is():
         assert broken.diagnostics_.misfit.significant
 
 
-def test_labels_have_no_share_of_the_variance_that_is_not_sure():
+def test_the_within_share_is_an_upper_bound():
     P, spread, sizes = np.array([[0.5, 0.5], [0.2, 0.8]]), np.full(2, 0.02), np.full(2, 100)
     means = np.diag([1.0, 1.0])
     sure = within_share(P, spread, sizes, means, np.tile(means, (20, 1, 1)))
     np.testing.assert_allclose(sure, [1 - 0.5 / 2, 1 - 0.32 / 2])
     unsure = np.array([means * (1 + off) for off in (0.1, -0.1) * 10])
     error = 2 * np.sqrt(19) * 0.1
-    found = within_share(P, spread, sizes, means, unsure)
-    np.testing.assert_allclose(found, 1 - (1 - sure) * (1 - error))
+    bound = within_share(P, spread, sizes, means, unsure)
+    np.testing.assert_allclose(bound, 1 - (1 - sure) * (1 - error))
     assert (within_share(P, spread, sizes, means, 5 * unsure - 4 * means) == 1).all()
     assert within_share(P, spread, sizes, 9 * means, 9 * np.tile(means, (20, 1, 1))).min() > 0.09
 
@@ -144,8 +145,8 @@ def test_the_tail_is_that_of_the_quadratic_form():
         tail = errors.tail(N, np.quantile(forms, 1 - share))[1]
         np.testing.assert_allclose(tail, share, rtol=0.15)
     # Of a scale that is estimated the tail is that of F.
-    one = BagErrors(np.eye(4), np.zeros(4, dtype=int), np.full(4, 1 / 5))
-    np.testing.assert_allclose(one.tail(np.ones((1, 1)), 40.0)[1], f.sf(10, 4, 20), rtol=1e-6)
+    estimated = BagErrors(np.eye(4), np.zeros(4, dtype=int), np.full(4, 1 / 5))
+    np.testing.assert_allclose(estimated.tail(np.ones((1, 1)), 40.0)[1], f.sf(10, 4, 20), rtol=1e-6)
 
 
 def test_the_tail_allows_for_laplace_noise():
@@ -161,8 +162,8 @@ def test_the_tail_allows_for_laplace_noise():
     assert 0.008 < tail < 0.04
 
 
-def test_variances_of_a_few_instances_are_steadied_by_all():
+def test_variances_of_small_bags_are_shrunk():
     sizes = np.array([2, 5, 1000])
     np.testing.assert_allclose(shrink_variance(3 / sizes, sizes), 3 / sizes)
-    found = shrink_variance(np.array([0.0, 3 / 1000, 3 / 1000]), np.array([2, 1000, 1000]))
-    np.testing.assert_allclose(found * [2, 1000, 1000], [2.5, 3, 3], rtol=0.01)
+    shrunk = shrink_variance(np.array([0.0, 3 / 1000, 3 / 1000]), np.array([2, 1000, 1000]))
+    np.testing.assert_allclose(shrunk * [2, 1000, 1000], [2.5, 3, 3], rtol=0.01)

@@ -11,7 +11,7 @@ def test_the_simplex_fit_is_the_constrained_minimum():
     for _ in range(10):
         M = rng.normal(size=(4, 6))
         G, v = M @ M.T, M @ rng.normal(size=6)
-        (found,) = fit_on_simplex(G, v[:, None])
+        (ratios,) = fit_on_simplex(G, v[:, None])
         best = minimize(
             lambda r, G=G, v=v: r @ G @ r - 2 * r @ v,
             np.full(4, 0.25),
@@ -20,10 +20,10 @@ def test_the_simplex_fit_is_the_constrained_minimum():
             method="SLSQP",
             options={"ftol": 1e-14},
         )
-        np.testing.assert_allclose(found, best.x, atol=1e-5)
+        np.testing.assert_allclose(ratios, best.x, atol=1e-5)
     np.testing.assert_allclose(fit_on_simplex(np.zeros((3, 3)), np.ones((3, 1))), [[1 / 3] * 3])
 
 
-def test_directions_without_a_positive_length_are_left_out():
-    (found,) = fit_on_simplex(np.diag([1.0, 1.0, -1e-3]), np.array([[0.7], [0.3], [5.0]]))
-    np.testing.assert_allclose(found, [0.7, 0.3, 0.0], atol=1e-9)
+def test_directions_without_a_positive_length_are_ignored():
+    (ratios,) = fit_on_simplex(np.diag([1.0, 1.0, -1e-3]), np.array([[0.7], [0.3], [5.0]]))
+    np.testing.assert_allclose(ratios, [0.7, 0.3, 0.0], atol=1e-9)

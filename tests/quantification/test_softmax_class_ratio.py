@@ -1,4 +1,4 @@
-"""The softmax trained on bags: its likelihood, its choices, and what matching makes of it."""
+"""The softmax trained on bags: its likelihood, its choices, and matching of its output."""
 
 import numpy as np
 import pytest
@@ -34,11 +34,11 @@ def world(seed=0, size=300):
     return list(bags), P, np.concatenate(labels), list(groups), ratios
 
 
-def error(found, truth):
-    return np.abs(found - truth).sum(axis=1).mean()
+def error(result, truth):
+    return np.abs(result - truth).sum(axis=1).mean()
 
 
-def test_the_gradient_is_one(monkeypatch):
+def test_likelihood_gradient(monkeypatch):
     rng = np.random.default_rng(0)
     F, bag = rng.normal(size=(30, 2)), np.repeat(np.arange(3), 10)
     lifts, _ = class_lifts(TRAINING[:3], np.full(3, 10), None)
@@ -57,16 +57,16 @@ def test_the_gradient_is_one(monkeypatch):
         assert check_grad(lambda w: objective(w)[0], lambda w: objective(w)[1], at) < 1e-5
 
 
-def test_pure_bags_are_labels():
+def test_bags_of_one_class_equal_labels():
     """Bags of one class each: the same as logistic regression on labels."""
     rng = np.random.default_rng(0)
     X, y = draw(rng, [0.3, 0.3, 0.4], 600)
     order = np.argsort(y, kind="stable")
     sizes = np.bincount(y)
     lifts = np.eye(3) + 1e-12
-    found = fit_softmax(X[order], y[order], lifts, 0.01, max_iter=1000)
-    usual = LogisticRegression(C=1 / (0.01 * 600), tol=1e-8, max_iter=1000).fit(X, y)
-    np.testing.assert_allclose(found.coef.T, usual.coef_, atol=2e-2)
+    result = fit_softmax(X[order], y[order], lifts, 0.01, max_iter=1000)
+    reference = LogisticRegression(C=1 / (0.01 * 600), tol=1e-8, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(result.coef.T, reference.coef_, atol=2e-2)
     assert sizes.min() > 100
 
 
@@ -74,31 +74,31 @@ def test_it_classifies_nearly_as_well_as_with_labels():
     bags, P, y, _, _ = world(size=500)
     X = np.concatenate(bags)
     fitted = SoftmaxClassRatioEstimator(features=None, random_state=0).fit(bags, P)
-    found = np.concatenate(fitted.transform(bags)).argmax(axis=1)
-    assert np.mean(found == y) > LogisticRegression().fit(X, y).score(X, y) - 0.02
+    classes = np.concatenate(fitted.transform(bags)).argmax(axis=1)
+    assert np.mean(classes == y) > LogisticRegression().fit(X, y).score(X, y) - 0.02
 
 
 @pytest.mark.parametrize("features", [None, "nystroem", "rff"])
-def test_matching_what_was_learned_beats_counting(features):
+def test_matching_learned_features_beats_counting(features):
     gains = []
     for seed in range(3):
         bags, P, _, groups, ratios = world(seed)
         softmax = SoftmaxClassRatioEstimator(features, n_components=100, random_state=0)
         model = make_pipeline(softmax, MMDClassRatioEstimator(kernel="linear", random_state=0))
-        found = error(model.fit(bags, P).predict(groups), ratios)
-        assert found < 0.14
-        gains.append(error(softmax.predict(groups), ratios) - found)
+        matched_error = error(model.fit(bags, P).predict(groups), ratios)
+        assert matched_error < 0.14
+        gains.append(error(softmax.predict(groups), ratios) - matched_error)
         assert softmax.score(groups, ratios) == -error(softmax.predict(groups), ratios)
     assert np.mean(gains) > 0.03
 
 
-def test_training_output_is_not_learned_by_heart():
+def test_training_output_is_not_overfitted():
     rng = np.random.default_rng(0)
     noise = [rng.normal(size=(60, 40)) for _ in TRAINING]  # nothing to be learned
     softmax = SoftmaxClassRatioEstimator(features=None, alpha=1e-4, random_state=0)
     out = softmax.fit_transform(noise, TRAINING)
     by_heart = softmax.transform(noise)
-    means, memories = (np.array([bag.mean(axis=0) for bag in some]) for some in (out, by_heart))
+    means, memories = (np.array([bag.mean(axis=0) for bag in bags]) for bags in (out, by_heart))
     assert error(memories, TRAINING) < 0.5  # looks as if it knew
     assert means.std(axis=0).max() < 0.5 * memories.std(axis=0).max()
     for bag in out:
@@ -128,7 +128,7 @@ def test_the_penalty_is_chosen_without_labels():
     assert wide.alpha_ >= fitted.alpha_
 
 
-def test_a_published_zero_rules_no_class_out():
+def test_a_published_zero_excludes_no_class():
     sizes, P = np.array([50, 50]), np.array([[0.0, 1.0], [0.6, 0.4]])
     exact, _ = class_lifts(P, sizes, None)
     assert exact.min() > 0
@@ -144,20 +144,20 @@ def test_sparse_and_dense_agree():
     np.testing.assert_allclose(thin.predict([sparse.csr_array(g) for g in groups]), dense)
 
 
-def test_instances_of_no_weight_are_as_if_they_were_not_there(monkeypatch):
+def test_instances_of_weight_zero_have_no_effect(monkeypatch):
     rng = np.random.default_rng(0)
     F, bag = rng.normal(size=(300, 4)), np.repeat(np.arange(4), 75)
     F[:, 0] += bag
-    lifts, kept = class_lifts(TRAINING, np.full(4, 75), None)[0], rng.random(300) < 0.7
-    some = fit_softmax(F[kept], bag[kept], lifts, 0.01)
-    weighed = fit_softmax(F, bag, lifts, 0.01, weight=kept)
+    lifts, selected = class_lifts(TRAINING, np.full(4, 75), None)[0], rng.random(300) < 0.7
+    partial = fit_softmax(F[selected], bag[selected], lifts, 0.01)
+    weighed = fit_softmax(F, bag, lifts, 0.01, weight=selected)
     monkeypatch.setattr(_bag_softmax, "_BLOCK_ROWS", 7)  # blocks are no more than a matter of speed
-    blocked = fit_softmax(F, bag, lifts, 0.01, weight=kept)
-    single = fit_softmax(F.astype("f4"), bag, lifts, 0.01, weight=kept)
+    blocked = fit_softmax(F, bag, lifts, 0.01, weight=selected)
+    single = fit_softmax(F.astype("f4"), bag, lifts, 0.01, weight=selected)
     everyone = fit_softmax(F, bag, lifts, 0.01)
-    for found in (weighed, blocked, single):
-        np.testing.assert_allclose(found.coef, some.coef, atol=5e-3)
-    assert np.abs(everyone.coef - some.coef).max() > 5e-2
+    for weights in (weighed, blocked, single):
+        np.testing.assert_allclose(weights.coef, partial.coef, atol=5e-3)
+    assert np.abs(everyone.coef - partial.coef).max() > 5e-2
 
 
 def matched(seed):
@@ -165,7 +165,7 @@ def matched(seed):
     return make_pipeline(softmax, MMDClassRatioEstimator(kernel="linear", random_state=0))
 
 
-def test_few_instances_give_about_the_same_whatever_the_draw(monkeypatch):
+def test_outputs_of_few_instances_vary_little_with_the_seed(monkeypatch):
     """240 in all; looking at fewer of them, as of many, makes answers move about."""
     bags, P, *_ = world(0, size=60)
 
@@ -181,13 +181,13 @@ def test_few_instances_give_about_the_same_whatever_the_draw(monkeypatch):
     assert spread() > 1.5 * steady
 
 
-def test_many_instances_are_not_all_looked_at_to_choose(monkeypatch):
+def test_choices_use_a_sample_of_many_instances(monkeypatch):
     bags, P, _, groups, ratios = world()
-    seen, whole = [], _bag_softmax.fit_softmax
+    seen, original = [], _bag_softmax.fit_softmax
 
     def spy(F, *args, **kwargs):
         seen.append(len(F))
-        return whole(F, *args, **kwargs)
+        return original(F, *args, **kwargs)
 
     monkeypatch.setattr(_softmax_model, "fit_softmax", spy)
     monkeypatch.setattr(_softmax_model, "_MOST_CHOOSING", 500)
@@ -197,10 +197,10 @@ def test_many_instances_are_not_all_looked_at_to_choose(monkeypatch):
     assert error(model.predict(groups), ratios) < 0.14
 
 
-def test_features_learned_once_take_in_further_bags():
+def test_learned_features_accept_further_bags():
     bags, P, _, groups, ratios = world(size=150)
     softmax, means = matched(0)
     means.partial_fit(softmax.fit_transform(bags, P), P)
-    others, more, *_ = world(1, size=150)
-    means.partial_fit(softmax.transform(others), more)
+    more_bags, more_proportions, *_ = world(1, size=150)
+    means.partial_fit(softmax.transform(more_bags), more_proportions)
     assert error(means.predict(softmax.transform(groups)), ratios) < 0.2

@@ -1,4 +1,4 @@
-"""Bags, and what was published of them, in scikit-learn's searches, folds and splits."""
+"""Bags and published proportions in scikit-learn's searches, folds and splits."""
 
 import warnings
 
@@ -27,7 +27,7 @@ NAMES = tuple("abcdefghijkl")
 
 
 @pytest.fixture(scope="module")
-def given():
+def inputs():
     """Bags as lists, frames and Bags, and proportions with noise that can be seen."""
     bags, _, _, _, labels = world(n_bags=12, size=60)
     frames = [pd.DataFrame(bag, columns=["x", "y", "z"]) for bag in bags]
@@ -56,8 +56,8 @@ def pipeline():
     ],
     ids=str,
 )
-def test_some_of_the_bags(given, key, rows):
-    kinds, published = given
+def test_bags_are_indexed_like_arrays(inputs, key, rows):
+    kinds, published = inputs
     part, bags = _safe_indexing(published, key), _safe_indexing(kinds["Bags"], key)
     assert part.names == bags.names == tuple(NAMES[row] for row in rows)
     assert part.shape == (len(part), 3) == (len(bags), 3) == (len(rows), 3)
@@ -73,51 +73,51 @@ def test_some_of_the_bags(given, key, rows):
 
 
 @pytest.mark.parametrize("key", [12, [99], "a", [True, False], 1.5], ids=str)
-def test_bags_that_are_not_there(given, key):
-    kinds, published = given
+def test_indices_out_of_range_are_refused(inputs, key):
+    kinds, published = inputs
     for indexed in (published, kinds["Bags"]):
         with pytest.raises(IndexError, match="12"):
             indexed[key]
 
 
 @pytest.mark.parametrize("kind", ["arrays", "stack", "frames", "Bags"])
-def test_a_search_over_bags_keeps_the_noise(given, pipeline, kind):
-    kinds, published = given
+def test_a_search_over_bags_keeps_the_noise(inputs, pipeline, kind):
+    kinds, published = inputs
     bags = kinds[kind]
     n_jobs = 2 if kind == "frames" else None
     search = GridSearchCV(pipeline, GRID, cv=KFold(3), n_jobs=n_jobs).fit(bags, published)
     train, test = next(KFold(3).split(kinds["arrays"]))
-    some = [kinds["arrays"][i] for i in train], [kinds["arrays"][i] for i in test]
+    selection = [kinds["arrays"][i] for i in train], [kinds["arrays"][i] for i in test]
     by_hand = clone(pipeline).set_params(mmdclassratioestimator__gamma=0.1)
     covariance = published.covariance()[train]
     by_hand.fit(
-        some[0], published.proportions[train], mmdclassratioestimator__covariance=covariance
+        selection[0], published.proportions[train], mmdclassratioestimator__covariance=covariance
     )
-    score = by_hand.score(some[1], published.proportions[test])
+    score = by_hand.score(selection[1], published.proportions[test])
     assert search.best_params_ == {"mmdclassratioestimator__gamma": 0.1}
     assert search.cv_results_["split0_test_score"][1] == pytest.approx(score, abs=1e-9)
     with pytest.warns(UserWarning, match="nothing was said of their noise"):
-        blind = by_hand.fit(some[0], published.proportions[train])
-    assert abs(blind.score(some[1], published.proportions[test]) - score) > 1e-5
+        blind = by_hand.fit(selection[0], published.proportions[train])
+    assert abs(blind.score(selection[1], published.proportions[test]) - score) > 1e-5
     folds = cross_val_score(by_hand, bags, published, cv=KFold(3))
     assert folds[0] == pytest.approx(score, abs=1e-9)
-    X, rest, y, other = train_test_split(bags, published, test_size=3, random_state=0)
+    X, X_test, y, other = train_test_split(bags, published, test_size=3, random_state=0)
     assert len(X) == len(y) == 9
     assert set(y.names) | set(other.names) == set(NAMES)
-    assert np.isfinite(by_hand.fit(X, y).score(rest, other))
+    assert np.isfinite(by_hand.fit(X, y).score(X_test, other))
 
 
-def test_a_metric_of_scikit_learn_sees_bare_proportions(given, pipeline):
-    kinds, published = given
-    ours, usual = (
+def test_scikit_learn_metrics_get_bare_proportions(inputs, pipeline):
+    kinds, published = inputs
+    ours, by_sklearn = (
         cross_val_score(pipeline, kinds["arrays"], published, cv=KFold(3), scoring=scoring)
         for scoring in (None, "neg_mean_absolute_error")
     )
-    np.testing.assert_allclose(usual * 3, ours)
+    np.testing.assert_allclose(by_sklearn * 3, ours)
 
 
-def test_a_covariance_beside_bare_proportions_is_sliced_with_them(given, pipeline):
-    kinds, published = given
+def test_a_covariance_beside_bare_proportions_is_sliced_with_them(inputs, pipeline):
+    kinds, published = inputs
     bags, P, covariance = kinds["arrays"], published.proportions, published.covariance()
     expected = GridSearchCV(pipeline, GRID, cv=KFold(3)).fit(bags, published)
     by_name = GridSearchCV(pipeline, GRID, cv=KFold(3)).fit(
@@ -130,16 +130,16 @@ def test_a_covariance_beside_bare_proportions_is_sliced_with_them(given, pipelin
         learned = make_pipeline(
             PerBag(StandardScaler()), softmax.set_fit_request(covariance=True), pipeline[-1]
         )
-        both = GridSearchCV(learned, GRID, cv=KFold(3)).fit(bags, P, covariance=covariance)
-    assert np.isfinite(both.cv_results_["mean_test_score"]).all()
+        both_steps = GridSearchCV(learned, GRID, cv=KFold(3)).fit(bags, P, covariance=covariance)
+    assert np.isfinite(both_steps.cv_results_["mean_test_score"]).all()
     for search in (by_name, routed):
         np.testing.assert_allclose(
             search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
         )
 
 
-def test_bags_that_weigh_nothing_have_no_say_in_the_score(given, pipeline):
-    kinds, published = given
+def test_sample_weights_of_the_score(inputs, pipeline):
+    kinds, published = inputs
     bags, P = kinds["arrays"], published.proportions
     pipeline.fit(bags, published)
     half = pipeline.score(bags, P, sample_weight=np.repeat([2.0, 0.0], 6))
@@ -156,14 +156,14 @@ def test_bags_that_weigh_nothing_have_no_say_in_the_score(given, pipeline):
     [MMDClassRatioEstimator(features="rff"), SoftmaxClassRatioEstimator(alpha=0.1)],
     ids=["mmd", "softmax"],
 )
-def test_a_generator_is_a_random_state(given, estimator):
-    kinds, published = given
+def test_a_generator_is_a_random_state(inputs, estimator):
+    kinds, published = inputs
     rng = np.random.default_rng(0)
     estimator = clone(estimator).set_params(random_state=rng, n_components=10)
     twin = clone(estimator)
     once, again, other = (
-        one.fit(kinds["arrays"], published).predict(kinds["arrays"])
-        for one in (estimator, twin, estimator)
+        model.fit(kinds["arrays"], published).predict(kinds["arrays"])
+        for model in (estimator, twin, estimator)
     )
     np.testing.assert_array_equal(once, again)  # a clone draws the same
     assert np.abs(once - other).max() > 0  # and the next fit something else

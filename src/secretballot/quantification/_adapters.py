@@ -6,22 +6,16 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._sklearn_compat import HasMethods, _fit_context, _num_samples, _safe_indexing
 from secretballot.quantification._bag_estimator import BagInputMixin
-from secretballot.quantification._bag_input import (
-    check_fit_columns,
-    column_names,
-    common_columns,
-    list_bags,
-    replace_instances,
-)
+from secretballot.quantification._bag_input import check_columns, list_bags, replace_instances
 from secretballot.quantification._bag_types import (
     BagSequence,
+    Floats,
     Instances,
     ProportionsTable,
     is_frame,
@@ -45,6 +39,8 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
     ----------
     transformer_ : transformer
         The fitted clone.
+    n_features_in_ : int
+        Number of columns, if bags are tables.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns of bags that are data frames, if they are strings. Other bags must
         have the same in the same order, whatever the transformer thinks of that.
@@ -78,7 +74,7 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
         """
         bags = list_bags(X)
         self.transformer_ = clone(self.transformer).fit(_stack_raw(bags))
-        self._set_columns(column_names(bags[0]))
+        validate_data(self, bags[0], skip_check_array=True)
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -99,7 +95,7 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
         bags = list_bags(X)
         stacked = _stack_raw(bags)
         self.transformer_ = clone(self.transformer)
-        self._set_columns(column_names(bags[0]))
+        validate_data(self, bags[0], skip_check_array=True)
         if hasattr(self.transformer_, "fit_transform"):
             transformed = self.transformer_.fit_transform(stacked)
         else:
@@ -120,7 +116,7 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         bags = list_bags(X)
         stacked = _stack_raw(bags)
-        check_fit_columns(column_names(bags[0]), self._columns)
+        validate_data(self, bags[0], reset=False, skip_check_array=True)
         with warnings.catch_warnings():
             # The transformer's own warnings of the same.
             for words in ("has feature names", "does not have valid feature names"):
@@ -130,7 +126,7 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
 
 def _stack_raw(bags: Sequence[Instances]) -> Instances:
     """Return the instances of bags of any kind under each other."""
-    common_columns(bags)
+    check_columns(bags)
     first = bags[0]
     if all(sparse.issparse(bag) for bag in bags):
         return sparse.vstack(bags, format="csr")
@@ -202,7 +198,7 @@ class QuapyQuantifier(BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(X, y)
         return self
 
-    def predict(self, X: Instances) -> NDArray[np.float64]:
+    def predict(self, X: Instances) -> Floats:
         """Return the class ratios of one sample.
 
         Parameters

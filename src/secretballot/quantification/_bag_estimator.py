@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._sklearn_compat import Interval, StrOptions
-from secretballot.quantification._bag_input import bag_names, check_bags, check_fit_columns
+from secretballot.quantification._bag_input import bag_names, check_bags, list_bags
 from secretballot.quantification._bag_types import (
     BagSequence,
+    Floats,
     Matrix,
     ProportionsTable,
     RandomState,
@@ -31,17 +31,7 @@ def draw_seed(random_state: RandomState) -> int:
 
 
 class BagInputMixin:
-    """Column names of the bags of `fit`, and scikit-learn's tags for bags."""
-
-    _columns: list[Hashable] | None
-
-    def _set_columns(self, columns: list[Hashable] | None) -> None:
-        """Store the columns' names; names that are strings are public, as in scikit-learn."""
-        self._columns = columns
-        if columns and all(isinstance(name, str) for name in columns):
-            self.feature_names_in_ = np.array(columns, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+    """Tags of scikit-learn for estimators whose samples are bags."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -66,13 +56,14 @@ class ClassRatioMixin(BagInputMixin):
 
     if TYPE_CHECKING:
 
-        def predict(self, X: BagSequence) -> NDArray[np.float64]: ...
+        def predict(self, X: BagSequence) -> Floats: ...
 
     def _check_bags_like_fit(self, X: BagSequence, *, min_instances: int = 1) -> list[Matrix]:
         """Return bags that have the columns of those of `fit`."""
         check_is_fitted(self)
-        bags, columns = check_bags(X, n_features=self.n_features_in_, min_instances=min_instances)
-        check_fit_columns(columns, self._columns)
+        raw = list_bags(X)
+        bags = check_bags(raw, min_instances=min_instances)
+        validate_data(self, raw[0], reset=False, skip_check_array=True)
         return bags
 
     def score(

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bag_types import BagId, ProportionsTable, is_frame
+from secretballot.quantification._bag_types import BagId, Integers, ProportionsTable, is_frame
 
 _MOST_QUOTED = 5
 
 
-def encode_ids(
-    name: str, values: ArrayLike, n_instances: int
-) -> tuple[list[BagId], NDArray[np.int64]]:
+def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[BagId], Integers]:
     """Return the sorted distinct ids of a column, and the index of each instance's id.
 
     `name` is that of the parameter, for error messages.
@@ -81,7 +79,7 @@ def row_ids(table: ProportionsTable) -> list[BagId] | None:
 
 def match_rows(
     bag_ids: Sequence[BagId], table_ids: Sequence[BagId], *, unused: str = "raise"
-) -> NDArray[np.intp]:
+) -> Integers:
     """Return the row of each bag in a table.
 
     Ids of one side alone are an error. With ``unused="drop"`` rows without instances are allowed.
@@ -117,7 +115,7 @@ def are_named(bag_ids: Sequence[BagId], table_ids: Sequence[BagId]) -> bool:
     return not counted or set(bag_ids) == set(table_ids)
 
 
-def bag_rows(n_bags: int, key: object) -> NDArray[np.intp]:
+def bag_rows(n_bags: int, key: object) -> Integers:
     """Return the bags that an index selects: an integer, a slice, integers or a mask."""
     try:
         return np.atleast_1d(np.arange(n_bags)[key])  # type: ignore[index]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
@@ -16,6 +14,7 @@ from secretballot.quantification._bag_types import (
     BagId,
     BagSequence,
     Instances,
+    Integers,
     Matrix,
     is_frame,
 )
@@ -61,54 +60,24 @@ def replace_instances(X: BagSequence, bags: list[Instances]) -> Bags | list[Inst
     return replace(X, X=tuple(bags)) if isinstance(X, Bags) else bags
 
 
-def column_names(bag: Instances) -> list[Hashable] | None:
-    """Return the names of the columns of a data frame, else None.
+def check_columns(bags: Sequence[Instances]) -> None:
+    """Refuse bags whose columns have other names than those of the first one.
 
     Columns called 0, 1, 2 and so on have no names, like those of an array.
     """
-    names = list(getattr(bag, "columns", ()))
-    return None if names == list(range(len(names))) else names
-
-
-def common_columns(bags: Sequence[Instances]) -> list[Hashable] | None:
-    """Return the names of the columns of all bags, which must be the same."""
-    columns = column_names(bags[0])
+    first = _column_names(bags[0])
     for number, bag in enumerate(bags):
-        names = column_names(bag)
-        if names != columns:
+        names = _column_names(bag)
+        if names != first:
             raise ValueError(
                 f"bag {number} has the columns {_quote_names(names)}, but bag 0 has "
-                f"{_quote_names(columns)}; give all bags the same columns in the same order."
+                f"{_quote_names(first)}; give all bags the same columns in the same order."
             )
-    return columns
 
 
-def check_fit_columns(columns: list[Hashable] | None, fitted: list[Hashable] | None) -> None:
-    """Refuse columns that are not those of `fit`; warn where one side has no names.
-
-    scikit-learn does the same for tables.
-    """
-    if columns == fitted:
-        return
-    if columns is None or fitted is None:
-        has, had = ("no names", "had some") if columns is None else ("names", "had none")
-        warnings.warn(
-            f"the columns of these bags have {has}, but those of fit {had}, so that nothing "
-            "says whether they are in the same order; give data frames in both, or arrays.",
-            UserWarning,
-            stacklevel=3,
-        )
-        return
-    if sorted(map(str, columns)) == sorted(map(str, fitted)):
-        remedy = f"give them in that order: bag[{_quote_names(fitted)}]."
-    else:
-        missing = [name for name in fitted if name not in columns]
-        new = [name for name in columns if name not in fitted]
-        remedy = f"of these {_quote_names(missing)} are missing, and {_quote_names(new)} are new."
-    raise ValueError(
-        f"bags have the columns {_quote_names(columns)}, but those of fit had "
-        f"{_quote_names(fitted)}; {remedy}"
-    )
+def _column_names(bag: Instances) -> list[Hashable] | None:
+    names = list(getattr(bag, "columns", ()))
+    return None if names == list(range(len(names))) else names
 
 
 def _quote_names(names: list[Hashable] | None) -> str:
@@ -117,17 +86,11 @@ def _quote_names(names: list[Hashable] | None) -> str:
     return f"{names[:_MOST_QUOTED]!r} (and {len(names) - _MOST_QUOTED} more)"
 
 
-def check_bags(
-    X: BagSequence, *, n_features: int | None = None, min_instances: int = 1
-) -> tuple[list[Matrix], list[Hashable] | None]:
-    """Return the bags as float arrays or CSR, all of one kind and width, and their column names.
-
-    `n_features` is the width of the bags of `fit`.
-    """
-    listed = list_bags(X)
-    columns = common_columns(listed)
+def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matrix]:
+    """Return the bags of `list_bags` as float arrays or CSR, all of one kind and width."""
+    check_columns(raw)
     bags: list[Matrix] = []
-    for number, bag in enumerate(listed):
+    for number, bag in enumerate(raw):
         try:
             matrix = check_array(bag, accept_sparse="csr", dtype=[np.float64, np.float32])
         except ValueError as error:
@@ -136,12 +99,10 @@ def check_bags(
                 "PerBag lifts transformers, such as a vectorizer of texts, to bags."
             ) from error
         check_magnitude(f"bag {number}", matrix, "PerBag(StandardScaler())")
-        width = matrix.shape[1]
-        expected = n_features if n_features is not None else bags[0].shape[1] if bags else width
-        if width != expected:
-            where = "in fit" if n_features is not None else "in bag 0"
+        if bags and matrix.shape[1] != bags[0].shape[1]:
             raise ValueError(
-                f"bag {number} has {width} features, but there were {expected} {where}."
+                f"bag {number} has {matrix.shape[1]} features, but there were {bags[0].shape[1]} "
+                "in bag 0."
             )
         if matrix.shape[0] < min_instances:
             raise ValueError(
@@ -151,7 +112,7 @@ def check_bags(
         bags.append(matrix)
     if len({sparse.issparse(bag) for bag in bags}) > 1:
         raise ValueError("some bags are sparse and some are not; make them all of one kind.")
-    return bags, columns
+    return bags
 
 
 def check_magnitude(name: str, X: Matrix, scaler: str) -> None:
@@ -172,6 +133,6 @@ def stack_bags(bags: Sequence[Matrix]) -> Matrix:
     return sparse.vstack(bags, format="csr") if sparse.issparse(bags[0]) else np.concatenate(bags)
 
 
-def bag_numbers(bags: Sequence[Matrix]) -> NDArray[np.int64]:
+def bag_numbers(bags: Sequence[Matrix]) -> Integers:
     """Return the number of the bag of each stacked instance."""
     return np.repeat(np.arange(len(bags)), [bag.shape[0] for bag in bags])

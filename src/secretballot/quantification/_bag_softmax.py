@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
 
 #: Instances in a block: some hundred features of each fit a core's cache.
 _BLOCK_ROWS = 2048
@@ -19,20 +19,16 @@ _BLOCK_ROWS = 2048
 class SoftmaxWeights(NamedTuple):
     """Weights of a softmax, shapes (n_features, n_classes) and (n_classes,), and steps taken."""
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    coef: Floats
+    intercept: Floats
     n_iter: int = 0
 
-    def logits(self, F: Matrix) -> NDArray[np.float64]:
+    def logits(self, F: Matrix) -> Floats:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
         return np.asarray(F @ self.coef.astype(F.dtype)) + self.intercept
 
 
-def likely_proportions(
-    proportions: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    covariance: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:
+def likely_proportions(proportions: Floats, sizes: Integers, covariance: Floats | None) -> Floats:
     """Return proportions without zeros, which would rule a class out.
 
     The floor is half of the rounding of a count, at most 1 %, or half of the noise, at most half
@@ -48,10 +44,8 @@ def likely_proportions(
 
 
 def class_lifts(
-    proportions: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    covariance: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    proportions: Floats, sizes: Integers, covariance: Floats | None
+) -> tuple[Floats, Floats]:
     """Return the ratio of each bag's share of a class to the overall share, and the latter."""
     likely = likely_proportions(proportions, sizes, covariance)
     prior = sizes @ likely / sizes.sum()
@@ -60,8 +54,8 @@ def class_lifts(
 
 def fit_softmax(
     F: Matrix,
-    bag: NDArray[np.int64],
-    lifts: NDArray[np.float64],
+    bag: Integers,
+    lifts: Floats,
     alpha: float,
     start: SoftmaxWeights | None = None,
     max_iter: int = 200,
@@ -82,7 +76,7 @@ def fit_softmax(
     blocks = [(F[rows], bag[rows], instance_weight[rows]) for rows in slices]
     lifts_by_class = np.ascontiguousarray(lifts.T)
 
-    def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def objective(flat: Floats) -> tuple[float, Floats]:
         W = flat.reshape(d + 1, c)
         coef, intercept = W[:-1].astype(F.dtype), W[-1][:, None]
         value, gradient = 0.5 * alpha * float((W[:-1] ** 2).sum()), np.empty((d + 1, c))
@@ -111,15 +105,13 @@ def fit_softmax(
     return SoftmaxWeights(W[:-1], W[-1], int(solution.nit))
 
 
-def _class_scores(block: Matrix, coef: NDArray[np.floating]) -> NDArray[np.float64]:
+def _class_scores(block: Matrix, coef: NDArray[np.floating]) -> Floats:
     """Return coef' block', shape (n_classes, n_instances), contiguous and in double precision."""
     if sparse.issparse(block):
         return np.ascontiguousarray((block @ coef).T, dtype=np.float64)
     return (coef.T @ block.T).astype(np.float64, copy=False)
 
 
-def bag_likelihood(
-    logits: NDArray[np.float64], bag: NDArray[np.int64], lifts: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def bag_likelihood(logits: Floats, bag: Integers, lifts: Floats) -> Floats:
     """Return the log likelihood of each instance's bag, up to a constant."""
     return np.asarray(np.log((softmax(logits, axis=1) * lifts[bag]).sum(axis=1)))

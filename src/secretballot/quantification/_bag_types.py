@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from secretballot.quantification._published_proportions import PublishedProportions
 
 BagId: TypeAlias = Hashable
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.integer]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 #: Instances of one or of all bags: an array, a data frame, a sparse matrix or a list of texts.
 Instances: TypeAlias = "ArrayLike | sparse.sparray | sparse.spmatrix"
@@ -30,7 +32,7 @@ class Frame(Protocol):
 
     index: Sequence[Hashable]
     columns: Sequence[Hashable]
-    iloc: Mapping[NDArray[np.intp], Frame]
+    iloc: Mapping[Integers, Frame]
 
     def __getitem__(self, column: Hashable) -> Frame: ...
 

@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.quantification._bag_ids import bag_rows, encode_ids, match_rows
-from secretballot.quantification._bag_types import BagId, Instances, ProportionsTable, is_frame
+from secretballot.quantification._bag_types import (
+    BagId,
+    Instances,
+    Integers,
+    ProportionsTable,
+    is_frame,
+)
 from secretballot.quantification._label_proportions import read_table, required_ids
 
 
@@ -151,7 +157,7 @@ class Bags:
         cls,
         X: Instances | None,
         y: ArrayLike | None,
-        rows: Sequence[NDArray[np.intp]],
+        rows: Sequence[Integers],
         names: tuple[BagId, ...],
         formed_by: str,
     ) -> Bags:
@@ -218,7 +224,7 @@ class Bags:
         return self[order], indexed[rows[order]]  # type: ignore[call-overload,index,return-value]
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """Number of instances in each bag; public."""
         bags = self.X if self.y is None else self.y
         return np.array([_num_samples(bag) for bag in bags or ()])

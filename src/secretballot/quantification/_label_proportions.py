@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from secretballot._numbers import check_unmasked
 from secretballot.quantification._bag_ids import are_named, match_rows, row_ids
-from secretballot.quantification._bag_types import BagId, ProportionsTable
+from secretballot.quantification._bag_types import BagId, Floats, Integers, ProportionsTable
 from secretballot.quantification._published_proportions import PublishedProportions
 from secretballot.quantification._unstated_noise import warn_of_unstated_noise
 
@@ -25,9 +25,9 @@ class LabelProportions(NamedTuple):
     Without a covariance they are taken to be exact.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     classes: NDArray[np.generic]
-    covariance: NDArray[np.float64] | None
+    covariance: Floats | None
 
     def check_full_rank(self) -> None:
         """Refuse proportions from which some class can't be learned."""
@@ -63,7 +63,7 @@ class LabelProportions(NamedTuple):
         values = np.concatenate([self.values, new.values])
         return LabelProportions(values, self.classes, covariance)
 
-    def take(self, bags: NDArray[np.intp]) -> LabelProportions:
+    def take(self, bags: Integers) -> LabelProportions:
         """Return the proportions of some bags, in this order."""
         covariance = None if self.covariance is None else self.covariance[bags]
         return LabelProportions(self.values[bags], self.classes, covariance)
@@ -78,12 +78,12 @@ class LabelProportions(NamedTuple):
             None if covariance is None else covariance[:, columns][:, :, columns],
         )
 
-    def noise_factors(self) -> NDArray[np.float64] | None:
+    def noise_factors(self) -> Floats | None:
         """Return square roots of the covariances, factors last, or None without noise."""
         return None if self.covariance is None else matrix_roots(self.covariance)
 
 
-def matrix_roots(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def matrix_roots(covariance: Floats) -> Floats:
     """Return A with A A' = covariance, for each matrix of a stack."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
@@ -199,7 +199,7 @@ def read_table(
     return LabelProportions(values, classes, checked)
 
 
-def _read_numbers(proportions: ProportionsTable) -> NDArray[np.float64]:
+def _read_numbers(proportions: ProportionsTable) -> Floats:
     """Return a table as an array with a column for each class."""
     check_unmasked("y", proportions)
     table = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
@@ -222,7 +222,7 @@ def _read_numbers(proportions: ProportionsTable) -> NDArray[np.float64]:
     return np.stack([1 - values, values], axis=1)
 
 
-def _check_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _check_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Return a covariance matrix for each bag, or refuse what is none."""
     check_unmasked("covariance", covariance)
     try:

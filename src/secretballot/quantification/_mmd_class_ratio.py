@@ -5,15 +5,17 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_estimator import ClassRatioMixin, draw_seed
-from secretballot.quantification._bag_input import bag_names, check_bags, stack_bags
+from secretballot.quantification._bag_input import bag_names, check_bags, list_bags, stack_bags
 from secretballot.quantification._bag_types import (
     BagSequence,
+    Floats,
     Matrix,
     ProportionsTable,
     RandomState,
@@ -240,10 +242,10 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
     def _fit(
         self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None, first: bool
     ) -> MMDClassRatioEstimator:
-        if first:
-            bags, columns = check_bags(X, min_instances=2)
-        else:
-            bags, columns = self._check_bags_like_fit(X, min_instances=2), self._columns
+        raw = list_bags(X)
+        bags = check_bags(raw, min_instances=2)
+        if not first:
+            validate_data(self, raw[0], reset=False, skip_check_array=True)
         sizes = [bag.shape[0] for bag in bags]
         proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
         if not first:
@@ -257,9 +259,11 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         n_earlier = len(proportions.values) - len(bags)
         parts, bags = cut_bags(bags, n_parts, self._seed, n_earlier)
         if first:
-            self.n_features_in_ = bags[0].shape[1]
-            self._set_columns(columns)
-            self._gammas = self._candidate_gammas(bags)
+            validate_data(self, raw[0], skip_check_array=True)
+            self._gammas = np.array([1.0])
+            if self.kernel != "linear":
+                rng = np.random.default_rng([self._seed, 3])
+                self._gammas = candidate_gammas(self.gamma, _MULTIPLES, stack_bags(bags), rng)
         if exact:
             self._embedding = KernelEmbedding(
                 bags, parts, self._gammas, self.block_size, self.n_jobs
@@ -275,12 +279,6 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         self._proportions, self.classes_ = proportions, proportions.classes
         self._fit_classes()
         return self
-
-    def _candidate_gammas(self, bags: list[Matrix]) -> NDArray[np.float64]:
-        if self.kernel == "linear":
-            return np.array([1.0])
-        rng = np.random.default_rng([self._seed, 3])
-        return candidate_gammas(self.gamma, _MULTIPLES, stack_bags(bags), rng)
 
     def _fit_classes(self) -> None:
         """Choose the kernel, and fit the classes by it."""
@@ -311,7 +309,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
 
     def predict(
         self, X: BagSequence, *, confidence: float | None = None, target: str = "group"
-    ) -> NDArray[np.float64] | RatioInterval:
+    ) -> Floats | RatioInterval:
         """Estimate the class ratios of bags.
 
         Parameters
@@ -332,7 +330,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
             return self.predict_interval(X, confidence, target=target)
         return self._estimate(self._check_bags_like_fit(X))
 
-    def _estimate(self, bags: list[Matrix]) -> NDArray[np.float64]:
+    def _estimate(self, bags: list[Matrix]) -> Floats:
         parts, bags = cut_bags(bags, 1, self._seed)
         cross = self._embedding.cross(self._number, bags, parts)
         means = self._embedding.parts.weights() @ cross @ parts.weights().T

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from secretballot.accounting import PrivacyStatement
 from secretballot.mechanisms import Proportions
 from secretballot.quantification._bag_ids import bag_rows
-from secretballot.quantification._bag_types import BagId
+from secretballot.quantification._bag_types import BagId, Floats, Integers
 from secretballot.quantification._publisher_advice import PublisherAdvice, recommend_publisher
 
 
@@ -49,12 +49,12 @@ class PublishedProportions:
     ((2, 0), (2, 2, 2), 1)
     """
 
-    proportions: NDArray[np.float64]
+    proportions: Floats
     classes: NDArray[np.generic]
     names: tuple[BagId, ...]
-    sizes: NDArray[np.int64]
+    sizes: Integers
     mechanism: Proportions
-    expected_distortion: NDArray[np.float64]
+    expected_distortion: Floats
     statement: PrivacyStatement
 
     @property
@@ -79,7 +79,7 @@ class PublishedProportions:
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray[np.generic]:
         return np.array(self.proportions, dtype=dtype, copy=copy)
 
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """Return the covariance of each bag's noise, shape (n_bags, n_classes, n_classes)."""
         return self.mechanism.covariance(self.proportions, self.sizes)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
+
+from secretballot.quantification._bag_types import Floats
 
 _NEGLIGIBLE = 1e-10
 _ROUNDING = 1e-12
 
 
-def fit_on_simplex(gram: NDArray[np.float64], cross: NDArray[np.float64]) -> NDArray[np.float64]:
+def fit_on_simplex(gram: Floats, cross: Floats) -> Floats:
     """Minimise ``r' G r - 2 r' v`` over non-negative r that sum to 1, for each column v of `cross`.
 
     Returns shape (n_columns, n_classes). Directions in which G is not positive, as may happen once
@@ -38,9 +39,7 @@ def fit_on_simplex(gram: NDArray[np.float64], cross: NDArray[np.float64]) -> NDA
     return ratios
 
 
-def fit_signed(
-    gram: NDArray[np.float64], cross: NDArray[np.float64], inverse: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def fit_signed(gram: Floats, cross: Floats, inverse: Floats) -> Floats:
     """Minimise the objective of `fit_on_simplex` over r that sum to 1 but may be negative.
 
     `inverse` is that of `gram` over directions of sum zero.
@@ -49,9 +48,7 @@ def fit_signed(
     return np.asarray(even + (inverse @ (cross - (gram @ even)[:, None])).T)
 
 
-def class_directions(
-    gram: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def class_directions(gram: Floats) -> tuple[Floats, Floats]:
     """Return eigenvalues, ascending, and eigenvectors of class means over directions of sum zero.
 
     The eigenvalues are squared distances of mixtures of classes.
@@ -61,19 +58,17 @@ def class_directions(
     return values, basis @ vectors
 
 
-def distance_rounding(gram: NDArray[np.float64]) -> float:
+def distance_rounding(gram: Floats) -> float:
     """Return the rounding error of squared distances, never 0."""
     return max(float(np.abs(gram).max()) * _ROUNDING, 1e-290)
 
 
-def inverse_above(
-    values: NDArray[np.float64], vectors: NDArray[np.float64], floor: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def inverse_above(values: Floats, vectors: Floats, floor: Floats) -> Floats:
     """Return the inverse of `class_directions`, with eigenvalues of at least `floor`."""
     least = np.maximum(floor, max(float(values[-1]) * _ROUNDING, 1e-300))
     return np.asarray((vectors / np.maximum(values, least)) @ vectors.T)
 
 
-def sum_zero_basis(n_classes: int) -> NDArray[np.float64]:
+def sum_zero_basis(n_classes: int) -> Floats:
     """Return an orthonormal basis of the vectors that sum to zero, as columns."""
     return np.linalg.qr(np.c_[np.ones(n_classes), np.eye(n_classes)[:, 1:]])[0][:, 1:]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import validate_data
 
 from secretballot._sklearn_compat import Interval, _fit_context
 from secretballot.quantification._bag_estimator import ClassRatioMixin, draw_seed
@@ -15,11 +16,13 @@ from secretballot.quantification._bag_input import (
     bag_names,
     bag_numbers,
     check_bags,
+    list_bags,
     replace_instances,
     stack_bags,
 )
 from secretballot.quantification._bag_types import (
     BagSequence,
+    Floats,
     Instances,
     ProportionsTable,
     RandomState,
@@ -181,20 +184,20 @@ class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMi
     def _fit(
         self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None
     ) -> tuple[SoftmaxFit, np.random.Generator]:
-        bags, columns = check_bags(X, min_instances=2)
+        raw = list_bags(X)
+        bags = check_bags(raw, min_instances=2)
         sizes = [bag.shape[0] for bag in bags]
         proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
         proportions.check_full_rank()
         rng = np.random.default_rng(draw_seed(self.random_state))
-        self.n_features_in_ = bags[0].shape[1]
-        self._set_columns(columns)
+        validate_data(self, raw[0], skip_check_array=True)
         fit = self._train(stack_bags(bags), bag_numbers(bags), proportions, rng)
         self.classes_ = proportions.classes
         self._model, self.gamma_, self.alpha_ = fit.model, fit.model.gamma, fit.model.alpha
         self.coef_, self.intercept_, _ = fit.model.weights
         return fit, rng
 
-    def _logits(self, X: BagSequence) -> list[NDArray[np.float64]]:
+    def _logits(self, X: BagSequence) -> list[Floats]:
         return [self._model.logits(bag) for bag in self._check_bags_like_fit(X)]
 
     def transform(self, X: BagSequence) -> Bags | list[Instances]:
@@ -211,7 +214,7 @@ class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMi
         logits = self._logits(X)
         return replace_instances(X, [softmax(self.sharpness * bag, axis=1) for bag in logits])
 
-    def predict(self, X: BagSequence) -> NDArray[np.float64]:
+    def predict(self, X: BagSequence) -> Floats:
         """Return the share of each bag's instances that is classified as each class.
 
         Parameters

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from secretballot._sklearn_compat import Interval, StrOptions
@@ -17,13 +16,9 @@ from secretballot.quantification._bag_softmax import (
     class_lifts,
     fit_softmax,
 )
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
 from secretballot.quantification._label_proportions import LabelProportions
-from secretballot.quantification.kernels import (
-    FeatureMap,
-    candidate_gammas,
-    make_features,
-)
+from secretballot.quantification.kernels import FeatureMap, candidate_gammas, make_features
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)
@@ -43,11 +38,11 @@ class SoftmaxModel(NamedTuple):
     alpha: float
     weights: SoftmaxWeights
 
-    def logits(self, X: Matrix) -> NDArray[np.float64]:
+    def logits(self, X: Matrix) -> Floats:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
         return self.weights.logits(self.features.table(X, self.number))
 
-    def sharpened(self, sharpness: float, prior: NDArray[np.float64]) -> SoftmaxModel:
+    def sharpened(self, sharpness: float, prior: Floats) -> SoftmaxModel:
         """Return the model whose odds, relative to those of the prior, are to this power."""
         shift = (1 - sharpness) * np.log(prior)
         coef, intercept, n_iter = self.weights
@@ -60,9 +55,9 @@ class SoftmaxFit(NamedTuple):
 
     model: SoftmaxModel
     F: Matrix
-    bag: NDArray[np.int64]
-    lifts: NDArray[np.float64]
-    prior: NDArray[np.float64]
+    bag: Integers
+    lifts: Floats
+    prior: Floats
 
 
 class BagSoftmaxMixin:
@@ -83,11 +78,7 @@ class BagSoftmaxMixin:
     }
 
     def _train(
-        self,
-        X: Matrix,
-        bag: NDArray[np.int64],
-        proportions: LabelProportions,
-        rng: np.random.Generator,
+        self, X: Matrix, bag: Integers, proportions: LabelProportions, rng: np.random.Generator
     ) -> SoftmaxFit:
         """Choose bandwidth and penalty, and train on all instances."""
         lifts, prior = class_lifts(proportions.values, np.bincount(bag), proportions.covariance)
@@ -112,8 +103,8 @@ class BagSoftmaxMixin:
         n_gammas: int,
         alphas: tuple[float, ...],
         X: Matrix,
-        bag: NDArray[np.int64],
-        lifts: NDArray[np.float64],
+        bag: Integers,
+        lifts: Floats,
         rng: np.random.Generator,
     ) -> tuple[int, float]:
         """Return the number of the bandwidth, and the penalty, that held-out instances choose.
@@ -127,10 +118,10 @@ class BagSoftmaxMixin:
         # One fold is enough where it has many instances; else all are held out in turn.
         n_held_out = n_repeats(len(bag) // self.n_folds, most=self.n_folds)
         candidates: list[tuple[int, float]] = []
-        likelihoods: list[NDArray[np.float64]] = []
+        likelihoods: list[Floats] = []
         for number in range(n_gammas):
             F = features.table(X, number)
-            by_fold: list[list[NDArray[np.float64]]] = []
+            by_fold: list[list[Floats]] = []
             for held_out in (fold == k for k in range(n_held_out)):
                 weights = None
                 by_alpha = []
@@ -150,7 +141,7 @@ class BagSoftmaxMixin:
         )
         return candidates[best]
 
-    def _cross_fit(self, fit: SoftmaxFit, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _cross_fit(self, fit: SoftmaxFit, rng: np.random.Generator) -> Floats:
         """Return each instance's logits by a softmax trained without the instance's fold."""
         fold = assign_folds(fit.bag, self.n_folds, rng)
         logits = np.empty((len(fit.bag), len(fit.prior)))
@@ -183,7 +174,7 @@ def n_repeats(n_instances: int, most: int) -> int:
     return int(np.clip(-(-_ENOUGH // max(n_instances, 1)), 1, most))
 
 
-def within_one_error(likelihoods: list[NDArray[np.float64]], rounding: float = 0.0) -> list[int]:
+def within_one_error(likelihoods: list[Floats], rounding: float = 0.0) -> list[int]:
     """Return the candidates whose mean is within one standard error of the best one's.
 
     The standard error is that of the difference, over instances.
@@ -197,9 +188,7 @@ def within_one_error(likelihoods: list[NDArray[np.float64]], rounding: float = 0
     ]
 
 
-def assign_folds(
-    bag: NDArray[np.int64], n_folds: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def assign_folds(bag: Integers, n_folds: int, rng: np.random.Generator) -> Integers:
     """Return a fold for each instance; each bag is divided evenly among the folds."""
     fold, sizes = np.empty(len(bag), dtype=np.int64), np.bincount(bag)
     # Bags with fewer instances than folds are dealt together.

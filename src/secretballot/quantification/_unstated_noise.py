@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot.quantification._bag_types import Floats, Integers
+
 #: Published proportions are multiples of this.
 _GRID = 2.0**-20
 #: Exact proportions of bags of up to 2**14 instances are never all multiples of `_GRID` and not
@@ -18,9 +20,7 @@ _DECIMALS = 12
 _ROUNDING = 1e-7
 
 
-def warn_of_unstated_noise(
-    values: NDArray[np.float64], sizes: NDArray[np.int64] | None = None
-) -> None:
+def warn_of_unstated_noise(values: Floats, sizes: Integers | None = None) -> None:
     """Warn of proportions, shape (n_bags, n_classes), that can't be exact.
 
     `sizes` are the numbers of instances; None if the proportions are also of other instances.
@@ -37,7 +37,7 @@ def warn_of_unstated_noise(
         )
 
 
-def _sign_of_noise(values: NDArray[np.float64], sizes: NDArray[np.int64] | None) -> str | None:
+def _sign_of_noise(values: Floats, sizes: Integers | None) -> str | None:
     if (values < -_ROUNDING).any():
         return "some proportions are negative"
     exact = None if sizes is None else _are_exact(values, sizes[:, None])
@@ -53,11 +53,11 @@ def _sign_of_noise(values: NDArray[np.float64], sizes: NDArray[np.int64] | None)
     return None
 
 
-def _on_grid(values: NDArray[np.float64], step: float) -> bool:
+def _on_grid(values: Floats, step: float) -> bool:
     return bool((np.abs(values / step - np.rint(values / step)) < 1e-6).all())
 
 
-def _are_exact(values: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _are_exact(values: Floats, sizes: Integers) -> NDArray[np.bool_]:
     """Return, for each bag, True if its proportions are counts over its size, but for rounding.
 
     A figure of three decimals may be any share within .0005 of it.

@@ -1,4 +1,4 @@
-"""Bags that differ by more than their classes: how it is seen, and what is done."""
+"""Bags that differ by more than their classes: detection, and the other loss."""
 
 import warnings
 
@@ -32,10 +32,10 @@ def model(**options):
     return LabelProportionsClassifier(**usual | options)
 
 
-def test_what_labels_could_tell_is_their_mutual_information_with_bags():
+def test_label_information_is_mutual_information_with_bags():
     X, y, bag, shares = world()
-    found = model().fit(X, bag_ids=bag, proportions=shares).bag_information_
-    assert found.label_information == pytest.approx(mutual_info_score(y, bag), rel=1e-9)
+    information = model().fit(X, bag_ids=bag, proportions=shares).bag_information_
+    assert information.label_information == pytest.approx(mutual_info_score(y, bag), rel=1e-9)
     # Bags are joined where there are many: they tell no more then.
     many = bag * 10 + np.arange(len(bag)) % 10
     rates = pd.Series(y).groupby(many).mean()
@@ -44,48 +44,50 @@ def test_what_labels_could_tell_is_their_mutual_information_with_bags():
         np.searchsorted(np.unique(many), many) // 4 * 4]), rel=1e-9)  # fmt: skip
 
 
-def test_bags_that_differ_by_their_classes_alone_are_left_in_peace():
+def test_bags_that_differ_by_classes_alone_keep_the_likelihood():
     for seed in range(5):
         X, _, bag, shares = world(seed)
         fitted = model(sharpness=1.0).fit(X, bag_ids=bag, proportions=shares)
         assert fitted.loss_ == "likelihood"
-        found = fitted.bag_information_
-        assert found.feature_information < found.label_information + 1.5 * found.standard_error
+        information = fitted.bag_information_
+        limit = information.label_information + 1.5 * information.standard_error
+        assert information.feature_information < limit
 
 
-def test_bags_that_differ_by_more_are_told_and_mean_probabilities_matched():
+def test_bags_that_differ_by_more_use_the_proportion_loss():
     X, _, bag, shares = world(shift=6.0)
     with pytest.warns(UserWarning, match="bags differ by more than their classes: features tell"):
-        found = model().fit(X, bag_ids=bag, proportions=shares)
-    assert found.loss_ == "proportion"
-    assert found.bag_information_.feature_information > 2 * found.bag_information_.label_information
-    assert found.sharpness_ == 1
+        result = model().fit(X, bag_ids=bag, proportions=shares)
+    assert result.loss_ == "proportion"
+    information = result.bag_information_
+    assert information.feature_information > 2 * information.label_information
+    assert result.sharpness_ == 1
     X_new, y_new, *_ = world(seed=1)  # of an average group; the shift says nothing about classes
     X_new[:, 1] += 3
-    told = model(loss="likelihood").fit(X, bag_ids=bag, proportions=shares)
-    assert told.bag_information_ is None
-    assert found.score(X_new, y_new) > told.score(X_new, y_new) + 0.1
+    by_likelihood = model(loss="likelihood").fit(X, bag_ids=bag, proportions=shares)
+    assert by_likelihood.bag_information_ is None
+    assert result.score(X_new, y_new) > by_likelihood.score(X_new, y_new) + 0.1
     given = model(loss="proportion").fit(X, bag_ids=bag, proportions=shares)  # silent
-    assert given.score(X_new, y_new) == pytest.approx(found.score(X_new, y_new), abs=0.05)
+    assert given.score(X_new, y_new) == pytest.approx(result.score(X_new, y_new), abs=0.05)
     means = pd.Series(given.predict_proba(X)[:, 1]).groupby(bag).mean()
     np.testing.assert_allclose(means, shares, atol=0.06)
     held_out = model(loss="proportion", alpha="held_out")
     assert held_out.fit(X, bag_ids=bag, proportions=shares).alpha_ in module._ALPHAS
 
 
-def test_labels_are_granted_what_noise_may_hide():
+def test_noise_increases_label_information():
     X, _, bag, shares = world(size=60)
     noise = np.tile(0.15**2 * np.array([[1.0, -1.0], [-1.0, 1.0]]), (8, 1, 1))
     exact, noisy = (
-        model(sharpness=1.0).fit(X, bag_ids=bag, proportions=shares, covariance=one)
-        for one in (0 * noise, noise)
+        model(sharpness=1.0).fit(X, bag_ids=bag, proportions=shares, covariance=covariance)
+        for covariance in (0 * noise, noise)
     )
     exact, noisy = exact.bag_information_, noisy.bag_information_
     assert 1.5 < noisy.label_information / exact.label_information < 6
     assert noisy.feature_information == pytest.approx(exact.feature_information, abs=0.05)
 
 
-def test_no_class_is_ruled_out_and_no_bag_made_even():
+def test_likely_proportions_have_a_floor():
     likely = likely_proportions(np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([8, 1000]), None)
     np.testing.assert_allclose(likely[:, 0], [0.01 / 1.01, 0.0005 / 1.0005])
     huge = np.tile(9.0 * np.eye(2), (2, 1, 1))
@@ -93,7 +95,7 @@ def test_no_class_is_ruled_out_and_no_bag_made_even():
     np.testing.assert_allclose(likely[:, 0], [0.25 / 1.25, 0.9 / 1.15])
 
 
-def test_the_gradient_of_the_usual_loss_is_one(monkeypatch):
+def test_proportion_loss_gradient(monkeypatch):
     rng = np.random.default_rng(0)
     F, bag = rng.normal(size=(30, 2)), np.arange(30) % 4
     P = rng.dirichlet(np.ones(3), size=4)
@@ -118,7 +120,7 @@ def test_the_gradient_of_the_usual_loss_is_one(monkeypatch):
     assert objective(at)[0] == pytest.approx(expected)
 
 
-def test_proportions_that_are_mostly_noise_are_told():
+def test_proportions_that_are_mostly_noise_are_warned_of():
     X, y, bag, _ = world(size=40)
     for epsilon, silent in ((0.02, False), (50.0, True)):
         with warnings.catch_warnings():
@@ -129,8 +131,8 @@ def test_proportions_that_are_mostly_noise_are_told():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = model().fit(X, bag_ids=bag, proportions=published)
-        told = [str(one.message) for one in caught]
-        assert any("differ by no more than the noise" in one for one in told) != silent
+        messages = [str(warning.message) for warning in caught]
+        assert any("differ by no more than the noise" in text for text in messages) != silent
         # No other warning: labels are granted what they could tell, noise and all.
-        assert len(told) == (0 if silent else 1)
+        assert len(messages) == (0 if silent else 1)
         assert silent or fitted.sharpness_ == 1

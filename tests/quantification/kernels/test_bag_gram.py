@@ -14,21 +14,21 @@ def inner(sums):
     return lambda left, right: left @ sums @ right.T
 
 
-def test_self_similarity_is_taken_out():
+def test_self_similarity_is_removed():
     """The squared length of a bag's mean is unbiased without it, over many draws."""
     rng = np.random.default_rng(0)
-    found = []
+    grams = []
     for _ in range(300):
         X = rng.normal(size=(12, 2)) + [1, 0]
         parts, bags = cut_bags([X], 4, 0)
         sums = kernel_sums(bags[0], parts.sizes, np.array([0.3]))[0]
-        found.append(PartSums(inner(sums), parts.sizes.astype(float), parts).gram())
-    kept = np.mean([g.with_diagonal(1.0)[0, 0] for g in found])
-    out = np.mean([g.with_diagonal(0.0)[0, 0] for g in found])
+        grams.append(PartSums(inner(sums), parts.sizes.astype(float), parts).gram())
+    biased = np.mean([g.with_diagonal(1.0)[0, 0] for g in grams])
+    unbiased = np.mean([g.with_diagonal(0.0)[0, 0] for g in grams])
     # E exp(-.3 |x - y|^2) for independent x, y: |x - y|^2 is twice a chi-squared of 2 degrees.
     truth = 1 / (1 + 4 * 0.3)
-    assert abs(out - truth) < 0.01
-    assert kept - truth > 0.03
+    assert abs(unbiased - truth) < 0.01
+    assert biased - truth > 0.03
 
 
 @pytest.mark.parametrize("solver", ["class_mean", "bag_mixture"])

@@ -1,4 +1,4 @@
-"""What a fit keeps of its bags: in blocks, in threads, sparse, and of many bags not everything."""
+"""Part sums that a fit stores: blocks, threads, sparse bags and many bags."""
 
 import numpy as np
 import pytest
@@ -51,10 +51,10 @@ def test_sparse_is_never_made_dense(estimator, n_features, monkeypatch):
     words = PerBag(CountVectorizer()).fit(bags)
     width = words.transform(bags)[0].shape[1]
 
-    def widened(some):
+    def widened(bags):
         # Many more columns, all empty: what texts look like.
         return [sparse.csr_array((b.data, b.indices, b.indptr), shape=(b.shape[0], n_features))
-                for b in some]  # fmt: skip
+                for b in bags]  # fmt: skip
 
     assert width < 300
     for kind in (sparse.csr_array, sparse.csr_matrix):
@@ -66,8 +66,8 @@ def test_sparse_is_never_made_dense(estimator, n_features, monkeypatch):
 
         monkeypatch.setattr(kind, "toarray", refuse)
     learned = clone(estimator).fit(widened(words.transform(bags)), [[0.25, 0.75], [0.75, 0.25]])
-    found = learned.predict(widened(words.transform([texts(rng, 95, 5), texts(rng, 5, 95)])))
-    np.testing.assert_allclose(found[:, 0], [0.95, 0.05], atol=0.08)
+    estimates = learned.predict(widened(words.transform([texts(rng, 95, 5), texts(rng, 5, 95)])))
+    np.testing.assert_allclose(estimates[:, 0], [0.95, 0.05], atol=0.08)
 
 
 @pytest.mark.parametrize("features", [None, "rff"])
@@ -77,7 +77,7 @@ def test_many_bags(features):
     counts = np.array([rng.multinomial(12, p) for p in rng.dirichlet(np.ones(3), size=1000)])
     bags = [draw(rng, c)[0] for c in counts]
     estimator = MMDClassRatioEstimator(gamma=0.1, features=features, random_state=0)
-    found = estimator.fit(bags, counts / 12).predict_interval([draw(rng, [300, 0, 0])[0]])
-    assert error(found.ratios, np.array([[1, 0, 0]])) < 0.1
-    assert (found.upper - found.lower).max() < 0.15
+    estimates = estimator.fit(bags, counts / 12).predict_interval([draw(rng, [300, 0, 0])[0]])
+    assert error(estimates.ratios, np.array([[1, 0, 0]])) < 0.1
+    assert (estimates.upper - estimates.lower).max() < 0.15
     assert len(estimator._embedding.parts.bag) <= (2000 if features is None else 12_000)

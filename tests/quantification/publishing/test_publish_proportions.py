@@ -1,4 +1,4 @@
-"""The publisher's door: what is released, charged, refused and said."""
+"""Publication of proportions: releases, charges, refusals and messages."""
 
 import json
 import pickle
@@ -28,7 +28,7 @@ def budget(epsilon=1.0, delta=1e-5, **kwargs):
 
 
 @pytest.mark.parametrize("mechanism", ["auto", *MECHANISM_NAMES])
-def test_what_is_published(mechanism):
+def test_contents_of_a_publication(mechanism):
     bags = Bags.from_groups(None, np.tile([0, 1, 1, 2], 500), groups=np.arange(2000) // 500)
     accountant = budget()
     out = publish_proportions(bags, [0, 1, 2], 1.0, 1e-5, mechanism, accountant=accountant)
@@ -65,13 +65,13 @@ def test_releases_add_up_on_one_accountant():
     assert len(accountant.entries()) == 2
 
 
-def test_a_budget_at_a_finite_order_takes_the_pair_too():
+def test_a_budget_at_a_finite_order_is_charged():
     accountant = PrivacyAccountant(2.0, 1e-5, unit="label", order="renyi", approximation_delta=5e-6)
     publish_proportions(bags_of([50, 40]), [0, 1], 0.2, 1e-6, "gaussian", accountant=accountant)
     assert 0 < accountant.spent().share < 1
 
 
-def test_an_instance_is_used_as_it_is():
+def test_a_mechanism_instance_is_used_unchanged():
     mechanism = GaussianProportions(sigma=30.0)
     accountant = PrivacyAccountant(2.0, 1e-5, unit="label")
     out = publish_proportions(
@@ -90,15 +90,15 @@ def test_an_instance_is_used_as_it_is():
         (GaussianProportions.calibrated(0.1, 0.01), "at epsilon=0.1, more than the delta=1e-06"),
     ],
 )
-@pytest.mark.parametrize("given", [True, False], ids=["an accountant", "none"])
-def test_an_instance_costs_no_more_than_was_asked_for(mechanism, message, given):
-    accountant = budget(5.0, 0.5) if given else None
+@pytest.mark.parametrize("with_accountant", [True, False], ids=["an accountant", "none"])
+def test_a_mechanism_beyond_epsilon_or_delta_is_refused(mechanism, message, with_accountant):
+    accountant = budget(5.0, 0.5) if with_accountant else None
     with pytest.raises(ValueError, match=message):
         publish_proportions(bags_of([50, 40]), [0, 1], 0.1, 1e-6, mechanism, accountant=accountant)
-    assert not given or not accountant.entries()
+    assert not with_accountant or not accountant.entries()
 
 
-def test_by_its_curve_too_an_instance_is_as_private_as_was_asked():
+def test_a_mechanism_charged_by_its_curve_is_checked():
     accountant = PrivacyAccountant(2.0, 1e-5, unit="label")
     with pytest.raises(ValueError, match="at epsilon=0.1, more than the delta=1e-06 asked for"):
         publish_proportions(
@@ -109,21 +109,21 @@ def test_by_its_curve_too_an_instance_is_as_private_as_was_asked():
 
 
 @pytest.mark.parametrize("name", MECHANISM_NAMES)
-def test_an_instance_calibrated_to_the_pair_is_let_through(name):
+def test_a_mechanism_calibrated_to_the_pair_is_accepted(name):
     made = PublicParameters(0.7, 1e-5, np.array([90]), 2, 0, "auto").calibrate(name)
     accountant = budget(0.7, 1e-5)
     publish_proportions(bags_of([50, 40]), [0, 1], 0.7, 1e-5, made, accountant=accountant)
     assert accountant.spent().amount == 0.7
 
 
-def test_the_promise_of_an_instance_is_one():
+def test_the_promise_of_a_mechanism_instance_counts():
     mechanism = DirichletProportions.calibrated(1.0, 1e-4, min_count=20)
     arguments = ([0, 1], 1.0, 1e-4, mechanism)
-    given, alone = (
+    with_accountant, alone = (
         publish_proportions(bags_of([50, 40]), *arguments, min_count=least).expected_distortion
         for least in (20, None)
     )
-    assert given == alone
+    assert with_accountant == alone
     with pytest.raises(ValueError, match="min_count=20 for each of 2 classes can't hold"):
         publish_proportions(bags_of([20, 19]), *arguments)
 
@@ -180,7 +180,7 @@ def test_bad_input_is_refused_and_nothing_is_spent(bags, options, message):
     assert not accountant.entries()
 
 
-def test_the_bag_that_breaks_a_promise_is_called_by_its_name():
+def test_the_bag_that_breaks_a_promise_is_named():
     bags = Bags.from_groups(None, np.repeat([0, 1], [100, 5]), np.repeat(["x"], 105))
     with pytest.raises(ValueError, match="the bag 'x' has a class with fewer labels"):
         publish_proportions(bags, [0, 1], 3.0, 0.01, **PROMISE)
@@ -216,13 +216,13 @@ def public_parts_agree(publish):
 
 
 @pytest.mark.parametrize("mechanism", ["auto", *MECHANISM_NAMES])
-def test_nothing_but_the_proportions_depends_on_the_labels(mechanism):
+def test_only_the_proportions_depend_on_labels(mechanism):
     public_parts_agree(
         lambda bags: publish_proportions(bags, [0, 1, 2], 1.0, 1e-4, mechanism, min_count=40)
     )
 
 
-def test_noise_tuned_to_the_private_counts_would_be_noticed():
+def test_noise_tuned_to_private_counts_is_detected():
     # The planted error: the published rule, which looks at the counts.
     def tuned(bags):
         counts = [np.bincount(labels, minlength=3) for labels in bags]
@@ -244,7 +244,7 @@ def test_noise_tuned_to_the_private_counts_would_be_noticed():
         (0.5, 1e-6, 100_000, 2, 0, LaplaceProportions),
     ],
 )
-def test_auto_takes_what_distorts_least(epsilon, delta, size, n_classes, least, winner):
+def test_auto_takes_the_least_distorting_mechanism(epsilon, delta, size, n_classes, least, winner):
     public = PublicParameters(epsilon, delta, np.array([size]), n_classes, least, "auto")
     best = public.least_distorting()
     assert isinstance(best, winner)
@@ -271,7 +271,7 @@ def test_auto_pseudo_counts_distort_least():
     )
 
 
-def test_advice():
+def test_recommendations():
     good = recommend_publisher(np.eye(3) * 0.9 + 0.1 / 3, [5000] * 3, 0.001)
     assert good.advice == ()
     assert good.contrast == pytest.approx(0.9)
@@ -319,12 +319,12 @@ def test_the_learning_bound_holds_in_a_simulation():
 
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("classes", [[1, "1"], [1, 2, "unknown"], [True, False, "?"]])
-def test_one_text_makes_no_texts_of_other_labels(classes, grouped):
-    known = np.array([*classes, None], dtype=object)[:-1]
+def test_one_text_changes_no_other_label(classes, grouped):
+    classes_array = np.array([*classes, None], dtype=object)[:-1]
 
     def counted(labels):
         bags = Bags.from_groups(None, labels, groups=[0] * len(labels)) if grouped else [labels]
-        return count_labels(bags, known).counts[0]
+        return count_labels(bags, classes_array).counts[0]
 
     first, *_, text = classes
     move = counted([first] * 9 + [text]) - counted([first] * 10)

@@ -6,11 +6,10 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from secretballot.quantification._bag_softmax import bag_likelihood, fit_softmax
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Integers, Matrix
 from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification._softmax_model import assign_folds
 
@@ -64,7 +63,7 @@ class BagInformation(NamedTuple):
 
 def measure_bag_information(
     F: Matrix,
-    bag: NDArray[np.int64],
+    bag: Integers,
     proportions: LabelProportions,
     *,
     alpha: float,
@@ -93,10 +92,7 @@ def measure_bag_information(
 
 
 def _label_information(
-    proportions: LabelProportions,
-    sizes: NDArray[np.int64],
-    merged: NDArray[np.int64],
-    rng: np.random.Generator,
+    proportions: LabelProportions, sizes: Integers, merged: Integers, rng: np.random.Generator
 ) -> float:
     """Return the mutual information of label and bag.
 

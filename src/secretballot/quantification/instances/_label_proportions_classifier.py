@@ -17,6 +17,7 @@ from secretballot.quantification._bag_ids import encode_ids
 from secretballot.quantification._bag_softmax import likely_proportions
 from secretballot.quantification._bag_types import (
     BagSequence,
+    Floats,
     Instances,
     ProportionsTable,
     RandomState,
@@ -24,13 +25,13 @@ from secretballot.quantification._bag_types import (
 from secretballot.quantification._label_proportions import proportions_by_id
 from secretballot.quantification._softmax_model import BagSoftmaxMixin
 from secretballot.quantification.instances._bag_information import measure_bag_information
-from secretballot.quantification.instances._prior_shift import instance_ratios, shift_prior
-from secretballot.quantification.instances._proportion_loss import match_proportions
-from secretballot.quantification.instances._training_bags import (
+from secretballot.quantification.instances._instance_input import (
+    instance_ratios,
     is_mostly_noise,
     read_bags,
     read_instances,
 )
+from secretballot.quantification.instances._proportion_loss import match_proportions
 
 
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
@@ -197,6 +198,12 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
             If bags differ by more than their classes, or by no more than the noise of their
             proportions; or if proportions look noisy and have no covariance.
         """
+        if proportions is None:
+            raise ValueError(
+                "fit needs the proportions of the bags: a data frame or series whose index is the "
+                "bags' ids, a mapping {id: row}, or PublishedProportions. (In a pipeline or a "
+                "search, route them: set_fit_request(bag_ids=True, proportions=True).)"
+            )
         if bag_ids is None:
             first, X, bag, bag_proportions = read_bags(X, proportions, covariance)
             validate_data(self, first, skip_check_array=True)
@@ -231,13 +238,13 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         self.coef_, self.intercept_, self.n_iter_ = model.weights
         return self
 
-    def _logits(self, X: Instances) -> NDArray[np.float64]:
+    def _logits(self, X: Instances) -> Floats:
         check_is_fitted(self)
         kinds = [np.float64, np.float32]
         X = validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=False)
         return self._model.logits(X)
 
-    def decision_function(self, X: Instances) -> NDArray[np.float64]:
+    def decision_function(self, X: Instances) -> Floats:
         """Return log probabilities up to a constant for each instance.
 
         Parameters
@@ -258,7 +265,7 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         *,
         ratios: ProportionsTable | None = None,
         bag_ids: ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the probability of each class for each instance.
 
         Parameters
@@ -283,7 +290,9 @@ default=None
         if ratios is None:
             return np.asarray(softmax(logits, axis=1))
         by_instance = instance_ratios(ratios, bag_ids, len(logits), self.classes_)
-        return shift_prior(logits, self.class_prior_, by_instance)
+        with np.errstate(divide="ignore"):  # a ratio of 0
+            shift = np.log(by_instance) - np.log(self.class_prior_)
+        return np.asarray(softmax(log_softmax(logits, axis=1) + shift, axis=1))
 
     def predict(
         self,

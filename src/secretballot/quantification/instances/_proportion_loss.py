@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import OptimizeResult, minimize
 from scipy.special import softmax
 
 from secretballot.quantification._bag_softmax import SoftmaxWeights
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
 from secretballot.quantification._softmax_model import assign_folds
 
 _ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
@@ -17,8 +16,8 @@ _ALPHAS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
 
 def match_proportions(
     F: Matrix,
-    bag: NDArray[np.int64],
-    proportions: NDArray[np.float64],
+    bag: Integers,
+    proportions: Floats,
     *,
     alpha: str | float,
     n_folds: int,
@@ -48,16 +47,11 @@ def match_proportions(
 
 
 def _minimise(
-    F: Matrix,
-    bag: NDArray[np.int64],
-    proportions: NDArray[np.float64],
-    penalty: float,
-    initial: NDArray[np.float64],
-    max_iter: int,
+    F: Matrix, bag: Integers, proportions: Floats, penalty: float, initial: Floats, max_iter: int
 ) -> OptimizeResult:
     transposed = sparse.csr_array(F.T) if sparse.issparse(F) else F.T
 
-    def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def objective(flat: Floats) -> tuple[float, Floats]:
         W = flat.reshape(initial.shape)
         value, gradient = _distance(W, F, transposed, bag, proportions)
         gradient[:-1] += penalty * W[:-1]
@@ -69,12 +63,8 @@ def _minimise(
 
 
 def _distance(
-    W: NDArray[np.float64],
-    F: Matrix,
-    transposed: Matrix,
-    bag: NDArray[np.int64],
-    proportions: NDArray[np.float64],
-) -> tuple[float, NDArray[np.float64]]:
+    W: Floats, F: Matrix, transposed: Matrix, bag: Integers, proportions: Floats
+) -> tuple[float, Floats]:
     """Return half the mean squared distance over instances, and its gradient."""
     p = softmax(np.asarray(F @ W[:-1]) + W[-1], axis=1)
     sizes = np.bincount(bag, minlength=len(proportions))[:, None]

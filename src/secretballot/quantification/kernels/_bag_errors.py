@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import chi2
 
+from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification.kernels._bag_gram import PartSums
 
 #: `unsure` of the noise of proportions, which may be Laplace noise: half of its excess kurtosis.
@@ -31,12 +31,12 @@ class BagErrors(NamedTuple):
         Relative variance of the estimate of the term's variance: one over degrees of freedom.
     """
 
-    products: NDArray[np.float64]
-    bag: NDArray[np.int64]
-    unsure: NDArray[np.float64]
+    products: Floats
+    bag: Integers
+    unsure: Floats
 
     def tail(
-        self, weights: NDArray[np.float64], value: float, most_freedom: float = np.inf
+        self, weights: Floats, value: float, most_freedom: float = np.inf
     ) -> tuple[float, float]:
         """Return the mean of a quadratic form in the bags' errors, and P(form > value).
 
@@ -59,7 +59,7 @@ class BagErrors(NamedTuple):
         return float(mean), min(float(tail), 1.0)
 
 
-def _scale_grid(freedom: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scale_grid(freedom: float) -> tuple[Floats, Floats]:
     """Return a grid of values of a chi-square over its degrees of freedom, and probabilities."""
     ends = np.log([chi2.ppf(_TAIL, freedom) / freedom, chi2.isf(_TAIL, freedom) / freedom])
     scale = np.exp(np.linspace(*np.maximum(ends, -700), _GRID_SIZE))
@@ -70,10 +70,10 @@ def _scale_grid(freedom: float) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 def error_terms(
     sums: PartSums,
-    variance: NDArray[np.float64],
-    noise_factors: NDArray[np.float64] | None = None,
-    mixture: NDArray[np.float64] | None = None,
-) -> tuple[sparse.csr_array, NDArray[np.int64], NDArray[np.float64]]:
+    variance: Floats,
+    noise_factors: Floats | None = None,
+    mixture: Floats | None = None,
+) -> tuple[sparse.csr_array, Integers, Floats]:
     """Return the errors of bags' means as weights of parts, a row for each term.
 
     The bag and the `unsure` of each term go with them. `variance` is that of each bag's mean:
@@ -100,9 +100,9 @@ def error_terms(
 
 def bag_errors(
     sums: PartSums,
-    variance: NDArray[np.float64],
-    noise_factors: NDArray[np.float64] | None = None,
-    mixture: NDArray[np.float64] | None = None,
+    variance: Floats,
+    noise_factors: Floats | None = None,
+    mixture: Floats | None = None,
 ) -> BagErrors:
     """Return the errors of bags' means; parameters as for `error_terms`."""
     terms, term_bag, unsure = error_terms(sums, variance, noise_factors, mixture)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import null_space
 
+from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification.kernels._sub_bags import SubBags
 
 #: Sums of inner products below this share of their absolute sum are rounding errors.
@@ -19,9 +20,9 @@ ROUNDING = 1e-12
 _PRIOR_FREEDOM = 5.0
 
 #: Weights of parts, a row for each weighted sum.
-PartWeights: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
+PartWeights: TypeAlias = "Floats | sparse.csr_array"
 #: Inner products of two sets of weighted sums; None for the second set is every part by itself.
-Products: TypeAlias = Callable[[PartWeights, "PartWeights | None"], NDArray[np.float64]]
+Products: TypeAlias = Callable[[PartWeights, "PartWeights | None"], Floats]
 
 
 class BagGram(NamedTuple):
@@ -34,14 +35,14 @@ class BagGram(NamedTuple):
         Variance of each bag's mean: the bias of its squared length.
     """
 
-    products: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    products: Floats
+    spread: Floats
 
-    def with_diagonal(self, share: float) -> NDArray[np.float64]:
+    def with_diagonal(self, share: float) -> Floats:
         """Return the products with this share of the self-similarity left on the diagonal."""
         return self.products - np.diag((1 - share) * self.spread)
 
-    def select(self, bags: NDArray[np.intp]) -> BagGram:
+    def select(self, bags: Integers) -> BagGram:
         """Return the products of some bags."""
         return BagGram(self.products[np.ix_(bags, bags)], self.spread[bags])
 
@@ -59,7 +60,7 @@ class PartSums(NamedTuple):
     """
 
     products: Products
-    lengths: NDArray[np.float64]
+    lengths: Floats
     parts: SubBags
 
     def gram(self, counts: NDArray[np.generic] | None = None) -> BagGram:
@@ -79,17 +80,17 @@ class PartSums(NamedTuple):
 
 def _transformed_products(
     products: Products, matrix: sparse.csr_array, left: PartWeights, right: PartWeights | None
-) -> NDArray[np.float64]:
+) -> Floats:
     return products(left @ matrix, matrix if right is None else right @ matrix)
 
 
 def unmix(
-    proportions: NDArray[np.float64],
+    proportions: Floats,
     gram: BagGram,
-    covariance: NDArray[np.float64] | None = None,
+    covariance: Floats | None = None,
     solver: str = "class_mean",
     effect: float = 0.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return signed mixtures A of bags that are the classes, with P' A = I.
 
     Weighted least squares (class-ratios in docs/theory). `covariance` is that of the noise of the
@@ -109,14 +110,12 @@ def unmix(
     return _least_squares(P, gram.spread + effect + proportion_noise(covariance, means))
 
 
-def _least_squares(P: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _least_squares(P: Floats, variance: Floats) -> Floats:
     root = 1 / np.sqrt(floor_variance(variance))
     return (np.linalg.pinv(root[:, None] * P) * root).T
 
 
-def proportion_noise(
-    covariance: NDArray[np.float64] | None, means: NDArray[np.float64]
-) -> NDArray[np.float64] | float:
+def proportion_noise(covariance: Floats | None, means: Floats) -> Floats | float:
     """Return the variance that noise of the proportions adds to each bag's residual.
 
     `means` are the inner products of the class means.
@@ -126,7 +125,7 @@ def proportion_noise(
     return np.maximum(np.einsum("ijk,kj->i", covariance, means), 0.0)
 
 
-def shrink_variance(spread: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+def shrink_variance(spread: Floats, sizes: Integers) -> Floats:
     """Return the variances of bags' means, those of small bags shrunk towards the pooled one."""
     freedom = np.maximum(sizes - 1.0, 0.0)
     pooled = (freedom * sizes) @ spread / max(float(freedom.sum()), 1.0)
@@ -134,14 +133,12 @@ def shrink_variance(spread: NDArray[np.float64], sizes: NDArray[np.int64]) -> ND
     return np.asarray((freedom * spread + _PRIOR_FREEDOM * pooled / sizes) / total)
 
 
-def floor_variance(variance: NDArray[np.float64]) -> NDArray[np.float64]:
+def floor_variance(variance: Floats) -> Floats:
     """Return variances without zeros, which bags of equal instances have."""
     return np.maximum(variance, max(float(variance.max()) * 1e-9, 1e-300))
 
 
-def jackknife(
-    mixture: NDArray[np.float64], sums: PartSums
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def jackknife(mixture: Floats, sums: PartSums) -> tuple[Floats, Floats]:
     """Return inner products of class means, and the same with parts left out in turn.
 
     The variance of a function of the former is the variance of that function over the latter,
@@ -150,7 +147,7 @@ def jackknife(
     parts = sums.parts
     first = np.cumsum(parts.n_parts) - parts.n_parts
 
-    def products(counts: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def products(counts: Floats | None) -> Floats:
         return np.asarray(mixture.T @ sums.gram(counts).with_diagonal(0.0) @ mixture)
 
     without = []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from secretballot.quantification._bag_types import Floats
 from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels._bag_gram import PartSums, unmix
@@ -25,7 +26,7 @@ class KernelChoice(NamedTuple):
 
     number: int
     diagonal: float
-    errors: NDArray[np.float64]
+    errors: Floats
 
 
 def choose_kernel(
@@ -65,7 +66,7 @@ def choose_kernel(
     return KernelChoice(int(best[0]), float(shares[best[1]]), errors)
 
 
-def _target_ratios(n_classes: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _target_ratios(n_classes: int, rng: np.random.Generator) -> Floats:
     """Return class ratios to be predicted: single classes, even, and two Dirichlet laws."""
     single = np.eye(n_classes)
     if n_classes > _MOST_PURE:
@@ -80,7 +81,7 @@ def _target_ratios(n_classes: int, rng: np.random.Generator) -> NDArray[np.float
     )
 
 
-def _halves(parts: SubBags, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+def _halves(parts: SubBags, rng: np.random.Generator) -> list[Floats]:
     """Return random halves of each bag's parts and their complements, as 0 and 1."""
     halves = []
     for _ in range(_N_SPLITS // 2):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from secretballot.quantification._bag_types import Floats
 from secretballot.quantification.kernels._bag_gram import BagGram, floor_variance, unmix
 
 
@@ -24,19 +24,19 @@ class ClassMeans(NamedTuple):
         Subtracted from the inner products of class means by the metric.
     """
 
-    mixture: NDArray[np.float64]
-    dual_mixture: NDArray[np.float64]
-    correction: NDArray[np.float64]
+    mixture: Floats
+    dual_mixture: Floats
+    correction: Floats
 
-    def gram(self, bags: BagGram, diagonal: float) -> NDArray[np.float64]:
+    def gram(self, bags: BagGram, diagonal: float) -> Floats:
         """Return inner products of class means, with a share of the self-similarity of bags."""
         return self.mixture.T @ bags.with_diagonal(diagonal) @ self.mixture - self.correction
 
 
 def class_means(
-    proportions: NDArray[np.float64],
+    proportions: Floats,
     gram: BagGram,
-    covariance: NDArray[np.float64] | None = None,
+    covariance: Floats | None = None,
     solver: str = "class_mean",
     effect: float = 0.0,
     dampings: tuple[float, ...] = (np.inf,),
@@ -70,9 +70,7 @@ def class_means(
     return by_damping
 
 
-def effect_variance(
-    proportions: NDArray[np.float64], gram: BagGram, noise: NDArray[np.float64]
-) -> float:
+def effect_variance(proportions: Floats, gram: BagGram, noise: Floats) -> float:
     """Return the variance of random group effects, by the method of moments.
 
     `noise` is the variance of each bag's mean without them.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secretballot.quantification._bag_input import stack_bags
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
 from secretballot.quantification.kernels._bag_gram import PartSums, PartWeights
 from secretballot.quantification.kernels._feature_maps import FeatureMap
 from secretballot.quantification.kernels._kernel_sums import inner_products, kernel_sums
@@ -22,7 +21,7 @@ class KernelEmbedding:
         self,
         bags: list[Matrix],
         parts: SubBags,
-        gammas: NDArray[np.float64],
+        gammas: Floats,
         block_size: int,
         n_jobs: int | None,
     ) -> None:
@@ -34,7 +33,7 @@ class KernelEmbedding:
         """Return the sums over parts at each bandwidth."""
         return [_sums_of_gram(gram, None, self.parts) for gram in self._grams]
 
-    def cross(self, number: int, bags: list[Matrix], parts: SubBags) -> NDArray[np.float64]:
+    def cross(self, number: int, bags: list[Matrix], parts: SubBags) -> Floats:
         """Return kernel sums with the parts of other bags, shape (n_parts, n_other_parts)."""
         gamma = self.gammas[number : number + 1]
         return self._kernel_sums(self.X, self.parts.sizes, gamma, stack_bags(bags), parts.sizes)[0]
@@ -77,7 +76,7 @@ class FeatureEmbedding:
             for sums, lengths in zip(self._sums, self._lengths, strict=True)
         ]
 
-    def cross(self, number: int, bags: list[Matrix], parts: SubBags) -> NDArray[np.float64]:
+    def cross(self, number: int, bags: list[Matrix], parts: SubBags) -> Floats:
         """Return inner products with the sums of other bags' parts."""
         sums, _ = self.features.sums(stack_bags(bags), parts.sizes, [number], self.n_jobs)
         return inner_products(self._sums[number], sums[0])
@@ -96,26 +95,20 @@ class FeatureEmbedding:
         ]
 
 
-def _one_bag(sizes: NDArray[np.int64]) -> SubBags:
+def _one_bag(sizes: Integers) -> SubBags:
     return SubBags(sizes, np.zeros(len(sizes), dtype=np.int64))
 
 
-def _sums_of_gram(
-    gram: NDArray[np.float64], lengths: NDArray[np.float64] | None, parts: SubBags
-) -> PartSums:
+def _sums_of_gram(gram: Floats, lengths: Floats | None, parts: SubBags) -> PartSums:
     """Return part sums with these inner products; without lengths, instances have length 1."""
     lengths = parts.sizes.astype(float) if lengths is None else lengths
     return PartSums(partial(_gram_products, gram), lengths, parts)
 
 
-def _gram_products(
-    gram: NDArray[np.float64], left: PartWeights, right: PartWeights | None
-) -> NDArray[np.float64]:
+def _gram_products(gram: Floats, left: PartWeights, right: PartWeights | None) -> Floats:
     products = left @ gram
     return np.asarray(products if right is None else products @ right.T)
 
 
-def _feature_products(
-    sums: Matrix, left: PartWeights, right: PartWeights | None
-) -> NDArray[np.float64]:
+def _feature_products(sums: Matrix, left: PartWeights, right: PartWeights | None) -> Floats:
     return inner_products(left @ sums, sums if right is None else right @ sums)

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
 from secretballot.quantification.kernels._kernel_sums import (
     kernel_values,
     row_blocks,
@@ -36,8 +36,8 @@ class FeatureMap(Protocol):
         """Return the features of instances at one bandwidth."""
 
     def sums(
-        self, X: Matrix, sizes: NDArray[np.int64], numbers: Sequence[int], n_jobs: int | None = None
-    ) -> tuple[list[Matrix], NDArray[np.float64]]:
+        self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
+    ) -> tuple[list[Matrix], Floats]:
         """Sum features over parts, of these sizes, one after another.
 
         Returns a matrix with a row for each part at each bandwidth, and the sums of squared
@@ -52,8 +52,8 @@ class LinearFeatures:
         return X
 
     def sums(
-        self, X: Matrix, sizes: NDArray[np.int64], numbers: Sequence[int], n_jobs: int | None = None
-    ) -> tuple[list[Matrix], NDArray[np.float64]]:
+        self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
+    ) -> tuple[list[Matrix], Floats]:
         return [_part_sums(X, sizes)], _part_sums(squared_lengths(X)[:, None], sizes).T
 
 
@@ -66,8 +66,8 @@ class BlockFeatures(ABC):
 
     @abstractmethod
     def block_sums(
-        self, X: Matrix, member: NDArray[np.float64], numbers: Sequence[int]
-    ) -> tuple[list[NDArray[np.floating]], list[NDArray[np.float64]]]:
+        self, X: Matrix, member: Floats, numbers: Sequence[int]
+    ) -> tuple[list[NDArray[np.floating]], list[Floats]]:
         """Return sums of features, and of squared lengths, over the parts of a block.
 
         `member`, shape (n_parts, n_instances), is 1 where an instance is in a part.
@@ -83,9 +83,9 @@ class BlockFeatures(ABC):
         return table
 
     def sums(
-        self, X: Matrix, sizes: NDArray[np.int64], numbers: Sequence[int], n_jobs: int | None = None
-    ) -> tuple[list[Matrix], NDArray[np.float64]]:
-        def sum_block(rows: slice, starts: NDArray[np.int64]):  # type: ignore[no-untyped-def]
+        self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
+    ) -> tuple[list[Matrix], Floats]:
+        def sum_block(rows: slice, starts: Integers):  # type: ignore[no-untyped-def]
             # A product with 0 and 1: BLAS adds rows faster than a reduction does.
             lengths = np.diff(np.r_[starts, rows.stop - rows.start])
             member = np.repeat(np.eye(len(starts)), lengths, axis=1)
@@ -95,7 +95,7 @@ class BlockFeatures(ABC):
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(sum_block)(rows, starts) for rows, _, starts in blocks
         )
-        totals: list[NDArray[np.float64]] = []
+        totals: list[Floats] = []
         squared = np.zeros((len(numbers), len(sizes)))
         for (_, parts, _), (sums, lengths) in zip(blocks, results, strict=True):
             totals = totals or [np.zeros((len(sizes), part.shape[1])) for part in sums]
@@ -113,9 +113,7 @@ class FourierFeatures(BlockFeatures):
     bandwidths differ in scale only.
     """
 
-    def __init__(
-        self, n_features: int, gammas: NDArray[np.float64], n_components: int, seed: int
-    ) -> None:
+    def __init__(self, n_features: int, gammas: Floats, n_components: int, seed: int) -> None:
         rng = np.random.default_rng([seed, 1])
         # Single precision: rounding is far below the Monte-Carlo error of the features.
         self.frequencies = rng.standard_normal((n_features, max(n_components // 2, 1))).astype("f4")
@@ -147,8 +145,8 @@ class FourierFeatures(BlockFeatures):
         return waves
 
     def block_sums(
-        self, X: Matrix, member: NDArray[np.float64], numbers: Sequence[int]
-    ) -> tuple[list[NDArray[np.floating]], list[NDArray[np.float64]]]:
+        self, X: Matrix, member: Floats, numbers: Sequence[int]
+    ) -> tuple[list[NDArray[np.floating]], list[Floats]]:
         waves = self.transform(X, numbers)
         return [member.astype("f4") @ wave for wave in waves], [member.sum(axis=1)] * len(waves)
 
@@ -161,7 +159,7 @@ class NystroemFeatures(BlockFeatures):
     """
 
     def __init__(
-        self, X: Matrix, gammas: NDArray[np.float64], n_components: int, rng: np.random.Generator
+        self, X: Matrix, gammas: Floats, n_components: int, rng: np.random.Generator
     ) -> None:
         rows = rng.choice(X.shape[0], min(n_components, X.shape[0]), replace=False)
         landmarks = X[np.sort(rows)]
@@ -196,8 +194,8 @@ class NystroemFeatures(BlockFeatures):
         return [kernel @ self._root(kernel, number) for kernel, number in pairs]
 
     def block_sums(
-        self, X: Matrix, member: NDArray[np.float64], numbers: Sequence[int]
-    ) -> tuple[list[NDArray[np.floating]], list[NDArray[np.float64]]]:
+        self, X: Matrix, member: Floats, numbers: Sequence[int]
+    ) -> tuple[list[NDArray[np.floating]], list[Floats]]:
         # Kernel values are summed before they are made orthonormal. Lengths can't be: those of a
         # sample of a long part's rows stand for all.
         sample = np.flatnonzero((member * np.cumsum(member, axis=1)).sum(axis=0) <= _LENGTH_ROWS)
@@ -210,13 +208,13 @@ class NystroemFeatures(BlockFeatures):
         return sums, lengths
 
 
-def _inverse_root(kernel: NDArray[np.floating]) -> NDArray[np.float64]:
+def _inverse_root(kernel: NDArray[np.floating]) -> Floats:
     values, vectors = np.linalg.eigh(kernel.astype(np.float64))
     positive = values > 1e-8 * values[-1]
     return vectors[:, positive] / np.sqrt(values[positive])
 
 
-def _part_sums(X: Matrix, sizes: NDArray[np.int64]) -> Matrix:
+def _part_sums(X: Matrix, sizes: Integers) -> Matrix:
     if not sparse.issparse(X):
         return np.add.reduceat(X, np.cumsum(sizes) - sizes, axis=0, dtype=np.float64)
     columns = np.arange(int(sizes.sum()))
@@ -226,7 +224,7 @@ def _part_sums(X: Matrix, sizes: NDArray[np.int64]) -> Matrix:
 
 
 def make_features(
-    kind: str | None, X: Matrix, gammas: NDArray[np.float64], n_components: int, seed: int
+    kind: str | None, X: Matrix, gammas: Floats, n_components: int, seed: int
 ) -> FeatureMap:
     """Return a map to explicit features: "rff", "nystroem", or None for the linear kernel's."""
     if kind is None:

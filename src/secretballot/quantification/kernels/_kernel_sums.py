@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
 
 #: Rows and columns of a block of distances, which should fit a core's cache.
 _BLOCK_ROWS = 512
@@ -17,14 +17,14 @@ _BLOCK_ROWS = 512
 
 def kernel_sums(
     X: Matrix,
-    X_sizes: NDArray[np.int64],
-    gammas: NDArray[np.float64],
+    X_sizes: Integers,
+    gammas: Floats,
     Y: Matrix | None = None,
-    Y_sizes: NDArray[np.int64] | None = None,
+    Y_sizes: Integers | None = None,
     *,
     block_size: int = _BLOCK_ROWS,
     n_jobs: int | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Sum exp(-gamma norm(x - y)^2) over the pairs of two parts, for all pairs of parts.
 
     Instances are part after part, of `X_sizes` and `Y_sizes`; Y is X by default, at half the work.
@@ -53,11 +53,7 @@ class _KernelSide:
     """One side of the pairs: instances in blocks, with their squared lengths."""
 
     def __init__(
-        self,
-        X: Matrix,
-        sizes: NDArray[np.int64],
-        origin: NDArray[np.floating] | None,
-        block_size: int,
+        self, X: Matrix, sizes: Integers, origin: NDArray[np.floating] | None, block_size: int
     ) -> None:
         self.X = X if origin is None else X - origin
         self.lengths = squared_lengths(self.X)
@@ -65,9 +61,7 @@ class _KernelSide:
         self.blocks = row_blocks(sizes, block_size)
 
 
-def row_blocks(
-    sizes: NDArray[np.int64], block_size: int
-) -> list[tuple[slice, slice, NDArray[np.int64]]]:
+def row_blocks(sizes: Integers, block_size: int) -> list[tuple[slice, slice, Integers]]:
     """Return blocks of rows: the rows, the parts in them, and where in the block parts start."""
     ends = np.cumsum(sizes)
     part_of = np.repeat(np.arange(len(sizes)), sizes)
@@ -81,12 +75,8 @@ def row_blocks(
 
 
 def _block_row_sums(
-    left: _KernelSide,
-    right: _KernelSide,
-    row: int,
-    first_column: int,
-    gammas: NDArray[np.float64],
-) -> tuple[slice, NDArray[np.float64]]:
+    left: _KernelSide, right: _KernelSide, row: int, first_column: int, gammas: Floats
+) -> tuple[slice, Floats]:
     rows, parts, starts = left.blocks[row]
     sums = np.zeros((len(gammas), parts.stop - parts.start, right.n_parts))
     for column in range(first_column, len(right.blocks)):
@@ -115,9 +105,7 @@ def squared_distances(
     return np.maximum(distance, 0, out=distance)
 
 
-def kernel_values(
-    distance: NDArray[np.floating], gammas: NDArray[np.float64]
-) -> Iterator[NDArray[np.floating]]:
+def kernel_values(distance: NDArray[np.floating], gammas: Floats) -> Iterator[NDArray[np.floating]]:
     """Yield exp(-gamma distance) for each gamma, in the same memory.
 
     For a gamma twice the previous one it is the previous kernel's square.
@@ -160,7 +148,7 @@ def median_gamma(X: Matrix, rng: np.random.Generator, n_instances: int = 1000) -
 
 def candidate_gammas(
     gamma: str | float, multiples: Sequence[float], X: Matrix, rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the bandwidths to try: a fixed one, the median's, or multiples of that."""
     if not isinstance(gamma, str):
         return np.array([float(gamma)])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification._bag_types import Matrix
+from secretballot.quantification._bag_types import Integers, Matrix
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,20 @@ class SubBags:
     draws parts, so that neither needs the instances again.
     """
 
-    sizes: NDArray[np.int64]
-    bag: NDArray[np.int64]
+    sizes: Integers
+    bag: Integers
 
     @property
     def n_bags(self) -> int:
         return int(self.bag[-1]) + 1
 
     @property
-    def bag_sizes(self) -> NDArray[np.int64]:
+    def bag_sizes(self) -> Integers:
         """Number of instances in each bag."""
         return np.bincount(self.bag, weights=self.sizes).astype(np.int64)
 
     @property
-    def n_parts(self) -> NDArray[np.int64]:
+    def n_parts(self) -> Integers:
         """Number of parts of each bag."""
         return np.bincount(self.bag)
 
@@ -59,7 +59,7 @@ class SubBags:
             np.concatenate([self.bag, other.bag + self.n_bags]),
         )
 
-    def select(self, bags: NDArray[np.intp]) -> tuple[sparse.csr_array, SubBags]:
+    def select(self, bags: Integers) -> tuple[sparse.csr_array, SubBags]:
         """Return the parts of some bags, in increasing order, and the matrix that picks them."""
         rows = np.flatnonzero(np.isin(self.bag, bags))
         number = np.searchsorted(bags, self.bag[rows])

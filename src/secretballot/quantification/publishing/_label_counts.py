@@ -11,14 +11,14 @@ from scipy import sparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bag_types import BagId, is_frame
+from secretballot.quantification._bag_types import BagId, Floats, is_frame
 from secretballot.quantification._bags import Bags, label_array
 
 
 class LabelCounts(NamedTuple):
     """Private counts, shape (n_bags, n_classes), and public facts about them."""
 
-    counts: NDArray[np.float64]
+    counts: Floats
     classes: NDArray[np.generic]
     names: tuple[BagId, ...]
     formed_by: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from secretballot.mechanisms import (
@@ -15,6 +14,7 @@ from secretballot.mechanisms import (
     LaplaceProportions,
     Proportions,
 )
+from secretballot.quantification._bag_types import Floats, Integers
 
 _CLASSES = {
     "gaussian": GaussianProportions,
@@ -29,12 +29,12 @@ class PublicParameters(NamedTuple):
 
     epsilon: float
     delta: float
-    sizes: NDArray[np.int64]
+    sizes: Integers
     n_classes: int
     min_count: int
     pseudo_count: float | Literal["auto"]
 
-    def distortion(self, mechanism: Proportions) -> NDArray[np.float64]:
+    def distortion(self, mechanism: Proportions) -> Floats:
         """Return each bag's expected L1 distortion."""
         sizes, inverse = np.unique(self.sizes, return_inverse=True)
         by_size = [

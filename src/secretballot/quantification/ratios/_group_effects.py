@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from secretballot.quantification._bag_types import Floats
 from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification._simplex_fit import (
     class_directions,
@@ -49,9 +49,9 @@ class GroupEffects(NamedTuple):
 
     means: ClassMeans
     damping: float
-    covariance: NDArray[np.float64]
+    covariance: Floats
     freedom: int
-    errors: NDArray[np.float64]
+    errors: Floats
 
 
 def fit_group_effects(
@@ -105,9 +105,7 @@ def fit_group_effects(
     )
 
 
-def signed_ratios(
-    means: ClassMeans, gram: BagGram, products: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats) -> Floats:
     """Return ratios that may be negative, of groups that differ as bags do.
 
     `products`, shape (n_classes, n_groups), are those of class means with the groups' means.

@@ -12,7 +12,11 @@ import numpy as np
 from secretballot.quantification._simplex_fit import class_directions
 from secretballot.quantification.kernels import proportion_noise
 from secretballot.quantification.ratios._ratio_fit import RatioFit
-from secretballot.quantification.ratios._ratio_misfit import Misfit, separation_p_value
+from secretballot.quantification.ratios._ratio_misfit import (
+    Misfit,
+    MisfitWarning,
+    separation_p_value,
+)
 
 _NO_LEFT_OUT_BAG = (
     "No bag can be left out to see how far off ratios are: intervals are all of [0, 1]. Give more "
@@ -20,10 +24,6 @@ _NO_LEFT_OUT_BAG = (
 )
 #: Choosing the hardest direction makes the p-value larger.
 _LEVEL = 0.05
-
-
-class MisfitWarning(UserWarning):
-    """Bags are not mixtures of the same classes: ratios are worse than they look."""
 
 
 @dataclass(frozen=True, kw_only=True)

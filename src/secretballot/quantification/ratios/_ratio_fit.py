@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from secretballot.quantification._bag_types import Floats
 from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification.kernels import ClassMeans, PartSums, class_means
 from secretballot.quantification.ratios._group_effects import GroupEffects, fit_group_effects
@@ -40,7 +40,7 @@ class RatioFit(NamedTuple):
     proportions: LabelProportions
     sums: PartSums
     means: ClassMeans
-    gram: NDArray[np.float64]
+    gram: Floats
     test_data: MisfitData
     misfit: Misfit | None
     effects: GroupEffects | None

@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from secretballot.quantification._bag_types import Floats
 from secretballot.quantification._label_proportions import matrix_roots
 from secretballot.quantification._simplex_fit import (
     class_directions,
@@ -31,14 +31,14 @@ _LEAST_REMAINDER = 0.1
 class RatioInterval(NamedTuple):
     """Class ratios with an interval for each; all of shape (n_bags, n_classes)."""
 
-    ratios: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    ratios: Floats
+    lower: Floats
+    upper: Floats
 
 
 def bootstrap(
     fit: RatioFit,
-    cross: NDArray[np.float64],
+    cross: Floats,
     group_parts: SubBags,
     *,
     confidence: float,
@@ -109,11 +109,8 @@ def _student_factor(tail: float, freedom: int) -> float:
 
 
 def _widen_uncertain(
-    moves: NDArray[np.float64],
-    chance: NDArray[np.float64],
-    vectors: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
+    moves: Floats, chance: Floats, vectors: Floats, rng: np.random.Generator
+) -> Floats:
     """Widen moves along directions in which the distance of classes may be chance.
 
     `chance` is the share of the squared distance that may be chance. Fieller's interval for a
@@ -127,8 +124,8 @@ def _widen_uncertain(
 
 
 def _resample(
-    effects: NDArray[np.float64], parts: SubBags, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+    effects: Floats, parts: SubBags, n_resamples: int, rng: np.random.Generator
+) -> Floats:
     """Return the effects of redrawing each bag's parts, shape (n_resamples, n_bags, n_classes).
 
     Of n parts, n - 1 are drawn with replacement, so that the variance is unbiased.
@@ -142,16 +139,14 @@ def _resample(
     return moves
 
 
-def _label_covariance(ratios: NDArray[np.float64], parts: SubBags) -> NDArray[np.float64]:
+def _label_covariance(ratios: Floats, parts: SubBags) -> Floats:
     """Return the covariance of the class ratios of bags drawn from a population."""
     p = np.clip(ratios, 0, 1)
     covariance = np.einsum("ij,jk->ijk", p, np.eye(p.shape[1])) - p[:, :, None] * p[:, None]
     return covariance / parts.bag_sizes[:, None, None]
 
 
-def _remove_covariance(
-    moves: NDArray[np.float64], covariance: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _remove_covariance(moves: Floats, covariance: Floats) -> Floats:
     """Map moves linearly so that their covariance is less by a given one."""
     values, vectors = np.linalg.eigh(np.cov(moves.T))
     positive = values > 1e-12 * max(values[-1], 1e-300)

@@ -1,18 +1,22 @@
-"""Tests: bags are mixtures of the same classes, and classes have different means."""
+"""Tests: bags and new groups are mixtures of the same classes, whose means differ."""
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._label_proportions import LabelProportions
+from secretballot.quantification._simplex_fit import sum_zero_basis
 from secretballot.quantification.kernels import (
     ROUNDING,
+    BagErrors,
     PartSums,
     bag_errors,
+    error_terms,
     floor_variance,
     jackknife,
     proportion_noise,
@@ -25,6 +29,15 @@ _LEVEL = 0.01
 #: Most terms of the bags' errors, of which all pairs are multiplied.
 _MOST_TERMS = 800
 _MOST_BETWEEN = 0.9
+#: For a group, where all pairs are multiplied for every group.
+_MOST_GROUP_TERMS = 240
+_MOST_GROUP_PARTS = 50
+#: Share of the error terms' squared length below which none of it is outside of the classes' hull.
+_NEGLIGIBLE = 1e-6
+
+
+class MisfitWarning(UserWarning):
+    """Bags are not mixtures of the same classes: ratios are worse than they look."""
 
 
 class Misfit(NamedTuple):
@@ -110,12 +123,8 @@ def check_misfit(data: MisfitData) -> Misfit | None:
 
 
 def within_share(
-    ratios: NDArray[np.float64],
-    spread: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    means: NDArray[np.float64],
-    jackknifed: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    ratios: Floats, spread: Floats, sizes: Integers, means: Floats, jackknifed: Floats
+) -> Floats:
     """Return an upper bound on the share of bags' variance that is within their classes.
 
     `spread` is the variance of the bags' means, and `means` and `jackknifed` the inner products of
@@ -131,7 +140,7 @@ def within_share(
     return np.asarray(1 - np.clip(share, 0.0, _MOST_BETWEEN))
 
 
-def separation_p_value(data: MisfitData, direction: NDArray[np.float64]) -> float:
+def separation_p_value(data: MisfitData, direction: Floats) -> float:
     """Return the p-value of the distance of two mixtures of classes, if they were alike.
 
     `direction`, shape (n_classes,), is the difference of the mixtures.
@@ -146,7 +155,7 @@ def separation_p_value(data: MisfitData, direction: NDArray[np.float64]) -> floa
     return bag_errors(sums, gram.spread).tail(weights, distance)[1]
 
 
-def chance_distances(data: MisfitData, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def chance_distances(data: MisfitData, vectors: Floats) -> Floats:
     """Return the standard deviation of classes' squared distances, if they were alike.
 
     `vectors`, shape (n_classes, n_directions), are differences of mixtures of classes.
@@ -156,3 +165,82 @@ def chance_distances(data: MisfitData, vectors: NDArray[np.float64]) -> NDArray[
     errors = bag_errors(data.sums, gram.spread)
     weights = bags[errors.bag] ** 2
     return np.asarray(np.sqrt(2 * np.sum(weights * (errors.products**2 @ weights), axis=0)))
+
+
+def group_p_values(
+    data: MisfitData, groups: list[PartSums], cross: Floats, ratios: Floats
+) -> Floats:
+    """Return the p-value of each group's distance from the mixtures of the classes.
+
+    `cross` has the inner products of training parts with the parts of all groups, and `ratios` the
+    estimates. The distance is a quadratic form in the errors of the class means and of the group's
+    (class-ratios in docs/theory).
+    """
+    P, sums = data.proportions.values, data.sums
+    n_bags = len(P)
+    merger, parts = sums.parts.merge(max(2, _MOST_GROUP_TERMS // n_bags))
+    sums, merger = sums.transform(merger, parts), merger @ data.merger
+    weights, gram = sums.parts.weights(), sums.gram()
+    mixture = unmix(P, gram, data.proportions.covariance)
+    terms, term_bag, unsure = error_terms(sums, gram.spread)
+    # The affine hull of the class means: directions, and a point on it.
+    hull = sparse.csr_array((mixture @ sum_zero_basis(P.shape[1])).T @ weights)
+    centre = sparse.csr_array(mixture.mean(axis=1)[None] @ weights)
+    inverse = np.linalg.pinv(sums.products(hull, hull), hermitian=True)
+    term_products, hull_terms = sums.products(terms, terms), sums.products(hull, terms)
+    hull_centre = sums.products(hull, centre)
+    centre_length = float(sums.products(centre, centre)[0, 0])
+    ends = np.cumsum([len(group.parts.bag) for group in groups])[:-1]
+    p_values = []
+    for group, group_cross, r in zip(groups, np.split(cross, ends, axis=1), ratios, strict=True):
+        group_merger, parts = group.parts.merge(_MOST_GROUP_PARTS)
+        group, between = group.transform(group_merger, parts), merger @ group_cross @ group_merger.T
+        group_gram = group.gram()
+        group_terms, _, group_unsure = error_terms(group, group_gram.spread)
+        # Products of all error terms, and of their parts outside of the hull.
+        on_hull = np.c_[hull_terms, hull @ between @ group_terms.T]
+        across = terms @ between @ group_terms.T
+        group_products = group.products(group_terms, group_terms)
+        products = np.block([[term_products, across], [across.T, group_products]])
+        outside = products - on_hull.T @ inverse @ on_hull
+        coefficients = np.r_[(mixture @ r)[term_bag], -np.ones(group_terms.shape[0])]
+        errors = BagErrors(
+            outside * np.outer(coefficients, coefficients),
+            np.r_[term_bag, np.full(len(group_unsure), n_bags)],
+            np.r_[unsure, group_unsure],
+        )
+        mean = between @ group.parts.weights().T
+        offset = (hull_centre - hull @ mean)[:, 0]
+        lengths = centre_length + float(group_gram.products[0, 0])
+        distance = lengths - 2 * float((centre @ mean)[0, 0]) - offset @ inverse @ offset
+        # Without dimensions beyond the hull nothing can be tested.
+        negligible = np.trace(outside) < _NEGLIGIBLE * np.trace(products)
+        if negligible or distance <= ROUNDING * lengths:
+            p_values.append(1.0)
+            continue
+        # The variance of few instances may be small by chance.
+        most_freedom = max(int(parts.sizes.sum()) - 1, 1)
+        everything = np.ones((n_bags + 1,) * 2)
+        p_values.append(errors.tail(everything, distance, most_freedom)[1])
+    return np.array(p_values)
+
+
+def warn_of_misfit_groups(
+    data: MisfitData, groups: list[PartSums], cross: Floats, ratios: Floats
+) -> None:
+    """Warn of groups that are no mixtures of the learned classes; see `group_p_values`.
+
+    The level is for all groups of a call together (Bonferroni).
+    """
+    p_values = group_p_values(data, groups, cross, ratios)
+    rejected = np.flatnonzero(p_values * len(p_values) < _LEVEL)
+    if rejected.size:
+        quoted = ", ".join(map(str, rejected[:5])) + (" and others" if rejected.size > 5 else "")
+        warnings.warn(
+            f"{rejected.size} of {len(groups)} groups (number {quoted}) are not mixtures of the "
+            "classes that were learned: features of a class are others there (p = "
+            f"{p_values.min():.1g}), and ratios and intervals may be far off. Learn from bags that "
+            "are like these groups.",
+            MisfitWarning,
+            stacklevel=3,
+        )

@@ -1,8 +1,9 @@
-"""Validation of the bags and proportions that the classifier of instances learns from."""
+"""Validation of instances, bags and class ratios for the classifier of instances."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,21 +19,26 @@ from secretballot.quantification._bag_input import (
 )
 from secretballot.quantification._bag_types import (
     BagSequence,
+    Floats,
     Instances,
+    Integers,
     Matrix,
     ProportionsTable,
+    is_frame,
 )
 from secretballot.quantification._label_proportions import (
+    SUM_TOLERANCE,
     LabelProportions,
     check_proportions,
+    class_columns,
     proportions_by_id,
 )
 from secretballot.quantification._unstated_noise import warn_of_unstated_noise
 
 
 def read_bags(
-    X: BagSequence, proportions: ProportionsTable | None, covariance: ArrayLike | None
-) -> tuple[Instances, Matrix, NDArray[np.int64], LabelProportions]:
+    X: BagSequence, proportions: ProportionsTable, covariance: ArrayLike | None
+) -> tuple[Instances, Matrix, Integers, LabelProportions]:
     """Return the first bag, stacked instances, the bag of each, and the bags' proportions."""
     if getattr(X, "ndim", None) == 2:
         raise ValueError(
@@ -40,27 +46,22 @@ def read_bags(
             "bag, or a list of tables, one for each bag. (In a pipeline or a search, route it: "
             "set_fit_request(bag_ids=True, proportions=True).)"
         )
-    table = _require(proportions)
     raw = list_bags(X)
-    bags, _ = check_bags(raw)
-    checked = check_proportions(table, len(bags), covariance, names=bag_names(X))
+    bags = check_bags(raw)
+    checked = check_proportions(proportions, len(bags), covariance, names=bag_names(X))
     return raw[0], stack_bags(bags), bag_numbers(bags), _check_learnable(checked)
 
 
 def read_instances(
-    X: Matrix,
-    bag_ids: ArrayLike,
-    proportions: ProportionsTable | None,
-    covariance: ArrayLike | None,
-) -> tuple[NDArray[np.int64], LabelProportions]:
+    X: Matrix, bag_ids: ArrayLike, proportions: ProportionsTable, covariance: ArrayLike | None
+) -> tuple[Integers, LabelProportions]:
     """Return the bag of each instance, and the proportions of the bags that have instances."""
-    table = _require(proportions)
     check_magnitude("X", X, "StandardScaler()")
     ids, bag = encode_ids("bag_ids", bag_ids, X.shape[0])
-    return bag, _check_learnable(proportions_by_id(table, ids, covariance, unused="drop"))
+    return bag, _check_learnable(proportions_by_id(proportions, ids, covariance, unused="drop"))
 
 
-def is_mostly_noise(proportions: LabelProportions, sizes: NDArray[np.int64]) -> bool:
+def is_mostly_noise(proportions: LabelProportions, sizes: Integers) -> bool:
     """Return True, with a warning, if bags differ by no more than the noise of proportions."""
     if proportions.covariance is None:
         return False
@@ -77,6 +78,46 @@ def is_mostly_noise(proportions: LabelProportions, sizes: NDArray[np.int64]) -> 
     return True
 
 
+def instance_ratios(
+    ratios: ProportionsTable,
+    bag_ids: ArrayLike | None,
+    n_instances: int,
+    classes: NDArray[np.generic],
+) -> Floats:
+    """Return class ratios for all instances, shape (n_instances or 1, n_classes)."""
+    n_classes = len(classes)
+    if bag_ids is not None:
+        ids, bag = encode_ids("bag_ids", bag_ids, n_instances)
+        by_bag = proportions_by_id(ratios, ids, unused="drop").reorder_classes(classes)
+        return np.maximum(by_bag.values, 0)[bag]
+    names = None
+    if isinstance(ratios, Mapping):
+        names, ratios = list(ratios), list(ratios.values())
+    elif is_frame(ratios):
+        names = list(ratios.columns if np.ndim(ratios) == 2 else ratios.index)  # type: ignore[arg-type]
+    try:
+        values = np.atleast_2d(np.asarray(ratios, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "ratios must be numbers, for one group or for each instance; a table keyed by id "
+            f"needs bag_ids ({error})."
+        ) from error
+    if names is not None:
+        values = values[:, class_columns("ratios, without bag_ids,", names, classes.tolist())]
+    if values.shape not in ((1, n_classes), (n_instances, n_classes)):
+        raise ValueError(
+            f"ratios has shape {np.shape(ratios)}; give {n_classes} of them, in the order of "
+            f"classes_, or {n_classes} for each of {n_instances} instances."
+        )
+    valid = (values >= 0).all(axis=1) & (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE)
+    if not valid.all():
+        raise ValueError(
+            f"ratios has the row {values[np.argmin(valid)].tolist()}: they must not be negative "
+            "and must sum to 1."
+        )
+    return values
+
+
 def _check_learnable(proportions: LabelProportions) -> LabelProportions:
     """Return proportions with sorted classes; refuse those from which no class can be learned."""
     if proportions.covariance is None:
@@ -87,13 +128,3 @@ def _check_learnable(proportions: LabelProportions) -> LabelProportions:
     except TypeError as error:
         raise ValueError(f"classes must be of one kind, to be put in order: {error}") from error
     return proportions.reorder_classes(classes)
-
-
-def _require(proportions: ProportionsTable | None) -> ProportionsTable:
-    if proportions is None:
-        raise ValueError(
-            "fit needs the proportions of the bags: a data frame or series whose index is the "
-            "bags' ids, a mapping {id: row}, or PublishedProportions. (In a pipeline or a search, "
-            "route them: set_fit_request(bag_ids=True, proportions=True).)"
-        )
-    return proportions
