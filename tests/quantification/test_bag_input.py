@@ -119,7 +119,7 @@ def test_bags_to_predict_may_have_one_instance_but_need_the_same_columns():
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict([frame(np.ones((4, 3)), "cba")])
     with pytest.raises(ValueError, match="2 features, but .* is expecting 3"):
-        fitted.predict([np.ones((4, 2))])
+        MMDClassRatioEstimator(random_state=0).fit(two_bags(), P).predict([np.ones((4, 2))])
     with pytest.raises(ValueError, match="bag 1 has one instance"):
         fitted.predict_interval([frame(np.ones((4, 3))), frame(np.ones((1, 3)))])
 

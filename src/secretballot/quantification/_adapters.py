@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._sklearn_compat import HasMethods, _fit_context, _num_samples, _safe_indexing
-from secretballot.quantification._bag_estimator import BagInputMixin
 from secretballot.quantification._bag_input import check_columns, list_bags, replace_instances
 from secretballot.quantification._bag_types import (
     BagSequence,
@@ -21,6 +20,7 @@ from secretballot.quantification._bag_types import (
     is_frame,
 )
 from secretballot.quantification._bags import Bags
+from secretballot.quantification._class_ratio_mixin import BagInputMixin
 
 
 class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):

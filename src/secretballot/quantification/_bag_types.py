@@ -21,9 +21,9 @@ RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | Non
 Instances: TypeAlias = "ArrayLike | sparse.sparray | sparse.spmatrix"
 #: Instances after validation.
 Matrix: TypeAlias = "NDArray[np.floating] | sparse.csr_array"
-#: What estimators of class ratios take as X.
+#: X of the estimators of class ratios.
 BagSequence: TypeAlias = "Bags | Sequence[Instances] | NDArray[np.floating]"
-#: What they take as y. A data frame is an ArrayLike.
+#: y of the estimators of class ratios. A data frame is an ArrayLike.
 ProportionsTable: TypeAlias = "PublishedProportions | Mapping[BagId, ArrayLike] | ArrayLike"
 
 

@@ -11,7 +11,6 @@ from sklearn.utils.validation import validate_data
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import ClassRatioMixin, draw_seed
 from secretballot.quantification._bag_input import bag_names, check_bags, list_bags, stack_bags
 from secretballot.quantification._bag_types import (
     BagSequence,
@@ -20,6 +19,7 @@ from secretballot.quantification._bag_types import (
     ProportionsTable,
     RandomState,
 )
+from secretballot.quantification._class_ratio_mixin import ClassRatioMixin, draw_seed
 from secretballot.quantification._label_proportions import check_proportions
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels import (

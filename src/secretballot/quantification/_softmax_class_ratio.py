@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from secretballot._sklearn_compat import Interval, _fit_context
-from secretballot.quantification._bag_estimator import ClassRatioMixin, draw_seed
 from secretballot.quantification._bag_input import (
     bag_names,
     bag_numbers,
@@ -28,6 +27,7 @@ from secretballot.quantification._bag_types import (
     RandomState,
 )
 from secretballot.quantification._bags import Bags
+from secretballot.quantification._class_ratio_mixin import ClassRatioMixin, draw_seed
 from secretballot.quantification._label_proportions import check_proportions
 from secretballot.quantification._softmax_model import BagSoftmaxMixin, SoftmaxFit, n_repeats
 

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import log_softmax
 
 from secretballot._sklearn_compat import Interval, StrOptions
-from secretballot.quantification._bag_estimator import ClassRatioMixin
 from secretballot.quantification._bag_softmax import (
     SoftmaxWeights,
     bag_likelihood,
@@ -17,8 +16,9 @@ from secretballot.quantification._bag_softmax import (
     fit_softmax,
 )
 from secretballot.quantification._bag_types import Floats, Integers, Matrix
+from secretballot.quantification._class_ratio_mixin import ClassRatioMixin
 from secretballot.quantification._label_proportions import LabelProportions
-from secretballot.quantification.kernels import FeatureMap, candidate_gammas, make_features
+from secretballot.quantification.kernels import KernelFeatures, candidate_gammas, make_features
 
 _ALPHAS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 _MULTIPLES = (2.0, 4.0, 8.0)
@@ -32,7 +32,7 @@ _POWERS = tuple(float(2 ** (half / 2)) for half in range(-2, 9))
 class SoftmaxModel(NamedTuple):
     """A trained softmax: its feature map, the number of its bandwidth, and its weights."""
 
-    features: FeatureMap
+    features: KernelFeatures
     number: int
     gamma: float | None
     alpha: float
@@ -99,7 +99,7 @@ class BagSoftmaxMixin:
 
     def _choose(
         self,
-        features: FeatureMap,
+        features: KernelFeatures,
         n_gammas: int,
         alphas: tuple[float, ...],
         X: Matrix,

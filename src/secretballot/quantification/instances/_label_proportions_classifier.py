@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_estimator import draw_seed
 from secretballot.quantification._bag_ids import encode_ids
 from secretballot.quantification._bag_softmax import likely_proportions
 from secretballot.quantification._bag_types import (
@@ -22,6 +21,7 @@ from secretballot.quantification._bag_types import (
     ProportionsTable,
     RandomState,
 )
+from secretballot.quantification._class_ratio_mixin import draw_seed
 from secretballot.quantification._label_proportions import proportions_by_id
 from secretballot.quantification._softmax_model import BagSoftmaxMixin
 from secretballot.quantification.instances._bag_information import measure_bag_information

@@ -18,7 +18,7 @@ from secretballot.quantification.kernels._class_means import (
     effect_variance,
 )
 from secretballot.quantification.kernels._embedding import FeatureEmbedding, KernelEmbedding
-from secretballot.quantification.kernels._feature_maps import FeatureMap, make_features
+from secretballot.quantification.kernels._feature_maps import KernelFeatures, make_features
 from secretballot.quantification.kernels._kernel_sums import candidate_gammas
 from secretballot.quantification.kernels._sub_bags import SubBags, cut_bags
 
@@ -28,7 +28,7 @@ __all__ = [
     "BagGram",
     "ClassMeans",
     "FeatureEmbedding",
-    "FeatureMap",
+    "KernelFeatures",
     "KernelEmbedding",
     "PartSums",
     "SubBags",

@@ -11,8 +11,8 @@ from scipy.stats import chi2
 from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification.kernels._bag_gram import PartSums
 
-#: `unsure` of the noise of proportions, which may be Laplace noise: half of its excess kurtosis.
-_NOISE_UNSURE = 1.5
+#: For noise of proportions, which may be Laplace noise: half of its excess kurtosis.
+_NOISE_RELATIVE_VARIANCE = 1.5
 #: Probability beyond the grid of scales, on either side, and the size of the grid.
 _TAIL = 1e-15
 _GRID_SIZE = 300
@@ -27,13 +27,13 @@ class BagErrors(NamedTuple):
         Inner products of the terms.
     bag : ndarray of shape (n_terms,)
         The bag of each term.
-    unsure : ndarray of shape (n_terms,)
+    relative_variance : ndarray of shape (n_terms,)
         Relative variance of the estimate of the term's variance: one over degrees of freedom.
     """
 
     products: Floats
     bag: Integers
-    unsure: Floats
+    relative_variance: Floats
 
     def tail(
         self, weights: Floats, value: float, most_freedom: float = np.inf
@@ -51,7 +51,7 @@ class BagErrors(NamedTuple):
             return 0.0, float(value <= 0)
         freedom = second**3 / third**2
         same_bag = self.bag[:, None] == self.bag
-        variance = float(np.sum(Q**2 * same_bag, axis=1) @ self.unsure)
+        variance = float(np.sum(Q**2 * same_bag, axis=1) @ self.relative_variance)
         scale_freedom = min(mean**2 / max(variance, 1e-9 * mean**2), most_freedom)
         scale, probability = _scale_grid(scale_freedom)
         standardised = freedom + (value * scale - mean) * np.sqrt(freedom / second)
@@ -76,9 +76,9 @@ def error_terms(
 ) -> tuple[sparse.csr_array, Integers, Floats]:
     """Return the errors of bags' means as weights of parts, a row for each term.
 
-    The bag and the `unsure` of each term go with them. `variance` is that of each bag's mean:
-    parts' deviations from the mean have the directions, and are scaled to it. Noise of the
-    proportions, by its `noise_factors`, makes further terms, mixtures of the class means.
+    The bag and the `relative_variance` of each term are also returned. `variance` is that of each
+    bag's mean: parts' deviations from the mean have the directions, and are scaled to it. Noise of
+    the proportions, by its `noise_factors`, makes further terms, mixtures of the class means.
     """
     parts = sums.parts
     bag, weights = parts.bag, parts.weights()
@@ -89,13 +89,13 @@ def error_terms(
     # Rounding errors are not scaled up.
     scale = np.sqrt(variance / np.maximum(np.maximum(lengths, 1e-6 * variance), 1e-300))
     terms, term_bag = sparse.diags_array(scale[bag]) @ deviations, bag
-    unsure = 1 / np.maximum(parts.bag_sizes - 1.0, 1.0)[bag]
+    relative_variance = 1 / np.maximum(parts.bag_sizes - 1.0, 1.0)[bag]
     if noise_factors is not None and mixture is not None:
         noise = np.einsum("ijf,nj->ifn", noise_factors, mixture).reshape(-1, len(mixture))
         terms = sparse.vstack([terms, sparse.csr_array(noise @ weights)])
         term_bag = np.r_[term_bag, np.repeat(np.arange(len(mixture)), noise_factors.shape[2])]
-        unsure = np.r_[unsure, np.full(len(noise), _NOISE_UNSURE)]
-    return sparse.csr_array(terms), term_bag, unsure
+        relative_variance = np.r_[relative_variance, np.full(len(noise), _NOISE_RELATIVE_VARIANCE)]
+    return sparse.csr_array(terms), term_bag, relative_variance
 
 
 def bag_errors(
@@ -105,5 +105,5 @@ def bag_errors(
     mixture: Floats | None = None,
 ) -> BagErrors:
     """Return the errors of bags' means; parameters as for `error_terms`."""
-    terms, term_bag, unsure = error_terms(sums, variance, noise_factors, mixture)
-    return BagErrors(sums.products(terms, terms), term_bag, unsure)
+    terms, term_bag, relative_variance = error_terms(sums, variance, noise_factors, mixture)
+    return BagErrors(sums.products(terms, terms), term_bag, relative_variance)

@@ -9,7 +9,7 @@ import numpy as np
 from secretballot.quantification._bag_input import stack_bags
 from secretballot.quantification._bag_types import Floats, Integers, Matrix
 from secretballot.quantification.kernels._bag_gram import PartSums, PartWeights
-from secretballot.quantification.kernels._feature_maps import FeatureMap
+from secretballot.quantification.kernels._feature_maps import KernelFeatures
 from secretballot.quantification.kernels._kernel_sums import inner_products, kernel_sums
 from secretballot.quantification.kernels._sub_bags import SubBags
 
@@ -50,7 +50,7 @@ class KernelEmbedding:
 class FeatureEmbedding:
     """Sums of explicit features: forgets the instances, and takes time linear in their number."""
 
-    def __init__(self, features: FeatureMap, n_gammas: int, n_jobs: int | None) -> None:
+    def __init__(self, features: KernelFeatures, n_gammas: int, n_jobs: int | None) -> None:
         self.features, self.n_gammas, self.n_jobs = features, n_gammas, n_jobs
         self.parts: SubBags | None = None
         self._sums: list[Matrix] = []

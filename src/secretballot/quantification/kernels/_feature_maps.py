@@ -29,7 +29,7 @@ _SINGLE_RANGE = 100.0
 _MANY_ROWS = 20_000
 
 
-class FeatureMap(Protocol):
+class KernelFeatures(Protocol):
     """Features at several bandwidths, which are numbered."""
 
     def table(self, X: Matrix, number: int) -> Matrix:
@@ -225,7 +225,7 @@ def _part_sums(X: Matrix, sizes: Integers) -> Matrix:
 
 def make_features(
     kind: str | None, X: Matrix, gammas: Floats, n_components: int, seed: int
-) -> FeatureMap:
+) -> KernelFeatures:
     """Return a map to explicit features: "rff", "nystroem", or None for the linear kernel's."""
     if kind is None:
         return LinearFeatures()

@@ -1,7 +1,7 @@
 """Class ratios from class means: tests of the assumptions, intervals and random group effects."""
 
 from secretballot.quantification.ratios._ratio_diagnostics import RatioDiagnostics, diagnose
-from secretballot.quantification.ratios._ratio_fit import RatioFit, fit_ratios
+from secretballot.quantification.ratios._ratio_fit import fit_ratios
 from secretballot.quantification.ratios._ratio_interval import RatioInterval, bootstrap
 from secretballot.quantification.ratios._ratio_misfit import (
     Misfit,
@@ -13,7 +13,6 @@ __all__ = [
     "Misfit",
     "MisfitWarning",
     "RatioDiagnostics",
-    "RatioFit",
     "RatioInterval",
     "bootstrap",
     "diagnose",

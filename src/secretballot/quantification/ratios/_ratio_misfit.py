@@ -182,7 +182,7 @@ def group_p_values(
     sums, merger = sums.transform(merger, parts), merger @ data.merger
     weights, gram = sums.parts.weights(), sums.gram()
     mixture = unmix(P, gram, data.proportions.covariance)
-    terms, term_bag, unsure = error_terms(sums, gram.spread)
+    terms, term_bag, relative_variance = error_terms(sums, gram.spread)
     # The affine hull of the class means: directions, and a point on it.
     hull = sparse.csr_array((mixture @ sum_zero_basis(P.shape[1])).T @ weights)
     centre = sparse.csr_array(mixture.mean(axis=1)[None] @ weights)
@@ -196,7 +196,7 @@ def group_p_values(
         group_merger, parts = group.parts.merge(_MOST_GROUP_PARTS)
         group, between = group.transform(group_merger, parts), merger @ group_cross @ group_merger.T
         group_gram = group.gram()
-        group_terms, _, group_unsure = error_terms(group, group_gram.spread)
+        group_terms, _, group_relative_variance = error_terms(group, group_gram.spread)
         # Products of all error terms, and of their parts outside of the hull.
         on_hull = np.c_[hull_terms, hull @ between @ group_terms.T]
         across = terms @ between @ group_terms.T
@@ -206,8 +206,8 @@ def group_p_values(
         coefficients = np.r_[(mixture @ r)[term_bag], -np.ones(group_terms.shape[0])]
         errors = BagErrors(
             outside * np.outer(coefficients, coefficients),
-            np.r_[term_bag, np.full(len(group_unsure), n_bags)],
-            np.r_[unsure, group_unsure],
+            np.r_[term_bag, np.full(len(group_relative_variance), n_bags)],
+            np.r_[relative_variance, group_relative_variance],
         )
         mean = between @ group.parts.weights().T
         offset = (hull_centre - hull @ mean)[:, 0]
