@@ -128,8 +128,8 @@ def bag_rows(n_bags: int, key: object) -> Integers:
 
 def _quote_bags(ids: Sequence[BagId]) -> str:
     quoted = [str(bag) if isinstance(bag, np.datetime64) else repr(bag) for bag in ids]
-    more = f" and {len(ids) - _MOST_QUOTED} more" if len(ids) > _MOST_QUOTED else ""
-    return f"the bag{'s' if len(ids) > 1 else ''} {', '.join(quoted[:_MOST_QUOTED])}{more}"
+    suffix = f" and {len(ids) - _MOST_QUOTED} more" if len(ids) > _MOST_QUOTED else ""
+    return f"the bag{'s' if len(ids) > 1 else ''} {', '.join(quoted[:_MOST_QUOTED])}{suffix}"
 
 
 def _object_array(values: Iterable[object]) -> NDArray[np.object_]:

@@ -1,4 +1,7 @@
-"""Likelihood of the instances' bags under a softmax over classes, and its maximisation."""
+"""Likelihood of the instances' bags under a softmax over classes, and its maximisation.
+
+Theory: docs/theory/class-ratios.md, "Softmax on bags".
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def fit_softmax(
     max_iter: int = 200,
     weight: NDArray[np.generic] | None = None,
 ) -> SoftmaxWeights:
-    """Maximise the likelihood of the instances' bags (class-ratios in docs/theory).
+    """Maximise the likelihood of the instances' bags.
 
     `alpha` is the weight of half the squared norm of the coefficients, and `weight` that of each
     instance; 0 leaves an instance out without a copy of the others.

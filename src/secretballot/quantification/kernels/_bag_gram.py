@@ -1,4 +1,7 @@
-"""Inner products of bag means, and class means as signed mixtures of bags."""
+"""Inner products of bag means, and class means as signed mixtures of bags.
+
+Theory: docs/theory/class-ratios.md, "Class means".
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,7 @@ def unmix(
 ) -> Floats:
     """Return signed mixtures A of bags that are the classes, with P' A = I.
 
-    Weighted least squares (class-ratios in docs/theory). `covariance` is that of the noise of the
+    Weighted least squares. `covariance` is that of the noise of the
     proportions, and `effect` a variance that every bag's mean has besides.
     """
     P = proportions

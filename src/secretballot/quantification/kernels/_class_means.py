@@ -1,4 +1,7 @@
-"""Class means as mixtures of bags, and the metric in which new groups are compared with them."""
+"""Class means as mixtures of bags, and the metric in which new groups are compared with them.
+
+Theory: docs/theory/class-ratios.md, "Group effects".
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,7 @@ def class_means(
     """Return the class means, for each damping of the metric of random group effects.
 
     A damping is the variance between groups that all directions have, as a share of the residuals'
-    variance; infinity is no random effect (class-ratios in docs/theory). Other parameters are those
-    of `unmix`.
+    variance; infinity is no random effect. Other parameters are those of `unmix`.
     """
     mixture = unmix(proportions, gram, covariance, solver, effect)
     plain = ClassMeans(mixture, mixture, np.zeros((mixture.shape[1],) * 2))

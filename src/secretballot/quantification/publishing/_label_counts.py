@@ -36,9 +36,9 @@ def count_labels(y_bags: Bags | Sequence[ArrayLike], classes: ArrayLike) -> Labe
         names, formed_by = tuple(range(len(labels))), "not said"
     if not labels:
         raise ValueError("y_bags has no bag; give at least one.")
-    known = _check_classes(classes)
-    counts = [_count_bag(name, bag, known) for name, bag in zip(names, labels, strict=True)]
-    return LabelCounts(np.array(counts, dtype=float), known, names, formed_by)
+    class_array = _check_classes(classes)
+    counts = [_count_bag(name, bag, class_array) for name, bag in zip(names, labels, strict=True)]
+    return LabelCounts(np.array(counts, dtype=float), class_array, names, formed_by)
 
 
 def _check_classes(classes: ArrayLike) -> NDArray[np.generic]:

@@ -1,4 +1,7 @@
-"""Intervals for class ratios, by a bootstrap over parts of bags and over noise of proportions."""
+"""Intervals for class ratios, by a bootstrap over parts of bags and over noise of proportions.
+
+Theory: docs/theory/class-ratios.md, "Intervals".
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def bootstrap(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> RatioInterval:
-    """Return class ratios of groups, and bootstrap intervals (class-ratios in docs/theory).
+    """Return class ratios of groups, and bootstrap intervals.
 
     `cross` has the inner products of training parts with the groups' parts. `target` is "group" or
     "population".

@@ -1,4 +1,7 @@
-"""Tests: bags and new groups are mixtures of the same classes, whose means differ."""
+"""Tests: bags and new groups are mixtures of the same classes, whose means differ.
+
+Theory: docs/theory/class-ratios.md, "Tests".
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ def check_misfit(data: MisfitData) -> Misfit | None:
     """Test that the bags' means are mixtures of class means by their proportions.
 
     Returns None if there are no more bags than classes: any means fit then. The statistic is a
-    quadratic form in the errors of the bags' means (class-ratios in docs/theory).
+    quadratic form in the errors of the bags' means.
     """
     P, covariance = data.proportions.values, data.proportions.covariance
     sums = data.sums
@@ -173,8 +176,7 @@ def group_p_values(
     """Return the p-value of each group's distance from the mixtures of the classes.
 
     `cross` has the inner products of training parts with the parts of all groups, and `ratios` the
-    estimates. The distance is a quadratic form in the errors of the class means and of the group's
-    (class-ratios in docs/theory).
+    estimates. The distance is a quadratic form in the errors of the class means and of the group's.
     """
     P, sums = data.proportions.values, data.sums
     n_bags = len(P)
