@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bag_types import BagId, Integers, ProportionsTable, is_frame
+from secretballot.quantification._bag_types import BagId, Integers
 
 _MOST_QUOTED = 5
 
@@ -43,23 +43,8 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
     return _to_list(ids), codes.astype(np.int64, copy=False)
 
 
-def row_ids(table: ProportionsTable) -> list[BagId] | None:
-    """Return the bag id of each row of a table of proportions, or None if rows have no ids."""
-    ids: Iterable[BagId]
-    if isinstance(table, Mapping):
-        ids = list(table)
-    elif is_frame(table):
-        ids = table.index
-        n_levels = getattr(ids, "nlevels", 1)
-        if n_levels > 1:
-            raise ValueError(
-                f"the index of proportions has {n_levels} levels; bags are called by one: "
-                "reset_index() and set_index(...) with the column of ids."
-            )
-    elif hasattr(table, "names"):
-        ids = table.names
-    else:
-        return None
+def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
+    """Return the bag ids of the rows of a table as a list; refuse missing and repeated ones."""
     # An object array keeps 1 and "1" apart.
     column = _to_column(ids if hasattr(ids, "dtype") else _object_array(ids))
     missing = _is_missing(column)

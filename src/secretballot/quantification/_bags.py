@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.quantification._bag_ids import bag_rows, encode_ids, match_rows
+from secretballot.quantification._bag_ids import bag_rows, encode_ids
 from secretballot.quantification._bag_types import (
     BagId,
     Instances,
@@ -18,7 +18,7 @@ from secretballot.quantification._bag_types import (
     ProportionsTable,
     is_frame,
 )
-from secretballot.quantification._label_proportions import read_table, required_ids
+from secretballot.quantification._label_proportions import read_table
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -215,11 +215,11 @@ class Bags:
         """
         if unused not in ("raise", "drop"):
             raise ValueError(f"unused={unused!r} must be 'raise' or 'drop'.")
-        rows = match_rows(self.names, required_ids(proportions), unused=unused)
+        table = read_table(proportions)
+        rows = table.match(self.names, unused=unused)
         order = np.argsort(rows)
-        checked = read_table(proportions).take(rows[order])
         if isinstance(proportions, Mapping):
-            return self[order], checked.values
+            return self[order], table.values[rows[order]]
         indexed = proportions.iloc if is_frame(proportions) else proportions
         return self[order], indexed[rows[order]]  # type: ignore[call-overload,index,return-value]
 

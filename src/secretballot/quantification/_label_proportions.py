@@ -10,8 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bag_ids import are_named, match_rows, row_ids
-from secretballot.quantification._bag_types import BagId, Floats, Integers, ProportionsTable
+from secretballot.quantification._bag_ids import are_named, check_row_ids, match_rows
+from secretballot.quantification._bag_types import (
+    BagId,
+    Floats,
+    Integers,
+    ProportionsTable,
+    is_frame,
+)
 from secretballot.quantification._published_proportions import PublishedProportions
 from secretballot.quantification._unstated_noise import warn_of_unstated_noise
 
@@ -22,12 +28,14 @@ SUM_TOLERANCE = 1e-3
 class LabelProportions(NamedTuple):
     """Label proportions of bags, with their classes and the covariance of their noise.
 
-    Without a covariance they are taken to be exact.
+    Without a covariance they are taken to be exact. `ids` are those of the rows of a table, if it
+    has some.
     """
 
     values: Floats
     classes: NDArray[np.generic]
     covariance: Floats | None
+    ids: list[BagId] | None = None
 
     def check_full_rank(self) -> None:
         """Refuse proportions from which some class can't be learned."""
@@ -67,6 +75,15 @@ class LabelProportions(NamedTuple):
         """Return the proportions of some bags, in this order."""
         covariance = None if self.covariance is None else self.covariance[bags]
         return LabelProportions(self.values[bags], self.classes, covariance)
+
+    def match(self, ids: Sequence[BagId], *, unused: str = "raise") -> Integers:
+        """Return the rows of these bags, as `match_rows`; refuse a table without ids."""
+        if self.ids is None:
+            raise ValueError(
+                "proportions must say which bag each row is of: give PublishedProportions, a data "
+                "frame or series whose index is the bags' ids, or a mapping {id: row}."
+            )
+        return match_rows(ids, self.ids, unused=unused)
 
     def reorder_classes(self, classes: NDArray[np.generic]) -> LabelProportions:
         """Return the proportions with columns in the order of `classes`."""
@@ -121,16 +138,15 @@ def check_proportions(
     Rows that don't sum to 1 are an error, and never normalised: a row of counts, or a class that
     was left out, would go unnoticed.
     """
-    table_ids = row_ids(proportions)
+    checked = read_table(proportions, covariance)
     by_key = isinstance(proportions, Mapping)
     if by_key and names is None:
         raise ValueError(
             "proportions is a mapping, by name, and these bags have no names; give Bags, such as "
             "Bags.from_groups makes."
         )
-    checked = read_table(proportions, covariance)
-    if table_ids is not None and names is not None and (by_key or are_named(names, table_ids)):
-        checked = checked.take(match_rows(names, table_ids))
+    if checked.ids and names is not None and (by_key or are_named(names, checked.ids)):
+        checked = checked.take(checked.match(names))
     if len(checked.values) != n_bags:
         raise ValueError(
             f"there are {n_bags} bags and {len(checked.values)} rows of proportions; give each "
@@ -152,20 +168,8 @@ def proportions_by_id(
 
     `covariance` is in the order of the rows of `proportions`; `unused` as for `match_rows`.
     """
-    rows = match_rows(ids, required_ids(proportions), unused=unused)
-    return read_table(proportions, covariance).take(rows)
-
-
-def required_ids(proportions: ProportionsTable) -> list[BagId]:
-    """Return the bag id of each row of a table, or refuse a table without."""
-    ids = row_ids(proportions)
-    if ids is None:
-        raise ValueError(
-            f"proportions is of type {type(proportions).__name__}, and must say which bag each row "
-            "is of: give PublishedProportions, a data frame or series whose index is the bags' "
-            "ids, or a mapping {id: row}."
-        )
-    return ids
+    table = read_table(proportions, covariance)
+    return table.take(table.match(ids, unused=unused))
 
 
 def read_table(
@@ -196,7 +200,23 @@ def read_table(
             "out a column."
         )
     checked = None if covariance is None else _check_covariance(covariance, values.shape)
-    return LabelProportions(values, classes, checked)
+    return LabelProportions(values, classes, checked, _row_ids(proportions))
+
+
+def _row_ids(table: ProportionsTable) -> list[BagId] | None:
+    if isinstance(table, PublishedProportions):
+        return check_row_ids(table.names)
+    if isinstance(table, Mapping):
+        return check_row_ids(table)
+    if not is_frame(table):
+        return None
+    n_levels = getattr(table.index, "nlevels", 1)
+    if n_levels > 1:
+        raise ValueError(
+            f"the index of proportions has {n_levels} levels; bags are called by one: "
+            "reset_index() and set_index(...) with the column of ids."
+        )
+    return check_row_ids(table.index)
 
 
 def _read_numbers(proportions: ProportionsTable) -> Floats:

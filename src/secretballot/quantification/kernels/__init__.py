@@ -4,7 +4,10 @@ from secretballot.quantification.kernels._bag_errors import BagErrors, bag_error
 from secretballot.quantification.kernels._bag_gram import (
     ROUNDING,
     BagGram,
+    ClassMeans,
     PartSums,
+    class_means,
+    effect_variance,
     floor_variance,
     jackknife,
     proportion_noise,
@@ -12,11 +15,6 @@ from secretballot.quantification.kernels._bag_gram import (
     unmix,
 )
 from secretballot.quantification.kernels._choose_kernel import choose_kernel
-from secretballot.quantification.kernels._class_means import (
-    ClassMeans,
-    class_means,
-    effect_variance,
-)
 from secretballot.quantification.kernels._embedding import FeatureEmbedding, KernelEmbedding
 from secretballot.quantification.kernels._feature_maps import KernelFeatures, make_features
 from secretballot.quantification.kernels._kernel_sums import candidate_gammas

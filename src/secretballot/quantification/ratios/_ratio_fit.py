@@ -1,4 +1,7 @@
-"""Fit of class means, with its tests and random group effects."""
+"""Fit of class means, with tests of the assumptions and random group effects.
+
+Theory: docs/theory/class-ratios.md, "Group effects".
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,34 @@ import numpy as np
 
 from secretballot.quantification._bag_types import Floats
 from secretballot.quantification._label_proportions import LabelProportions
-from secretballot.quantification.kernels import ClassMeans, PartSums, class_means
-from secretballot.quantification.ratios._group_effects import GroupEffects, fit_group_effects
+from secretballot.quantification._simplex_fit import (
+    class_directions,
+    distance_rounding,
+    fit_on_simplex,
+    fit_signed,
+    inverse_above,
+)
+from secretballot.quantification.kernels import (
+    BagGram,
+    ClassMeans,
+    PartSums,
+    class_means,
+    effect_variance,
+    proportion_noise,
+)
 from secretballot.quantification.ratios._ratio_misfit import (
     Misfit,
     MisfitData,
     check_misfit,
     thin_bags,
 )
+
+#: Dampings that are tried; see `class_means`.
+_DAMPINGS = (np.inf, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+_MOST_FOLDS = 30
+#: Number of bags from which on folds are few and the metric is not damped, to save time.
+_MANY_BAGS = 300
+_FEW_FOLDS = 5
 
 
 class RatioFit(NamedTuple):
@@ -65,6 +88,29 @@ class RatioFit(NamedTuple):
         return max(1.0, self.misfit.ratio)
 
 
+class GroupEffects(NamedTuple):
+    """Class means under random group effects, and the errors of bags that were left out.
+
+    Attributes
+    ----------
+    means : ClassMeans
+    damping : float
+        The damping in use; infinity leaves the metric unchanged.
+    covariance : ndarray of shape (n_classes, n_classes)
+        Of the errors of the left-out bags' ratios.
+    freedom : int
+        Degrees of freedom of that covariance: bags beyond one for each class.
+    errors : ndarray of shape (n_bags,)
+        L1 errors of the left-out bags' ratios.
+    """
+
+    means: ClassMeans
+    damping: float
+    covariance: Floats
+    freedom: int
+    errors: Floats
+
+
 def fit_ratios(
     proportions: LabelProportions,
     sums: PartSums,
@@ -89,3 +135,65 @@ def fit_ratios(
         means = effects.means
     class_gram = means.gram(gram, diagonal)
     return RatioFit(proportions, sums, means, class_gram, test_data, misfit, effects, group_effects)
+
+
+def fit_group_effects(
+    proportions: LabelProportions,
+    gram: BagGram,
+    solver: str,
+    diagonal: float,
+    rng: np.random.Generator,
+) -> GroupEffects | None:
+    """Fit random group effects by predicting bags that were left out.
+
+    Returns None if no bag can be left out without making the others' proportions dependent.
+    """
+    P, covariance = proportions.values, proportions.covariance
+    n_bags, n_classes = P.shape
+    effect = 0.0
+    if solver == "class_mean":
+        first = class_means(P, gram, covariance)[0].gram(gram, 0.0)
+        noise = gram.spread + proportion_noise(covariance, first)
+        effect = effect_variance(P, gram, noise)
+    damped = solver == "class_mean" and n_bags <= _MANY_BAGS
+    dampings = _DAMPINGS if damped else _DAMPINGS[:1]
+    n_folds = min(n_bags, _MOST_FOLDS if n_bags <= _MANY_BAGS else _FEW_FOLDS)
+    fold = rng.permutation(np.arange(n_bags) % n_folds)
+    residuals = np.full((len(dampings), n_bags, n_classes), np.nan)
+    errors = np.full((len(dampings), n_bags), np.nan)
+    for number in range(n_folds):
+        training, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        if len(training) < n_classes or np.linalg.matrix_rank(P[training]) < n_classes:
+            continue
+        part, part_gram = proportions.take(training), gram.select(training)
+        by_damping = class_means(part.values, part_gram, part.covariance, solver, effect, dampings)
+        cross = gram.products[np.ix_(training, test)]
+        for row, means in enumerate(by_damping):
+            products = means.dual_mixture.T @ cross
+            ratios = fit_on_simplex(means.gram(part_gram, diagonal), products)
+            errors[row, test] = np.abs(ratios - P[test]).sum(axis=1)
+            residuals[row, test] = signed_ratios(means, part_gram, products) - P[test]
+    predicted = np.isfinite(errors[0])
+    if not predicted.any():
+        return None
+    best = int(np.argmin(errors[:, predicted].mean(axis=1)))
+    means = class_means(P, gram, covariance, solver, effect, dampings)[best]
+    best_residuals = residuals[best, predicted]
+    return GroupEffects(
+        means,
+        dampings[best],
+        best_residuals.T @ best_residuals / len(best_residuals),
+        n_bags - n_classes,
+        errors[best, predicted],
+    )
+
+
+def signed_ratios(means: ClassMeans, gram: BagGram, products: Floats) -> Floats:
+    """Return ratios that may be negative, of groups that differ as bags do.
+
+    `products`, shape (n_classes, n_groups), are those of class means with the groups' means.
+    """
+    class_gram = means.gram(gram, 0.0)
+    values, vectors = class_directions(class_gram)
+    noise = np.maximum(gram.spread @ (means.mixture @ vectors) ** 2, distance_rounding(class_gram))
+    return fit_signed(class_gram, products, inverse_above(values, vectors, noise))
