@@ -94,7 +94,7 @@ def fit_posterior(
     Each group of coefficients has a normal prior, whose variance maximises the evidence. The
     errors of a round are the noise, the sampling of private classes, and the difference between
     public and private rows. Their covariance is known: see "How the posterior is computed" in
-    `docs/topics/logistic-regression.md`. All rounds are fitted together, so earlier ones count.
+    `docs/theory/logistic-regression.md`. All rounds are fitted together, so earlier ones count.
 
     Several classes are fitted column by column, with the curvature of exchangeable classes.
 

@@ -35,7 +35,7 @@ def release_synthetic_rows(
 
     The first sum holds the residuals, and the means of all bins free of charge. The second holds
     the products of columns. That neither moves further than the mechanism's diameter is shown in
-    `docs/topics/logistic-regression.md` ("Without public rows").
+    `docs/theory/logistic-regression.md` ("Without public rows").
 
     Parameters
     ----------

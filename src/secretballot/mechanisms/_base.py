@@ -14,7 +14,7 @@ from secretballot._numbers import check_unmasked
 from secretballot._public import public_name
 from secretballot.divergences import Law, RenyiCost, realised_cost, worst_case_cost
 from secretballot.mechanisms._counting import CountClasses, Counting
-from secretballot.mechanisms._fields import VOTE_POWERS
+from secretballot.mechanisms._fields import VOTE_POWERS, check_fields
 
 #: Module of the classes that a ledger records by their name alone.
 HOME = "secretballot.mechanisms"
@@ -38,17 +38,21 @@ class Mechanism(ABC):
         ``"sequential"`` where rows are queries to the same people, ``"parallel"`` where they are
         disjoint people.
     whole_counts : bool
-        Whether counts must be whole numbers.
+        True if counts must be whole numbers.
     multilabel : bool
-        Whether a row's outcome is a set of labels, instead of one class.
+        True if a row's outcome is a set of labels, False if it is one class.
     scalable : bool
-        Whether `scaled` is defined.
+        True if `scaled` is defined.
     """
 
     rows: ClassVar[str] = "sequential"
     whole_counts: ClassVar[bool] = False
     multilabel: ClassVar[bool] = False
     scalable: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check the fields that have the same meaning in all mechanisms."""
+        check_fields(self)
 
     @property
     def relations(self) -> frozenset[str]:
@@ -200,7 +204,7 @@ class Mechanism(ABC):
         counts : array-like of shape (n_rows, n_columns), default=None
             Known votes, for data-dependent costs: the largest cost of each row then.
         order : float, default=None
-            Compute this Renyi order only; the others are infinite in what is returned.
+            Compute this Renyi order only; other orders of the result are infinite.
 
         Returns
         -------

@@ -15,7 +15,6 @@ from secretballot.mechanisms._fields import (
     Relation,
     by_group,
     check_count_spacing,
-    check_fields,
     difference_sensitivity,
 )
 
@@ -63,9 +62,6 @@ class BestOfCounts(Mechanism):
     scale: float
     relation: Relation = field(default="replace")
     weight: float | Mapping[str, float] = field(default=1.0)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return one choice a row, for each privacy group's weight."""

@@ -16,7 +16,6 @@ from secretballot.mechanisms._fields import (
     ROUNDING,
     BallotThreshold,
     ballot_thresholds,
-    check_fields,
 )
 from secretballot.mechanisms._hierarchy import (
     Hierarchy,
@@ -113,7 +112,7 @@ class BinaryVoting(LabelVoting):
     ballot_threshold: BallotThreshold = field(default=None)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         object.__setattr__(self, "hierarchy", as_hierarchy(self.hierarchy))
         self._vote(self.n_votes)  # which checks the threshold
 

@@ -100,7 +100,7 @@ def check_counted_ballots(
         raise ValueError(
             f"counts holds ballots of {bits.dtype} and shape {bits.shape[2:]}; n_labels="
             f"{n_labels} takes {dtype['ballot'].shape[0]} bytes of packed bits. Count ballots on "
-            "so many labels, or change n_labels."
+            "as many labels, or change n_labels."
         )
     if ballot_counts.dtype.kind not in "biuf" or ballot_counts.ndim != 2:
         raise ValueError(f"counts holds numbers of ballots of {ballot_counts.dtype}; pass numbers.")
@@ -117,7 +117,7 @@ def check_counted_ballots(
     if beyond.any():
         raise ValueError(
             f"counts has a ballot in row {_first_row(beyond)} with bits beyond n_labels={n_labels};"
-            " pass count_ballots of ballots on so many labels."
+            " pass count_ballots of ballots on as many labels."
         )
     if max_positives is not None:
         positives = np.where(cast, np.unpackbits(bits, axis=-1).sum(axis=-1, dtype=np.int64), 0)

@@ -67,8 +67,9 @@ def check_fields(mechanism: Any) -> None:
         check_number("threshold", values["threshold"])
     if "delta_t" in values:
         check_number("delta_t", values["delta_t"], above=0, below=0.5)
-    if "relation" in values:
-        check_relation(values["relation"])
+    relation = values.get("relation", "replace")
+    if relation not in get_args(Relation):
+        raise ValueError(f"relation={relation!r} is unknown; use 'replace' or 'add_remove'.")
     if "bound" in values:
         check_bound(values["bound"])
     if "weight" in values:
@@ -82,12 +83,6 @@ def check_fields(mechanism: Any) -> None:
     if "ballot_threshold" in values:
         threshold = _as_ballot_threshold(values["ballot_threshold"])
         object.__setattr__(mechanism, "ballot_threshold", threshold)
-
-
-def check_relation(relation: str) -> None:
-    """Refuse an unknown neighbouring relation."""
-    if relation not in get_args(Relation):
-        raise ValueError(f"relation={relation!r} is unknown; use 'replace' or 'add_remove'.")
 
 
 def check_count_spacing(

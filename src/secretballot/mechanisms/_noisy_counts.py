@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences import EVERYONE, Law, NoisyVector, Step
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._fields import Relation, by_group, check_count_spacing, check_fields
+from secretballot.mechanisms._fields import Relation, by_group, check_count_spacing
 
 #: Released numbers are whole multiples of one over this.
 _RESOLUTION = 1_024
@@ -23,9 +23,6 @@ class NoisyNumbers(Mechanism):
     """Base class: rows of numbers with Gaussian noise on each, rounded to a public grid."""
 
     sigma: float
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return counts that are small enough for the noise, or raise `ValueError`."""
@@ -79,7 +76,7 @@ class NoisyCounts(NoisyNumbers):
         Neighbouring data sets: one person is replaced by another, or added or removed, which
         moves the counts by at most 1 together.
     weight : float or dict of str to float, default=1.0
-        The most that one person adds to counts; per privacy level where that differs.
+        Largest sum of one person's contributions; per privacy level where it differs.
 
     See Also
     --------

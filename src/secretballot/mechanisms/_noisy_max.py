@@ -15,7 +15,6 @@ from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import (
     ROUNDING,
     check_count_spacing,
-    check_fields,
     pair_by_group,
 )
 
@@ -62,9 +61,6 @@ class GNMax(Mechanism):
     bound: Bound = field(default="exact")
 
     scalable: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return one vote a row, for each privacy group's weight."""
@@ -154,7 +150,7 @@ class ConfidentGNMax(Mechanism):
     scalable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if self.n_votes is not None:
             self._check_whole_ballots(np.array([[float(self.n_votes)]]), "n_votes is")
 

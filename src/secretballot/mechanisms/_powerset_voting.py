@@ -19,7 +19,6 @@ from secretballot.mechanisms._fields import (
     BallotThreshold,
     ballot_thresholds,
     check_count_spacing,
-    check_fields,
 )
 from secretballot.mechanisms._noisy_max import UNANSWERED, LabelVoting
 
@@ -98,7 +97,7 @@ class PowersetVoting(LabelVoting):
     ballot_threshold: BallotThreshold = field(default=None)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if self.max_positives is not None:
             check_integer("max_positives", self.max_positives, most=self.n_labels)
         self._vote()  # which checks the threshold

@@ -117,7 +117,7 @@ class AdditiveProportionsMove(ProportionsMove):
     n_classes : int or None
         With two classes one count is released; otherwise a changed label moves two counts.
     pure : bool
-        Whether some amount of noise has a delta of 0.
+        True if enough noise gives a delta of 0.
     """
 
     noise: float

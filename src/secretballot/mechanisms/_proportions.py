@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._numbers import check_integer
 from secretballot.divergences import EVERYONE, Floats, HasGaussianCost, Law, RenyiCost, Step
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._fields import check_fields
 from secretballot.mechanisms._proportion_moves import ProportionsMove
 
 #: Number of draws that an expected distortion is averaged over.
@@ -42,7 +41,7 @@ class Proportions(Mechanism):
     resolution: int = field(default=2**20)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         check_integer("resolution", self.resolution, most=2**40)
 
     @abstractmethod

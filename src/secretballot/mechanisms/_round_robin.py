@@ -93,7 +93,7 @@ class RoundRobin(Mechanism):
             if turn[0] < turn[1] and n_ballots != 1:
                 raise ValueError(
                     f"mechanism={self.mechanism!r} charges level {level!r} for ballots={n_ballots}"
-                    f", and turns={tuple(turn)} has it take turns: whoever casts several ballots "
+                    f", and turns={tuple(turn)} has it take turns: a person with several ballots "
                     "may sit in several parts. Use ballots=1, or no turns for that level."
                 )
         charged = self.mechanism.laws()
@@ -110,7 +110,7 @@ class RoundRobin(Mechanism):
 
     @property
     def multilabel(self) -> bool:  # type: ignore[override]
-        """Whether a row's outcome is a set of labels."""
+        """True if a row's outcome is a set of labels."""
         return self.mechanism.multilabel
 
     def part(self, level: str, number: int) -> str:

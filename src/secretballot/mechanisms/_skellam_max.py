@@ -19,7 +19,7 @@ from secretballot.divergences import (
     draw_skellam,
 )
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._fields import MAX_BALLOTS, by_group, check_fields
+from secretballot.mechanisms._fields import MAX_BALLOTS, by_group
 
 #: Values that the aggregator may reveal.
 Opened = Literal["winner", "counts"]
@@ -110,7 +110,7 @@ class SkellamMax(Mechanism):
     weight: int | Mapping[str, int] = field(default=1)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if self.variance > _MAX_VARIANCE:
             raise ValueError(
                 f"variance={self.variance!r} must be at most {_MAX_VARIANCE:g}; count in larger "

@@ -19,7 +19,6 @@ from secretballot.mechanisms._fields import (
     BallotThreshold,
     ballot_thresholds,
     check_count_spacing,
-    check_fields,
     pair_by_group,
 )
 from secretballot.mechanisms._noisy_max import UNANSWERED, LabelVoting
@@ -89,7 +88,7 @@ class TauVoting(LabelVoting):
     ----------
     Dziedzic et al., "Private Multi-Winner Voting for Machine Learning" (PoPETs 2023), Definition 7.
     Noise of `sigma` is on both counts of a label here, so that a row costs up to
-    2 a tau^2 / sigma^2 at order a: twice what is published for one noisy count.
+    2 a tau^2 / sigma^2 at order a: twice the published cost of one noisy count.
 
     Examples
     --------
@@ -117,7 +116,7 @@ class TauVoting(LabelVoting):
     max_positives: int | None = field(default=None)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         _check_clipping(self.tau, self.norm)
         self._vote()  # which checks the threshold
 
@@ -243,7 +242,7 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
     Warns
     -----
     UserWarning
-        If no ballot on so many labels has a larger norm: `BinaryVoting` does the same then.
+        If no ballot on `n_labels` labels has a larger norm: `BinaryVoting` does the same then.
 
     Examples
     --------
@@ -268,7 +267,7 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
 
 
 def warn_unclipped(n_labels: int, tau: float, norm: Norm) -> None:
-    """Warn of a norm that no ballot on so many labels has."""
+    """Warn of a norm that no ballot on `n_labels` labels exceeds."""
     if clipped_weight(n_labels, tau, norm) == 1:
         limit = "sqrt(n_labels)" if norm == "l2" else "n_labels"
         warn(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._numbers import check_number, check_unmasked
 from secretballot.divergences import Law, NoisyVector, Step
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._fields import Relation, by_group, check_fields
+from secretballot.mechanisms._fields import Relation, by_group
 
 #: Released numbers are whole multiples of about the noise over this.
 _RESOLUTION = 2**20
@@ -73,7 +73,7 @@ class VectorSum(Mechanism):
     relation: Relation = field(default="replace")
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         check_number("norm", self.norm, above=0)
         if self.diameter is not None:
             check_number("diameter", self.diameter, above=0)

@@ -157,7 +157,7 @@ def confusion_private(
     Raises
     ------
     BudgetExceededError
-        If it doesn't fit what is left; nothing is spent.
+        If it doesn't fit the remaining budget; nothing is spent.
     ValueError
         As for `score_private`.
 

@@ -114,7 +114,7 @@ def score_private(
     Raises
     ------
     BudgetExceededError
-        If it doesn't fit what is left; nothing is spent.
+        If it doesn't fit the remaining budget; nothing is spent.
     ValueError
         If shapes differ, or owners and the accountant's unit don't go together; nothing is spent.
 

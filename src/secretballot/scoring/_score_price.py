@@ -68,8 +68,8 @@ def choose_noise(
     check_number("level", level, above=0, below=1)
     if epsilon is not None and sigma is not None:
         raise ValueError(
-            f"epsilon={epsilon!r} and sigma={sigma!r}: give one of them, the most that this "
-            "may cost or how much noise there is; or neither."
+            f"epsilon={epsilon!r} and sigma={sigma!r}: give one of them, the largest "
+            "cost or the noise; or neither."
         )
     scope = accountant.scope(epsilon)
     if epsilon is not None:
@@ -108,7 +108,7 @@ def price_score(
     Raises
     ------
     BudgetExceededError
-        If it doesn't fit what is left.
+        If it doesn't fit the remaining budget.
 
     Examples
     --------

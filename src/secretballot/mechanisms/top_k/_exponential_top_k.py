@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.divergences import BoundedRange, Law, Step
-from secretballot.mechanisms.top_k._draws import draw_items, mark
+from secretballot.mechanisms.top_k._item_draws import draw_items, mark
 from secretballot.mechanisms.top_k._top_k import TopK
 
 
@@ -56,11 +56,6 @@ class ExponentialTopK(TopK):
         self._check_k()
         self._check_domain()
         self._rho(1.0)  # which checks that one of both is given
-
-    @property
-    def _width(self) -> float:
-        """Range of the log ratios of one draw, by a ballot of weight 1."""
-        return float(np.sqrt(8 * self._rho(self._set_size / 8) / self._set_size))
 
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         draw = BoundedRange(width=self._width * contribution)

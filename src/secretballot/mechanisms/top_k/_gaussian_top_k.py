@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.divergences import Law, NoisyVector, Step
-from secretballot.mechanisms.top_k._draws import largest, mark
+from secretballot.mechanisms.top_k._item_draws import largest, mark
 from secretballot.mechanisms.top_k._top_k import TopK
 
 
@@ -54,14 +54,14 @@ class GaussianTopK(TopK):
         super().__post_init__()
         if self.k is None or self.max_items is None:
             raise ValueError(
-                f"k={self.k!r} and max_items={self.max_items!r}: give the number of items that are "
-                "wanted, and the most that a person contributes to."
+                f"k={self.k!r} and max_items={self.max_items!r}: give the number of items of a "
+                "set, and the largest number of items that a person contributes to."
             )
         self._check_domain()
         if (self.sigma is None) == (self.rho is None):
             raise ValueError(
-                f"sigma={self.sigma!r} and rho={self.rho!r}: give one of them, which says how much "
-                "noise there is."
+                f"sigma={self.sigma!r} and rho={self.rho!r}: give one of them, which determines "
+                "the noise."
             )
 
     @property

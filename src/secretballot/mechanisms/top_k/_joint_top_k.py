@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences import BoundedRange, Law, Step, draw_uniform
-from secretballot.mechanisms.top_k._top_k import TopK
+from secretballot.mechanisms.top_k._exponential_top_k import ExponentialTopK
 
 #: Thresholds of less than e^-90 of the largest weight are left out: they are never drawn.
 _LOG_NEGLIGIBLE = 90.0
@@ -19,7 +19,7 @@ _BLOCK = 2**21
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointTopK(TopK):
+class JointTopK(ExponentialTopK):
     """The k items with about the largest counts, chosen at once: one choice, whatever k is.
 
     The noise does not grow with k, but the number of sequences to choose from does. It suits some
@@ -64,22 +64,13 @@ class JointTopK(TopK):
     array([[0, 1, 0, 1, 0]])
     """
 
-    rho: float | None = field(default=None)
-    epsilon: float | None = field(default=None)
-
     #: Thresholds are whole numbers, so counts have to be.
     whole_counts: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_k()
-        self._check_domain()
-        self._rho(1 / 8)  # which checks that one of both is given
-
     @property
-    def _width(self) -> float:
-        """Range of the log ratios, by a ballot of weight 1."""
-        return float(np.sqrt(8 * self._rho(1 / 8)))
+    def _n_choices(self) -> int:
+        """One choice of a sequence."""
+        return 1
 
     @property
     def _scale(self) -> float:

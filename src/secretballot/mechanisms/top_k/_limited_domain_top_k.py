@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from secretballot._numbers import check_integer
 from secretballot.divergences import BoundedRange, Law, Step
 from secretballot.mechanisms._fields import pair_by_group
-from secretballot.mechanisms.top_k._draws import draw_items, largest, mark
+from secretballot.mechanisms.top_k._item_draws import draw_items, largest, mark
 from secretballot.mechanisms.top_k._top_k import TopK
 
 
@@ -71,11 +71,6 @@ class LimitedDomainTopK(TopK):
         self._check_k()
         check_integer("k_max", self.k_max, least=self._set_size)
         self._rho(1.0)  # which checks that one of both is given
-
-    @property
-    def _width(self) -> float:
-        """Range of the log ratios of one draw, by a ballot of weight 1."""
-        return float(np.sqrt(8 * self._rho(self._set_size / 8) / self._set_size))
 
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         draw = BoundedRange(width=self._width * contribution)

@@ -16,8 +16,8 @@ from secretballot.divergences import BoundedRange, FewDraws, Law, Step, draw_noi
 from secretballot.mechanisms._counting import Counting, CountLabels
 from secretballot.mechanisms._fields import ROUNDING, BallotThreshold, ballot_thresholds
 from secretballot.mechanisms._noisy_max import UNANSWERED
-from secretballot.mechanisms.top_k._draws import Draws, draw_items, largest, mark
 from secretballot.mechanisms.top_k._gap_test import GapTest, TestNoise
+from secretballot.mechanisms.top_k._item_draws import Draws, draw_items, largest, mark
 from secretballot.mechanisms.top_k._limited_domain_top_k import floor_height
 from secretballot.mechanisms.top_k._size_choice import (
     Regularizer,
@@ -101,7 +101,7 @@ class StableTopK(TopK):
     max_items : int, default=None
         Largest number of items that a person contributes to; 1 allows a little less noise.
     unknown_domain : bool, default=False
-        Whether the items themselves come from the data. Then draws are among the `k_max` largest
+        True if the items themselves come from the data. Then draws are among the `k_max` largest
         and end at a floor, as in `LimitedDomainTopK`, and k times `delta_t` is charged for it.
     ballot_threshold : float or sequence of float, default=None
         Probability from which on a voter calls a label present, as in `BinaryVoting`.
@@ -119,7 +119,7 @@ class StableTopK(TopK):
     Notes
     -----
     Counts have shape (n_rows, n_items), and so do outcomes: 1 for items of the set, 0 for others,
-    -1 throughout a row of which nothing is released.
+    -1 throughout a row without a release.
 
     The test is propose-test-release: a set that two neighbours share is charged as a noisy bit that
     moves by the sensitivity of its gap. Sets that differ have gaps within the sensitivity, and both
@@ -172,8 +172,8 @@ class StableTopK(TopK):
         if self.n_votes is not None:
             if self.relation != "replace":
                 raise ValueError(
-                    f"n_votes={self.n_votes!r} with relation={self.relation!r}: how many people "
-                    "there are is private then; leave it out."
+                    f"n_votes={self.n_votes!r} with relation={self.relation!r}: the number of "
+                    "people is private then; leave it out."
                 )
             if self.k is not None:
                 raise ValueError(f"n_votes={self.n_votes!r} is of no use with k={self.k}.")
@@ -193,7 +193,7 @@ class StableTopK(TopK):
 
     @property
     def _has_fixed_size(self) -> bool:
-        """Whether only one size is considered."""
+        """True if only one size is considered."""
         if isinstance(self._regularizer, tuple):
             return int(np.isfinite(self._regularizer).sum()) == 1
         if self.k is not None and self._regularizer in (None, math.inf):
@@ -301,7 +301,7 @@ class StableTopK(TopK):
         return votes
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw the sets, shape (n_rows, n_items); -1 in rows of which nothing is released."""
+        """Draw the sets, shape (n_rows, n_items); -1 in rows without a release."""
         votes = np.asarray(counts, dtype=np.float64)
         n_rows, n_items = votes.shape
         max_size = self._max_size(n_items)

@@ -15,7 +15,6 @@ from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting, CountLabels
 from secretballot.mechanisms._fields import (
     Relation,
-    check_fields,
     difference_sensitivity,
     pair_by_group,
 )
@@ -25,8 +24,8 @@ from secretballot.mechanisms._fields import (
 class TopK(Mechanism):
     """Base class: counts of items, shape (n_rows, n_items), become sets of items.
 
-    Outcomes have the same shape: 1 for items of the set, 0 for the others, -1 throughout a row of
-    which nothing is released. Sets are not ordered. Ties are broken by column.
+    Outcomes have the same shape: 1 for items of the set, 0 for the others, -1 throughout a row
+    without a release. Sets are not ordered. Ties are broken by column.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class TopK(Mechanism):
     max_items : int, default=None
         Largest number of items that a person contributes to. None: any number.
     unknown_domain : bool, default=False
-        Whether the items themselves come from the data. An item of a single person must not be
+        True if the items themselves come from the data. An item of a single person must not be
         named then.
     """
 
@@ -56,7 +55,7 @@ class TopK(Mechanism):
     scalable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if not isinstance(self.unknown_domain, bool):
             raise ValueError(f"unknown_domain={self.unknown_domain!r} must be True or False.")
 
@@ -68,7 +67,7 @@ class TopK(Mechanism):
 
     def _check_k(self) -> None:
         if self.k is None:
-            raise ValueError("k=None: say how many items are wanted; StableTopK chooses itself.")
+            raise ValueError("k=None: give the number of items; StableTopK can choose it.")
 
     def _check_domain(self) -> None:
         if self.unknown_domain:
@@ -85,9 +84,19 @@ class TopK(Mechanism):
         if epsilon is not None and rho is None:
             return rho_per_epsilon * float(epsilon) ** 2
         raise ValueError(
-            f"rho={rho!r} and epsilon={epsilon!r}: give one of them, which says how much noise "
-            "there is."
+            f"rho={rho!r} and epsilon={epsilon!r}: give one of them, which determines the noise."
         )
+
+    @property
+    def _n_choices(self) -> int:
+        """Number of choices by the exponential mechanism, each with as much noise."""
+        return self._set_size
+
+    @property
+    def _width(self) -> float:
+        """Range of the log ratios of one choice, by a ballot of weight 1."""
+        n = self._n_choices
+        return float(np.sqrt(8 * self._rho(n / 8) / n))
 
     @property
     def _contributions(self) -> dict[str, float]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot.divergences import Floats, charged_draws, draw_gumbel, draw_noise_factor
 
-#: Shorter rows are sorted completely, and rows of which more than this part is needed.
+#: Rows are sorted completely if they are shorter, or if a larger part of them is needed.
 _SHORT_ROW, _LARGE_PART = 512, 0.25
 
 

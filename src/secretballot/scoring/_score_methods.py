@@ -84,7 +84,7 @@ class ScoreMethods:
         Raises
         ------
         BudgetExceededError
-            If it doesn't fit what is left; nothing is spent.
+            If it doesn't fit the remaining budget; nothing is spent.
         ValueError
             If columns are missing, or predictions for a row depend on other rows; nothing is
             spent.
@@ -129,7 +129,7 @@ class ScoreMethods:
         Raises
         ------
         BudgetExceededError
-            If it doesn't fit what is left; nothing is spent.
+            If it doesn't fit the remaining budget; nothing is spent.
         """
         predicted = self._predict_private(X, y, owners)
         if isinstance(self.classes_, list):
@@ -166,7 +166,7 @@ class ScoreMethods:
         n : int
             Number of rows, or owners, that will be counted.
         confusion : bool, default=False
-            Whether to price `confusion_private` instead.
+            Price `confusion_private` instead.
         epsilon, sigma, level
             As for `score_private`.
 
