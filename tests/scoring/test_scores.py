@@ -9,8 +9,14 @@ import pytest
 
 from secretballot import PrivacyAccountant
 from secretballot.accounting import BudgetExceededError
-from secretballot.scoring import People, confusion_private, price_score, score_private
-from secretballot.scoring._answers import class_codes, right_answers
+from secretballot.scoring import (
+    People,
+    confusion_private,
+    price_score,
+    right_answers,
+    score_private,
+)
+from secretballot.scoring._answers import class_codes
 
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 

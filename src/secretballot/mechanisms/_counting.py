@@ -43,11 +43,12 @@ class Counting(ABC):
         votes += self.begin(ballots, 1)
         return votes
 
-    def join(self, votes: NDArray[Any] | None, others: NDArray[Any]) -> NDArray[Any]:
+    def join(self, votes: NDArray[Any] | None, more_votes: NDArray[Any]) -> NDArray[Any]:
         """Add the votes of further voters; None are no votes yet."""
         if votes is None:
-            return others.astype(np.int64 if others.dtype.kind in "ui" else others.dtype)
-        votes += others
+            is_integer = more_votes.dtype.kind in "ui"
+            return more_votes.astype(np.int64 if is_integer else more_votes.dtype)
+        votes += more_votes
         return votes
 
     def total(
@@ -121,9 +122,9 @@ class CountSets(Counting):
         """Append the ballots of one more voter."""
         return self.join(votes, self.begin(ballots, 1))
 
-    def join(self, votes: NDArray[Any] | None, others: NDArray[Any]) -> NDArray[Any]:
+    def join(self, votes: NDArray[Any] | None, more_votes: NDArray[Any]) -> NDArray[Any]:
         """Append the votes of further voters; None are no votes yet."""
-        return others if votes is None else np.concatenate([votes, others], axis=1)
+        return more_votes if votes is None else np.concatenate([votes, more_votes], axis=1)
 
     def total(
         self, votes: Mapping[str, NDArray[Any]], weights: Mapping[str, NDArray[Any]]

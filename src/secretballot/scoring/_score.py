@@ -39,7 +39,7 @@ class PrivateScore(Shown):
     n : int
         Number of rows, or owners, that were counted.
     unit : str
-        ``"row"``, or ``"owner"``: each owner's rows are averaged first, so that all weigh alike.
+        ``"row"``, or ``"owner"``: the rows of an owner are averaged, so all owners weigh the same.
     sigma : float
         Standard deviation of the noise, in right answers.
     """
@@ -94,7 +94,7 @@ def score_private(
         must depend on its own row alone. Of several labels a row, all have to be right.
     owners : array-like of shape (n_rows,), default=None
         Owner id of each row, and the accountant's unit is ``"owner"``. An owner's answers are
-        averaged, so that all owners weigh alike.
+        averaged, so that all owners have equal weight.
     epsilon : float or dict of str to float, default=None
         Largest cost; the score has the least noise that fits it.
     sigma : float, default=None

@@ -54,7 +54,7 @@ class ScoreMethods:
         sigma: float | None = None,
         level: float = 0.95,
     ) -> PrivateScore:
-        """Accuracy on private rows, with an interval. **This spends budget.**
+        """Release the accuracy on private rows, with an interval. **This spends budget.**
 
         `price_score` computes the price beforehand. A fit takes the whole remaining budget, unless
         its ``epsilon`` leaves a part of it for scores.
@@ -67,7 +67,8 @@ class ScoreMethods:
         y : array-like of shape (n_rows,) or (n_rows, n_labels)
             Their labels. A label that is not in ``classes_`` is a wrong answer.
         owners : array-like of shape (n_rows,), default=None
-            Owner id of each row, where the accountant's unit is ``"owner"``. Owners weigh alike.
+            Owner id of each row, where the accountant's unit is ``"owner"``. Owners have equal
+            weight.
         epsilon : float or dict of str to float, default=None
             Largest cost.
         sigma : float, default=None
@@ -112,7 +113,7 @@ class ScoreMethods:
         sigma: float | None = None,
         level: float = 0.95,
     ) -> PrivateConfusion:
-        """Confusion matrix on private rows, with recalls. **This spends budget.**
+        """Release the confusion matrix on private rows. **This spends budget.**
 
         With as much noise it costs twice the mu^2 of `score_private`.
 
