@@ -43,7 +43,8 @@ def hold_vote(
     agreement: Agreement,
     voters: Mapping[str, Voter],
     aggregator: Aggregator,
-    random_state: Any = None,
+    random_state: Seed = None,
+    before_open: Callable[[], None] = lambda: None,
 ) -> Answer:
     """Return the answer to a question.
 
@@ -78,6 +79,8 @@ def hold_vote(
                 if _reserved(question, motions, name, voter, gone):
                     paid[name] = voter
             gathered = None if gone else _gathered(aggregator, question, motions, paid, gone)
+            if not gone:
+                before_open()
         except BaseException:
             _void(question, paid)
             raise

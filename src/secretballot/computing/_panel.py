@@ -1,22 +1,30 @@
-"""The three computing parties as the coordinator of a vote sees them."""
+"""The three computing parties as the coordinator of a vote uses them."""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.computing._ballots import SharedVote
-from secretballot.computing._server import Address
+from secretballot.computing._shared_vote import SharedVote
 from secretballot.computing._shares import N_COMPUTING, WIDTH, opened, read_shares
-from secretballot.transport import ChannelError, Connection, Credentials, Line, Message
+from secretballot.transport import (
+    Address,
+    ChannelError,
+    Connection,
+    Credentials,
+    Message,
+    Stream,
+    read_field,
+)
 
-#: How often one is called that served another coordinator and starts anew, and after what seconds.
+#: Calls of a computing party that starts anew after another coordinator, and seconds between them.
 _CALLS, _WAIT = 30, 0.25
+#: The longest answer but for shares: names of all voters.
+_ANSWER = 2**23
 
 
 class Panel:
@@ -26,7 +34,7 @@ class Panel:
     ----------
     addresses : sequence of (str, int)
     token : str
-        What proves that the coordinator may call; empty with certificates.
+        Secret of processes of this machine; empty with certificates.
     timeout : float
         Seconds that any one step may take.
     credentials : Credentials or None
@@ -34,7 +42,7 @@ class Panel:
     Attributes
     ----------
     closed : bool
-        Whether it has ended.
+        True when it has ended.
     """
 
     def __init__(
@@ -49,35 +57,30 @@ class Panel:
         self.closed = False
         self._timeout = timeout
         self._connections: list[Connection] = []
-        self._lines: list[Line] = []
+        self._streams: list[Stream] = []
         try:
             for address in self.addresses:
-                self._lines.append(self._called(address, token, credentials))
-            self._ask("join", "joined", {"addresses": list(map(list, self.addresses))})
+                self._streams.append(self._call(address, token, credentials))
+            self._ask("join", "joined", addresses=list(map(list, self.addresses)))
         except BaseException:
             self.close()
             raise
 
     def begin(self, votes: Sequence[SharedVote]) -> str:
-        """Return the name of a new vote; what was shared for another is forgotten."""
+        """Begin a vote and return its name; shares of an earlier one are forgotten."""
         session = uuid.uuid4().hex
-        self._ask("begin", "begun", {"session": session, "votes": [each.words() for each in votes]})
+        self._ask("begin", "begun", session=session, votes=[vote.fields() for vote in votes])
         return session
 
     def received(self, session: str) -> list[set[str]]:
-        """Return whose shares have come, to each of them."""
-        replies = self._ask("received", "names", {"session": session})
-        return [set(each.words["names"]) for each in replies]
+        """Ask each computing party for the names of voters whose shares have come."""
+        answers = self._ask("received", "names", session=session)
+        return [set(read_field(answer.fields, "names", list[str])) for answer in answers]
 
     def winners(self, session: str, vote: SharedVote) -> NDArray[np.int64]:
-        """Let them find winners, which nobody learns but the caller.
+        """Open the winners of one of the votes that were begun, to the coordinator alone.
 
-        Parameters
-        ----------
-        session : str
-        vote : SharedVote
-            One of those that were begun. They refuse if anybody's shares did not come, and do it
-            once.
+        Computing parties refuse if a voter's shares did not come, and do it once.
 
         Returns
         -------
@@ -85,55 +88,68 @@ class Panel:
         """
         (n_rows, n_columns), step = vote.shape, vote.n_rows_at_once
         parts = []
-        for at in range(0, n_rows, step):
-            rows = [at, min(at + step, n_rows)]
-            words = {"session": session, "columns": list(vote.columns), "rows": rows}
-            n_bytes = WIDTH * (rows[1] - rows[0]) * n_columns
-            replies = self._ask("winners", "won", words, max_bytes=n_bytes)
+        for start in range(0, n_rows, step):
+            stop = min(start + step, n_rows)
+            answers = self._ask(
+                "winners",
+                "won",
+                WIDTH * (stop - start) * n_columns,
+                session=session,
+                columns=list(vote.columns),
+                start=start,
+                stop=stop,
+            )
             try:
-                parts.append(opened([read_shares(m.body, m.words["shape"]) for m in replies]))
-            except (ValueError, TypeError, KeyError) as error:
+                shares = [
+                    read_shares(answer.body, read_field(answer.fields, "shape", list[int]))
+                    for answer in answers
+                ]
+                parts.append(opened(shares))
+            except ValueError as error:
                 raise ChannelError(f"a computing party failed: {error}") from error
         return np.concatenate(parts)
 
     def traffic(self) -> list[dict[str, int]]:
-        """Return how many bytes and messages each has sent to the others."""
-        return [dict(each.words) for each in self._ask("traffic", "sent", {})]
+        """Return the numbers of bytes and messages that each has sent to the others."""
+        return [
+            {name: read_field(answer.fields, name, int) for name in ("bytes", "messages")}
+            for answer in self._ask("traffic", "sent")
+        ]
 
     def close(self) -> None:
-        """Hang up, which ends them."""
+        """Hang up, which ends the three."""
         self.closed = True
-        for line in self._lines:
-            line.close()
+        for stream in self._streams:
+            stream.close()
         for connection in self._connections:
             connection.close()
 
-    def _called(self, address: Address, token: str, credentials: Credentials | None) -> Line:
-        """Return a line to one of them; who is starting anew is called again."""
-        left = 1 if credentials is None else _CALLS
+    def _call(self, address: Address, token: str, credentials: Credentials | None) -> Stream:
+        """Open a stream to one of them; one that is starting anew is called again."""
+        n_left = 1 if credentials is None else _CALLS
         while True:
             connection = Connection(address, credentials=credentials)
             self._connections.append(connection)
-            line = connection.open("coordinate")
+            stream = connection.open("coordinate")
             try:
-                line.ask(Message("hello", {"token": token}), "ready", timeout=self._timeout)
-                return line
+                stream.ask(Message("hello", {"token": token}), "ready", timeout=self._timeout)
+                return stream
             except ChannelError as error:
                 connection.close()
-                if (left := left - 1) == 0:
+                if (n_left := n_left - 1) == 0:
                     raise ChannelError(f"{address[0]}:{address[1]}: {error}") from error
                 time.sleep(_WAIT)
 
     def _ask(
-        self, what: str, answer: str, words: dict[str, Any], *, max_bytes: int = 0
+        self, kind: str, answer_kind: str, max_bytes: int = _ANSWER, **fields: object
     ) -> list[Message]:
+        """Ask all three for an answer of one kind."""
         try:
-            for at, line in enumerate(self._lines):
-                line.send(Message(what, {**words, "index": at}))
-            replies = [line.receive(self._timeout, max_bytes) for line in self._lines]
-            if any(reply.kind != answer for reply in replies):
-                raise ChannelError(f"a computing party said no {answer!r} to {what!r}.")
-            return replies
+            for index, stream in enumerate(self._streams):
+                stream.send(Message(kind, {**fields, "index": index}))
+            return [
+                stream.receive(self._timeout, max_bytes, (answer_kind,)) for stream in self._streams
+            ]
         except BaseException:
-            self.close()  # a reply that nobody read would be taken for another's
+            self.close()  # an answer that nobody read would be taken for another's
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import secrets
 import select
@@ -12,21 +11,21 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from typing import IO, Any
+from collections.abc import Sequence
+from typing import IO
 
-from secretballot.computing._server import Address
 from secretballot.computing._shares import N_COMPUTING
-from secretballot.transport import ChannelError
+from secretballot.transport import Address, ChannelError
 
 #: Python would look for every module in the current folder first, without -P.
 _PROGRAM = ("-P", "-m", "secretballot.computing")
 
-#: Seconds in which a process ends that has lost the others.
+#: Seconds until a process ends that has lost the others.
 _SOON = 2.0
 
 
 class Processes:
-    """Three new processes, which end with this object or with this process.
+    """Three new computing parties on this machine, which end with this object or this process.
 
     Parameters
     ----------
@@ -36,9 +35,9 @@ class Processes:
     Attributes
     ----------
     addresses : list of (str, int)
-        Of the loopback, on ports that were free.
+        Ports of the loopback that were free.
     token : str
-        What callers must know: others on this machine may reach the ports too.
+        Secret of callers: others on this machine can reach the ports too.
     pids : list of int
     """
 
@@ -50,12 +49,12 @@ class Processes:
             )
         self.token = secrets.token_hex(32)
         self._running: list[subprocess.Popen[bytes]] = []
-        self._said: list[IO[bytes]] = []
-        self._end = weakref.finalize(self, _end, os.getpid(), self._running, self._said)
+        self._errors: list[IO[bytes]] = []
+        self._end = weakref.finalize(self, _end, os.getpid(), self._running, self._errors)
         try:
             for _ in range(N_COMPUTING):
                 self._start()
-            ports = [self._port(at, timeout) for at in range(N_COMPUTING)]
+            ports = [self._port(index, timeout) for index in range(N_COMPUTING)]
             self.addresses: list[Address] = [("127.0.0.1", port) for port in ports]
         except BaseException:
             self.close()
@@ -64,19 +63,19 @@ class Processes:
     @property
     def pids(self) -> list[int]:
         """Their process numbers."""
-        return [each.pid for each in self._running]
+        return [process.pid for process in self._running]
 
     def post_mortem(self) -> str:
-        """Say which of them have ended, and how; those who have lost another are about to."""
+        """Describe how processes ended; those that have lost another are about to end."""
         ends = []
-        for at, (each, said) in enumerate(zip(self._running, self._said, strict=True)):
+        for index, (process, errors) in enumerate(zip(self._running, self._errors, strict=True)):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                each.wait(_SOON)
-            if (code := each.returncode) not in (None, 0):
+                process.wait(_SOON)
+            if (code := process.returncode) not in (None, 0):
                 how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-                said.seek(0)
-                last = said.read().decode(errors="replace").strip().splitlines()[-1:]
-                ends.append(f"computing party {at} {how}" + "".join(f" ({line})" for line in last))
+                errors.seek(0)
+                last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+                ends.append(f"computing party {index} {how}" + "".join(f" ({x})" for x in last))
         return "; ".join(ends)
 
     def close(self) -> None:
@@ -85,45 +84,49 @@ class Processes:
 
     def _start(self) -> None:
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when they end
-        self._said.append(errors)
-        running = subprocess.Popen(
+        self._errors.append(errors)
+        process = subprocess.Popen(
             [sys.executable, *_PROGRAM, "--child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             env=_environment(),
         )
-        self._running.append(running)
-        assert running.stdin is not None
-        running.stdin.write(json.dumps({"token": self.token}).encode() + b"\n")
-        running.stdin.flush()
+        self._running.append(process)
+        assert process.stdin is not None
+        process.stdin.write(self.token.encode() + b"\n")
+        process.stdin.flush()
 
-    def _port(self, at: int, timeout: float) -> int:
-        said = self._running[at].stdout
-        assert said is not None
-        line = said.readline() if select.select([said], [], [], timeout)[0] else b""
+    def _port(self, index: int, timeout: float) -> int:
+        """Read the port that a process prints when it listens."""
+        output = self._running[index].stdout
+        assert output is not None
+        line = output.readline() if select.select([output], [], [], timeout)[0] else b""
         if not line.strip().isdigit():
             raise ChannelError(
-                f"computing party {at} did not start within {timeout:g} s. {self.post_mortem()}"
+                f"computing party {index} did not start within {timeout:g} s. {self.post_mortem()}"
             )
         return int(line)
 
 
 def _environment() -> dict[str, str]:
-    """Return what a computing party needs: no settings of MPyC's, and threads don't help it."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("MPYC_")}
+    """Copy the environment without settings of MPyC, and with one thread for linear algebra."""
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("MPYC_")}
     paths = os.pathsep.join(path for path in sys.path if path)
-    return {**kept, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
+    return {**variables, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
 
 
-def _end(owner: int, running: list[Any], said: list[IO[bytes]]) -> None:
+def _end(
+    owner: int, running: Sequence[subprocess.Popen[bytes]], errors: Sequence[IO[bytes]]
+) -> None:
     if os.getpid() != owner:
-        return  # a forked child has them not
-    for each in running:
-        each.kill()
-    for each in running:
-        each.wait()
-        each.stdin.close()
-        each.stdout.close()
-    for errors in said:
-        errors.close()
+        return  # a forked child does not own them
+    for process in running:
+        process.kill()
+    for process in running:
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+    for file in errors:
+        file.close()

@@ -1,26 +1,29 @@
-"""Shamir shares for three, any one of which says nothing, and the field that they are in.
+"""Shamir shares for three, any one of which is uniform, and the field that they are in.
 
-A share is two unsigned 64-bit numbers, the lower half first, in memory as on the way.
+A share is two unsigned 64-bit numbers, the lower half first, in memory as in messages.
 """
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot.transport import Buffer, MessageError
+
 Shares = NDArray[np.uint64]
 
-#: How many computing parties there are; any two of them know everything.
+#: Number of computing parties; any two of them together know everything.
 N_COMPUTING = 3
 
 #: The field. A Mersenne number, so square roots are one power (it is 3 modulo 4).
 PRIME = 2**127 - 1
 
-#: A comparison opens its two numbers under a mask that is longer by so many bits. What that tells,
-#: in statistical distance, is at most two to the minus `LEAK_BITS`.
+#: A comparison opens numbers under a mask that is longer by `MASK_BITS`. They differ from uniform
+#: ones by a statistical distance of at most two to the minus `LEAK_BITS`.
 MASK_BITS, LEAK_BITS = 63, 61
 
 #: The longest numbers, with their sign, that fit under the mask and into the field.
@@ -29,7 +32,7 @@ VALUE_BITS = 127 - MASK_BITS - 2
 #: Bytes of one share.
 WIDTH = 16
 
-#: What a party's share counts at 0, where the secret is, if only the first two are used.
+#: Lagrange coefficients of the first two shares at 0, where the secret is.
 _AT_ZERO = (2, -1)
 
 #: The largest halves of a share; both together are the prime.
@@ -39,14 +42,12 @@ _STEP = 2**16
 
 
 def split(values: NDArray[np.int64]) -> list[Shares]:
-    """Return a share for each computing party, each of the shape of the values and 2.
+    """Split values into a share for each computing party, each of the shape of the values and 2.
 
-    The shares of a number s are s + r, s + 2 r and s + 3 r, with r uniform in the field: the values
-    at 1, 2 and 3 of a line through s at 0. Whatever one share is, and whatever s, there is exactly
-    one such line, so one share has the same law for all s.
+    The shares of a number s are s + r, s + 2 r and s + 3 r, with r uniform in the field.
     """
     negative = values < 0
-    low = values.astype(np.uint64) - negative  # a negative number is so much below the prime
+    low = values.astype(np.uint64) - negative  # -n is the prime minus n
     share = np.stack((low, np.where(negative, _HIGH, np.uint64(0))), axis=-1)
     slope, shares = _uniform(values.shape), []
     for _ in range(N_COMPUTING):
@@ -56,10 +57,10 @@ def split(values: NDArray[np.int64]) -> list[Shares]:
 
 
 def added(first: Shares, second: Shares) -> Shares:
-    """Return sums in the field."""
+    """Add shares in the field."""
     low = first[..., 0] + second[..., 0]
     high = first[..., 1] + second[..., 1] + (low < first[..., 0])
-    # 2^127 is 1 modulo the prime, so what is above goes below.
+    # 2^127 is 1 modulo the prime: the top bit counts as 1.
     above = high >> _TOP_BIT
     low = low + above
     high = (high & _HIGH) + (low < above)
@@ -76,12 +77,12 @@ def add_to(total: Shares, shares: Shares) -> None:
 
 
 def opened(shares: Sequence[Shares]) -> NDArray[np.int64]:
-    """Return what three shares hide, as numbers around 0.
+    """Reconstruct numbers around 0 from three shares.
 
     Raises
     ------
     ValueError
-        If they are not on a line: one of them is not what was computed.
+        If they are not on a line, so that one of them is wrong.
     """
     first, second, third = map(as_integers, shares)
     if np.any((2 * second - first - third) % PRIME):
@@ -89,31 +90,31 @@ def opened(shares: Sequence[Shares]) -> NDArray[np.int64]:
     values = (_AT_ZERO[0] * first + _AT_ZERO[1] * second) % PRIME
     values = np.where(values > PRIME // 2, values - PRIME, values)
     if np.any(abs(values) >= 2**62):
-        raise ValueError("the three shares of a result hide a number that no result is.")
+        raise ValueError("the three shares of a result hide a number that is too large.")
     return np.asarray(values, dtype=np.int64)
 
 
 def as_integers(shares: Shares) -> NDArray[np.object_]:
-    """Return shares as whole numbers, with which MPyC computes."""
+    """Convert shares to Python's integers, with which MPyC computes."""
     low, high = shares[..., 0].astype(object), shares[..., 1].astype(object)
     return np.asarray(low + (high << 64), dtype=object)
 
 
 def from_integers(numbers: NDArray[np.object_]) -> Shares:
-    """Return whole numbers of the field as shares."""
+    """Convert integers of the field to shares."""
     data = b"".join(int(number).to_bytes(WIDTH, "little") for number in numbers.ravel())
     return read_shares(data, numbers.shape)
 
 
-def read_shares(data: bytes | memoryview, shape: Sequence[int]) -> Shares:
-    """Return bytes as shares of a shape, or raise `ValueError`."""
-    count = int(np.prod([int(n) for n in shape], dtype=object))
+def read_shares(data: Buffer, shape: Sequence[int]) -> Shares:
+    """View bytes as shares of a shape, or raise `MessageError`."""
+    count = math.prod(shape)
     if len(data) != count * WIDTH:
-        raise ValueError(f"{len(data)} bytes are not {count} shares of {WIDTH} bytes each.")
+        raise MessageError(f"{len(data)} bytes are not {count} shares of {WIDTH} bytes each.")
     shares = np.frombuffer(data, dtype="<u8").reshape(*shape, 2)
     low, high = shares[..., 0], shares[..., 1]
     if np.any(high > _HIGH) or np.any(_is_prime(low, high)):
-        raise ValueError("a share is no element of the field.")
+        raise MessageError("a share is no element of the field.")
     return shares
 
 
@@ -122,10 +123,10 @@ def _is_prime(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[np.b
 
 
 def _uniform(shape: tuple[int, ...]) -> Shares:
-    """Return elements of the field, each as likely as any other."""
+    """Draw uniform elements of the field."""
     n = int(np.prod(shape))
     numbers = np.frombuffer(secrets.token_bytes(n * WIDTH), "<u8").reshape(n, 2).copy()
     numbers[:, 1] &= _HIGH
-    while (again := np.flatnonzero(_is_prime(numbers[:, 0], numbers[:, 1]))).size:
-        numbers[again] = _uniform((again.size,))
+    while (rejected := np.flatnonzero(_is_prime(numbers[:, 0], numbers[:, 1]))).size:
+        numbers[rejected] = _uniform((rejected.size,))
     return numbers.reshape(*shape, 2)

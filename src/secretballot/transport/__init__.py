@@ -1,49 +1,61 @@
 """Connections between processes: gRPC over mutual TLS, with limits, deadlines and health.
 
-A server has methods; a caller opens a line to one of them, on which both sides send messages until
-one closes it. Who calls is known by its certificate alone.
+A server has methods. A caller opens a stream to one of them, on which both sides send messages
+until one closes it. Callers are identified by their certificates alone.
 
->>> from secretballot.transport import Connection, Credentials, Message, Server
->>> def double(line):  # a method: takes a line, and yields messages
-...     asked = line.receive(timeout=10, max_bytes=2**20)
-...     yield Message("doubled", {"caller": line.caller}, bytes(asked.body) * 2)
+>>> from secretballot.transport import Connection, Message, Server
+>>> def double(stream):
+...     request = stream.receive(timeout=10, max_bytes=2**20)
+...     stream.send(Message("doubled", {"caller": stream.caller}, bytes(request.body) * 2))
 >>> with Server(("127.0.0.1", 0), {"double": double}) as server:
 ...     with Connection(server.address) as connection:
-...         asked = Message("please", {}, b"abc")
-...         answer = connection.ask("double", asked, timeout=10, max_bytes=6)
+...         request = Message("please", {}, b"abc")
+...         answer = connection.ask("double", request, timeout=10, max_bytes=6)
 ...         connection.check_health(timeout=10)
->>> answer.kind, answer.words, bytes(answer.body)
+>>> answer.kind, answer.fields, bytes(answer.body)
 ('doubled', {'caller': ''}, b'abcabc')
 
-Between machines both sides have `Credentials`, and the server the names that it knows::
+Between machines both sides have `Credentials`, and the server the names of all callers::
 
     credentials = Credentials("authority.pem", "north.pem", "north.key")
     Server(address, methods, credentials=credentials, names={"north", "south"})
     Connection(address, credentials=credentials, server_name="votes.example.org")
 
 `Server` refuses a certificate that names none of them, or two. For an exchange of several messages
-`Connection.open` returns a `Line`; a method then yields from ``line.outgoing()`` while other
-threads use ``line.ask``. What goes wrong closes the line and raises `ChannelError`. Words of a
-message are JSON, and checking them is up to their reader; its body is bytes, of which a reader
-accepts as many as it says (`max_bytes`), and a server as many as its own `max_bytes` in all calls.
+`Connection.open` returns a `Stream`. Errors close the stream and raise `ChannelError`. The fields
+of a message are JSON, which `read_field` checks. Its body is bytes; a reader states the longest
+one that it accepts (`max_bytes`), and a server the memory of all its calls.
 """
 
 from secretballot.transport._connection import Connection
 from secretballot.transport._credentials import Credentials
-from secretballot.transport._line import MAX_SECONDS, ChannelError, Line
-from secretballot.transport._message import MAX_PIECE, Message, MessageError
-from secretballot.transport._server import Server
-from secretballot.transport._traffic import Traffic
+from secretballot.transport._grpc import SILENCE, Address
+from secretballot.transport._message import (
+    MAX_PIECE,
+    Buffer,
+    Fields,
+    Message,
+    MessageError,
+    read_field,
+)
+from secretballot.transport._server import DaemonThreads, Server
+from secretballot.transport._stream import MAX_SECONDS, ChannelError, Stream, Traffic
 
 __all__ = [
+    "Address",
+    "Buffer",
     "ChannelError",
     "Connection",
     "Credentials",
-    "Line",
+    "DaemonThreads",
+    "Fields",
     "MAX_PIECE",
     "MAX_SECONDS",
     "Message",
     "MessageError",
+    "SILENCE",
     "Server",
+    "Stream",
     "Traffic",
+    "read_field",
 ]

@@ -1,4 +1,4 @@
-"""A caller's connection to one server."""
+"""Connections of a caller to one server."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import Self
 
 from secretballot._tables import visible
 from secretballot.transport._credentials import Credentials
-from secretballot.transport._grpc import Address, channel_options, load_grpc, target
-from secretballot.transport._line import ChannelError, Line
+from secretballot.transport._grpc import SILENCE, Address, channel_options, load_grpc, target
 from secretballot.transport._message import Message
 from secretballot.transport._server import HEALTH, SERVICE, SERVING
-from secretballot.transport._traffic import Traffic
+from secretballot.transport._stream import ChannelError, Stream, Traffic
 
 
 class Connection:
-    """Calls the methods of a `Server`; it connects with the first one.
+    """Connection to a `Server`, made with the first call of a method.
 
     Parameters
     ----------
@@ -22,7 +21,9 @@ class Connection:
     credentials : Credentials, default=None
         None: the server is on the same machine, and no certificates are shown.
     server_name : str, default=None
-        What the server's certificate must name; None: the host of the address.
+        Name that the server's certificate must have; None: the host of the address.
+    silence : float, default=30.0
+        Seconds after which a server that shows no sign of life is lost.
     """
 
     def __init__(
@@ -31,15 +32,20 @@ class Connection:
         *,
         credentials: Credentials | None = None,
         server_name: str | None = None,
+        silence: float = SILENCE,
     ) -> None:
         grpc = load_grpc()
-        made = grpc.local_channel_credentials() if credentials is None else credentials.for_caller()
+        local = grpc.local_channel_credentials
         self.address = address
         self.traffic = Traffic()
-        self._channel = grpc.secure_channel(target(address), made, channel_options(server_name))
+        self._channel = grpc.secure_channel(
+            target(address),
+            local() if credentials is None else credentials.for_caller(),
+            channel_options(server_name, silence),
+        )
 
-    def open(self, method: str, *, timeout: float | None = None) -> Line:
-        """Return a line to a method, to be closed by the caller.
+    def open(self, method: str, *, timeout: float | None = None) -> Stream:
+        """Open a stream to a method, to be closed by the caller.
 
         Parameters
         ----------
@@ -47,10 +53,11 @@ class Connection:
         timeout : float, default=None
             Seconds until gRPC ends it, on both sides; None: when one side closes it.
         """
-        line = Line("", self.traffic)
-        sent = line.pieces(line.outgoing())
-        call = self._channel.stream_stream(f"/{SERVICE}/{method}")(sent, timeout=timeout)
-        return line.attach(call, call.cancel)
+        stream = Stream("", self.traffic)
+        call = self._channel.stream_stream(f"/{SERVICE}/{method}")(
+            stream.sent_pieces(), timeout=timeout
+        )
+        return stream.attach(call, call.cancel)
 
     def ask(self, method: str, message: Message, *, timeout: float, max_bytes: int = 0) -> Message:
         """Send one message to a method, and return its one answer.
@@ -64,28 +71,28 @@ class Connection:
         max_bytes : int, default=0
             The longest body of the answer.
         """
-        line = self.open(method, timeout=timeout)
+        stream = self.open(method, timeout=timeout)
         try:
-            line.send(message)
-            line.end()
-            return line.receive(None, max_bytes)
+            stream.send(message)
+            stream.end()
+            return stream.receive(None, max_bytes)
         finally:
-            line.close()
+            stream.close()
 
     def check_health(self, *, timeout: float) -> None:
-        """Raise `ChannelError` unless the server says that it serves (gRPC's health protocol)."""
+        """Raise `ChannelError` unless the server reports that it serves (gRPC's health protocol)."""
         grpc = load_grpc()
         try:
-            said = self._channel.unary_unary(HEALTH)(b"", timeout=timeout)
+            status = self._channel.unary_unary(HEALTH)(b"", timeout=timeout)
         except grpc.RpcError as error:
             raise ChannelError(
                 f"{target(self.address)} does not serve ({visible(str(error.details()))})"
             ) from None
-        if said != SERVING:
+        if status != SERVING:
             raise ChannelError(f"{target(self.address)} does not serve")
 
     def close(self) -> None:
-        """End all lines."""
+        """End all streams."""
         self._channel.close()
 
     def __enter__(self) -> Self:

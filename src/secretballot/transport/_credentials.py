@@ -1,4 +1,4 @@
-"""Certificates and keys of mutual TLS, from files."""
+"""Certificates and keys of mutual TLS, from files, and the names in callers' certificates."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import ssl
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from secretballot.transport._certificate_names import names_in
 from secretballot.transport._grpc import load_grpc
+
+if TYPE_CHECKING:
+    import grpc
 
 File = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Files with which one side shows who it is, and checks who the other is.
+    """Files with which one side proves its name, and checks the other side's.
 
     Parameters
     ----------
@@ -63,48 +65,66 @@ class Credentials:
                 f"({error})."
             ) from None
 
-    def for_server(self) -> Any:
-        """Return gRPC's credentials of a server, which asks callers for a certificate."""
-        root, chain, key = self._read()
+    def for_server(self) -> grpc.ServerCredentials:
+        """Build gRPC's credentials of a server, which asks callers for a certificate."""
+        root, chain, key = self._contents()
         return load_grpc().ssl_server_credentials(
             [(key, chain)], root_certificates=root, require_client_auth=True
         )
 
-    def for_caller(self) -> Any:
-        """Return gRPC's credentials of a caller."""
-        root, chain, key = self._read()
+    def for_caller(self) -> grpc.ChannelCredentials:
+        """Build gRPC's credentials of a caller."""
+        root, chain, key = self._contents()
         return load_grpc().ssl_channel_credentials(root, key, chain)
 
-    def _read(self) -> tuple[bytes, bytes, bytes]:
+    def _contents(self) -> tuple[bytes, bytes, bytes]:
         key = self.certificate if self.key is None else self.key
         root, chain, secret = (
-            Path(each).read_bytes() for each in (self.authority, self.certificate, key)
+            Path(path).read_bytes() for path in (self.authority, self.certificate, key)
         )
         return root, chain, secret
 
 
-def name_of_caller(context: Any, names: Collection[str]) -> str:
-    """Return the one of some names that a caller's certificate holds.
+def caller_name(context: grpc.ServicerContext, names: Collection[str]) -> str:
+    """Return the one of some names that a caller's certificate has.
 
     Parameters
     ----------
     context : grpc.ServicerContext
     names : collection of str
-        All who are known.
+        Names of all who may call.
 
     Raises
     ------
     PermissionError
-        If the certificate names none of them, or several.
+        If the certificate has none of them, or several.
     """
-    told = set[str]()
+    certified = set[str]()
     for certificate in context.auth_context().get("x509_pem_cert", ()):
         try:
-            told.update(names_in(certificate))
-        except (ValueError, IndexError, StopIteration):
+            certified |= certificate_names(certificate)
+        except ValueError:
             raise PermissionError("the names in a certificate can't be read") from None
-    known = sorted(told & set(names))
-    if len(known) != 1:
-        which = f"more than one party, {known}" if known else "no party that is expected"
-        raise PermissionError(f"the certificate of {sorted(told)} names {which}")
-    return str(known[0])
+    callers = sorted(certified & set(names))
+    if len(callers) != 1:
+        fault = f"more than one party, {callers}" if callers else "no party that is expected"
+        raise PermissionError(f"the certificate of {sorted(certified)} names {fault}")
+    return callers[0]
+
+
+def certificate_names(pem: bytes) -> set[str]:
+    """Return every common name of the subject, and every DNS name and address in subjectAltName.
+
+    gRPC itself reports the first common name alone, up to a NUL.
+    """
+    from cryptography import x509
+
+    certificate = x509.load_pem_x509_certificate(pem)
+    common = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    names = {str(attribute.value) for attribute in common}
+    try:
+        others = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return names
+    addresses = map(str, others.get_values_for_type(x509.IPAddress))
+    return names.union(others.get_values_for_type(x509.DNSName), addresses)

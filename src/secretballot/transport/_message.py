@@ -1,60 +1,71 @@
-"""Messages: a kind, public words and numbers as JSON, and a body of bytes, sent in small pieces."""
+"""Messages: a kind, public fields as JSON, and a body of bytes, sent in small pieces."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar, get_args, get_origin
 
 import numpy as np
 
-#: The longest piece of a message, and the most that its words may take.
+#: The longest piece of a message, and so the longest fields.
 MAX_PIECE = 2**20
+#: Length of fields that every reader accepts.
+_SHORT_FIELDS = 2**16
+#: Decoded JSON takes up to 32 times its length. Longer fields are accepted up to this part of the
+#: longest body, so that they take at most four times as much as that.
+_FIELDS_PART = 8
+#: The longest quotation of a message in an error.
+_QUOTED = 60
+
+Buffer = bytes | bytearray | memoryview
+Fields = Mapping[str, object]
+T = TypeVar("T")
 
 
 class MessageError(ValueError):
-    """Bytes that are no message, or a message that may not come now."""
+    """Bytes that are no message, or a message that is not allowed where it came."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """Words and bytes that are sent together.
+    """JSON and bytes that are sent together.
 
     Attributes
     ----------
     kind : str
         Topic.
-    words : dict
-        JSON. Nothing of what was received is checked but that it is JSON.
+    fields : dict
+        JSON. `read_field` checks the types of what was received.
     body : bytes-like
     """
 
     kind: str
-    words: Mapping[str, Any] = field(default_factory=dict)
-    body: Any = field(default=b"", repr=False)
+    fields: Fields = field(default_factory=dict)
+    body: Buffer = field(default=b"", repr=False)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield what gRPC sends: first the words, then the body."""
+        """Yield the head, and then the pieces of the body."""
         yield self.head()
         view = memoryview(self.body).cast("B")
         for start in range(0, len(view), MAX_PIECE):
             yield bytes(view[start : start + MAX_PIECE])
 
     def head(self) -> bytes:
-        """Return the words as they are sent; ValueError if they are too long or no JSON."""
-        head = {"kind": self.kind, "size": memoryview(self.body).nbytes, "words": self.words}
-        sent = json.dumps(head, allow_nan=False, separators=(",", ":")).encode()
-        if len(sent) > MAX_PIECE:
+        """Encode everything but the body; ValueError if it is too long or no JSON."""
+        head = {"kind": self.kind, "size": memoryview(self.body).nbytes, "fields": self.fields}
+        encoded = json.dumps(head, allow_nan=False, separators=(",", ":")).encode()
+        if len(encoded) > MAX_PIECE:
             raise ValueError(
-                f"the words of a message take {len(sent):,} bytes, and {MAX_PIECE:,} are allowed; "
-                "shorten them."
+                f"the fields of a message take {len(encoded):,} bytes, and {MAX_PIECE:,} are "
+                "allowed; shorten them."
             )
-        return sent
+        return encoded
 
 
 def read_message(pieces: Iterator[bytes], max_bytes: int, count: Callable[[int], None]) -> Message:
-    """Return the next message.
+    """Read the next message.
 
     Parameters
     ----------
@@ -62,11 +73,11 @@ def read_message(pieces: Iterator[bytes], max_bytes: int, count: Callable[[int],
     max_bytes : int
         The longest body that is accepted.
     count : callable
-        Called with the length of each piece before it is kept; may raise.
+        Called with the length of each piece before it is stored; may raise.
     """
     head = next(pieces)
     count(len(head))
-    kind, size, words = _parsed(head)
+    kind, size, fields = _parse_head(head, max(_SHORT_FIELDS, max_bytes // _FIELDS_PART))
     if size > max_bytes:
         raise MessageError(f"a body of {size:,} bytes came, and {max_bytes:,} are allowed")
     body = np.empty(size, np.uint8)  # memory is taken as it fills, not as it is announced
@@ -79,28 +90,56 @@ def read_message(pieces: Iterator[bytes], max_bytes: int, count: Callable[[int],
         body[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
         start += len(piece)
     body.flags.writeable = False
-    return Message(kind, words, body.data)
+    return Message(kind, fields, body.data)
 
 
-def _parsed(head: bytes) -> tuple[str, int, dict[str, Any]]:
+def read_field(fields: Fields, name: str, kind: type[T]) -> T:
+    """Return a field of a message that is of a type, or raise `MessageError`.
+
+    Parameters
+    ----------
+    fields : dict
+    name : str
+    kind : type
+        A type of JSON's values, such as ``list[str]``. ``int`` accepts whole numbers from 0 on.
+    """
+    value = fields.get(name)
+    if not _is_of_type(value, kind):
+        raise MessageError(f"{name}={repr(value)[:_QUOTED]} is not of the expected type")
+    return value  # type: ignore[return-value]
+
+
+def _is_of_type(value: object, kind: type) -> bool:
+    container, parameters = get_origin(kind), get_args(kind)
+    if container is list:
+        return isinstance(value, list) and all(_is_of_type(item, parameters[0]) for item in value)
+    if container is dict:
+        return isinstance(value, dict) and all(
+            _is_of_type(item, parameters[1]) for item in value.values()
+        )
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, kind)
+
+
+def _parse_head(head: bytes, max_bytes: int) -> tuple[str, int, Fields]:
+    if len(head) > max_bytes:
+        raise MessageError(
+            f"the fields of a message take {len(head):,} bytes, and {max_bytes:,} are allowed"
+        )
     try:
-        if len(head) > MAX_PIECE:
+        parsed = json.loads(head.decode(), parse_constant=_refuse_constant)
+        json.dumps(parsed, ensure_ascii=False).encode()  # no half of a surrogate pair
+        if not isinstance(parsed, dict) or set(parsed) != {"kind", "size", "fields"}:
             raise ValueError
-        said = json.loads(head.decode(), parse_constant=_no_number)
-        json.dumps(said, ensure_ascii=False).encode()  # no half of a surrogate pair
-        kind, size, words = said["kind"], said["size"], said["words"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise MessageError("the words of a message can't be read") from None
-    if not (
-        isinstance(kind, str)
-        and type(size) is int
-        and size >= 0
-        and isinstance(words, dict)
-        and len(said) == 3
-    ):
-        raise MessageError("the words of a message are of the wrong kind")
-    return kind, size, words
+        return (
+            read_field(parsed, "kind", str),
+            read_field(parsed, "size", int),
+            read_field(parsed, "fields", dict[str, object]),
+        )
+    except (ValueError, RecursionError):
+        raise MessageError("the fields of a message can't be read") from None
 
 
-def _no_number(text: str) -> NoReturn:
+def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(text)

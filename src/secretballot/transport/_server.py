@@ -1,4 +1,4 @@
-"""A server: who may call, how often at once, and how much it reads."""
+"""Servers that limit who may call, how many calls run at once, and how much memory they take."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
-from secretballot.transport._credentials import Credentials, name_of_caller
-from secretballot.transport._grpc import Address, load_grpc, server_options, target
-from secretballot.transport._line import ChannelError, Line
-from secretballot.transport._message import Message, MessageError
-from secretballot.transport._traffic import Traffic
+from secretballot.transport._credentials import Credentials, caller_name
+from secretballot.transport._grpc import SILENCE, Address, load_grpc, server_options, target
+from secretballot.transport._message import MessageError
+from secretballot.transport._stream import ChannelError, Stream, Traffic
+
+if TYPE_CHECKING:
+    import grpc
 
 log = logging.getLogger("secretballot.transport")
 
@@ -27,20 +29,24 @@ HEALTH, SERVING = f"/{HEALTH_SERVICE}/Check", b"\x08\x01"
 _CALLS, _SPARE = 6, 16
 #: The longest reason that is sent with a refusal.
 _REASON = 1_000
+#: Seconds that gRPC may take to end calls that were cancelled.
+_END = 10.0
 
-#: Serves a line: yields what is sent, and ends it by returning.
-Method = Callable[[Line], Iterator[Message]]
+#: Serves one call, and ends it by returning.
+Method = Callable[[Stream], None]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class _Threads(Executor):
-    """Calls in threads that end with the process, also where a server was not closed."""
+class DaemonThreads(Executor):
+    """Calls in threads that end with the process, even if a server was not closed."""
 
-    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
 
         def run() -> None:
             try:
-                future.set_result(function(*given, **named))
+                future.set_result(function(*args, **kwargs))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -49,29 +55,31 @@ class _Threads(Executor):
 
 
 class Server:
-    """Serves methods to callers whom it knows, each call in a thread.
+    """Server of methods to callers with known names, each call in a thread.
 
     Parameters
     ----------
     address : tuple of str and int
         Where to listen; port 0 takes a free one.
     methods : dict of str to callable
-        Generators that take a `Line` and yield messages. A `ChannelError`, `MessageError` or
-        `PermissionError` of theirs is told to the caller; of others it hears nothing.
+        Functions of a `Stream`. The caller is sent the text of a `ChannelError`, `MessageError` or
+        `PermissionError` of theirs, and of other errors nothing.
     credentials : Credentials, default=None
         None: callers are processes of the same machine, and show no certificate.
     names : collection of str, default=()
-        With credentials: all who may call. Others are refused, and so is a certificate that holds
+        With credentials: all who may call. Others are refused, and so is a certificate that has
         two of these names.
     max_bytes : int, default=2**30
-        The most that all calls together may hold of unfinished messages.
+        Memory of the unfinished messages of all calls together.
+    silence : float, default=30.0
+        Seconds after which a caller that shows no sign of life is lost.
 
     Attributes
     ----------
     address : tuple of str and int
         Where it listens.
     traffic : Traffic
-        Of all lines.
+        Of all streams.
     """
 
     def __init__(
@@ -82,22 +90,23 @@ class Server:
         credentials: Credentials | None = None,
         names: Collection[str] = (),
         max_bytes: int = 2**30,
+        silence: float = SILENCE,
     ) -> None:
         grpc = load_grpc()
-        self.address = address
         self.traffic = Traffic()
         self._names = frozenset(names)
+        self._has_certificates = credentials is not None
         self._max_bytes, self._n_bytes = max_bytes, 0
-        self._calls: Counter[str] = Counter()
-        self._lines: set[Line] = set()
+        self._n_calls: Counter[str] = Counter()
+        self._streams: set[Stream] = set()
         self._lock = threading.Lock()
-        certified = credentials is not None
-        n_threads = _CALLS * max(1, len(self._names)) + _SPARE
         self._server = grpc.server(
-            _Threads(), options=server_options(), maximum_concurrent_rpcs=n_threads
+            DaemonThreads(),
+            options=server_options(silence),
+            maximum_concurrent_rpcs=_CALLS * max(1, len(self._names)) + _SPARE,
         )
         handlers = {
-            name: grpc.stream_stream_rpc_method_handler(self._serving(method, certified))
+            name: grpc.stream_stream_rpc_method_handler(self._handler(method))
             for name, method in methods.items()
         }
         health = grpc.stream_stream_rpc_method_handler(lambda incoming, context: iter([SERVING]))
@@ -107,9 +116,11 @@ class Server:
                 grpc.method_handlers_generic_handler(HEALTH_SERVICE, {"Check": health}),
             )
         )
-        made = grpc.local_server_credentials() if credentials is None else credentials.for_server()
+        local = grpc.local_server_credentials
         try:
-            port = self._server.add_secure_port(target(address), made)
+            port = self._server.add_secure_port(
+                target(address), local() if credentials is None else credentials.for_server()
+            )
         except RuntimeError as error:
             raise OSError(f"address={address!r}: it can't listen there ({error}).") from None
         self.address = (address[0], port)
@@ -120,14 +131,14 @@ class Server:
         return self
 
     def close(self, seconds: float = 0.0) -> None:
-        """Let nobody in any more, and end all lines after some seconds."""
+        """Refuse new calls, and end all streams after some seconds."""
         stopped = self._server.stop(seconds)
         stopped.wait(seconds)
         with self._lock:
-            lines = list(self._lines)
-        for line in lines:
-            line.close()
-        stopped.wait()
+            streams = list(self._streams)
+        for stream in streams:
+            stream.close()
+        stopped.wait(_END)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -135,57 +146,65 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _serving(self, method: Method, certified: bool) -> Callable[[Any, Any], Iterator[bytes]]:
-        status = load_grpc().StatusCode
+    def _handler(
+        self, method: Method
+    ) -> Callable[[Iterator[bytes], grpc.ServicerContext], Iterator[bytes]]:
+        """Wrap a method as gRPC calls it: from an iterator of pieces to one of pieces."""
 
-        def serve(incoming: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        def serve(incoming: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
             try:
-                caller = name_of_caller(context, self._names) if certified else ""
-                with self._place(caller), self._line(caller, incoming, context) as line:
-                    yield from line.pieces(method(line))
-                    if line.reason is not None:
-                        raise ChannelError(line.reason)
-            except PermissionError as error:
-                self._refuse(context, status.PERMISSION_DENIED, error)
-            except (ChannelError, MessageError) as error:
-                self._refuse(context, status.FAILED_PRECONDITION, error)
-            except Exception:
-                log.exception("%s: a fault of the server's own", context.peer())
-                context.abort(status.INTERNAL, "a fault of the server's own")
+                caller = caller_name(context, self._names) if self._has_certificates else ""
+                with self._call(caller), self._stream(caller, incoming, context) as stream:
+                    threading.Thread(target=stream.run, args=[method], daemon=True).start()
+                    yield from stream.sent_pieces()
+                    error = stream.error
+            except (PermissionError, MessageError, ChannelError) as refusal:
+                error = refusal
+            if error is not None:
+                self._abort(context, error)
 
         return serve
 
-    def _refuse(self, context: Any, code: Any, error: Exception) -> None:
+    def _abort(self, context: grpc.ServicerContext, error: BaseException) -> None:
+        status = load_grpc().StatusCode
+        if not isinstance(error, PermissionError | MessageError | ChannelError):
+            log.error("%s: a fault of the server's own", context.peer(), exc_info=error)
+            context.abort(status.INTERNAL, "a fault of the server's own")
         log.warning("%s: %s", context.peer(), error)
+        is_stranger = isinstance(error, PermissionError)
+        code = status.PERMISSION_DENIED if is_stranger else status.FAILED_PRECONDITION
         context.abort(code, str(error)[:_REASON])
 
     @contextmanager
-    def _place(self, caller: str) -> Iterator[None]:
+    def _call(self, caller: str) -> Iterator[None]:
+        """Count a call of a caller, or refuse it."""
         with self._lock:
-            if self._names and self._calls[caller] >= _CALLS:
+            if self._names and self._n_calls[caller] >= _CALLS:
                 raise PermissionError(f"{caller!r} has {_CALLS} calls already")
-            self._calls[caller] += 1
+            self._n_calls[caller] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._calls[caller] -= 1
+                self._n_calls[caller] -= 1
 
     @contextmanager
-    def _line(self, caller: str, incoming: Iterator[bytes], context: Any) -> Iterator[Line]:
-        line = Line(caller, self.traffic, self._hold).attach(incoming, context.cancel)
+    def _stream(
+        self, caller: str, incoming: Iterator[bytes], context: grpc.ServicerContext
+    ) -> Iterator[Stream]:
+        stream = Stream(caller, self.traffic, self._count_memory).attach(incoming, context.cancel)
         with self._lock:
-            self._lines.add(line)
+            self._streams.add(stream)
         try:
-            if not context.add_callback(line.close):
-                line.fail("the connection was lost")
-            yield line
+            if not context.add_callback(stream.close):
+                stream.fail("the connection was lost")
+            yield stream
         finally:
             with self._lock:
-                self._lines.discard(line)
-            line.finish()
+                self._streams.discard(stream)
+            stream.finish()
 
-    def _hold(self, size: int) -> None:
+    def _count_memory(self, size: int) -> None:
         with self._lock:
             if size > 0 and self._n_bytes + size > self._max_bytes:
                 raise MessageError(

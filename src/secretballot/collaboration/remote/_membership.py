@@ -1,11 +1,9 @@
-"""A party in a process of its own, as it takes part in votes held elsewhere."""
+"""Membership of a party in a process of its own, in votes held elsewhere."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Self
+from typing import Self
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import _num_samples
@@ -14,40 +12,44 @@ from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._party import Party
+from secretballot.collaboration._question import Table
 from secretballot.collaboration._voter import VoteRefusedError
-from secretballot.collaboration.remote._outcome import STATES, VoteOutcome
-from secretballot.collaboration.remote._session import Session
-from secretballot.collaboration.remote._table import put_table
-from secretballot.collaboration.remote._terms import (
-    LEDGER,
-    Terms,
-    TermsError,
-    accepted,
-    as_aggregator,
+from secretballot.collaboration.remote._answer_messages import (
+    VoteOutcome,
+    decode_answer,
+    decode_outcome,
 )
-from secretballot.collaboration.remote._told_answer import answer_bytes, heard
+from secretballot.collaboration.remote._session import Session
+from secretballot.collaboration.remote._table import encode_table
+from secretballot.collaboration.remote._vote_terms import (
+    TermsError,
+    VoteTerms,
+    check_terms,
+    remote_aggregator,
+)
 from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.transport import (
     MAX_SECONDS,
+    SILENCE,
     ChannelError,
     Connection,
     Credentials,
-    Line,
     Message,
     MessageError,
+    Stream,
 )
 
-#: Whoever leaves waits so many of its timeouts for the end of a vote that it has paid for.
+#: A party that leaves waits this multiple of its timeout for the end of a vote that it has paid.
 _PATIENCE = 10
 
 
 class Membership:
-    """A party's place among others that meet at a `VoteServer`, over mutual TLS.
+    """Membership of a party among others that meet at a `VoteServer`, over mutual TLS.
 
     It votes on what others ask (`serve`, or `start` in a thread), and asks them (`ask`). What its
     ballots may cost is reserved on its own ledger before they leave, and built from the agreement
-    that it was given here: an aggregator that says another one is refused, and so is a vote that
-    doesn't follow from it.
+    given here: an aggregator with another one is refused, and so is a vote that doesn't follow from
+    it.
 
     Parameters
     ----------
@@ -62,21 +64,23 @@ class Membership:
     aggregator : Aggregator, default=None
         What the party agreed to rely on. None: a `TrustedAggregator`, which sees its ballots. With
         a `SecretSharingAggregator` ballots go in shares to the three at its addresses, and to
-        nobody else: addresses never come from the server. It sends with the certificate that the
-        aggregator was given.
+        nobody else: addresses never come from the server. Its credentials show the party's
+        certificate to them.
     server_name : str, default=None
-        What the aggregator's certificate must say; None: the host in `address`.
+        Name that the aggregator's certificate must have; None: the host in `address`.
     timeout : float, default=60.0
-        Seconds to connect, and to send one message.
+        Seconds to connect, and to send one message. A server without a sign of life for 30
+        seconds, or for `timeout` if that is less, is lost.
     max_bytes : int, default=2**30
         The longest question. It takes at most four times as much memory.
 
     Attributes
     ----------
     fault : Exception or None
-        What ended voting in a thread (`start`), if that was not the aggregator or `close`.
+        Error that ended voting in a thread (`start`), if it was not ended by the aggregator or by
+        `close`.
     asked : str or None
-        The id of the last question that the server heard from here, for `outcome`.
+        The id of the last question that the server received from here, for `outcome`.
 
     See Also
     --------
@@ -85,10 +89,10 @@ class Membership:
     Notes
     -----
     A lost connection is not taken up again by itself: `serve` raises `ChannelError`, and may be
-    called again. What was reserved for a vote that was not closed by then stays charged, as it may
-    have been opened. So does, once shares have left, what the server calls void, unless one of the
-    computing parties confirms that it opened nothing, and will not. What became of a vote can be
-    asked later (`outcome`).
+    called again. A payment for a vote that was not closed by then stays charged, as it may have been
+    opened. Once shares have left, so does the payment for a vote that the server calls void, unless
+    one of the computing parties confirms that it opened nothing, and will not. The state of a vote
+    can be asked later (`outcome`).
 
     Examples
     --------
@@ -102,8 +106,8 @@ class Membership:
             answer = place.ask(X)
             party.learn(X, answer)
 
-    or ``place.serve()`` to vote only. Where nobody is trusted with ballots, each party says so, and
-    where the three computing parties are::
+    or ``place.serve()`` to vote only. Where nobody is trusted with ballots, each party names the
+    three computing parties::
 
         computing = [("a.example.org", 7501), ("b.example.org", 7502), ("c.example.org", 7503)]
         place = Membership(
@@ -139,16 +143,16 @@ class Membership:
         self.party = party
         self.address = address
         self.agreement = agreement
-        self.aggregator = as_aggregator(aggregator)
+        self.aggregator = remote_aggregator(aggregator)
         self.server_name = address[0] if server_name is None else server_name
         self.timeout = float(timeout)
         self.max_bytes = max_bytes
         self.asked: str | None = None
         self.fault: Exception | None = None
         self._credentials = credentials
-        self._joined: tuple[Connection, Line, Session] | None = None
+        self._joined: tuple[Connection, Stream, Session] | None = None
         self._thread: threading.Thread | None = None
-        self._left = False
+        self._has_left = False
 
     def connect(self) -> Self:
         """Connect, and join those who vote.
@@ -160,23 +164,24 @@ class Membership:
         Raises
         ------
         ChannelError
-            If the aggregator can't be reached, is not who it should be, or lets nobody in with this
+            If the aggregator can't be reached, has another name, or lets nobody in with this
             certificate.
         TermsError
-            If it says something else than this party agreed to.
+            If its terms are not what this party agreed to.
         """
-        by = self.aggregator
-        recipients = by.recipients if isinstance(by, SecretSharingAggregator) else None
+        aggregator = self.aggregator
+        shares = isinstance(aggregator, SecretSharingAggregator)
+        recipients = aggregator.recipients if shares else None
         connection = self._connection()
         try:
             session = Session(self.party, self._terms(connection), recipients, self.max_bytes)
-            line = connection.open("join")
-            told = Message("join", {LEDGER: self.party.accountant.scope().ledger})
-            line.ask(told, "joined", timeout=self.timeout)
+            stream = connection.open("join")
+            request = Message("join", {"ledger": self.party.accountant.scope().ledger})
+            stream.ask(request, "joined", timeout=self.timeout)
         except BaseException:
             connection.close()
             raise
-        self._joined, self._left = (connection, line, session), False
+        self._joined, self._has_left = (connection, stream, session), False
         return self
 
     def serve(self) -> None:
@@ -187,24 +192,24 @@ class Membership:
         Raises
         ------
         ChannelError
-            If the connection was lost, or something came that a party is not asked.
+            If the connection was lost, or a message came that is no request to a party.
         """
         if self._joined is None or self._joined[1].is_closed:
             self.connect()
         assert self._joined is not None
-        connection, line, session = self._joined
+        connection, stream, session = self._joined
         try:
-            while (message := line.receive(None, self.max_bytes)).kind != "end":
+            while (message := stream.receive(None, self.max_bytes)).kind != "end":
                 try:
                     answer = session.answer(message)
                 except MessageError as error:
-                    line.fail(f"the aggregator asked what it may not: {error}")
-                line.send(answer)
+                    stream.fail(f"the aggregator asked what it may not: {error}")
+                stream.send(answer)
         except ChannelError:
-            if not self._left:
+            if not self._has_left:
                 raise
         finally:
-            line.close()
+            stream.close()
             connection.close()
             session.idle.set()
 
@@ -217,11 +222,11 @@ class Membership:
         """
         self.connect()
         self.fault = None
-        self._thread = threading.Thread(target=self._serve_apart, daemon=True)
+        self._thread = threading.Thread(target=self._serve_in_thread, daemon=True)
         self._thread.start()
         return self
 
-    def ask(self, X: Any, *, timeout: float = 3600.0) -> Answer:
+    def ask(self, X: Table, *, timeout: float = 3600.0) -> Answer:
         """Ask all other parties that are connected for labels; each pays for its own people.
 
         Parameters
@@ -242,28 +247,33 @@ class Membership:
         VoteRefusedError
             If too few can vote, a vote failed, or another question took too long.
         ChannelError
-            If the connection was lost. `outcome` says whether the question was opened.
+            If the connection was lost. `outcome` tells if the question was opened.
         TermsError
-            If the aggregator says something else than this party agreed to.
+            If the aggregator's terms are not what this party agreed to.
         ValueError
-            If X holds what can't be sent, or is not of the party's columns. Nothing was spent.
+            If X holds values that can't be sent, or not the party's columns. Nothing was spent.
         """
         check_number("timeout", timeout, above=0, below=MAX_SECONDS)
         X = self.party._matching(X)
         n_rows = _num_samples(X)
         if n_rows == 0:
             raise ValueError("X has 0 rows; ask about at least one.")
-        words, body = put_table(X)
+        fields, body = encode_table(X)
         if body.nbytes > self.max_bytes:
             raise ValueError(
                 f"X takes {body.nbytes:,} bytes, and max_bytes={self.max_bytes:,}; ask about fewer "
                 "rows at once, or let both sides allow more."
             )
-        with self._connected() as (connection, terms):
-            return self._put(connection, terms, Message("ask", words, body), n_rows, timeout)
+        with self._connection() as connection:
+            terms = self._terms(connection)
+            stream = connection.open("ask", timeout=timeout)
+            try:
+                return self._ask(stream, Message("ask", fields, body), terms, n_rows, timeout)
+            finally:
+                stream.close()
 
     def outcome(self, question: str | None = None) -> VoteOutcome:
-        """Ask the server what became of a question, such as one whose connection was lost.
+        """Ask the server for the state of a question, such as one whose connection was lost.
 
         Nothing is charged.
 
@@ -281,22 +291,25 @@ class Membership:
         question = self.asked if question is None else question
         if not isinstance(question, str):
             raise ValueError(f"question={question!r} must be the id of one that was heard.")
-        with self._connected() as (connection, terms):
-            asked = Message("outcome", {"question": question})
-            told = connection.ask("outcome", asked, timeout=self.timeout, max_bytes=self.max_bytes)
+        with self._connection() as connection:
+            terms = self._terms(connection)
+            request = Message("outcome", {"question": question})
+            reply = connection.ask(
+                "outcome", request, timeout=self.timeout, max_bytes=self.max_bytes
+            )
             try:
-                return _outcome(question, told, terms)
+                return decode_outcome(question, reply, terms)
             except MessageError as error:
                 raise ChannelError(f"the outcome can't be read: {error}") from None
 
     def close(self) -> None:
-        """Leave; a vote in which this party has paid already is ended first."""
+        """Leave; a vote that this party has paid already is ended first."""
         if self._joined is None:
             return
-        connection, line, session = self._joined
+        connection, stream, session = self._joined
         session.idle.wait(_PATIENCE * self.timeout)
-        self._left = True
-        line.close()
+        self._has_left = True
+        stream.close()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -308,67 +321,46 @@ class Membership:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _serve_apart(self) -> None:
+    def _serve_in_thread(self) -> None:
         try:
             self.serve()
         except Exception as error:
             self.fault = error
 
-    def _put(
-        self, connection: Connection, terms: Terms, asked: Message, n_rows: int, timeout: float
+    def _ask(
+        self, stream: Stream, request: Message, terms: VoteTerms, n_rows: int, timeout: float
     ) -> Answer:
-        line = connection.open("ask", timeout=timeout)
+        reply = stream.ask(request, "heard", "refused", timeout=timeout)
+        if reply.kind == "heard":
+            question = reply.fields.get("question")
+            self.asked = question if isinstance(question, str) else None
+            reply = stream.receive(None, 0, ("ready", "refused"))  # until the call's own timeout
+        if reply.kind == "ready":  # all have voted, and nothing is opened yet
+            stream.send(Message("open"))
+            reply = stream.receive(None, self.max_bytes, ("answer", "refused"))
+        if reply.kind == "refused":
+            raise VoteRefusedError(visible(str(reply.fields.get("why"))))
         try:
-            reply = line.ask(asked, "heard", "refused", timeout=timeout)
-            if reply.kind == "heard":
-                said = reply.words.get("question")
-                self.asked = said if isinstance(said, str) else None
-                # All have voted, and nothing is opened yet.
-                reply = _received(line, "ready", "refused")
-            if reply.kind == "ready":
-                line.send(Message("open"))
-                reply = _received(line, "answer", "refused", max_bytes=answer_bytes(terms, n_rows))
-            if reply.kind == "refused":
-                raise VoteRefusedError(visible(str(reply.words.get("why"))))
-            try:
-                return heard(reply, terms, n_rows)
-            except MessageError as error:
-                line.fail(f"the answer can't be read: {error}")
-        finally:
-            line.close()
+            return decode_answer(reply.fields, reply.body, terms, n_rows)
+        except MessageError as error:
+            stream.fail(f"the answer can't be read: {error}")
 
     def _connection(self) -> Connection:
-        return Connection(self.address, credentials=self._credentials, server_name=self.server_name)
+        return Connection(
+            self.address,
+            credentials=self._credentials,
+            server_name=self.server_name,
+            silence=min(SILENCE, self.timeout),
+        )
 
-    @contextmanager
-    def _connected(self) -> Iterator[tuple[Connection, Terms]]:
-        with self._connection() as connection:
-            yield connection, self._terms(connection)
-
-    def _terms(self, connection: Connection) -> Terms:
-        """Return what the aggregator says, if that is what the party agreed to."""
-        said = connection.ask("terms", Message("terms"), timeout=self.timeout).words
-        if said.get("name") != self.party.name:
+    def _terms(self, connection: Connection) -> VoteTerms:
+        """Ask for the aggregator's terms, and compare them with the agreement."""
+        fields = connection.ask(
+            "terms", Message("terms"), timeout=self.timeout, max_bytes=self.max_bytes
+        ).fields
+        if fields.get("name") != self.party.name:
             raise TermsError(
-                f"the certificate is that of {said.get('name')!r}, and the party is "
+                f"the certificate is that of {fields.get('name')!r}, and the party is "
                 f"{self.party.name!r}"
             )
-        return accepted(said, self.agreement, self.party, self.aggregator.trust)
-
-
-def _received(line: Line, *kinds: str, max_bytes: int = 0) -> Message:
-    message = line.receive(None, max_bytes)  # gRPC knows until when
-    if message.kind not in kinds:
-        line.fail(f"{message.kind[:40]!r} came instead of {kinds[0]!r}")
-    return message
-
-
-def _outcome(question: str, told: Message, terms: Terms) -> VoteOutcome:
-    state, said, n_rows = (told.words.get(name) for name in ("state", "answer", "n_rows"))
-    if state not in STATES:
-        raise MessageError("a state that is none")
-    if said is None:
-        return VoteOutcome(question, state, None)
-    if not isinstance(said, dict) or type(n_rows) is not int or n_rows < 1:
-        raise MessageError("an answer that is none")
-    return VoteOutcome(question, state, heard(Message("answer", said, told.body), terms, n_rows))
+        return check_terms(fields, self.agreement, self.party, self.aggregator)

@@ -1,182 +1,35 @@
-"""A party elsewhere, as a vote sees it: each call is a message and its answer."""
+"""Parties elsewhere as a vote uses them, and the list of those that are connected."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._question import Motion, Question
-from secretballot.collaboration._voter import Absent, Tally
-from secretballot.collaboration.remote._session import NO_BUDGET
+from secretballot.collaboration._voter import Absent, VoteTally
 from secretballot.computing import Recipients
-from secretballot.transport import ChannelError, Line, Message
+from secretballot.transport import (
+    Buffer,
+    ChannelError,
+    DaemonThreads,
+    Fields,
+    Message,
+    MessageError,
+    Stream,
+    read_field,
+)
 
+#: Reasons for which a party can't vote. It never says more, which only it may know.
+NO_BUDGET, NO_COLUMNS, NO_DELIVERY = "budget", "columns", "delivery"
 
-class RemoteVoter:
-    """A party at the other end of a line.
-
-    Whoever is late, answers nonsense or breaks off is `Absent`, and the line is closed: nothing of
-    it comes in later.
-
-    Parameters
-    ----------
-    ledger : str
-        A digest of its budget.
-    line : Line
-        Its name is that of the caller.
-    timeout : float
-        Seconds to answer one message.
-    """
-
-    def __init__(self, ledger: str, line: Line, timeout: float) -> None:
-        self.name = line.caller
-        self.ledger = ledger
-        self.line = line
-        self._timeout = timeout
-        self._motions: Sequence[Motion] = ()
-        self._begun: dict[tuple[str, str], Future[Message]] = {}
-
-    def begin_invite(self, question: Question, words: Mapping[str, Any], body: Any) -> None:
-        """Send an invitation with the rows, so that parties need not wait for each other."""
-        told = {**words, "question": question.id, "asker": question.asker}
-        self._begin(question, Message("invite", told, body))
-
-    def begin_cast(self, question: Question) -> None:
-        """Ask for ballots, so that parties need not wait for each other."""
-        sizes = zip(map(math.prod, self._shapes(question)), self._motions, strict=True)
-        most = sum(size * motion.ballot_type.itemsize for size, motion in sizes)
-        self._begin(question, Message("cast", {"question": question.id}), most)
-
-    def _begin(self, question: Question, message: Message, most: int = 0) -> None:
-        answer: Future[Message] = Future()
-        self._begun[question.id, message.kind] = answer
-
-        def run() -> None:
-            try:
-                answer.set_result(self._answer(message, most))
-            except Exception as error:
-                answer.set_exception(error)
-
-        threading.Thread(target=run, daemon=True).start()
-
-    def invite(self, question: Question) -> tuple[int, ...]:
-        """Return the columns that it votes on; who has other rows is absent."""
-        answer = self._ended(question, "invite")
-        if answer.kind == "cannot":
-            raise Absent(self.name, "the rows do not have the columns of its own")
-        columns = answer.words.get("columns")
-        n_columns = question.target.n_columns
-        if (
-            not isinstance(columns, list)
-            or not all(type(at) is int and 0 <= at < n_columns for at in columns)
-            or columns != sorted(set(columns))
-            # With classes there is one vote, on all of them.
-            or (question.classes is not None and len(columns) != n_columns)
-        ):
-            self._nonsense("columns")
-        return tuple(columns)
-
-    def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
-        """Let it pay for what it may cost."""
-        told = [
-            {
-                "columns": list(motion.columns),
-                "weight": motion.weight,
-                "voters": list(motion.voters),
-            }
-            for motion in motions
-        ]
-        answer = self._ask(question, "reserve", motions=told)
-        if answer.kind == "cannot":
-            if answer.words.get("why") != NO_BUDGET:
-                self._nonsense("no reason")
-            raise BudgetExceededError(f"the budget of {self.name!r} does not allow it.")
-        self._motions = motions
-
-    def cast(self, question: Question) -> list[NDArray[Any]]:
-        """Return its ballots."""
-        answer, at, found = self._ended(question, "cast"), 0, []
-        if answer.kind == "cannot":
-            self._nonsense("no ballots")
-        for motion, shape in zip(self._motions, self._shapes(question), strict=True):
-            end = at + math.prod(shape) * motion.ballot_type.itemsize
-            if end > len(answer.body):
-                self._nonsense("ballots on something else")
-            cast = np.frombuffer(answer.body[at:end], motion.ballot_type).reshape(shape)
-            found.append(self._checked(cast, motion))
-            at = end
-        if at != len(answer.body):
-            self._nonsense("ballots on something else")
-        return found
-
-    def deliver(self, question: Question, recipients: Recipients) -> None:
-        """Let it send shares of its ballots to computing parties, whose addresses it has.
-
-        It is told under which name they collect shares, and nothing else of them.
-        """
-        answer = self._ask(question, "deliver", session=recipients.session)
-        if answer.kind == "cannot":
-            raise ChannelError(f"{self.name!r} did not reach all computing parties.")
-
-    def close(self, question: Question, tallies: Sequence[Tally]) -> None:
-        """Let it record that the votes were opened."""
-        self._ask(question, "close", tallies=[tally._asdict() for tally in tallies])
-
-    def void(self, question: Question) -> None:
-        """Let it take everything back."""
-        if (question.id, "cast") in self._begun:  # what was sent is answered first
-            self._ended(question, "cast")
-        self._ask(question, "void")
-
-    def dismiss(self) -> None:
-        """Tell it that there will be no more questions."""
-        self.line.send(Message("end"))
-        self.line.finish()
-
-    def _shapes(self, question: Question) -> list[tuple[int, ...]]:
-        """Return the shapes of its ballots."""
-        several = question.classes is None
-        return [(question.n_rows, len(motion.columns))[: 1 + several] for motion in self._motions]
-
-    def _checked(self, cast: NDArray[Any], motion: Motion) -> NDArray[np.intp]:
-        several = cast.ndim == 2
-        if (cast > (1 if several else motion.n_columns - 1)).any():
-            self._nonsense("ballots on something else")
-        ballots = cast.astype(np.intp)
-        limit = motion.counting.max_positives
-        if limit is not None and (ballots.sum(axis=1) > limit).any():
-            self._nonsense("ballots for too many labels")
-        return ballots
-
-    def _ask(self, question: Question, what: str, **words: Any) -> Message:
-        try:
-            return self._answer(Message(what, {"question": question.id, **words}))
-        except ChannelError as error:
-            raise Absent(self.name, str(error)) from None
-
-    def _answer(self, message: Message, max_bytes: int = 0) -> Message:
-        kinds = _ANSWERS[message.kind], "cannot"
-        return self.line.ask(message, *kinds, timeout=self._timeout, max_bytes=max_bytes)
-
-    def _ended(self, question: Question, what: str) -> Message:
-        """Return the answer to what was begun."""
-        try:
-            return self._begun.pop((question.id, what)).result()
-        except ChannelError as error:
-            raise Absent(self.name, str(error)) from None
-
-    def _nonsense(self, what: str) -> NoReturn:
-        self.line.close()
-        raise Absent(self.name, f"it answered nonsense: {what}")
-
-
+#: Kind of the answer to each kind of request.
 _ANSWERS = {
     "invite": "invited",
     "reserve": "reserved",
@@ -185,3 +38,205 @@ _ANSWERS = {
     "close": "closed",
     "void": "voided",
 }
+
+
+class RemoteVoter:
+    """A party at the other end of a stream.
+
+    A party that is late, answers nonsense or breaks off is `Absent`, and the stream is closed.
+
+    Parameters
+    ----------
+    ledger : str
+        A digest of its budget.
+    stream : Stream
+        The caller's name is the party's.
+    timeout : float
+        Seconds to answer one message.
+    """
+
+    def __init__(self, ledger: str, stream: Stream, timeout: float) -> None:
+        self.name = stream.caller
+        self.ledger = ledger
+        self.stream = stream
+        self._timeout = timeout
+        self._motions: Sequence[Motion] = ()
+        self._pending: dict[tuple[str, str], Future[Message]] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def begin_invite(self, question: Question, fields: Fields, body: Buffer) -> None:
+        """Send an invitation with the rows; parties answer side by side."""
+        fields = {**fields, "question": question.id, "asker": question.asker}
+        self._begin(question, Message("invite", fields, body))
+
+    def begin_cast(self, question: Question) -> None:
+        """Ask for ballots; parties answer side by side."""
+        shapes = zip(self._motions, self._shapes(question), strict=True)
+        n_bytes = sum(motion.ballot_type.itemsize * math.prod(shape) for motion, shape in shapes)
+        self._begin(question, Message("cast", {"question": question.id}), n_bytes)
+
+    def invite(self, question: Question) -> tuple[int, ...]:
+        """Return the columns that it votes on; a party with other rows is absent."""
+        answer = self._answer_to(question, "invite")
+        if answer.kind == "cannot":
+            raise Absent(self.name, "the rows do not have the columns of its own")
+        n_columns = question.target.n_columns
+        try:
+            columns = read_field(answer.fields, "columns", list[int])
+        except MessageError:
+            self._fail("columns")
+        is_known = columns == sorted(set(columns)) and max(columns, default=0) < n_columns
+        # With classes there is one vote, on all of them.
+        if not is_known or (question.classes is not None and len(columns) != n_columns):
+            self._fail("columns")
+        return tuple(columns)
+
+    def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
+        """Let it pay the most that the votes can cost."""
+        described = [
+            {
+                "columns": list(motion.columns),
+                "weight": motion.weight,
+                "voters": list(motion.voters),
+            }
+            for motion in motions
+        ]
+        answer = self._ask(question, "reserve", motions=described)
+        if answer.kind == "cannot":
+            if answer.fields.get("why") != NO_BUDGET:
+                self._fail("no reason")
+            raise BudgetExceededError(f"the budget of {self.name!r} does not allow it.")
+        self._motions = motions
+
+    def cast(self, question: Question) -> list[NDArray[np.intp]]:
+        """Return its ballots."""
+        answer, start, ballots = self._answer_to(question, "cast"), 0, list[NDArray[np.intp]]()
+        if answer.kind == "cannot":
+            self._fail("no ballots")
+        for motion, shape in zip(self._motions, self._shapes(question), strict=True):
+            end = start + math.prod(shape) * motion.ballot_type.itemsize
+            if end > len(answer.body):
+                self._fail("ballots on something else")
+            codes = np.frombuffer(answer.body[start:end], motion.ballot_type).reshape(shape)
+            ballots.append(self._checked_ballots(codes, motion))
+            start = end
+        if start != len(answer.body):
+            self._fail("ballots on something else")
+        return ballots
+
+    def deliver(self, question: Question, recipients: Recipients) -> None:
+        """Let it send shares of its ballots to computing parties, whose addresses it has.
+
+        It is sent the name under which they collect shares, and nothing else of them.
+        """
+        answer = self._ask(question, "deliver", session=recipients.session)
+        if answer.kind == "cannot":
+            raise ChannelError(f"{self.name!r} did not reach all computing parties.")
+
+    def close(self, question: Question, tallies: Sequence[VoteTally]) -> None:
+        """Let it record that the votes were opened."""
+        self._ask(question, "close", tallies=[tally._asdict() for tally in tallies])
+
+    def void(self, question: Question) -> None:
+        """Let it take back its payment."""
+        if (question.id, "cast") in self._pending:  # requests are answered in order
+            self._answer_to(question, "cast")
+        self._ask(question, "void")
+
+    def dismiss(self) -> None:
+        """Tell it that there will be no more questions."""
+        self.stream.send(Message("end"))
+        self.stream.finish()
+
+    def _shapes(self, question: Question) -> list[tuple[int, ...]]:
+        """Compute the shapes of its ballots."""
+        if question.classes is not None:
+            return [(question.n_rows,) for _ in self._motions]
+        return [(question.n_rows, len(motion.columns)) for motion in self._motions]
+
+    def _checked_ballots(self, codes: NDArray[np.unsignedinteger], motion: Motion) -> NDArray[np.intp]:
+        has_labels = codes.ndim == 2
+        if (codes > (1 if has_labels else motion.n_columns - 1)).any():
+            self._fail("ballots on something else")
+        ballots = codes.astype(np.intp)
+        limit = motion.counting.max_positives
+        if limit is not None and (ballots.sum(axis=1) > limit).any():
+            self._fail("ballots for too many labels")
+        return ballots
+
+    def _begin(self, question: Question, message: Message, max_bytes: int = 0) -> None:
+        pending = DaemonThreads().submit(self._exchange, message, max_bytes)
+        self._pending[question.id, message.kind] = pending
+
+    def _answer_to(self, question: Question, kind: str) -> Message:
+        """Wait for the answer to a request that was begun."""
+        try:
+            return self._pending.pop((question.id, kind)).result()
+        except ChannelError as error:
+            raise Absent(self.name, str(error)) from None
+
+    def _ask(self, question: Question, kind: str, **fields: object) -> Message:
+        try:
+            return self._exchange(Message(kind, {"question": question.id, **fields}))
+        except ChannelError as error:
+            raise Absent(self.name, str(error)) from None
+
+    def _exchange(self, message: Message, max_bytes: int = 0) -> Message:
+        with self._one_at_a_time:
+            kinds = _ANSWERS[message.kind], "cannot"
+            return self.stream.ask(message, *kinds, timeout=self._timeout, max_bytes=max_bytes)
+
+    def _fail(self, fault: str) -> NoReturn:
+        self.stream.close()
+        raise Absent(self.name, f"it answered nonsense: {fault}")
+
+
+class Attendance:
+    """Connected parties, by name."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._voters: dict[str, RemoteVoter] = {}
+
+    def voters(self, *, without: str | None = None) -> dict[str, RemoteVoter]:
+        """Return all who are connected, or all but one."""
+        with self._changed:
+            return {
+                name: voter
+                for name, voter in sorted(self._voters.items())
+                if name != without and not voter.stream.is_closed
+            }
+
+    def enter(self, voter: RemoteVoter) -> None:
+        """Let a party vote from the next question on, and close its earlier connection.
+
+        Raises
+        ------
+        ChannelError
+            If another party spends the same budget: its people would have two ballots.
+        """
+        with self._changed:
+            for other in self._voters.values():
+                if other.ledger == voter.ledger and other.name != voter.name:
+                    raise ChannelError(
+                        f"{voter.name!r} has the ledger of {other.name!r}, which is there; each "
+                        "party needs a budget of its own"
+                    )
+            earlier = self._voters.get(voter.name)
+            self._voters[voter.name] = voter
+            voter.stream.send(Message("joined"))  # before any question
+            self._changed.notify_all()
+        if earlier is not None:
+            earlier.stream.close()
+
+    def leave(self, voter: RemoteVoter) -> None:
+        """Remove a party, unless it has come again by another connection."""
+        with self._changed:
+            if self._voters.get(voter.name) is voter:
+                del self._voters[voter.name]
+                self._changed.notify_all()
+
+    def wait_for(self, names: set[str], seconds: float) -> bool:
+        """Wait until some parties are connected; return True if they are."""
+        with self._changed:
+            return self._changed.wait_for(lambda: names <= set(self._voters), seconds)

@@ -1,42 +1,47 @@
-"""A party's side of votes: what it is asked for comes as messages, and nothing of it is code."""
+"""A party's side of votes: checked messages come in, and its own agreement decides what it pays."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Motion, Question, for_party, votes_apart
-from secretballot.collaboration.remote._said_vote import motions_of, tallies_of
-from secretballot.collaboration.remote._table import take_table
-from secretballot.collaboration.remote._terms import Terms
+from secretballot.collaboration._question import (
+    Motion,
+    Question,
+    for_party,
+    has_votes_filled_in,
+    votes_apart,
+)
+from secretballot.collaboration._voter import VoteTally
+from secretballot.collaboration.remote._remote_voter import NO_BUDGET, NO_COLUMNS, NO_DELIVERY
+from secretballot.collaboration.remote._table import decode_table
+from secretballot.collaboration.remote._vote_terms import VoteTerms
 from secretballot.computing import Recipients
-from secretballot.transport import Message, MessageError
+from secretballot.transport import Fields, Message, MessageError, read_field
 
-#: What a party can't do, in a word for the others: never why, which only it may know.
-NO_BUDGET, NO_COLUMNS, NO_DELIVERY = "budget", "columns", "delivery"
+#: The longest name of a question or a vote.
+_NAME = 64
 
 
 class Session:
     """The votes of one connection, one after the other.
 
-    What it pays for is built from what the party agreed to, and from public numbers of the vote
-    that have to fit that. A question is only dropped when it was closed or voided; where the
-    connection is lost before, what was reserved stays charged: it may have been opened.
+    A payment is only taken back when its question was closed or voided. Where the connection is
+    lost before, it stays charged: the vote may have been opened.
 
     Parameters
     ----------
     party : Party
-    terms : Terms
+    terms : VoteTerms
         The party's own.
     recipients : callable, default=None
-        Returns, for the name of a vote, the computing parties to which ballots go in shares, and
-        then they go nowhere else; None: ballots are cast.
+        Returns the computing parties of a vote, by its name: ballots go to them in shares, and
+        nowhere else. None: ballots are cast.
     max_bytes : int, default=2**30
         The longest message; rows may take twice of it in memory.
     """
@@ -44,7 +49,7 @@ class Session:
     def __init__(
         self,
         party: Party,
-        terms: Terms,
+        terms: VoteTerms,
         recipients: Callable[[str], Recipients] | None = None,
         max_bytes: int = 2**30,
     ) -> None:
@@ -65,64 +70,61 @@ class Session:
         MessageError
             If it is not one that may come now.
         """
-        what = {
-            "invite": self._invite,
+        if message.kind == "invite":
+            return self._invite(message)
+        steps = {
             "reserve": self._reserve,
             "cast": self._cast,
             "deliver": self._deliver,
             "close": self._close,
             "void": self._void,
-        }.get(message.kind)
-        if what is None:
-            raise MessageError(f"{message.kind!r} is nothing that a party is asked")
-        return what(message)
+        }
+        if message.kind not in steps:
+            raise MessageError(f"{message.kind!r} is no request to a party")
+        if self._question is None or message.fields.get("question") != self._question.id:
+            raise MessageError(f"{message.kind!r} came for a question that was not asked")
+        if bool(self._motions) == (message.kind == "reserve"):
+            paid = "paid before" if self._motions else "not paid"
+            raise MessageError(f"{message.kind!r} came for a question that was {paid}")
+        return steps[message.kind](self._question, message.fields)
 
     def _invite(self, message: Message) -> Message:
         if self._motions:
             raise MessageError("a question came before the one before it was closed")
-        words = message.words
-        id, asker = words.get("question"), words.get("asker")
-        if not (isinstance(id, str) and 0 < len(id) <= 64):
-            raise MessageError("a question has no id")
-        others = set(self._terms.agreement.parties) - {self._party.name}
-        if asker is not None and not (isinstance(asker, str) and asker in others):
-            raise MessageError(f"a question is said to be of {asker!r}")
+        name, asker = _read_name(message.fields, "question"), None
+        if message.fields.get("asker") is not None:
+            asker = read_field(message.fields, "asker", str)
+            if asker == self._party.name or asker not in self._terms.agreement.parties:
+                raise MessageError(f"{asker!r} may not ask party {self._party.name!r}")
         self._question = None
         try:
-            question = Question(
-                id=id,
-                asker=asker,
-                X=take_table(words, message.body, self._max_bytes),
-                classes=self._terms.classes,
-                labels=self._terms.labels,
-                aggregator=self._terms.aggregator,
-            )
+            rows = decode_table(message.fields, message.body, self._max_bytes)
+            question = self._terms.question(name, asker, rows)
             self._columns = self._party.invite(question)
-        except Exception:  # rows that can't be read here are not of its kind, whatever they are
+        except Exception:  # rows that can't be read here do not have its columns
             return Message("cannot", {"why": NO_COLUMNS})
         self._question = question
         self._price_ahead(question)
         return Message("invited", {"columns": list(self._columns)})
 
     def _price_ahead(self, question: Question) -> None:
-        """Compute the price while others do: they are invited together, and pay one by one."""
-        mechanism = self._terms.agreement.mechanism
-        if self._columns and getattr(mechanism, "n_votes", None) is None:
-            mechanism = for_party(mechanism, self._terms.agreement.weight(self._party.name))
-            motion = Motion(
-                self._columns, mechanism, {}, apart=votes_apart(mechanism, self._terms.labels)
+        """Compute the price while others do: parties are invited together, and pay one by one."""
+        agreement = self._terms.agreement
+        if not self._columns or has_votes_filled_in(agreement.mechanism):
+            return
+        mechanism = for_party(agreement.mechanism, agreement.weight(self._party.name))
+        motion = Motion(
+            self._columns, mechanism, {}, apart=votes_apart(mechanism, self._terms.labels)
+        )
+        with contextlib.suppress(BudgetExceededError):  # raised again when it has to pay
+            self._party.accountant.price(
+                mechanism, motion.n_rows(question), n_columns=motion.n_columns
             )
-            with contextlib.suppress(BudgetExceededError):  # which is told when it has to pay
-                self._party.accountant.price(
-                    mechanism, motion.n_rows(question), n_columns=motion.n_columns
-                )
 
-    def _reserve(self, message: Message) -> Message:
-        question = self._asked(message)
-        if self._motions or self._party.has_paid(question):
+    def _reserve(self, question: Question, fields: Fields) -> Message:
+        if self._party.has_paid(question):
             raise MessageError("a question came to be paid twice")
-        said, name = message.words.get("motions"), self._party.name
-        motions = motions_of(said, self._terms, name, self._columns, question.asker)
+        motions = self._read_motions(fields, question.asker)
         # Set before anything is paid: after a failure in the middle no other question is taken.
         self._motions = motions
         self.idle.clear()
@@ -133,20 +135,28 @@ class Session:
             return Message("cannot", {"why": NO_BUDGET})
         return Message("reserved")
 
-    def _cast(self, message: Message) -> Message:
-        question = self._paid(message)
+    def _read_motions(self, fields: Fields, asker: str | None) -> list[Motion]:
+        motions = [
+            self._terms.motion(motion, self._party.name, self._columns, asker)
+            for motion in read_field(fields, "motions", list[dict[str, object]])
+        ]
+        columns = [column for motion in motions for column in motion.columns]
+        if not motions or len(set(columns)) < len(columns):
+            raise MessageError("a vote on nothing, or two votes on one column")
+        return motions
+
+    def _cast(self, question: Question, fields: Fields) -> Message:
         if self._recipients is not None:
             raise MessageError("ballots were asked for, and it was agreed that none is seen")
-        cast = self._party.cast(question)
-        told = zip(cast, self._motions, strict=True)
-        return Message("cast", {}, b"".join(_as_bytes(each, motion) for each, motion in told))
+        ballots = zip(self._party.cast(question), self._motions, strict=True)
+        # Of a type that the vote decides: the length of a message shows through TLS.
+        encoded = [np.asarray(cast).astype(motion.ballot_type).tobytes() for cast, motion in ballots]
+        return Message("cast", {}, b"".join(encoded))
 
-    def _deliver(self, message: Message) -> Message:
-        question, session = self._paid(message), message.words.get("session")
+    def _deliver(self, question: Question, fields: Fields) -> Message:
+        session = _read_name(fields, "session")
         if self._recipients is None:
             raise MessageError("shares were asked for, and it was agreed on ballots")
-        if not (isinstance(session, str) and 0 < len(session) <= 64):
-            raise MessageError("a vote has no name")
         if self._delivered is not None:
             # Of new shares, with new noise, another winner could be opened, which nobody paid for.
             raise MessageError("shares were asked for twice")
@@ -157,22 +167,20 @@ class Session:
             return Message("cannot", {"why": NO_DELIVERY})
         return Message("delivered")
 
-    def _close(self, message: Message) -> Message:
-        question = self._paid(message)
-        n_rows = [each.n_rows(question) for each in self._motions]
-        tallies = tallies_of(message.words.get("tallies"), n_rows)
-        if self._recipients is not None and [each.n_rows for each in tallies] != n_rows:
+    def _close(self, question: Question, fields: Fields) -> Message:
+        n_rows = [motion.n_rows(question) for motion in self._motions]
+        tallies = _read_tallies(fields, n_rows)
+        if self._recipients is not None and [tally.n_rows for tally in tallies] != n_rows:
             raise MessageError("fewer rows were begun than shares were delivered for")
         self._party.close(question, tallies)
         self._forget_payment()
         self._question = None
         return Message("closed")
 
-    def _void(self, message: Message) -> Message:
-        question = self._paid(message)
+    def _void(self, question: Question, fields: Fields) -> Message:
         if self._delivered is None:
             self._party.void(question)
-        else:  # shares are elsewhere, and so is who knows whether they were opened
+        else:  # computing parties alone know if shares were opened
             self._party.withdraw(question, self._delivered)
         self._forget_payment()
         return Message("voided")
@@ -181,18 +189,24 @@ class Session:
         self._motions, self._delivered = [], None
         self.idle.set()
 
-    def _asked(self, message: Message) -> Question:
-        if self._question is None or message.words.get("question") != self._question.id:
-            raise MessageError(f"{message.kind!r} came for a question that was not asked")
-        return self._question
 
-    def _paid(self, message: Message) -> Question:
-        question = self._asked(message)
-        if not self._motions:
-            raise MessageError(f"{message.kind!r} came for a question that was not paid")
-        return question
+def _read_tallies(fields: Fields, n_rows: Sequence[int]) -> list[VoteTally]:
+    """Return public facts of outcomes, if they fit votes on some numbers of rows."""
+    described = read_field(fields, "tallies", list[dict[str, object]])
+    if len(described) != len(n_rows):
+        raise MessageError("there are not as many tallies as votes")
+    tallies = []
+    for tally, most in zip(described, n_rows, strict=True):
+        begun = read_field(tally, "n_rows", int)
+        answers = None if tally.get("n_answers") is None else read_field(tally, "n_answers", int)
+        if not 0 < begun <= most or (answers is not None and answers > begun):
+            raise MessageError(f"{begun} rows of {most} were begun, and {answers} answered")
+        tallies.append(VoteTally(begun, answers))
+    return tallies
 
 
-def _as_bytes(cast: Any, motion: Motion) -> bytes:
-    # As long as any ballots: how long a message is shows through TLS.
-    return np.asarray(cast).astype(motion.ballot_type).tobytes()
+def _read_name(fields: Fields, name: str) -> str:
+    value = read_field(fields, name, str)
+    if not 0 < len(value) <= _NAME:
+        raise MessageError(f"{name}={value[:_NAME]!r} is no name of 1 to {_NAME} characters")
+    return value

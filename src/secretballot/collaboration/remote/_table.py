@@ -1,46 +1,30 @@
-"""Rows that are asked about, of whatever kind of table, as words and bytes that can be sent."""
+"""Tables of rows as fields and bytes of a message, nothing of which is code."""
 
 from __future__ import annotations
 
-import math
-import re
 import sys
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, issparse
 
-from secretballot.collaboration.remote._arrow import (
-    check_decoded,
-    decode,
-    encode,
-    text_size,
-)
+from secretballot.collaboration.remote._arrays import ArrayReader, ArrayWriter, read_shape
 from secretballot.collaboration.remote._frame import (
-    put_pandas,
-    put_polars,
-    put_text,
-    take_pandas,
-    take_polars,
-    take_text,
+    read_pandas,
+    read_polars,
+    write_pandas,
+    write_polars,
 )
-from secretballot.transport import MessageError
+from secretballot.transport import Buffer, Fields, MessageError
 
-#: Types of numpy that are sent as they are in memory.
-_DTYPE = re.compile(r"<[iu][248]|<f[248]|\|[iub]1|\|S[1-9]\d{0,8}")
-#: Arrays begin at multiples of this, as whoever reads them wants it.
-_ALIGNED = 16
-_MOST_DIMENSIONS = 8
-#: Bytes that a row takes at least, whatever is in it.
+#: Fields that describe a table.
+TABLE_FIELDS = ("table", "arrays", "shape", "columns")
+#: Memory of a row, whatever is in it.
 _ROW = 8
 
-Words = dict[str, Any]
 
-
-def put_table(X: Any, name: str = "X") -> tuple[Words, memoryview]:
-    """Return a table as words and bytes, nothing of which is code.
+def encode_table(X: Any, name: str = "X") -> tuple[dict[str, object], memoryview]:
+    """Encode a table as fields and bytes.
 
     Raises
     ------
@@ -48,36 +32,42 @@ def put_table(X: Any, name: str = "X") -> tuple[Words, memoryview]:
         If it holds something else than numbers, booleans, times, texts, categories and missing
         values.
     """
-    for package, put in (("pandas", put_pandas), ("polars", put_polars)):
+    writer = ArrayWriter()
+    fields: dict[str, object] = {"arrays": writer.forms}
+    for package, write in (("pandas", write_pandas), ("polars", write_polars)):
         frames = sys.modules.get(package)
         if frames is not None and isinstance(X, frames.DataFrame):
             if not X.shape[1]:
                 raise ValueError(f"{name} has no columns.")
-            return {"table": package}, put(X, name)
+            columns = write(X, writer, name)
+            return {**fields, "table": package, "columns": columns}, writer.body()
     if issparse(X):
         rows = X.tocsr()
+        for array in (rows.data, rows.indices, rows.indptr):
+            writer.add(array, name)
         kind = "csr_matrix" if isinstance(X, csr_matrix) else "csr_array"
-        forms, body = _put_arrays([rows.data, rows.indices, rows.indptr], name)
-        return {"table": kind, "shape": list(rows.shape), "arrays": forms}, body
+        return {**fields, "table": kind, "shape": list(rows.shape)}, writer.body()
     if isinstance(X, list) and X and all(isinstance(row, str) for row in X):
-        return {"table": "texts"}, _put_texts(X, name)
+        writer.add_texts(X, name)
+        return {**fields, "table": "texts"}, writer.body()
     try:
         cells = np.asarray(X)
     except ValueError:
         raise ValueError(f"{name} has rows of different lengths; give a table.") from None
     if cells.dtype.kind not in "UO":
-        forms, body = _put_arrays([cells], name)
-        return {"table": "array", "arrays": forms}, body
+        writer.add(cells, name)
+        return {**fields, "table": "array"}, writer.body()
+    writer.add_texts(cells.ravel().tolist(), name)
     kind = "text" if cells.dtype.kind == "U" else "objects"
-    return {"table": kind, "shape": list(cells.shape)}, _put_texts(cells.ravel().tolist(), name)
+    return {**fields, "table": kind, "shape": list(cells.shape)}, writer.body()
 
 
-def take_table(words: Mapping[str, Any], body: Any, max_bytes: int) -> Any:
-    """Return a table that was sent.
+def decode_table(fields: Fields, body: Buffer, max_bytes: int) -> Any:
+    """Decode a table.
 
     Parameters
     ----------
-    words : dict
+    fields : dict
     body : bytes-like
     max_bytes : int
         The longest message; a table may take twice of it in memory.
@@ -88,99 +78,46 @@ def take_table(words: Mapping[str, Any], body: Any, max_bytes: int) -> Any:
         If it is none.
     """
     try:
-        table = _taken(words, body, max_bytes)
-        check_decoded(_ROW * (len(table) if isinstance(table, list) else table.shape[0]), max_bytes)
+        reader = ArrayReader(fields, body, max_bytes)
+        table = _read(fields, reader)
+        reader.close()
+        reader.count(_ROW * (len(table) if isinstance(table, list) else table.shape[0]))
     except MessageError:
         raise
     except ImportError as error:
         raise MessageError(f"a table for {error.name} came, which is not installed") from None
-    except Exception as error:  # whatever others make of what a stranger wrote
-        raise MessageError(f"what came is no table ({type(error).__name__})") from None
+    except Exception as error:  # errors of other libraries about a stranger's table
+        raise MessageError(f"the message is no table ({type(error).__name__})") from None
     return table
 
 
-def _taken(words: Mapping[str, Any], body: Any, max_bytes: int) -> Any:
-    kind = words["table"]
+def _read(fields: Fields, reader: ArrayReader) -> Any:
+    kind = fields.get("table")
     if kind == "pandas":
-        return take_pandas(body, max_bytes)
+        return read_pandas(fields, reader)
     if kind == "polars":
-        return take_polars(body, max_bytes)
+        return read_polars(fields, reader)
     if kind == "array":
-        (array,) = _take_arrays(words["arrays"], body)
-        return array
+        return reader.next()
     if kind in ("csr_matrix", "csr_array"):
-        data, indices, indptr = _take_arrays(words["arrays"], body)
+        data, indices, indptr = reader.next("biuf"), reader.next("i"), reader.next("i")
         make = csr_matrix if kind == "csr_matrix" else csr_array
-        if data.dtype.kind not in "biuf" or {indices.dtype.kind, indptr.dtype.kind} != {"i"}:
-            raise MessageError("a sparse table is not of numbers")
-        rows = make((data, indices, indptr), shape=_shape(words["shape"]))
-        # Nothing that compiled code would read beyond an end; SciPy's check of a table without
-        # entries does not look at where its rows begin.
+        rows = make((data, indices, indptr), shape=read_shape(fields))
+        # Compiled code must not read beyond an end; SciPy's check of a table without entries
+        # ignores where its rows begin.
         rows.check_format(full_check=True)
         if (indptr[1:] < indptr[:-1]).any():
             raise MessageError("the rows of a sparse table are not in order")
         return rows
-    columns = {tag: column for _, tag, column in decode(body, max_bytes)}
-    cells = take_text(columns.pop("text"), columns.pop("nan", None))
-    if columns or kind not in ("text", "objects", "texts"):
+    if kind not in ("text", "texts", "objects"):
         raise MessageError("a table is of no kind that is known")
+    texts = reader.next_texts()
     if kind == "texts":
-        return cells.tolist()
+        return texts
     if kind == "text":
-        # All texts of an array take as much as the longest, beside the cells themselves.
-        cell = text_size(1, max(map(len, cells), default=0))
-        check_decoded(cell * len(cells), max_bytes)
-        cells = cells.astype(str)
-    return cells.reshape(_shape(words["shape"]))
-
-
-def _put_texts(cells: Sequence[Any], name: str) -> memoryview:
-    columns = put_text(cells, name)
-    return encode(columns, {key: "nan" if key else "text" for key in columns})
-
-
-def _put_arrays(arrays: Sequence[NDArray[Any]], name: str) -> tuple[list[Any], memoryview]:
-    """Return forms of arrays, and their bytes."""
-    forms: list[Any] = []
-    parts: list[Any] = []
-    for array in arrays:
-        plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        if not _DTYPE.fullmatch(plain.dtype.str):
-            raise ValueError(
-                f"{name} is of dtype {array.dtype}, which can't be sent: only numbers of up to 64 "
-                "bits, booleans and texts."
-            )
-        forms.append([plain.dtype.str, list(array.shape)])
-        parts += [plain.reshape(-1).view(np.uint8), np.zeros(-plain.nbytes % _ALIGNED, np.uint8)]
-    return forms, (parts[0] if len(arrays) == 1 else np.concatenate(parts)).data
-
-
-def _take_arrays(forms: Any, body: Any) -> list[NDArray[Any]]:
-    """Return arrays on the memory of a message."""
-    if not isinstance(forms, list) or len(forms) > 3:
-        raise MessageError("arrays of a table have no form that is known")
-    raw, arrays, at = np.frombuffer(body, np.uint8), [], 0
-    for name, shape in forms:
-        if not isinstance(name, str) or not _DTYPE.fullmatch(name):
-            raise MessageError("an array of a table is of a type that is not known")
-        dtype, sizes = np.dtype(name), _shape(shape)
-        end = at + math.prod(sizes) * dtype.itemsize
-        if end > len(raw):
-            raise MessageError("a table is shorter than its arrays")
-        if dtype.kind == "b" and (raw[at:end] > 1).any():
-            raise MessageError("an array of booleans holds others")
-        arrays.append(raw[at:end].view(dtype).reshape(sizes))
-        at = end if len(forms) == 1 else end + -end % _ALIGNED
-    if at != len(raw):
-        raise MessageError("a table is longer than its arrays")
-    return arrays
-
-
-def _shape(said: Any) -> tuple[int, ...]:
-    if not (
-        isinstance(said, list)
-        and len(said) <= _MOST_DIMENSIONS  # before they are multiplied, which may take hours
-        and all(type(size) is int and 0 <= size < 2**62 for size in said)
-    ):
-        raise MessageError("a table has no shape that is known")
-    return tuple(said)
+        # Each text of an array takes as much as the longest.
+        reader.count(4 * max(map(len, texts), default=0) * len(texts))
+        return np.array(texts, str).reshape(read_shape(fields))
+    cells = np.empty(len(texts), object)
+    cells[:] = texts
+    return cells.reshape(read_shape(fields))

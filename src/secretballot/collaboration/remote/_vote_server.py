@@ -1,29 +1,31 @@
-"""Where parties in processes of their own meet: on the machine of an aggregator they trust."""
+"""The server at which parties in processes of their own meet, on the aggregator's machine."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Self
+
+from numpy.typing import ArrayLike
 
 from secretballot._numbers import check_integer, check_number
 from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._question import votes_apart
-from secretballot.collaboration.remote._attendance import Attendance
 from secretballot.collaboration.remote._hearing import Hearing
-from secretballot.collaboration.remote._remote_voter import RemoteVoter
-from secretballot.collaboration.remote._terms import LEDGER, Terms, as_aggregator
+from secretballot.collaboration.remote._remote_voter import Attendance, RemoteVoter
+from secretballot.collaboration.remote._vote_terms import VoteTerms, remote_aggregator
 from secretballot.ensemble import check_votes_on, declared_classes
 from secretballot.transport import (
     MAX_PIECE,
     MAX_SECONDS,
-    ChannelError,
+    SILENCE,
     Credentials,
-    Line,
     Message,
     Server,
+    Stream,
     Traffic,
+    read_field,
 )
 
 #: Seconds at the end until connections are closed.
@@ -31,7 +33,7 @@ _GOODBYE = 1.0
 
 
 class VoteServer:
-    """Lets parties in processes of their own ask each other, over mutual TLS.
+    """Server at which parties in processes of their own ask each other, over mutual TLS.
 
     It runs where the aggregator does. With a `TrustedAggregator` all parties trust it: it sees the
     rows that are asked about and the ballots, draws the noise, and sends the answer to the party
@@ -42,8 +44,8 @@ class VoteServer:
     Parameters
     ----------
     agreement : Agreement
-        What all parties agreed on; each compares it with its own. Its parties may take part: they
-        are the names in their certificates (the subject's common name, or a DNS name of
+        What all parties agreed on; each compares it with its own. Its parties may take part: their
+        names are those in their certificates (the subject's common name, or a DNS name of
         subjectAltName). A certificate that names nobody of them, or two, is refused.
     classes : array-like, default=None
         The classes that rows may have.
@@ -52,14 +54,15 @@ class VoteServer:
     credentials : Credentials
         The aggregator's certificate, and the authority that parties' certificates are from.
     aggregator : Aggregator, default=None
-        Who adds up ballots and draws the noise; None: a `TrustedAggregator`. Parties must have
-        agreed to the same kind. A `SecretSharingAggregator` needs addresses.
+        Counts ballots and draws the noise; None: a `TrustedAggregator`. Parties must have agreed to
+        the same kind. A `SecretSharingAggregator` needs addresses.
     address : tuple of str and int, default=("127.0.0.1", 0)
         Where to listen; port 0 takes a free one.
     timeout : float, default=300.0
         Seconds that a party has to answer one message: with its ballots, or that it has paid (to
-        price a plan of many classes takes a while, once). Who is late is absent, and its connection
-        is closed.
+        price a plan of many classes takes a while, once). A party that is late is absent, and its
+        connection is closed. So is one without a sign of life for 30 seconds, or for `timeout` if
+        that is less.
     max_bytes : int, default=2**30
         The longest question. The server takes at most four times as much memory for all of them.
 
@@ -68,7 +71,7 @@ class VoteServer:
     address : tuple of str and int
         Where it listens.
     traffic : Traffic
-        How many messages (`n_messages`), and bytes before encryption (`n_bytes`), were sent and
+        Numbers of messages (`n_messages`), and of bytes before encryption (`n_bytes`), sent and
         received so far.
 
     See Also
@@ -107,7 +110,7 @@ class VoteServer:
         self,
         agreement: Agreement,
         *,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         labels: Sequence[str] | None = None,
         credentials: Credentials,
         aggregator: Aggregator | None = None,
@@ -125,12 +128,12 @@ class VoteServer:
             raise TypeError(f"credentials={credentials!r} must be Credentials.")
         self.parties = tuple(agreement.parties)
         self.agreement = agreement
-        self.aggregator = as_aggregator(aggregator)
+        self.aggregator = remote_aggregator(aggregator)
         self.timeout = float(timeout)
         self.max_bytes = max_bytes
         self.address = address
         self.traffic = Traffic()
-        self._terms = Terms(
+        self._terms = VoteTerms(
             agreement,
             None if classes is None else tuple(declared_classes(classes).tolist()),
             None if labels is None else tuple(labels),
@@ -141,11 +144,11 @@ class VoteServer:
         columns = tuple(range(self._terms.target.n_columns))
         most = self.parties[: agreement.most_voters]
         self.aggregator.check([agreement.motion(columns, most, self._terms.labels)])
-        Message("terms", self._terms.said()).head()  # what can't be told is refused here
+        Message("terms", self._terms.fields()).head()  # raises here what can't be sent
         self._credentials = credentials
-        self._there = Attendance()
+        self._attendance = Attendance()
         self._hearing = Hearing(
-            self._there, self._terms, self.aggregator, self.timeout, self.max_bytes
+            self._attendance, self._terms, self.aggregator, self.timeout, self.max_bytes
         )
         self._server: Server | None = None
         self._ended = threading.Event()
@@ -153,7 +156,7 @@ class VoteServer:
     @property
     def present(self) -> tuple[str, ...]:
         """The parties that are connected, and will be asked."""
-        return self._there.names
+        return tuple(self._attendance.voters())
 
     def wait_for(self, parties: Sequence[str], seconds: float) -> bool:
         """Wait until parties are connected.
@@ -162,14 +165,14 @@ class VoteServer:
         ----------
         parties : sequence of str
         seconds : float
-            How long at most.
+            The longest wait.
 
         Returns
         -------
         bool
-            Whether all of them are.
+            True if all of them are.
         """
-        return self._there.wait_for(set(parties), seconds)
+        return self._attendance.wait_for(set(parties), seconds)
 
     def start(self) -> Self:
         """Listen, in threads of their own.
@@ -181,15 +184,16 @@ class VoteServer:
         self._server = Server(
             self.address,
             {
-                "terms": self._tell_terms,
-                "join": self._let_in,
+                "terms": self._send_terms,
+                "join": self._join,
                 "ask": self._hearing.hear,
-                "outcome": self._tell_outcome,
+                "outcome": self._send_outcome,
             },
             credentials=self._credentials,
             names=self.parties,
-            # Two questions on their way or being voted on, and words.
+            # Two questions on their way or being voted on, and fields.
             max_bytes=2 * self.max_bytes + MAX_PIECE,
+            silence=min(SILENCE, self.timeout),
         )
         self.address, self.traffic = self._server.address, self._server.traffic
         self._server.start()
@@ -201,37 +205,32 @@ class VoteServer:
             self._ended.wait()
 
     def close(self) -> None:
-        """End: a vote that has begun is ended first, and all parties are told."""
+        """Finish a vote that has begun, tell all parties, and end."""
         if self._server is None:
             return
         server, self._server = self._server, None
         with self._hearing.alone():
-            for voter in self._there.voters().values():
+            for voter in self._attendance.voters().values():
                 voter.dismiss()
         server.close(_GOODBYE)
         self._ended.set()
 
-    def _tell_terms(self, line: Line) -> Iterator[Message]:
-        line.receive(self.timeout)
-        yield Message("terms", {**self._terms.said(), "name": line.caller})
+    def _send_terms(self, stream: Stream) -> None:
+        stream.receive(self.timeout)
+        stream.send(Message("terms", {**self._terms.fields(), "name": stream.caller}))
 
-    def _let_in(self, line: Line) -> Iterator[Message]:
-        ledger = line.receive(self.timeout).words.get(LEDGER)
-        if not isinstance(ledger, str):
-            raise ChannelError(f"{line.caller!r} does not say which ledger it spends from")
-        voter = RemoteVoter(ledger, line, self.timeout)
+    def _join(self, stream: Stream) -> None:
+        ledger = read_field(stream.receive(self.timeout).fields, "ledger", str)
+        voter = RemoteVoter(ledger, stream, self.timeout)
         try:
-            # Whoever has joined is asked from then on, and not before it knows.
-            with line.held:
-                self._there.enter(voter)
-                line.send(Message("joined"))
-            yield from line.outgoing()
+            self._attendance.enter(voter)
+            stream.wait_closed()
         finally:
-            self._there.leave(voter)
+            self._attendance.leave(voter)
 
-    def _tell_outcome(self, line: Line) -> Iterator[Message]:
-        asked = line.receive(self.timeout).words.get("question")
-        yield self._hearing.records.told(asked, line.caller)
+    def _send_outcome(self, stream: Stream) -> None:
+        question = stream.receive(self.timeout).fields.get("question")
+        stream.send(self._hearing.records.outcome(question, stream.caller))
 
     def __enter__(self) -> Self:
         return self if self._server else self.start()

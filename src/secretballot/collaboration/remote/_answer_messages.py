@@ -1,0 +1,157 @@
+"""Answers as messages to the party that asked, and records of votes for later questions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from secretballot.collaboration._answer import Answer
+from secretballot.collaboration.remote._vote_terms import VoteTerms
+from secretballot.transport import Buffer, Fields, Message, MessageError, read_field
+
+#: Code of a row or label without an answer.
+_UNANSWERED = -1
+#: Number of votes that a server remembers.
+_MOST = 1_000
+
+#: States of a vote: going on; nothing was opened, and nothing will be; opened; and not known.
+VOTING, VOID, OPENED, UNKNOWN = STATES = ("voting", "void", "opened", "unknown")
+
+
+class VoteOutcome(NamedTuple):
+    """State of a question, and its answer.
+
+    Attributes
+    ----------
+    question : str
+        Its id, as it is in the ledgers of voters.
+    state : {"voting", "void", "opened", "unknown"}
+        ``"voting"``: it is voted on now. ``"void"``: nothing was opened, and nothing will be;
+        voters that heard of it took back their payment. ``"opened"``: it is paid. ``"unknown"``:
+        it failed while it was opened, or is not one that the server has held since it was started;
+        what was reserved for it stays charged.
+    answer : Answer or None
+        Where it was opened, to the party that asked, until it asks again.
+
+    Examples
+    --------
+    >>> from secretballot.collaboration import VoteOutcome
+    >>> VoteOutcome("3f2a", "void", None).state
+    'void'
+    """
+
+    question: str
+    state: str
+    answer: Answer | None
+
+
+def encode_answer(answer: Answer, terms: VoteTerms) -> Message:
+    """Encode an answer: positions of classes, or 1, 0 and -1 for labels."""
+    codes = answer.labels
+    if terms.classes is not None:
+        positions = {label: code for code, label in enumerate(terms.classes)}
+        rows = zip(answer.labels.tolist(), answer.answered.tolist(), strict=True)
+        codes = np.array([positions[label] if there else _UNANSWERED for label, there in rows])
+    voters = answer.voters
+    fields = {
+        "question": answer.id,
+        "voters": {label: list(names) for label, names in voters.items()}
+        if isinstance(voters, Mapping)
+        else list(voters),
+        "absent": dict(answer.absent),
+    }
+    return Message("answer", fields, codes.astype(_code_type(terms)).tobytes())
+
+
+def decode_answer(fields: Fields, body: Buffer, terms: VoteTerms, n_rows: int) -> Answer:
+    """Decode the answer to a question of some rows, or raise `MessageError`."""
+    labels, classes = terms.labels, terms.classes
+    dtype, n_codes = _code_type(terms), n_rows * (1 if labels is None else len(labels))
+    if len(body) != n_codes * dtype.itemsize:
+        raise MessageError("an answer is to another question")
+    codes = np.frombuffer(body, dtype).astype(np.int64)
+    most = 1 if classes is None else len(classes) - 1
+    if (codes > most).any() or (codes < _UNANSWERED).any():
+        raise MessageError("an answer is to another question")
+    voters: tuple[str, ...] | dict[str, tuple[str, ...]]
+    if labels is None:
+        voters = tuple(read_field(fields, "voters", list[str]))
+        released, answered = terms.target.released(codes, n_rows)
+    else:
+        by_label = read_field(fields, "voters", dict[str, list[str]])
+        if set(by_label) != set(labels):
+            raise MessageError("an answer does not name the voters of each label")
+        voters = {label: tuple(by_label[label]) for label in labels}
+        released = codes.reshape(n_rows, len(labels))
+        answered = released >= 0
+    return Answer(
+        labels=released,
+        answered=answered,
+        names=labels,
+        voters=voters,
+        absent=read_field(fields, "absent", dict[str, str]),
+        mechanism=terms.agreement.mechanism,
+        id=read_field(fields, "question", str),
+    )
+
+
+def decode_outcome(question: str, message: Message, terms: VoteTerms) -> VoteOutcome:
+    """Decode the state of a question, or raise `MessageError`."""
+    state = read_field(message.fields, "state", str)
+    if state not in STATES:
+        raise MessageError(f"state={state!r} is none of {STATES}")
+    if message.fields.get("answer") is None:
+        return VoteOutcome(question, state, None)
+    fields = read_field(message.fields, "answer", dict[str, object])
+    n_rows = read_field(message.fields, "n_rows", int)
+    return VoteOutcome(question, state, decode_answer(fields, message.body, terms, n_rows))
+
+
+def _code_type(terms: VoteTerms) -> np.dtype[np.signedinteger]:
+    return np.min_scalar_type(-len(terms.classes or ()) - 1).newbyteorder("<")
+
+
+@dataclass
+class VoteRecord:
+    """One vote as the server remembers it."""
+
+    asker: str
+    n_rows: int
+    state: str = VOTING
+    answer: Message | None = None
+
+
+@dataclass
+class VoteRecords:
+    """The latest votes since the server was started."""
+
+    _records: dict[str, VoteRecord] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, question: str, asker: str, n_rows: int) -> VoteRecord:
+        """Remember a vote, and forget answers of earlier ones to the same party."""
+        record = VoteRecord(asker, n_rows)
+        with self._lock:
+            for other in self._records.values():
+                if other.asker == asker:
+                    other.answer = None
+            self._records[question] = record
+            for oldest in list(self._records)[:-_MOST]:
+                del self._records[oldest]
+        return record
+
+    def outcome(self, question: object, party: str) -> Message:
+        """Describe a vote to a party: its state and, if the party asked, the answer."""
+        with self._lock:
+            record = self._records.get(question) if isinstance(question, str) else None
+            if record is None:
+                return Message("outcome", {"state": UNKNOWN})
+            answer = record.answer if record.asker == party else None
+            if answer is None:
+                return Message("outcome", {"state": record.state})
+            fields = {"state": record.state, "n_rows": record.n_rows, "answer": answer.fields}
+            return Message("outcome", fields, answer.body)

@@ -1,0 +1,154 @@
+"""Terms of all votes at a server, compared with the agreement of each party."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._agreement import Agreement
+from secretballot.collaboration._party import Party
+from secretballot.collaboration._question import Motion, Question, Table, target_of
+from secretballot.collaboration.secret_sharing import SecretSharingAggregator
+from secretballot.ensemble import Target
+from secretballot.ledger import to_json
+from secretballot.transport import Fields, MessageError, read_field
+
+
+class TermsError(ValueError):
+    """The aggregator's terms are not what a party agreed to."""
+
+
+@dataclass(frozen=True)
+class VoteTerms:
+    """Public facts of all votes.
+
+    Attributes
+    ----------
+    agreement : Agreement
+    classes : tuple or None
+    labels : tuple of str or None
+    aggregator : str
+        The kind of aggregator that parties rely on.
+    """
+
+    agreement: Agreement
+    classes: tuple[object, ...] | None
+    labels: tuple[str, ...] | None
+    aggregator: str
+
+    @property
+    def target(self) -> Target:
+        """Target of the votes."""
+        return target_of(self.classes, self.labels)
+
+    def question(self, id: str, asker: str | None, X: Table) -> Question:
+        """Build a question about some rows."""
+        return Question(
+            id=id,
+            asker=asker,
+            X=X,
+            classes=self.classes,
+            labels=self.labels,
+            aggregator=self.aggregator,
+        )
+
+    def fields(self) -> dict[str, object]:
+        """Describe the terms as JSON, from which nothing is built."""
+        weights = self.agreement.weights.items()
+        return {
+            "mechanism": to_json(self.agreement.mechanism.describe(), "agreement.mechanism"),
+            "parties": sorted(self.agreement.parties),
+            "min_voters": self.agreement.min_voters,
+            "weights": {name: float(weight) for name, weight in weights},
+            "classes": None if self.classes is None else list(self.classes),
+            "labels": None if self.labels is None else list(self.labels),
+            "aggregator": self.aggregator,
+        }
+
+    def motion(
+        self, fields: Fields, name: str, known: tuple[int, ...], asker: str | None
+    ) -> Motion:
+        """Build a vote that the server describes from the party's own agreement.
+
+        Parameters
+        ----------
+        fields : dict
+            Its columns, the weight of the party's ballot, and who votes.
+        name : str
+            The party's.
+        known : tuple of int
+            The columns that it votes on.
+        asker : str or None
+            Who has no ballot.
+
+        Raises
+        ------
+        MessageError
+            If the agreement does not allow it.
+        """
+        columns = tuple(read_field(fields, "columns", list[int]))
+        voters = read_field(fields, "voters", list[str])
+        weight = self.agreement.weight(name)
+        # With classes there is one vote, on all of them.
+        is_whole = self.classes is None or columns == known
+        if not (columns and is_whole and set(columns) <= set(known)):
+            raise MessageError(f"a vote on columns {columns} of {known}")
+        if fields.get("weight") != weight:
+            raise MessageError(f"a ballot of weight {fields.get('weight')!r} instead of {weight:g}")
+        if name not in voters:
+            raise MessageError(f"a vote without {name!r}")
+        try:
+            motion = self.agreement.motion(columns, voters, self.labels, asker=asker)
+        except ValueError as error:
+            raise MessageError(f"a vote that was not agreed on: {error}") from None
+        return motion.sent_to(name)
+
+
+def remote_aggregator(aggregator: Aggregator | None) -> Aggregator:
+    """Check that parties elsewhere may use an aggregator; None is one whom they trust."""
+    if aggregator is None:
+        return TrustedAggregator()
+    if not isinstance(aggregator, Aggregator):
+        raise TypeError(f"aggregator={aggregator!r} must be an Aggregator.")
+    if isinstance(aggregator, SecretSharingAggregator) and aggregator.addresses is None:
+        raise ValueError(
+            f"aggregator={aggregator!r} computes on one machine, which sees everything; give "
+            "the addresses of three computing parties."
+        )
+    return aggregator
+
+
+def check_terms(
+    fields: Fields, agreement: Agreement, party: Party, aggregator: Aggregator
+) -> VoteTerms:
+    """Return a party's own terms if the aggregator's are the same.
+
+    All but the names of labels are built from the party's side.
+
+    Raises
+    ------
+    TermsError
+        If they differ.
+    """
+    labels = party.labels
+    if party.classes is None and fields.get("labels") is not None:
+        try:
+            labels = tuple(read_field(fields, "labels", list[str]))
+        except MessageError:
+            raise TermsError("the aggregator's labels are no names") from None
+        unknown = sorted(set(party.labels or ()) - set(labels))
+        if unknown or len(set(labels)) != len(labels):
+            raise TermsError(
+                f"party {party.name!r} knows labels {unknown} that nobody votes on, of "
+                f"{list(labels)}"
+            )
+    terms = VoteTerms(agreement, party.classes, labels, aggregator.trust)
+    for name, value in terms.fields().items():
+        other = fields.get(name)
+        if json.dumps(other, sort_keys=True) != json.dumps(value, sort_keys=True):
+            raise TermsError(
+                f"the aggregator's {name} is not what party {party.name!r} agreed to: "
+                f"{other!r}, instead of {value!r}"
+            )
+    return terms
