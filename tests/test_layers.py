@@ -277,11 +277,11 @@ for name in {needed!r}:
     ("absent", "needed"),
     [
         (
-            ["sklearn", "matplotlib", "pandas", "grpc", "pyarrow"],
+            ["sklearn", "matplotlib", "pandas", "grpc", "cryptography"],
             ["secretballot", *(f"secretballot.{name}" for name in WITHOUT_SKLEARN)],
         ),
         (
-            ["matplotlib", "pandas", "grpc", "pyarrow"],
+            ["matplotlib", "pandas", "grpc", "cryptography"],
             [f"secretballot.{name}" for name in LAYERS if (PACKAGE / name).is_dir()],
         ),
     ],

@@ -12,26 +12,25 @@ from tests.attacks._mutations import mutated_bytes, mutated_words
 from tests.collaboration.remote._site import NAMES, ROWS, budget, trained
 
 from secretballot._errors import BudgetExceededError
-from secretballot.collaboration import Agreement, Answer, TermsError
+from secretballot.collaboration import Agreement, Answer, TermsError, TrustedAggregator
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent
-from secretballot.collaboration.remote._membership import _outcome
+from secretballot.collaboration.remote._answer_messages import decode_answer, decode_outcome
 from secretballot.collaboration.remote._remote_voter import RemoteVoter
 from secretballot.collaboration.remote._session import Session
-from secretballot.collaboration.remote._table import put_table
-from secretballot.collaboration.remote._terms import Terms, accepted
-from secretballot.collaboration.remote._told_answer import heard
+from secretballot.collaboration.remote._table import encode_table
+from secretballot.collaboration.remote._vote_terms import VoteTerms, check_terms
 from secretballot.mechanisms import GNMax
-from secretballot.transport import ChannelError, Line, Message, MessageError, Traffic
+from secretballot.transport import ChannelError, Message, MessageError, Stream, Traffic
 
 AGREEMENT = Agreement(mechanism=GNMax(sigma=1.0), parties=NAMES, weights={"south": 2.0})
-TERMS = Terms(AGREEMENT, (0, 1), None, "trusted")
-WORDS, BODY = put_table(ROWS)
+TERMS = VoteTerms(AGREEMENT, (0, 1), None, "trusted")
+FIELDS, BODY = encode_table(ROWS)
 VOTE = {"columns": [0, 1], "weight": 2.0, "voters": ["east", "south", "west"]}
 
 #: A conversation with a party, from the invitation to the end of a vote.
 ASKED = [
-    Message("invite", {**WORDS, "question": "q", "asker": "centre"}, BODY),
+    Message("invite", {**FIELDS, "question": "q", "asker": "centre"}, BODY),
     Message("reserve", {"question": "q", "motions": [VOTE]}),
     Message("cast", {"question": "q"}),
     Message("close", {"question": "q", "tallies": [{"n_rows": 2, "n_answers": None}]}),
@@ -50,28 +49,28 @@ TOLD = {"question": "q", "voters": ["east", "west"], "absent": {"south": "it is 
 SENT = {
     "terms": Message("terms"),
     "join": Message("join", {"ledger": "its own"}),
-    "ask": Message("ask", WORDS, BODY),
+    "ask": Message("ask", FIELDS, BODY),
     "outcome": Message("outcome", {"question": "q"}),
 }
 
 
 def mutated(rng, message):
     """A message with mistakes in its words, or its body."""
-    kind, words, body = message.kind, message.words, message.body
+    kind, fields, body = message.kind, message.fields, message.body
     which = rng.integers(0, 8)
     if which == 0:
         kinds = ["", "invite", "reserve", "cast", "deliver", "end", "q" * 99, "void"]
         kind = kinds[rng.integers(0, len(kinds))]
     if which < 5:
-        words = mutated_words(rng, words)
+        fields = mutated_words(rng, fields)
     if which > 3:
         body = mutated_bytes(rng, body)
-    return Message(kind, words, body)
+    return Message(kind, fields, body)
 
 
 def pieces(rng, message):
     """A message as pieces that somebody else may have written."""
-    head = {"kind": message.kind, "size": len(message.body), "words": message.words}
+    head = {"kind": message.kind, "size": len(message.body), "fields": message.fields}
     sent = [json.dumps(head).encode(), bytes(message.body)]
     which = rng.integers(0, 4)
     if which < 2:
@@ -120,14 +119,14 @@ def lie_to_a_server(rng):
     except ValueError:  # not even JSON
         sent += pieces(rng, hostile)
     sent += [piece for message in answers[at + 1 :] for piece in message.pieces()]
-    line = Line("south", Traffic()).attach(iter(sent), lambda: None)
-    voter = RemoteVoter("its own", line, 60)
+    stream = Stream("south", Traffic()).attach(iter(sent), lambda: None)
+    voter = RemoteVoter("its own", stream, 60)
     question = Question(
         id="q", asker="centre", X=np.empty((2, 0)), classes=TERMS.classes, labels=None
     )
     motion = AGREEMENT.motion((0, 1), VOTE["voters"], None)
     try:
-        voter.begin_invite(question, WORDS, BODY)
+        voter.begin_invite(question, FIELDS, BODY)
         columns = voter.invite(question)
         assert set(columns) <= {0, 1}
         voter.reserve(question, [motion.sent_to("south")])
@@ -150,14 +149,14 @@ def lie_to_an_asker(rng):
     try:
         match int(rng.integers(0, 3)):
             case 0:
-                found = heard(answer, TERMS, 2)
+                found = decode_answer(answer.fields, answer.body, TERMS, 2)
             case 1:
-                words = {"state": "opened", "n_rows": 2, "answer": answer.words}
-                told = Message("outcome", mutated_words(rng, words), answer.body)
-                found = _outcome("q", told, TERMS).answer
+                fields = {"state": "opened", "n_rows": 2, "answer": answer.fields}
+                told = Message("outcome", mutated_words(rng, fields), answer.body)
+                found = decode_outcome("q", told, TERMS).answer
             case _:
-                party, said = trained("south", budget()), mutated_words(rng, TERMS.said())
-                assert accepted(said, AGREEMENT, party, "trusted") == TERMS
+                party, said = trained("south", budget()), mutated_words(rng, TERMS.fields())
+                assert check_terms(said, AGREEMENT, party, TrustedAggregator()) == TERMS
                 return True
     except (MessageError, TermsError):
         return False

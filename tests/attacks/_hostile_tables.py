@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.sparse import csr_array, issparse
 from tests.attacks._mutations import mutated_bytes, mutated_words
 
-from secretballot.collaboration.remote._table import put_table, take_table
+from secretballot.collaboration.remote._table import decode_table, encode_table
 from secretballot.transport import MessageError
 
 try:
@@ -59,24 +59,24 @@ if pl is not None:
         }
     )
     TABLES += [POLARS, POLARS[["where"]]]
-SENT = [put_table(table) for table in TABLES]
+SENT = [encode_table(table) for table in TABLES]
 
 
 def hostile_table(rng):
-    """Words and bytes of a table that somebody else wrote."""
-    words, body = SENT[rng.integers(0, len(SENT))]
+    """Fields and bytes of a table that somebody else wrote."""
+    fields, body = SENT[rng.integers(0, len(SENT))]
     which = rng.integers(0, 4)
     if which != 0:
         body = mutated_bytes(rng, body, [other for _, other in SENT])
     if which == 0 or which == 3:
-        words = mutated_words(rng, words)
-    return words, body
+        fields = mutated_words(rng, fields)
+    return fields, body
 
 
-def read(words, body):
+def read(fields, body):
     """Read a table, and look at every cell of it; None if it is refused."""
     try:
-        table = take_table(words, body, MOST)
+        table = decode_table(fields, body, MOST)
     except MessageError:
         return None
     size = _size(table)

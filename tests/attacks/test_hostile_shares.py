@@ -35,7 +35,7 @@ from tests.computing._votes import part
 from tests.transport._certificates import credentials
 
 from secretballot.computing import Panel, deliver
-from secretballot.computing._links import MOST_WAITING, _as_numbers, link
+from secretballot.computing._mpyc import MOST_WAITING, _from_bytes, link
 from secretballot.computing._shares import PRIME
 from secretballot.transport import Connection, Message
 
@@ -68,14 +68,14 @@ def _is_sendable(message):
 
 def _said(connection, hello, body):
     """Say something, and send a body if that is let in."""
-    line = connection.open(hello.kind, timeout=SOON)
+    stream = connection.open(hello.kind, timeout=SOON)
     try:
-        line.send(hello)
-        if line.receive(SOON).kind == "send":
-            line.send(Message("shares", {}, body))
-            line.receive(SOON)
+        stream.send(hello)
+        if stream.receive(SOON).kind == "send":
+            stream.send(Message("shares", {}, body))
+            stream.receive(SOON)
     finally:
-        line.close()
+        stream.close()
 
 
 def test_messages_to_a_computing_party(addresses, panel, authority, counts):
@@ -87,7 +87,7 @@ def test_messages_to_a_computing_party(addresses, panel, authority, counts):
         "session": session,
         "at": 0,
         "panel": [list(each) for each in addresses],
-        "votes": [one.vote.words()],
+        "votes": [one.vote.fields()],
         "token": "",
     }
     hello = {"share": words, "withdraw": words, "peer": {"index": 0, "token": ""}}
@@ -135,11 +135,11 @@ def test_bytes_between_computing_parties(counts, capfd):
     rng, n_refused, n_waiting = np.random.default_rng(2), 0, 0
     numbers = np.array([0, 1, 2**64, PRIME - 1], dtype=object)
     good = b"".join(int(number).to_bytes(16, "little") for number in numbers)
-    assert _as_numbers(good).tolist() == numbers.tolist()
+    assert _from_bytes(good).tolist() == numbers.tolist()
     for at in range(1_000):
         data = pickle.dumps(_Code(), protocol=at % 6) if at % 4 == 0 else mutated_bytes(rng, good)
         with suppress(ValueError):
-            found = _as_numbers(data)
+            found = _from_bytes(data)
             assert all(0 <= number < PRIME for number in found)
             n_waiting += 1
             continue
@@ -178,7 +178,7 @@ def test_bytes_between_computing_parties(counts, capfd):
 def test_memory_of_a_computing_party(addresses, panel, authority, counts):
     # Three voters, each in as many calls as it may have, send as much as may be, and more.
     one = part(np.zeros((LIMIT // 16, 1), np.int64), voters=VOTERS)
-    words = {"at": 0, "panel": [list(each) for each in addresses], "votes": [one.vote.words()]}
+    words = {"at": 0, "panel": [list(each) for each in addresses], "votes": [one.vote.fields()]}
     Path(f"/proc/{addresses.pids[0]}/clear_refs").write_text("5")  # the peak begins anew
     before, n_refused = peak(addresses.pids[0]), 0
     for body in (bytes(2 * LIMIT), b"\xff" * 2 * LIMIT):  # the first ones are shares
@@ -191,12 +191,13 @@ def test_memory_of_a_computing_party(addresses, panel, authority, counts):
 
         sizes = (LIMIT, LIMIT, LIMIT - 1, LIMIT + 1, 2 * LIMIT)
         threads = [
-            threading.Thread(target=flood, args=each) for each in itertools.product(VOTERS, sizes)
+            threading.Thread(target=flood, args=each, daemon=True)
+            for each in itertools.product(VOTERS, sizes)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(120)
         assert len(ends) == len(threads)
         assert len(ends) - sum(ends) == len(panel.received(session)[0])
         n_refused += sum(ends)
@@ -206,14 +207,14 @@ def test_memory_of_a_computing_party(addresses, panel, authority, counts):
     # A vote of as much as may be goes on, while it is answered at once who is asked.
     session = panel.begin([one.vote])
     where = there(session, panel, authority, "a")
-    sent = threading.Thread(target=deliver, args=("a", [one], where))
+    sent = threading.Thread(target=deliver, args=("a", [one], where), daemon=True)
     sent.start()
     longest, end = 0.0, time.monotonic() + SOON
     while sent.is_alive() and time.monotonic() < end:
         begun = time.monotonic()
         panel.received(session)
         longest = max(longest, time.monotonic() - begun)
-    sent.join()
+    sent.join(120)
     assert longest < 2
     assert panel.received(session) == [{"a"}] * 3
     counts("floods refused", n_refused)
@@ -235,7 +236,7 @@ def test_silent_and_slow_connections(addresses, panel, authority, counts):
             if at % 10 == 2:
                 secure = stack.enter_context(context.wrap_socket(plain, server_hostname=HOST))
                 secure.sendall(b"PRI * HTTP/2.0")
-        # A voter that says nothing on its lines, and one that begins and never ends.
+        # A voter that says nothing on its streams, and one that begins and never ends.
         slow = stack.enter_context(
             Connection(addresses[0], credentials=credentials(authority.folder, "a"))
         )

@@ -24,8 +24,7 @@ from tests.transport._certificates import credentials
 
 from secretballot import SkellamMax
 from secretballot.collaboration import Agreement
-from secretballot.collaboration.remote._said_vote import motions_of
-from secretballot.collaboration.remote._terms import Terms
+from secretballot.collaboration.remote._vote_terms import VoteTerms
 from secretballot.computing import Panel, deliver, withdraw
 from secretballot.transport import ChannelError, Connection, Message, MessageError
 
@@ -59,7 +58,7 @@ def test_voters_that_a_server_invents(counts):
         mechanism=SkellamMax(variance=60.0, n_parties=4, n_colluders=2), parties=NAMES
     )
     party = trained("south", budget())
-    terms = Terms(agreement, party.classes, None, "secret sharing")
+    terms = VoteTerms(agreement, party.classes, None, "secret sharing")
     odd = ["ghost", "South", "south ", "", "south\0", "ŝouth", None, 3, ["south"], {"a": 1}]
     n_refused, n_paid = 0, 0
     for _ in range(4_000):
@@ -69,9 +68,9 @@ def test_voters_that_a_server_invents(counts):
         if rng.random() < 0.3:
             voters.append(rng.choice([*odd, *NAMES]))
         rng.shuffle(voters)
-        said = [{"columns": [0, 1], "weight": 1.0, "voters": voters}]
+        fields = {"columns": [0, 1], "weight": 1.0, "voters": voters}
         try:
-            (motion,) = motions_of(said, terms, "south", (0, 1), "centre")
+            motion = terms.motion(fields, "south", (0, 1), "centre")
         except MessageError:
             n_refused += 1
             continue
@@ -131,11 +130,14 @@ def test_shares_that_are_sent_again(panel, authority, counts):
     n_refused = sum(map(refused, attempts))
     assert n_refused == len(attempts)
     # Together at once, they come in once.
-    threads = [threading.Thread(target=refused, args=(deliver, "b", [one], b)) for _ in range(5)]
+    threads = [
+        threading.Thread(target=refused, args=(deliver, "b", [one], b), daemon=True)
+        for _ in range(5)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120)
     assert panel.received(first) == [{"a", "b"}] * 3
     assert panel.winners(first, one.vote).tolist() == [[1], [0]]
     # What was opened is not withdrawn, and shares of one vote are not those of the next one.
@@ -156,18 +158,18 @@ def test_shares_that_are_sent_again(panel, authority, counts):
 
 def test_a_coordinator_that_lies(addresses, authority, counts):
     one, ghosts = part([[1], [2]], voters="ab"), [f"ghost {at}" for at in range(200)]
-    words = one.vote.words()
+    fields = one.vote.fields()
     lies = [
-        ("begin", {"votes": [{**words, "voters": ["a", *ghosts]}]}),
-        ("begin", {"votes": [{**words, "voters": ["a", "b", "votes"]}]}),
-        ("begin", {"votes": [{**words, "voters": ["a", "a", "b"]}]}),
-        ("begin", {"votes": [{**words, "shape": [2**50, 1]}]}),
-        ("begin", {"votes": [{**words, "shape": [LIMIT // 16 + 1, 1]}]}),
-        ("begin", {"votes": [words, words]}),
-        ("winners", {"columns": [0], "rows": [0, 2]}),  # before b has shared
-        ("winners", {"columns": [1], "rows": [0, 2]}),
-        ("winners", {"columns": [0], "rows": [1, 2]}),
-        ("winners", {"columns": None, "rows": None}),
+        ("begin", {"votes": [{**fields, "voters": ["a", *ghosts]}]}),
+        ("begin", {"votes": [{**fields, "voters": ["a", "b", "votes"]}]}),
+        ("begin", {"votes": [{**fields, "voters": ["a", "a", "b"]}]}),
+        ("begin", {"votes": [{**fields, "shape": [2**50, 1]}]}),
+        ("begin", {"votes": [{**fields, "shape": [LIMIT // 16 + 1, 1]}]}),
+        ("begin", {"votes": [fields, fields]}),
+        ("winners", {"columns": [0], "start": 0, "stop": 2}),  # before b has shared
+        ("winners", {"columns": [1], "start": 0, "stop": 2}),
+        ("winners", {"columns": [0], "start": 1, "stop": 2}),
+        ("winners", {"columns": None, "start": None}),
         ("join", {"addresses": [list(each) for each in addresses]}),
         ("open everything", {}),
     ]
@@ -176,9 +178,9 @@ def test_a_coordinator_that_lies(addresses, authority, counts):
         panel = Panel(addresses, "", SOON, credentials(authority.folder, "votes"))
         session = panel.begin([one.vote])
         deliver("a", [one], there(session, panel, authority, "a"))
-        told = {"session": session, **more}
+        fields = {"session": session, **more}
         with pytest.raises(ChannelError):
-            panel._ask(kind, "won", told)
+            panel._ask(kind, "won", **fields)
         assert panel.closed
     counts("lies of a coordinator refused", len(lies))
 
@@ -191,9 +193,9 @@ def test_computing_parties_that_are_lost_and_start_anew(at, addresses, authority
         session = panel.begin([one.vote])
         where = there(session, panel, authority, "a")
         deliver("a", [one], where)
-        asked = {"session": session, "columns": [0], "rows": [0, 1]}
+        asked = {"session": session, "columns": [0], "start": 0, "stop": 1}
         if n_opened:
-            panel._ask("winners", "won", asked, max_bytes=LIMIT)
+            panel._ask("winners", "won", LIMIT, **asked)
         addresses.lose(at)
         with pytest.raises(ChannelError):
             panel.winners(session, one.vote)
@@ -210,14 +212,14 @@ def test_computing_parties_that_are_lost_and_start_anew(at, addresses, authority
 
 def test_a_coordinator_that_opens_twice(addresses, authority, counts):
     one = part([[1], [-2], [3]], voters="a")
-    for rows in ([0, 1], [0, 3], [1, 1], [2, 3]):
+    for start, stop in ([0, 1], [0, 3], [1, 1], [2, 3]):
         panel = Panel(addresses, "", SOON, credentials(authority.folder, "votes"))
         session = panel.begin([one.vote])
         deliver("a", [one], there(session, panel, authority, "a"))
-        asked = {"session": session, "columns": [0], "rows": [0, 1]}
-        panel._ask("winners", "won", asked, max_bytes=LIMIT)
+        asked = {"session": session, "columns": [0], "start": 0, "stop": 1}
+        panel._ask("winners", "won", LIMIT, **asked)
         with pytest.raises(ChannelError, match="not those that come next"):
-            panel._ask("winners", "won", {**asked, "rows": rows}, max_bytes=LIMIT)
+            panel._ask("winners", "won", LIMIT, **{**asked, "start": start, "stop": stop})
         # And who has lost its coordinator does not hear that nothing was opened.
         assert not withdraw("a", there(session, panel, authority, "a"))
     counts("rows that were asked for twice", 4)

@@ -10,7 +10,7 @@ from tests.collaboration._parties import several
 
 from secretballot import BinaryVoting, GNMax, SkellamMax
 from secretballot.collaboration import Agreement, Collaboration
-from secretballot.collaboration.secret_sharing._contribution import contribution
+from secretballot.collaboration.secret_sharing._contribution import noisy_numbers
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -26,7 +26,7 @@ def test_invented_voters_take_no_noise_away():
     with pytest.raises(ValueError, match=r"'ghost 0'.* 188 more did not agree; those who may vote"):
         agreement.motion((0, 1), ["a", *ghosts], None)
     alone = agreement.motion((0, 1), ["a", "b", "c"], None).sent_to("a")
-    noise = contribution(alone, np.zeros(20_000, int), np.random.default_rng(0))
+    noise = noisy_numbers(alone, np.zeros(20_000, int), np.random.default_rng(0))
     # On two counts, and the others of whom two collude add nothing: .6 among 203.
     assert np.var(noise) == pytest.approx(2 * 60.0, rel=0.05)
 

@@ -1,4 +1,4 @@
-"""What a link of MPyC needs of a runtime and of a line; MPyC itself is not imported."""
+"""What a link of MPyC needs of a runtime and of a stream; MPyC itself is not imported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Runtime:
 
 
 class Sent:
-    """A line that keeps what is sent."""
+    """A stream that keeps what is sent."""
 
     def __init__(self):
         self.bodies, self.closed = [], False

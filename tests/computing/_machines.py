@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from contextlib import contextmanager, suppress
 import pytest
 
 HOST = "127.0.0.1"
+#: Seconds after which a program that says nothing fails the test.
+PATIENCE = 60
 
 
 def _free_ports():
@@ -43,7 +46,7 @@ class Machines(list):
     def lose(self, at):
         """Kill one of them."""
         self.running[at].kill()
-        self.running[at].wait()
+        self.running[at].wait(PATIENCE)
         self.running[at].stdout.close()
 
     def restart(self, at):
@@ -60,7 +63,11 @@ class Machines(list):
         )
 
     def _listening(self, running):
-        assert {int(each.stdout.readline()) for each in running} <= {port for _, port in self}
+        ports = set()
+        for each in running:
+            assert select.select([each.stdout], [], [], PATIENCE)[0], "a program says nothing"
+            ports.add(int(each.stdout.readline()))
+        assert ports <= {port for _, port in self}
 
 
 @contextmanager

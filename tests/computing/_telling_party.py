@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from secretballot.computing import PRIME, VALUE_BITS, _random_bits, _server
+from secretballot.computing import PRIME, VALUE_BITS, _computing_party, _mpyc
 from secretballot.computing.__main__ import main
 
 
@@ -20,9 +20,9 @@ async def told(runtime, shares, how, bits):
     kind = runtime.SecInt(VALUE_BITS, p=PRIME)
     if how == "plurality":
         if runtime.pid == bits - 2:
-            _random_bits.os.urandom = bytes  # its signs are known
+            _mpyc.os.urandom = bytes  # its signs are known
         made = await runtime.np_random_bits(kind.field, shares.size)
-        _random_bits.os.urandom = os.urandom
+        _mpyc.os.urandom = os.urandom
         return made.value.reshape(shares.shape)
     opened, output = [], runtime.output
 
@@ -42,5 +42,5 @@ async def told(runtime, shares, how, bits):
 
 
 if __name__ == "__main__":
-    _random_bits.os, _server.winners = Os(), told
+    _mpyc.os, _computing_party.winners = Os(), told
     main()

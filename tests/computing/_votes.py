@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.computing import Part, SharedVote
+from secretballot.computing import Contribution, SharedVote
 
 
 def terms(shape, voters="a", bits=5, columns=None, rule=None, digest="t"):
@@ -22,4 +22,4 @@ def terms(shape, voters="a", bits=5, columns=None, rule=None, digest="t"):
 def part(numbers, **settings):
     """Numbers, and their terms."""
     numbers = np.asarray(numbers)
-    return Part(terms(numbers.shape, **settings), numbers)
+    return Contribution(terms(numbers.shape, **settings), numbers)

@@ -10,7 +10,7 @@ import pytest
 from tests._programs import run_python
 from tests.computing._exchange import HELLO, Runtime, Sent, head
 
-from secretballot.computing._links import MOST_WAITING, _as_bytes, _as_numbers, link
+from secretballot.computing._mpyc import MOST_WAITING, _from_bytes, _to_bytes, link
 from secretballot.computing._shares import PRIME
 
 
@@ -21,10 +21,10 @@ class Code:
 
 def test_messages_are_numbers():
     numbers = np.array([0, 1, 2**64, PRIME - 1], dtype=object)
-    assert _as_numbers(_as_bytes(numbers)).tolist() == numbers.tolist()
+    assert _from_bytes(_to_bytes(numbers)).tolist() == numbers.tolist()
     for data in (b"\xff" * 16, b"\0" * 15, *(pickle.dumps(Code(), protocol=at) for at in range(6))):
         with pytest.raises(ValueError, match=r"no element|are not \d+ shares"):
-            _as_numbers(data)
+            _from_bytes(data)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def linked():
 #: MPyC is imported where it ends with the process.
 PROGRAM = """
 import asyncio, pickle
-from secretballot.computing._links import new_runtime
+from secretballot.computing._mpyc import new_runtime
 
 class Code:
     def __reduce__(self):
@@ -92,13 +92,13 @@ def test_what_is_sent_at_one_time_is_one_message():
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
 
     async def sent():
-        line = Sent()
-        one = link(Runtime(), line, 1, calls=True)
+        stream = Sent()
+        one = link(Runtime(), stream, 1, calls=True)
         for place in range(10):
             one.send(place, b"abc")
         one.send(11, bytes(2**20))
         await asyncio.sleep(0)
-        return line.bodies, one
+        return stream.bodies, one
 
     bodies, one = asyncio.run(sent())
     assert [len(each) for each in bodies] == [2**20, sum(map(len, bodies)) - 2**20]

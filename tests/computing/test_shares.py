@@ -105,7 +105,7 @@ def test_a_share_that_was_altered_is_noticed():
         wrong[at][1] = added(wrong[at][1], np.array([1, 0], np.uint64))
         with pytest.raises(ValueError, match="don't belong to each other"):
             opened(wrong)
-    with pytest.raises(ValueError, match="a number that no result is"):
+    with pytest.raises(ValueError, match="a number that is too large"):
         opened([from_integers(np.array([2**100], dtype=object))] * 3)
 
 

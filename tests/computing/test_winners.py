@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.computing._votes import part, terms
 
-from secretballot.computing import Panel, Part, Recipients, deliver, withdraw
-from secretballot.computing._ballots import Sums, read_votes
+from secretballot.computing import Contribution, Panel, Recipients, deliver, withdraw
+from secretballot.computing._shared_vote import ShareSums, read_votes
 from secretballot.computing._shares import as_integers, from_integers
 from secretballot.transport import ChannelError, Connection, Message
 
@@ -23,7 +23,7 @@ def test_the_first_of_the_largest_wins(three, n_columns):
     vote, one = terms(rows.shape, "ab", bits=3), np.arange(rows.size).reshape(rows.shape) % 3 - 1
     there = three.begin(vote)
     for name, numbers in {"a": one, "b": rows - one}.items():
-        deliver(name, [Part(vote, numbers)], there)
+        deliver(name, [Contribution(vote, numbers)], there)
     won = three.panel.winners(there.session, vote)
     np.testing.assert_array_equal(won, rows.argmax(axis=1))
 
@@ -39,7 +39,7 @@ def test_signs_up_to_the_last_number_of_a_length(three, bits):
 
 
 def test_rows_are_opened_in_parts_and_motions_apart(three, monkeypatch):
-    monkeypatch.setattr("secretballot.computing._ballots.BATCH", 10)  # two rows of one number
+    monkeypatch.setattr("secretballot.computing._shared_vote.BATCH", 10)  # two rows of one number
     one = part([[1], [-1], [2]], voters="ab")
     two = part([[3, -4]] * 3, columns=(1, 4), rule="negative")
     there = three.begin(one.vote, two.vote)
@@ -50,8 +50,8 @@ def test_rows_are_opened_in_parts_and_motions_apart(three, monkeypatch):
     assert not withdraw("a", there)  # whoever says that it is void
     assert three.panel.winners(there.session, two.vote).tolist() == [[0, 1]] * 3
     # Who holds votes may begin one of the same name.
-    words = {"session": there.session, "votes": [one.vote.words()]}
-    three.panel._ask("begin", "begun", words)
+    again = {"session": there.session, "votes": [one.vote.fields()]}
+    three.panel._ask("begin", "begun", **again)
     assert not withdraw("a", there)
 
 
@@ -60,7 +60,7 @@ VOTE = terms((2, 1), "ab")
 
 
 def said(*votes, session="one"):
-    return {"session": session, "votes": [each.words() for each in votes or (VOTE,)]}
+    return {"session": session, "votes": [each.fields() for each in votes or (VOTE,)]}
 
 
 @pytest.mark.parametrize(
@@ -75,22 +75,22 @@ def said(*votes, session="one"):
     ],
 )
 def test_shares_for_another_vote_are_not_added_up(other):
-    sums = Sums("one", [VOTE])
+    sums = ShareSums("one", [VOTE])
     for words in (said(other), said(VOTE, other), said(VOTE, VOTE), {"session": "one"}):
         with pytest.raises(ValueError, match="'b' are for another vote"):
             sums.add("b", words, BODY)
-    assert sums.names == set()
+    assert sums.senders == set()
     # They keep nobody else from it.
     sums.add("a", said(), BODY)
 
 
 def test_what_voters_did_not_share_for_is_opened_to_nobody():
-    sums = Sums("one", [VOTE])
+    sums = ShareSums("one", [VOTE])
     for words in (said(session="two"), said(session="")):
         with pytest.raises(ValueError, match="no such vote"):
             sums.add("a", words, BODY)
     with pytest.raises(ValueError, match="no such vote"):
-        Sums().add("a", said(session=""), BODY)
+        ShareSums().add("a", said(session=""), BODY)
     sums.add("a", said(), BODY)
     with pytest.raises(ValueError, match="not of those who vote"):
         sums.begin([0], 0, 2)  # noise was made for two
@@ -99,13 +99,13 @@ def test_what_voters_did_not_share_for_is_opened_to_nobody():
     with pytest.raises(ValueError, match="sent shares before"):
         sums.add("a", said(), BODY)
     sums.add("b", said(), BODY)
-    for columns in ([1], [0, 1], (0,), None, 0):
+    for columns in ([1], [0, 1], []):
         with pytest.raises(ValueError, match="not of those who vote"):
             sums.begin(columns, 0, 2)
     vote, shares = sums.begin([0], 0, 1)
     assert (vote, as_integers(shares).tolist()) == (VOTE, [[10]])
     # Each row once, however often it is asked for.
-    for rows in ((0, 1), (0, 2), (2, 3), (1, 1), (1, 3), (1, 0), (True, 2), ("1", 2), (1, None)):
+    for rows in ((0, 1), (0, 2), (2, 3), (1, 1), (1, 3), (1, 0)):
         with pytest.raises(ValueError, match="not those that come next"):
             sums.begin([0], *rows)
     assert as_integers(sums.begin([0], 1, 2)[1]).tolist() == [[12]]
@@ -115,7 +115,7 @@ def test_what_voters_did_not_share_for_is_opened_to_nobody():
 
 def test_rows_are_compared_in_parts_that_memory_has_place_for():
     wide = terms((3_000, 10), "a", bits=20)
-    sums = Sums("one", [wide])
+    sums = ShareSums("one", [wide])
     sums.add("a", said(wide), memoryview(bytes(wide.n_bytes)))
     with pytest.raises(ValueError, match="3000 rows are too many at once"):
         sums.begin(list(wide.columns), 0, 3_000)
@@ -123,7 +123,7 @@ def test_rows_are_compared_in_parts_that_memory_has_place_for():
 
 
 def test_what_a_voter_has_withdrawn_is_opened_to_nobody():
-    sums = Sums("one", [terms((2, 1))])
+    sums = ShareSums("one", [terms((2, 1))])
     sums.add("a", said(terms((2, 1))), BODY)
     for name, session in (("b", "one"), ("a", "two"), ("a", None)):
         with pytest.raises(ValueError, match=f"no shares of '{name}'"):
@@ -135,52 +135,53 @@ def test_what_a_voter_has_withdrawn_is_opened_to_nobody():
 
 
 def test_shares_that_are_not_what_they_say():
-    sums = Sums("one", [VOTE])
+    sums = ShareSums("one", [VOTE])
     for body, message in ((BODY[:31], "31 bytes|15 bytes"), (memoryview(bytes(33)), "too long")):
         with pytest.raises(ValueError, match=message):
             sums.add("a", said(), body)
     with pytest.raises(ValueError, match="no element of the field"):
         sums.add("a", said(), memoryview(b"\xff" * 32))
     with pytest.raises(ValueError, match="same columns"):
-        Sums("one", [VOTE, VOTE])
-    assert sums.names == set()
+        ShareSums("one", [VOTE, VOTE])
+    assert sums.senders == set()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (None, "no terms"),
-        ([], "no terms"),
-        ([None], "lack something"),
-        ([{**VOTE.words(), "more": 1}], "too much"),
-        ([{**VOTE.words(), "columns": []}], "no numbers"),
-        ([{**VOTE.words(), "columns": [-1]}], "no numbers"),
-        ([{**VOTE.words(), "columns": [True]}], "no numbers"),
-        ([{**VOTE.words(), "shape": [2, 1, 1]}], "no numbers"),
-        ([{**VOTE.words(), "shape": [2, 0]}], "no numbers"),
-        ([{**VOTE.words(), "shape": [2.0, 1]}], "no numbers"),
-        ([{**VOTE.words(), "shape": [2**40, 2**40]}], "bits=5"),
-        ([{**VOTE.words(), "shape": [2**40, 1]}], "max_bytes=1,024"),
-        ([{**VOTE.words(), "voters": []}], "no names"),
-        ([{**VOTE.words(), "voters": ["a", 1]}], "no names"),
-        ([{**VOTE.words(), "voters": ["a" * 300]}], "no names"),
-        ([{**VOTE.words(), "voters": ["b", "a"]}], "not in order"),
-        ([{**VOTE.words(), "voters": ["a", "a"]}], "named twice"),
-        ([{**VOTE.words(), "voters": ["a", "ghost"]}], "1 who may not vote, such as 'ghost'"),
-        ([{**VOTE.words(), "rule": "all"}], "rule='all'"),
-        ([{**VOTE.words(), "rule": "plurality"}], "rule=.plurality."),
-        ([{**VOTE.words(), "digest": 3}], "rule=.negative."),
-        ([{**VOTE.words(), "bits": 63}], "bits=63"),
-        ([{**VOTE.words(), "bits": 5.0}], "bits=5.0"),
+        (None, "votes=None"),
+        ([], "1 to max_bytes"),
+        ([None], "votes="),
+        ([{}], "columns=None"),
+        ([{**VOTE.fields(), "more": 1}], "too much"),
+        ([{**VOTE.fields(), "columns": []}], "are missing"),
+        ([{**VOTE.fields(), "columns": [-1]}], "columns="),
+        ([{**VOTE.fields(), "columns": [True]}], "columns="),
+        ([{**VOTE.fields(), "shape": [2, 1, 1]}], "are missing"),
+        ([{**VOTE.fields(), "shape": [2, 0]}], "are missing"),
+        ([{**VOTE.fields(), "shape": [2.0, 1]}], "shape="),
+        ([{**VOTE.fields(), "shape": [2**40, 2**40]}], "bits=5"),
+        ([{**VOTE.fields(), "shape": [2**40, 1]}], "max_bytes=1,024"),
+        ([{**VOTE.fields(), "voters": []}], "are missing"),
+        ([{**VOTE.fields(), "voters": ["a", 1]}], "voters="),
+        ([{**VOTE.fields(), "voters": ["a" * 300]}], "1 to 256 characters"),
+        ([{**VOTE.fields(), "voters": ["b", "a"]}], "not in order"),
+        ([{**VOTE.fields(), "voters": ["a", "a"]}], "named twice"),
+        ([{**VOTE.fields(), "voters": ["a", "ghost"]}], "1 who may not vote, such as 'ghost'"),
+        ([{**VOTE.fields(), "rule": "all"}], "rule='all'"),
+        ([{**VOTE.fields(), "rule": "plurality"}], "rule=.plurality."),
+        ([{**VOTE.fields(), "digest": 3}], "digest=3"),
+        ([{**VOTE.fields(), "bits": 63}], "bits=63"),
+        ([{**VOTE.fields(), "bits": 5.0}], "bits=5.0"),
     ],
 )
 def test_terms_that_are_none(words, message):
     with pytest.raises(ValueError, match=message):
-        read_votes(words, frozenset("abc"), 1_024)
+        read_votes({"votes": words}, frozenset("abc"), 1_024)
 
 
 def test_terms_go_and_come():
-    assert read_votes([VOTE.words()], frozenset("abc"), 1_024) == [VOTE]
+    assert read_votes({"votes": [VOTE.fields()]}, frozenset("abc"), 1_024) == [VOTE]
 
 
 def test_what_computing_parties_refuse(three):
@@ -190,7 +191,7 @@ def test_what_computing_parties_refuse(three):
     for name, parts, where, message in (
         ("a", [one], there, "'a' has sent shares before"),
         ("b", [one], replace(there, session="another"), "no such vote"),
-        ("b", [one], replace(there, token="another"), "does not know the token"),
+        ("b", [one], replace(there, token="another"), "does not have the token"),
         ("b", [part([[1]], voters="ab", bits=3)], there, "'b' are for another vote"),
         # The coordinator has joined others, or in another order, than the voter was given.
         ("b", [one], replace(there, addresses=there.addresses[::-1]), "in one order"),
@@ -216,17 +217,17 @@ def test_who_breaks_off_has_sent_nothing(three):
         "session": there.session,
         "at": 0,
         "panel": [list(each) for each in there.addresses],
-        "votes": [one.vote.words()],
+        "votes": [one.vote.fields()],
         "token": there.token,
     }
     for body in (None, b"", bytes(15), bytes(17), b"\xff" * 16):
         with Connection(there.addresses[0]) as connection:
-            line = connection.open("share")
-            line.ask(Message("share", words), "send", timeout=60)
+            stream = connection.open("share")
+            stream.ask(Message("share", words), "send", timeout=60)
             if body is not None:
                 with pytest.raises(ChannelError):
-                    line.ask(Message("shares", {}, body), "added", timeout=60)
-            line.close()
+                    stream.ask(Message("shares", {}, body), "added", timeout=60)
+            stream.close()
     assert three.panel.received(there.session) == [set()] * 3
     # It may begin again, as long as nobody has its shares.
     for name in "ab":
@@ -234,8 +235,8 @@ def test_who_breaks_off_has_sent_nothing(three):
     assert three.panel.winners(there.session, one.vote).tolist() == [[0]]
 
 
-class _Line:
-    """A line of which the second answer is interrupted."""
+class _Stream:
+    """A stream of which the second answer is interrupted."""
 
     open = 3
 
@@ -254,14 +255,14 @@ class _Line:
             raise KeyboardInterrupt from None
 
     def close(self):
-        _Line.open -= 1
+        _Stream.open -= 1
 
 
 def test_after_an_interruption_nobody_reads_late_replies(monkeypatch):
-    monkeypatch.setattr(Connection, "open", lambda *_: _Line())
+    monkeypatch.setattr(Connection, "open", lambda *_: _Stream())
     panel = Panel([("127.0.0.1", 1)] * 3, "", timeout=1)
     assert not panel.closed
     with pytest.raises(KeyboardInterrupt):
         panel.begin([VOTE])
     assert panel.closed
-    assert _Line.open == 0
+    assert _Stream.open == 0

@@ -20,15 +20,15 @@ NAMES = ("north", "south")
 SOON = 20
 
 
-def echo(line):
-    asked = line.receive(SOON, 2**20)
-    yield Message("echo", {"caller": line.caller, **asked.words}, asked.body)
+def echo(stream):
+    asked = stream.receive(SOON, 2**20)
+    stream.send(Message("echo", {"caller": stream.caller, **asked.fields}, asked.body))
 
 
-def waiting(line):
-    if line.receive(SOON).words:
-        yield Message("begun")
-    yield from line.outgoing()
+def waiting(stream):
+    if stream.receive(SOON).fields:
+        stream.send(Message("begun"))
+    stream.wait_closed()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_messages(size, server, authority):
         answer = connection.ask(
             "echo", Message("a", {"n": [1, "ż"]}, body[:size]), timeout=SOON, max_bytes=2**20
         )
-        assert answer.words == {"caller": "north", "n": [1, "ż"]}
+        assert answer.fields == {"caller": "north", "n": [1, "ż"]}
         assert bytes(answer.body) == body[:size]
         connection.check_health(timeout=SOON)
 
@@ -98,7 +98,7 @@ def test_certificates_that_are_refused(server, authority, others):
     # Without a certificate, and with the server's name wrong.
     root = (authority.folder / "authority.pem").read_bytes()
     with grpc.secure_channel(
-        target(server.address), grpc.ssl_channel_credentials(root), channel_options(None)
+        target(server.address), grpc.ssl_channel_credentials(root), channel_options(None, 30)
     ) as channel:
         with pytest.raises(grpc.RpcError) as error:
             channel.unary_unary("/secretballot/echo")(b"", timeout=SOON)
@@ -134,7 +134,7 @@ def test_limits(authority):
             assert connection.ask("echo", Message("a"), timeout=SOON).kind == "echo"
         with pytest.raises(ChannelError, match="body of 65,536 bytes came, and 9 are allowed"):
             connection.ask("echo", Message("a", {}, bytes(2**16)), timeout=SOON, max_bytes=9)
-        with pytest.raises(ValueError, match="words of a message take"):
+        with pytest.raises(ValueError, match="fields of a message take"):
             connection.ask("echo", Message("a" * 2**20), timeout=SOON)
         with pytest.raises(ValueError, match="Out of range float"):
             connection.ask("echo", Message("a", {"n": float("nan")}), timeout=SOON)
@@ -145,16 +145,16 @@ RAW = [
     [b"x"],
     [b"[]"],
     [b"[" * 10**5],
-    [b'{"kind":"a","size":1e9,"words":{}}'],
-    [b'{"kind":"a","size":-1,"words":{}}'],
-    [b'{"kind":"a","size":true,"words":{}}'],
-    [b'{"kind":"a","size":0,"words":{"n":NaN}}'],
-    [b'{"kind":"\\ud800","size":0,"words":{}}'],
-    [b'{"kind":"a","size":0,"words":{},"more":0}'],
-    [b'{"kind":"a","size":' + b"9" * 5_000 + b',"words":{}}'],
-    [b'{"kind":"a","size":2,"words":{}}', b""],
-    [b'{"kind":"a","size":2,"words":{}}', b"abc"],
-    [b'{"kind":"a","size":2,"words":{}}', b"a"],
+    [b'{"kind":"a","size":1e9,"fields":{}}'],
+    [b'{"kind":"a","size":-1,"fields":{}}'],
+    [b'{"kind":"a","size":true,"fields":{}}'],
+    [b'{"kind":"a","size":0,"fields":{"n":NaN}}'],
+    [b'{"kind":"\\ud800","size":0,"fields":{}}'],
+    [b'{"kind":"a","size":0,"fields":{},"more":0}'],
+    [b'{"kind":"a","size":' + b"9" * 5_000 + b',"fields":{}}'],
+    [b'{"kind":"a","size":2,"fields":{}}', b""],
+    [b'{"kind":"a","size":2,"fields":{}}', b"abc"],
+    [b'{"kind":"a","size":2,"fields":{}}', b"a"],
     [],
     [bytes(2**21)],
 ]
@@ -218,7 +218,7 @@ def test_more_calls_than_one_caller_may_have(server, authority):
         assert refused == 6
         assert other.ask("echo", Message("a"), timeout=SOON).kind == "echo"
         end = time.monotonic() + SOON
-        while server._calls["north"] and time.monotonic() < end:
+        while server._n_calls["north"] and time.monotonic() < end:
             time.sleep(0.01)
         assert many.ask("echo", Message("a"), timeout=SOON).kind == "echo"
 
@@ -267,10 +267,10 @@ from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
 from secretballot.transport import Connection, Message, Server
 
-def begin(line):
-    line.receive(20)
-    yield Message("begun")
-    yield from line.outgoing()
+def begin(stream):
+    stream.receive(20)
+    stream.send(Message("begun"))
+    stream.wait_closed()
 
 folder = Path({folder!r})
 server = Server(

@@ -1,4 +1,4 @@
-"""Who adds up ballots and draws the noise: here, one whom all parties trust."""
+"""Aggregators: they count ballots and draw the noise."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from secretballot.accounting import noise_generator
 from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration._voter import Voter
 
-#: Of each voter, what it cast on each motion that it votes on.
+#: A source of reproducible noise; None: cryptographic noise.
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+#: Ballots as an aggregator gathers them; only `open` of the same aggregator reads them.
 Gathered = Any
 
 
 class Aggregator(ABC):
-    """How the ballots of parties become one outcome.
+    """Counting of parties' ballots and release of an outcome.
 
     Attributes
     ----------
     trust : str
-        What parties rely on, in a word for the ledger.
+        Kind of trust that parties need, for the ledger.
     """
 
     trust: ClassVar[str]
@@ -40,8 +42,8 @@ class Aggregator(ABC):
 
     @abstractmethod
     def open(
-        self, gathered: Gathered, motions: Sequence[Motion], random_state: Any
-    ) -> list[NDArray[Any]]:
+        self, gathered: Gathered, motions: Sequence[Motion], random_state: Seed
+    ) -> list[NDArray[np.int64]]:
         """Return the outcome of each motion.
 
         Parameters
@@ -55,7 +57,7 @@ class Aggregator(ABC):
 
 
 class TrustedAggregator(Aggregator):
-    """One whom all parties trust: it sees their ballots, draws the noise, and opens the outcome.
+    """Aggregator that all parties trust: it sees ballots, draws the noise, and opens the outcome.
 
     It keeps nothing. With the parties in one process that is this process; with parties elsewhere
     (`VoteServer`) it is the process that they connect to.
@@ -70,28 +72,30 @@ class TrustedAggregator(Aggregator):
     trust = "trusted"
 
     def check(self, motions: Sequence[Motion]) -> None:
-        """Refuse counts that the noise is too small beside, as they are where all agree."""
+        """Refuse votes whose unanimous counts are too large beside the noise."""
         for motion in motions:
-            labels = motion.apart or getattr(motion.mechanism, "multilabel", False)
-            ballot = np.eye(1, len(motion.columns), dtype=np.intp)
-            alike = ballot if labels else np.zeros(1, dtype=np.intp)
-            motion.mechanism.check_counts(motion.counted(dict.fromkeys(motion.voters, alike)))
+            has_labels = motion.apart or motion.mechanism.multilabel
+            row = np.eye(1, len(motion.columns), dtype=np.intp)
+            ballot = row if has_labels else np.zeros(1, dtype=np.intp)
+            motion.mechanism.check_counts(motion.counts(dict.fromkeys(motion.voters, ballot)))
 
     def gather(
         self, question: Question, motions: Sequence[Motion], voters: Mapping[str, Voter]
     ) -> Gathered:
-        """Collect ballots as they are."""
+        """Collect ballots as they are; parties elsewhere cast side by side."""
         del motions
+        for voter in voters.values():
+            voter.begin_cast(question)
         return {name: voter.cast(question) for name, voter in voters.items()}
 
     def open(
-        self, gathered: Gathered, motions: Sequence[Motion], random_state: Any
-    ) -> list[NDArray[Any]]:
+        self, gathered: Gathered, motions: Sequence[Motion], random_state: Seed
+    ) -> list[NDArray[np.int64]]:
         """Count the ballots of each motion, and draw its outcome."""
-        cast = {name: iter(each) for name, each in gathered.items()}
+        ballots = {name: iter(arrays) for name, arrays in gathered.items()}
         rng, outcomes = noise_generator(random_state), []
         for motion in motions:
-            counts = motion.counted({name: next(cast[name]) for name in motion.voters})
+            counts = motion.counts({name: next(ballots[name]) for name in motion.voters})
             # The other place, beside the accountant, that draws: every voter has paid by now.
             outcome = motion.mechanism.sample(motion.mechanism.check_counts(counts), rng)
             outcomes.append(np.asarray(outcome))

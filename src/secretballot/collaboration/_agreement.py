@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from secretballot._budget_shown import short_text
 from secretballot._numbers import check_integer, check_number
 from secretballot._views import Prose, Shown, Table, View
-from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import (
-    Motion,
+from secretballot.collaboration._mechanism_adaptation import (
     for_columns,
     for_party,
     for_voters,
-    known_together,
+    noise_parties,
+    noise_scale,
+    public_outcome,
     votes_apart,
 )
+from secretballot.collaboration._party import Party
+from secretballot.collaboration._question import Motion, group_columns
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
@@ -30,30 +30,29 @@ from secretballot.mechanisms import (
     TauVoting,
 )
 
-#: What releases a class, or labels.
+#: Mechanisms that release a class, or labels.
 _VOTES = (GNMax, ConfidentGNMax, SkellamMax, BinaryVoting, TauVoting, PowersetVoting, StableTopK)
 
-
-#: So many parties are named in a message.
+#: The longest list of parties in a message.
 _MOST_NAMED = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement(Shown):
-    """What parties agree on before any of them asks; public.
+    """Public agreement of parties on a vote, made before any of them asks.
 
     Parameters
     ----------
     mechanism : Mechanism
-        How votes become labels, such as ``GNMax(sigma=5)`` for classes or
+        Release of labels from votes, such as ``GNMax(sigma=5)`` for classes or
         ``BinaryVoting(sigma=5, n_votes=10)`` for labels. Its number of votes (`n_votes`) is filled
         in for each vote. Where voters make the noise together (``SkellamMax(n_parties=10)``), at
         most `n_parties` of them may vote; it is filled in where fewer do.
     parties : sequence of str
-        Names of all who may ask and vote. A vote of anybody else is refused: a voter divides its
-        noise among those who vote, and whoever invents voters would take noise away.
+        Names of all who may ask and vote. A vote of anybody else is refused: noise is divided among
+        those who vote, and an invented voter adds none.
     weights : dict of str to float, default={}
-        What ballots count, by party; 1 for those not named. A heavier ballot costs its people
+        Weights of ballots, by party; 1 for those not named. A heavier ballot costs its people
         more.
     min_voters : int, default=2
         A question that fewer parties can vote on is refused, and so is a label that fewer know.
@@ -80,7 +79,7 @@ class Agreement(Shown):
             raise TypeError(
                 f"mechanism={self.mechanism!r} must be a voting mechanism such as GNMax(sigma=5)."
             )
-        if getattr(self.mechanism, "opens", "winner") != "winner":
+        if not public_outcome(self.mechanism):
             raise ValueError(
                 f"mechanism={self.mechanism!r} releases counts, and the answer to a question is a "
                 "class; take opens='winner', which costs less."
@@ -103,12 +102,13 @@ class Agreement(Shown):
             )
         for name, weight in self.weights.items():
             check_number(f"weights[{name!r}]", weight, above=0)
-            for_party(for_voters(self.mechanism, max(1.0, weight)), float(weight))
+            n_parties = noise_parties(self.mechanism)
+            for_party(for_voters(self.mechanism, max(1.0, weight), n_parties), float(weight))
 
     @property
     def most_voters(self) -> int:
-        """Number of voters among whom noise may be divided; of one, the aggregator draws it."""
-        n_parties = int(getattr(self.mechanism, "n_parties", 1))
+        """The largest number of voters, among whom noise may be divided."""
+        n_parties = noise_parties(self.mechanism)
         return n_parties if n_parties > 1 else len(self.parties)
 
     def motion(
@@ -119,7 +119,7 @@ class Agreement(Shown):
         *,
         asker: str | None = None,
     ) -> Motion:
-        """Build the vote of some parties, as every one of them computes it for itself.
+        """Build the vote of some parties; each of them builds it by itself.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Agreement(Shown):
         labels : tuple of str or None
             All labels, where rows have several.
         asker : str, default=None
-            Who has no ballot.
+            The party that asks, and has no ballot.
 
         Raises
         ------
@@ -146,9 +146,9 @@ class Agreement(Shown):
     def _check_voters(self, voters: Sequence[str], asker: str | None) -> None:
         strangers = [name for name in voters if name not in self.parties]
         if strangers or len(set(voters)) < len(voters):
-            wrong = f"{_shown(strangers)} did not agree" if strangers else "some are named twice"
+            fault = f"{_shown(strangers)} did not agree" if strangers else "some are named twice"
             raise ValueError(
-                f"voters={_shown(voters)}: {wrong}; those who may vote are {_shown(self.parties)}."
+                f"voters={_shown(voters)}: {fault}; those who may vote are {_shown(self.parties)}."
             )
         if asker in voters:
             raise ValueError(f"voters={_shown(voters)}: {asker!r} asks, and has no ballot.")
@@ -160,22 +160,23 @@ class Agreement(Shown):
 
     def _view(self) -> View:
         weights = [(name, f"{float(weight):g}") for name, weight in self.weights.items()]
-        told = Prose.of(short_text(self.mechanism))
+        mechanism = Prose.of(short_text(self.mechanism))
         others = Prose.of("every other ballot counts 1" if weights else "every ballot counts 1")
         table = (Table(("party", "weight"), weights),) if weights else ()
-        who = f"{len(self.parties):,} parties, of which {self.min_voters} or more vote: "
-        named = Prose.of(who + _shown(self.parties))
-        return View("Agreement", (told, named, *table, others))
+        count = f"{len(self.parties):,} parties, of which {self.min_voters} or more vote: "
+        return View(
+            "Agreement", (mechanism, Prose.of(count + _shown(self.parties)), *table, others)
+        )
 
     def weight(self, name: str) -> float:
-        """Return what a party's ballot counts."""
+        """Return the weight of a party's ballot."""
         return float(self.weights.get(name, 1.0))
 
 
 def _checked_names(parties: Sequence[str], min_voters: int) -> tuple[str, ...]:
     names = (parties,) if isinstance(parties, str) else tuple(parties)
-    named = names != (parties,) and all(isinstance(name, str) and name for name in names)
-    if not named or len(set(names)) < len(names):
+    are_names = names != (parties,) and all(isinstance(name, str) and name for name in names)
+    if not are_names or len(set(names)) < len(names):
         raise ValueError(f"parties={parties!r} must be the names of all who may vote, once each.")
     if len(names) <= min_voters:
         raise ValueError(
@@ -195,55 +196,49 @@ def least_noise(
     make: type[Mechanism] | Callable[[float], Mechanism],
     n_rows: int,
     columns: Mapping[str, tuple[int, ...]],
-    least: int,
+    min_voters: int,
     *,
     share: float,
     weighted: bool,
 ) -> Agreement:
-    """Return the mechanism with the least noise that all parties can pay for."""
-    together = [(names, len(at)) for names, at in known_together(columns).items()]
-    # Many parties have the same budget, with the same left of it.
-    alike: dict[tuple[Any, ...], Mechanism] = {}
-    apart = parties[0].labels is not None and (
-        make is SkellamMax if isinstance(make, type) else votes_apart(make(1.0), parties[0].labels)
+    """Calibrate the mechanism with the least noise that all parties can pay for."""
+    groups = [(names, len(labels)) for names, labels in group_columns(columns).items()]
+    # Parties with equal budgets need the same mechanism.
+    calibrated: dict[tuple[object, ...], Mechanism] = {}
+    labels = parties[0].labels
+    is_apart = labels is not None and votes_apart(
+        make if isinstance(make, type) else make(1.0), labels
     )
-    needed = {}
+    mechanisms: dict[str, Mechanism] = {}
     for party in parties:
         budget = party.accountant
-        # Labels that others know are voted on apart from those that more know, and paid for so.
-        votes = [n for names, n in together if party.name in names and len(names) >= least]
-        each = list[Mechanism]()
-        for n_columns in votes:
-            rows, wide = (n_rows * n_columns, 2) if apart else (n_rows, n_columns)
-            part = share * n_columns / sum(votes)
+        # Groups of labels are votes of their own, which are paid for one by one.
+        votes = [n for names, n in groups if party.name in names and len(names) >= min_voters]
+        candidates = list[Mechanism]()
+        for n_labels in votes:
+            rows, wide = (n_rows * n_labels, 2) if is_apart else (n_rows, n_labels)
+            part = share * n_labels / sum(votes)
             key = budget.levels, budget.unit, repr(budget.remaining()), rows, wide, part
-            if key not in alike:
-                alike[key] = budget.calibrate(make, rows, n_columns=wide, share=part)
-            each.append(alike[key])
-        if each:
-            needed[party.name] = max(each, key=_noise_of) if len(each) > 1 else each[0]
-    if not needed:
-        raise ValueError(f"no label is known to min_voters={least} parties.")
-    noise = {name: _noise_of(mechanism) for name, mechanism in needed.items()}
+            if key not in calibrated:
+                calibrated[key] = budget.calibrate(make, rows, n_columns=wide, share=part)
+            candidates.append(calibrated[key])
+        if candidates:
+            largest = max(candidates, key=noise_scale) if len(candidates) > 1 else candidates[0]
+            mechanisms[party.name] = largest
+    if not mechanisms:
+        raise ValueError(f"no label is known to min_voters={min_voters} parties.")
+    noise = {name: noise_scale(mechanism) for name, mechanism in mechanisms.items()}
     names = [party.name for party in parties]
     if not weighted:
-        most = needed[max(noise, key=lambda name: noise[name])]
-        return Agreement(mechanism=most, parties=names, min_voters=least)
-    if any(isinstance(mechanism, SkellamMax) for mechanism in needed.values()):
+        largest = mechanisms[max(noise, key=lambda name: noise[name])]
+        return Agreement(mechanism=largest, parties=names, min_voters=min_voters)
+    if any(votes_apart(mechanism, ()) for mechanism in mechanisms.values()):
         raise ValueError(
             "weighted=True makes weights that are no whole numbers, and SkellamMax counts whole "
             "ones; take GNMax, or give whole weights to Agreement(mechanism=..., weights=...)."
         )
     # A ballot of weight w beside noise s costs what one of weight 1 does beside s / w.
-    sigma = len(noise) / sum(1 / each for each in noise.values())
-    weights = {name: sigma / each for name, each in noise.items()}
-    agreed = make(sigma=sigma) if isinstance(make, type) else make(sigma)
-    return Agreement(mechanism=agreed, parties=names, weights=weights, min_voters=least)
-
-
-def _noise_of(mechanism: Any) -> float:
-    if isinstance(mechanism, SkellamMax):
-        return math.sqrt(mechanism.variance)
-    if not hasattr(mechanism, "sigma"):
-        raise ValueError(f"mechanism={mechanism!r} has no sigma to compare parties' noise by.")
-    return float(mechanism.sigma)
+    sigma = len(noise) / sum(1 / scale for scale in noise.values())
+    weights = {name: sigma / scale for name, scale in noise.items()}
+    mechanism = make(sigma=sigma) if isinstance(make, type) else make(sigma)
+    return Agreement(mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters)

@@ -1,4 +1,4 @@
-"""What a question brought: labels that were released, and who voted."""
+"""Answers to questions: released labels, and who voted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from secretballot._budget_shown import short_text
 from secretballot._views import Prose, Shown, Table, View, label_parts
 from secretballot.mechanisms import Mechanism
 
-#: So many voters are named.
+#: The longest list of voters in a view.
 _MOST = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Shown):
-    """Labels that a question brought; private votes went into them, at the price that was paid.
+    """Labels that answer a question, released from private votes.
 
     Attributes
     ----------
@@ -27,17 +27,17 @@ class Answer(Shown):
         The class of each row, or 1, 0 and -1 for present, absent and unanswered labels. Rows
         without a class have -1, or None where classes are not whole numbers.
     answered : ndarray of bool, of the same shape
-        Which rows, or labels of a row, were answered.
+        True for answered rows, or labels of a row.
     names : tuple of str or None
         The names of the labels, where rows have several.
     voters : tuple of str or dict of str to tuple of str
-        Who had a ballot; where rows have several labels, on each label.
+        Parties with a ballot; where rows have several labels, on each label.
     absent : dict of str to str
-        Who had none, and why: what the others may know of it.
+        Parties without a ballot, and the public reason.
     mechanism : Mechanism
-        How votes became labels.
+        The release of labels from votes.
     id : str
-        Under which the ledgers of all who voted keep it.
+        The question's name in the ledgers of all who voted.
     """
 
     labels: NDArray[Any]
@@ -50,9 +50,9 @@ class Answer(Shown):
 
     def _view(self) -> View:
         voters = self._all_voters()
-        who = f"{len(voters):,} voters: {', '.join(voters[:_MOST])}"
+        listed = f"{len(voters):,} voters: {', '.join(voters[:_MOST])}"
         parts = label_parts(self.labels, self.answered, self.names)
-        parts += [Prose.of(who + (", ..." if len(voters) > _MOST else ""))]
+        parts += [Prose.of(listed + (", ..." if len(voters) > _MOST else ""))]
         if self.absent:
             parts.append(Table(("absent", "why"), list(self.absent.items())))
         parts.append(Prose.of(short_text(self.mechanism), quiet=True))
@@ -65,9 +65,9 @@ class Answer(Shown):
 
     def __repr__(self) -> str:
         n_voters = len(self._all_voters())
-        what = "rows" if self.names is None else "labels of rows"
-        gone = f", {len(self.absent)} absent" if self.absent else ""
+        unit = "rows" if self.names is None else "labels of rows"
+        absent = f", {len(self.absent)} absent" if self.absent else ""
         return (
-            f"<Answer: {self.answered.sum():,} of {self.answered.size:,} {what} answered by "
-            f"{n_voters} voters{gone}>"
+            f"<Answer: {self.answered.sum():,} of {self.answered.size:,} {unit} answered by "
+            f"{n_voters} voters{absent}>"
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from secretballot._numbers import check_integer
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._tables import percent, text_table
 from secretballot.accounting import PrivacySpent
-from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._aggregator import Aggregator, Seed, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement, least_noise
 from secretballot.collaboration._answer import Answer
+from secretballot.collaboration._mechanism_adaptation import votes_apart
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Question, votes_apart
+from secretballot.collaboration._question import Question, Table
 from secretballot.collaboration._vote import hold_vote
 from secretballot.collaboration._voter import Voter
 from secretballot.ensemble import check_votes_on
@@ -31,8 +32,8 @@ _FEWEST = 3
 class Collaboration:
     """Parties that keep their data and models, and ask each other for labels.
 
-    A party asks about rows of its own that have no labels. All others vote; what their ballots may
-    cost their people is reserved on each one's ledger before any is cast, and the asker sees noisy
+    A party asks about rows of its own that have no labels. All others vote. The most that their
+    ballots can cost is reserved on each party's ledger before any is cast, and the asker sees noisy
     winners only. Then it learns from them.
 
     Parameters
@@ -40,14 +41,14 @@ class Collaboration:
     parties : sequence of Party
         Fitted parties, at least three: one asks and others answer.
     aggregator : Aggregator, default=None
-        Who adds up ballots and draws the noise; None: a `TrustedAggregator`.
+        Counts ballots and draws the noise; None: a `TrustedAggregator`.
 
     Attributes
     ----------
     parties : dict of str to Party
         By name.
     classes : tuple or None
-        What is voted on where a row has one class.
+        All classes, where a row has one.
     labels : tuple of str or None
         The labels that any party knows, where a row has several.
 
@@ -100,10 +101,9 @@ class Collaboration:
         *,
         aggregator: Aggregator | None = None,
     ) -> None:
-        self.parties = _checked(parties)
+        self.parties = _checked_parties(parties)
         self.aggregator = TrustedAggregator() if aggregator is None else aggregator
-        known = next(iter(self.parties.values()))
-        self.classes = known.classes
+        self.classes = next(iter(self.parties.values())).classes
         self.labels: tuple[str, ...] | None = None
         if self.classes is None:
             names = (name for party in parties for name in party.labels or ())
@@ -119,7 +119,7 @@ class Collaboration:
         weighted: bool = False,
         min_voters: int = 2,
     ) -> Agreement:
-        """Return the vote with the least noise that all parties' budgets allow; nothing is spent.
+        """Calibrate the vote with the least noise that all budgets allow; nothing is spent.
 
         Parameters
         ----------
@@ -129,10 +129,10 @@ class Collaboration:
             Rows that a party will vote on: all that the others together ask about. In several
             questions they cost a little more than in one, so leave some budget (`share`).
         share : float, default=1.0
-            The part of what each has left that they may take.
+            The part of each remaining budget that they may take.
         weighted : bool, default=False
-            Whether ballots of parties with larger budgets count more, so that all budgets are used
-            up together; else the smallest one decides for all.
+            True: ballots of parties with larger budgets count more, so that all budgets are used up
+            together. False: the smallest budget decides for all.
         min_voters : int, default=2
             A question that fewer parties can vote on is refused, and so is a label that fewer know.
 
@@ -153,21 +153,21 @@ class Collaboration:
     def ask(
         self,
         asker: str | None,
-        X: Any,
+        X: Table,
         agreement: Agreement,
         *,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> Answer:
-        """Ask all other parties for labels; what their ballots cost is charged to each of them.
+        """Ask all other parties for labels; each is charged for its own ballots.
 
         Parameters
         ----------
         asker : str or None
-            The party that asks, and has no ballot; None: somebody who is none of them.
+            The party that asks, and has no ballot; None: the rows are nobody's.
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
             Rows to be labelled. All who answer see them.
         agreement : Agreement
-            From `agree`, or made by hand.
+            From `agree`, or built directly.
         random_state : int, SeedSequence or None, default=None
             None: a cryptographic generator. Anything else is reproducible noise, for tests, and
             warns.
@@ -209,7 +209,7 @@ class Collaboration:
             return hold_vote(question, agreement, voters, self.aggregator, random_state)
 
     def learn(
-        self, pools: Mapping[str, Any], agreement: Agreement, *, rounds: int = 1
+        self, pools: Mapping[str, Table], agreement: Agreement, *, rounds: int = 1
     ) -> dict[str, list[Answer]]:
         """Let parties ask about their pools in turn, and learn from the answers.
 
@@ -219,8 +219,8 @@ class Collaboration:
             Unlabelled rows of each party that asks.
         agreement : Agreement
         rounds : int, default=1
-            In how many parts each pool is asked about. Whoever learned in one round votes with a
-            better model in the next.
+            Number of parts of each pool. A party that learned in one round votes with a better
+            model in the next.
 
         Returns
         -------
@@ -245,30 +245,29 @@ class Collaboration:
                 for name, part in parts.items():
                     answers[name].append(self.ask(name, part, agreement))
             finally:
-                # Should a vote fail, what was paid for before it is learned from all the same.
+                # Parties learn from the answers that were paid, even if a later vote fails.
                 for name, part in parts.items():
                     if len(answers[name]) > turn:
                         self.parties[name].learn(part, answers[name][turn])
         return answers
 
     def spent(self) -> dict[str, PrivacySpent | dict[str, PrivacySpent]]:
-        """Return what each party's people have spent."""
+        """Return the privacy that each party's people have spent."""
         return {name: party.accountant.spent() for name, party in self.parties.items()}
 
     def report(self) -> str:
-        """Return who spent what, as a table."""
+        """Format the parties' budgets and spending as a table."""
         cells = []
         for name, spent in self.spent().items():
-            accountant = self.parties[name].accountant
+            budget = self.parties[name].accountant.epsilon
             levels = {"": spent} if isinstance(spent, PrivacySpent) else spent
-            for level, each in levels.items():
-                whole = accountant.epsilon
-                allowed = whole[level] if isinstance(whole, dict) else whole
-                of = f"{name}, {level}" if level else name
-                cells.append([of, f"{allowed:g}", percent(each.share), f"{each.n_rows:,}"])
+            for level, total in levels.items():
+                epsilon = budget[level] if isinstance(budget, dict) else budget
+                payer = f"{name}, {level}" if level else name
+                cells.append([payer, f"{epsilon:g}", percent(total.share), f"{total.n_rows:,}"])
         return text_table(["party", "epsilon", "share spent", "votes cast on rows"], cells)
 
-    def _check_asked(self, asker: str | None, X: Any, agreement: Agreement) -> None:
+    def _check_asked(self, asker: str | None, X: Table, agreement: Agreement) -> None:
         if asker is not None and asker not in self.parties:
             raise ValueError(f"asker={asker!r} is none of the parties {list(self.parties)!r}.")
         if not isinstance(agreement, Agreement):
@@ -285,39 +284,38 @@ class Collaboration:
             self.parties[asker]._matching(X, f"X, for party {asker!r},")
 
     def __repr__(self) -> str:
-        n, what = len(self.classes or self.labels or ()), "classes" if self.classes else "labels"
-        return f"<Collaboration: {len(self.parties)} parties vote on {n} {what}>"
+        n, unit = len(self.classes or self.labels or ()), "classes" if self.classes else "labels"
+        return f"<Collaboration: {len(self.parties)} parties vote on {n} {unit}>"
 
 
-def _checked(parties: Sequence[Party]) -> dict[str, Party]:
-    given = list(parties)
-    for party in given:
+def _checked_parties(parties: Sequence[Party]) -> dict[str, Party]:
+    parties = list(parties)
+    for party in parties:
         if not isinstance(party, Party):
             raise TypeError(f"parties: {party!r} is no Party.")
         party._check_fitted()
-    if len(given) < _FEWEST:
+    if len(parties) < _FEWEST:
         raise ValueError(
-            f"{len(given)} parties: one asks and at least two others answer; a vote of fewer would "
-            "be their ballots."
+            f"{len(parties)} parties: one asks and at least two others answer; fewer ballots would "
+            "be known."
         )
-    by_name = {party.name: party for party in given}
-    if len(by_name) < len(given):
-        raise ValueError(f"parties: names must differ, {[each.name for each in given]!r} don't.")
-    if any(party.classes != given[0].classes for party in given):
+    by_name = {party.name: party for party in parties}
+    if len(by_name) < len(parties):
+        raise ValueError(f"parties: names must differ, {[p.name for p in parties]!r} don't.")
+    if any(party.classes != parties[0].classes for party in parties):
         raise ValueError("parties: all must vote on the same classes, or all on labels.")
-    for i, one in enumerate(given):
-        for other in given[:i]:
-            _check_apart(one, other)
+    for first, second in itertools.combinations(parties, 2):
+        _check_separate(first, second)
     return by_name
 
 
-def _check_apart(one: Party, other: Party) -> None:
+def _check_separate(first: Party, second: Party) -> None:
     """Refuse two parties that would have two ballots for the same data."""
-    names = f"parties {other.name!r} and {one.name!r}"
-    if one.accountant.same_ledger(other.accountant):
+    names = f"parties {first.name!r} and {second.name!r}"
+    if first.accountant.same_ledger(second.accountant):
         raise ValueError(
             f"{names} have one ledger. A person with data at both would move two ballots of one "
             "vote, which costs more than two votes; each needs a budget of its own."
         )
-    if one.shares_data_with(other):
+    if first.shares_data_with(second):
         raise ValueError(f"{names} have the same model or rows: their two ballots would be one.")

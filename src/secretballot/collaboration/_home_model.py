@@ -1,4 +1,4 @@
-"""A model that is trained at home: on private rows, and on what others answered."""
+"""Models of parties, trained on private rows and on answers of others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -18,13 +18,13 @@ from sklearn.utils.validation import validate_data
 from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.collaboration._answer import Answer
-from secretballot.collaboration._stacking import stacked
+from secretballot.collaboration._question import Table, target_of
+from secretballot.collaboration._stacking import stack_tables
 from secretballot.ensemble import (
     Randomness,
     Shard,
     Target,
     as_rows,
-    as_target,
     check_targets,
     declared_classes,
     encode,
@@ -33,14 +33,21 @@ from secretballot.ensemble import (
     training_failure,
 )
 
+#: A scikit-learn classifier, or multi-label classifier.
+Classifier = Any
+
 
 class HomeModel:
-    """What a party has at home: rows, a model of them, and what it was answered so far."""
+    """A party's own rows, the answers that it got, and a model of both."""
 
     name: str
 
     def __init__(
-        self, estimator: Any, classes: Any, labels: Sequence[str] | None, random_state: Any
+        self,
+        estimator: Classifier,
+        classes: ArrayLike | None,
+        labels: Sequence[str] | None,
+        random_state: int | np.random.RandomState | None,
     ) -> None:
         if classes is not None and labels is not None:
             raise ValueError(
@@ -48,11 +55,11 @@ class HomeModel:
             )
         self.estimator = estimator
         self.classes = None if classes is None else tuple(declared_classes(classes).tolist())
-        self.labels = None if labels is None else _checked(labels)
+        self.labels = None if labels is None else _checked_labels(labels)
         self._randomness = Randomness.of(random_state)
         self._schema = BaseEstimator()
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Table, y: ArrayLike) -> Self:
         """Train the model on the party's own rows.
 
         Parameters
@@ -66,9 +73,9 @@ class HomeModel:
         -------
         Party
         """
-        X, y = as_rows(X, "X"), check_targets(y)
-        check_consistent_length(X, y)
-        if y.ndim == 1:
+        X, labels = as_rows(X, "X"), check_targets(y)
+        check_consistent_length(X, labels)
+        if labels.ndim == 1:
             if self.classes is None:
                 raise ValueError(
                     f"party {self.name!r} has y of one class a row, and classes=None: name the "
@@ -77,31 +84,32 @@ class HomeModel:
                 )
             # In the classes' own type: that of the labels seen may be too short for an answer.
             classes = np.array(self.classes)
-            y = classes[encode(y, classes, "y")]
+            labels = classes[encode(labels, classes, "y")]
         else:
-            y = y if isinstance(y, np.ndarray) else y.toarray().astype(np.int64)
-            self.labels = self.labels or tuple(map(str, range(y.shape[1])))
-            if self.classes is not None or len(self.labels) != y.shape[1]:
+            is_array = isinstance(labels, np.ndarray)
+            labels = labels if is_array else labels.toarray().astype(np.int64)
+            self.labels = self.labels or tuple(map(str, range(labels.shape[1])))
+            if self.classes is not None or len(self.labels) != labels.shape[1]:
                 named = "classes" if self.classes else f"{len(self.labels)} labels"
                 raise ValueError(
-                    f"party {self.name!r} has y with {y.shape[1]} columns of labels, and {named} "
-                    "were named; name each column's label."
+                    f"party {self.name!r} has y with {labels.shape[1]} columns of labels, and "
+                    f"{named} were named; name each column's label."
                 )
         validate_data(self._schema, X, reset=True, skip_check_array=True)
-        self._parts = [(X, y)]
+        self._parts = [(X, labels)]
         self._train()
         return self
 
-    def learn(self, X: Any, answer: Answer) -> Self:
-        """Train anew, on the party's own rows and on all that it was answered so far.
+    def learn(self, X: Table, answer: Answer) -> Self:
+        """Train again, on the party's own rows and on all answers that it got so far.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
             Rows that it asked about.
         answer : Answer
-            What it was answered. Rows without an answer are left out, and labels that it doesn't
-            know; of a row with some labels answered, the others are what its model says now.
+            Rows without an answer are left out, and labels that it doesn't know. In a row with some
+            labels answered, the model predicts the others.
 
         Returns
         -------
@@ -109,43 +117,48 @@ class HomeModel:
         """
         self._check_fitted()
         X = matching_rows(self._schema, X, "X")
-        labels, known = answer.labels, answer.answered
+        labels, answered = answer.labels, answer.answered
         check_consistent_length(X, labels)
         if answer.names is not None:
-            asked = {name: at for at, name in enumerate(answer.names)}
-            at = [asked.get(name, -1) for name in self.labels or ()]
-            labels = np.column_stack([labels, np.zeros(len(labels), labels.dtype)])[:, at]
-            known = np.column_stack([known, np.zeros(len(known), bool)])[:, at]
-        _, own = self._parts[0]
-        if labels.shape[1:] != own.shape[1:]:
-            raise ValueError(f"answer {answer!r} is not of what party {self.name!r} has.")
-        rows = np.flatnonzero(known if known.ndim == 1 else known.any(axis=1))
+            # Labels that nobody voted on are a column at the end, without answers.
+            positions = {name: column for column, name in enumerate(answer.names)}
+            columns = [positions.get(name, -1) for name in self.labels or ()]
+            labels = np.column_stack([labels, np.zeros(len(labels), labels.dtype)])[:, columns]
+            answered = np.column_stack([answered, np.zeros(len(answered), bool)])[:, columns]
+        _, own_labels = self._parts[0]
+        if labels.shape[1:] != own_labels.shape[1:]:
+            raise ValueError(
+                f"answer {answer!r} has other classes or labels than party {self.name!r}."
+            )
+        rows = np.flatnonzero(answered if answered.ndim == 1 else answered.any(axis=1))
         if len(rows):
-            X, labels, known = _safe_indexing(X, rows), labels[rows], known[rows]
-            if not known.all():
-                said = self._model.predict(X)
-                said = said.toarray() if issparse(said) else np.asarray(said)
-                labels = np.where(known, labels, said)
-            self._parts.append((X, labels.astype(own.dtype)))
+            X, labels, answered = _safe_indexing(X, rows), labels[rows], answered[rows]
+            if not answered.all():
+                predicted = self._model.predict(X)
+                table = predicted.toarray() if issparse(predicted) else np.asarray(predicted)
+                labels = np.where(answered, labels, table)
+            self._parts.append((X, labels.astype(own_labels.dtype)))
             self._train()
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return what the model says: at home, and as private as its rows."""
+    def predict(self, X: Table) -> NDArray[Any]:
+        """Predict labels with the model, for use at home: they are as private as its rows."""
         return np.asarray(self._model.predict(self._matching(X)))
 
-    def predict_proba(self, X: Any) -> Any:
-        """Return the model's probabilities: at home, and as private as its rows."""
-        return self._model.predict_proba(self._matching(X))
+    def predict_proba(self, X: Table) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+        """Predict probabilities with the model, for use at home: as private as its rows."""
+        probabilities: NDArray[np.float64] = self._model.predict_proba(self._matching(X))
+        return probabilities
 
     def columns(self, labels: Sequence[str] | None) -> tuple[int, ...]:
-        """Return the positions of its classes, or of the labels that it knows among those."""
+        """Return the positions of all classes, or of the labels that it knows."""
         if self.classes is not None:
             return tuple(range(len(self.classes)))
-        return tuple(at for at, label in enumerate(labels or ()) if label in (self.labels or ()))
+        known = self.labels or ()
+        return tuple(column for column, label in enumerate(labels or ()) if label in known)
 
     def shares_data_with(self, other: HomeModel) -> bool:
-        """Whether it has another's rows, or a model that was fitted elsewhere and is the same."""
+        """Return True if it has another party's rows, or the same frozen model."""
         if self._parts[0][0] is other._parts[0][0]:
             return True
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -153,35 +166,33 @@ class HomeModel:
 
     def _train(self) -> None:
         tables, labels = zip(*self._parts, strict=True)
-        X, y = stacked(list(tables)), np.concatenate(labels)
+        X, y = stack_tables(list(tables)), np.concatenate(labels)
         shard = Shard(self._rule, self.name, X, y, self._randomness.teacher(0))
         self._model = train_teacher(self.estimator, shard, self._target.classes)
-        self._tell(training_failure(self._model, self._rule), "could not be trained")
+        _, error = training_failure(self._model, self._rule).first
+        self._warn_failure(error, "could not be trained")
 
-    def _tell(self, failures: Any, what: str) -> None:
-        """Say at home why a public rule votes; the others see a ballot like any."""
-        _, said = failures.first
-        if not said:
+    def _warn_failure(self, error: str, failure: str) -> None:
+        """Warn at home that a public rule votes; the others see a ballot like any."""
+        if not error:
             return
-        # Where warnings are errors, too: a party that fell silent would tell of its rows.
+        # Even where warnings are errors: a party that fell silent would reveal its rows.
         with contextlib.suppress(UserWarning):
             warn(
-                f"the model of party {self.name!r} {what}: a public rule votes for it there. "
-                f"{NOT_FOR_PUBLICATION} It said: {said}"
+                f"the model of party {self.name!r} {failure}: a public rule votes for it there. "
+                f"{NOT_FOR_PUBLICATION} Its error: {error}"
             )
 
     @property
     def _rule(self) -> int:
-        """By which of the public rules it votes where the model has no ballot."""
+        """Number of the public rule that votes where the model has no ballot."""
         return zlib.crc32(self.name.encode())
 
     @property
     def _target(self) -> Target:
-        if self.classes is not None:
-            return as_target(np.array(self.classes))
-        return as_target([np.array([0, 1])] * len(self.labels or ()))
+        return target_of(self.classes, self.labels)
 
-    def _matching(self, X: Any, name: str = "X") -> Any:
+    def _matching(self, X: Table, name: str = "X") -> Any:
         self._check_fitted()
         return matching_rows(self._schema, X, name)
 
@@ -190,7 +201,7 @@ class HomeModel:
             raise ValueError(f"party {self.name!r} has no model yet; call fit(X, y) first.")
 
 
-def _checked(labels: Sequence[str]) -> tuple[str, ...]:
+def _checked_labels(labels: Sequence[str]) -> tuple[str, ...]:
     names = tuple(labels)
     if isinstance(labels, str) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"labels={labels!r} must be a list of names.")

@@ -1,4 +1,4 @@
-"""A site with data, a model and a budget of its own."""
+"""Parties: sites with data, a model and a budget of their own."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._tables import percent
 from secretballot.accounting import PrivacyAccountant, Reservation
-from secretballot.collaboration._home_model import HomeModel
-from secretballot.collaboration._question import Motion, Question
-from secretballot.collaboration._voter import Tally
+from secretballot.collaboration._home_model import Classifier, HomeModel
+from secretballot.collaboration._question import Motion, Question, Table
+from secretballot.collaboration._voter import VoteTally
 from secretballot.collaboration.secret_sharing import share_ballots
 from secretballot.computing import Recipients, withdraw
 from secretballot.ensemble import ballots, label_probabilities
@@ -21,16 +21,15 @@ from secretballot.ensemble import ballots, label_probabilities
 class Party(HomeModel):
     """A site that keeps its data and its model, and votes on what others ask.
 
-    It is trained at home, on its own rows. When another party asks, its model has one ballot; what
-    that may cost its people is reserved on *its* accountant before the ballot leaves, and recorded
-    there.
+    It is trained at home, on its own rows. When another party asks, its model has one ballot. The
+    most that this can cost its people is reserved on *its* accountant before the ballot leaves.
 
     Parameters
     ----------
     estimator : estimator
         Any scikit-learn classifier, or multi-label classifier; it is cloned.
     name : str
-        By which the others know it; public.
+        Its public name.
     accountant : PrivacyAccountant
         The budget of its people, with a ledger of its own. Neighbouring data differ in one of
         *its* rows (or owners), which can change its ballots in any way.
@@ -68,14 +67,14 @@ class Party(HomeModel):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Classifier,
         *,
         name: str,
         accountant: PrivacyAccountant,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         labels: Sequence[str] | None = None,
         epsilon: float | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise ValueError(f"name={name!r} must be a text by which the others know the party.")
@@ -96,16 +95,14 @@ class Party(HomeModel):
                 "far as a ballot more. Use PrivacyAccountant(..., relation='replace')."
             )
         super().__init__(estimator, classes, labels, random_state)
-        accountant.scope(epsilon)  # what is no epsilon is refused here
+        accountant.scope(epsilon)  # checks epsilon
         self.name = name
         self.accountant = accountant
         self.epsilon = epsilon
         self._paid: dict[str, list[tuple[Motion, Reservation]]] = {}
 
-    # From here on what a vote asks of it (`Voter`).
-
     def invite(self, question: Question) -> tuple[int, ...]:
-        """Return the columns that it votes on."""
+        """Return the columns that it votes on; ValueError if the rows are not of its kind."""
         self._matching(question.X, f"X, for party {self.name!r},")
         if (question.classes is None) != (self.classes is None) or (
             self.classes is not None and question.classes != self.classes
@@ -122,15 +119,15 @@ class Party(HomeModel):
         return self.columns(question.labels)
 
     def has_paid(self, question: Question) -> bool:
-        """Whether it has paid for a question that was neither closed nor voided.
+        """Return True if it has paid for a question that was neither closed nor voided.
 
-        If its connection was lost, it may have been opened, and stays charged: whoever puts it
-        again, to void it then, gets nothing back.
+        After a lost connection it may have been opened, and stays charged, even if the same
+        question is put again and voided.
         """
         return question.id in self._paid
 
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
-        """Pay for what the votes may cost, on its own ledger."""
+        """Pay the most that the votes can cost, on its own ledger."""
         if self.has_paid(question):
             raise ValueError(f"party {self.name!r} has paid for question {question.id!r} before.")
         scope, paid = self.accountant.scope(self.epsilon), list[tuple[Motion, Reservation]]()
@@ -143,7 +140,7 @@ class Party(HomeModel):
                     n_columns=motion.n_columns,
                     scope=scope,
                     note={
-                        **_told(question),
+                        **_ledger_note(question),
                         "question": question.id,
                         "asked_by": question.asker,
                     },
@@ -153,43 +150,46 @@ class Party(HomeModel):
             self.void(question)
             raise
 
-    def cast(self, question: Question) -> list[NDArray[Any]]:
-        """Return its ballots on each motion, whatever happens: silence would tell something."""
-        found = []
+    def begin_cast(self, question: Question) -> None:
+        """Do nothing: it casts in this process."""
+
+    def cast(self, question: Question) -> list[NDArray[np.intp]]:
+        """Return its ballots on each motion, whatever happens: silence would reveal something."""
+        cast = []
         for motion, _ in self._paid[question.id]:
             model = self._model
             if question.labels is not None:
                 model = _SomeLabels(model, [question.labels[at] for at in motion.columns], self)
-            target = motion.target(question)
-            cast, failures = ballots(model, question.X, target.classes, self._rule, motion.counting)
-            self._tell(failures, "could not answer some of the rows")
-            found.append(cast)
-        return found
+            classes = motion.target(question).classes
+            votes, failures = ballots(model, question.X, classes, self._rule, motion.counting)
+            self._warn_failure(failures.first[1], "could not answer some of the rows")
+            cast.append(votes)
+        return cast
 
     def deliver(self, question: Question, recipients: Recipients) -> None:
         """Share its ballots, with its part of the noise in them, among computing parties."""
         motions = [motion for motion, _ in self._paid[question.id]]
         share_ballots(self.name, motions, self.cast(question), recipients)
 
-    def close(self, question: Question, tallies: Sequence[Tally]) -> None:
-        """Record that the votes were opened, and take back what was not needed."""
+    def close(self, question: Question, tallies: Sequence[VoteTally]) -> None:
+        """Record that the votes were opened, and take back the refund."""
         for (_, reservation), tally in zip(self._paid.pop(question.id), tallies, strict=True):
             self.accountant.record(
                 reservation,
                 tally.n_rows,
                 n_answers=tally.n_answers,
                 seeded=question.seeded,
-                note=_told(question),
+                note=_ledger_note(question),
             )
             self.accountant.settle(reservation)
 
     def void(self, question: Question) -> None:
-        """Take everything back: nothing was opened, and nothing will be."""
+        """Take back its payment: nothing was opened, and nothing will be."""
         for _, reservation in self._paid.pop(question.id, []):
             self.accountant.settle(reservation)
 
     def withdraw(self, question: Question, recipients: Recipients) -> None:
-        """Take everything back if a computing party says the same; else it stays charged."""
+        """Take back its payment if a computing party confirms that nothing was opened."""
         if withdraw(self.name, recipients):
             self.void(question)
         else:
@@ -199,29 +199,29 @@ class Party(HomeModel):
         spent, epsilon = self.accountant._spent_or_none(), self.accountant.epsilon
         if spent is None or isinstance(epsilon, dict):
             return f"<Party {self.name!r}>"
-        (one,) = spent.values()
-        return f"<Party {self.name!r}: {percent(one.share)} of epsilon={epsilon:g} spent>"
+        (total,) = spent.values()
+        return f"<Party {self.name!r}: {percent(total.share)} of epsilon={epsilon:g} spent>"
 
 
 class _SomeLabels:
-    """A model of several labels that is asked about some of them."""
+    """A model of several labels that predicts some of them."""
 
-    def __init__(self, model: Any, names: Sequence[str], party: Party) -> None:
+    def __init__(self, model: Classifier, names: Sequence[str], party: Party) -> None:
         assert party.labels is not None
         self._model, self._n_labels = model, len(party.labels)
-        self._at = [party.labels.index(name) for name in names]
+        self._columns = [party.labels.index(name) for name in names]
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return 0 and 1 for each of them."""
+    def predict(self, X: Table) -> NDArray[Any]:
+        """Predict 0 and 1 for each of them."""
         predicted = self._model.predict(X)
         table = predicted.toarray() if hasattr(predicted, "toarray") else np.asarray(predicted)
-        return np.asarray(table[:, self._at])
+        return np.asarray(table[:, self._columns])
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return the probability of each of them."""
-        return label_probabilities(self._model, X, self._n_labels)[:, self._at]
+    def predict_proba(self, X: Table) -> NDArray[np.float64]:
+        """Predict the probability of each of them."""
+        return label_probabilities(self._model, X, self._n_labels)[:, self._columns]
 
 
-def _told(question: Question) -> dict[str, Any]:
-    """Return what the statement says of a vote."""
+def _ledger_note(question: Question) -> dict[str, object]:
+    """Describe a vote for the accountant's statement."""
     return {"split_by": "party", "aggregator": question.aggregator, "classes_learned": False}

@@ -1,16 +1,18 @@
-"""Tables under each other, of whatever kind they are."""
+"""Concatenation of tables of any kind."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from secretballot.collaboration._question import Table
 
-def stacked(tables: list[Any]) -> Any:
-    """Return tables of the same columns as one; a single one as it is."""
+
+def stack_tables(tables: list[Table]) -> Table:
+    """Concatenate the rows of tables with the same columns; a single one is returned as it is."""
     first = tables[0]
     if len(tables) == 1:
         return first
@@ -22,10 +24,10 @@ def stacked(tables: list[Any]) -> Any:
     ):
         frames = sys.modules.get(package)
         if frames is not None and isinstance(first, frames.DataFrame):
-            # The asked rows may have come as an array: columns in the same order, without names.
+            # Rows of a question may be an array: columns in the same order, without names.
             named = [
-                each if isinstance(each, frames.DataFrame) else _framed(each, first, frames)
-                for each in tables
+                table if isinstance(table, frames.DataFrame) else _to_frame(table, first, frames)
+                for table in tables
             ]
             return frames.concat(named, **settings)
     if all(isinstance(table, list) for table in tables):
@@ -33,6 +35,6 @@ def stacked(tables: list[Any]) -> Any:
     return np.concatenate([np.asarray(table) for table in tables])
 
 
-def _framed(table: Any, like: Any, frames: Any) -> Any:
-    names = list(like.columns)
+def _to_frame(table: Table, template: Table, frames: ModuleType) -> Table:
+    names = list(template.columns)
     return frames.DataFrame(dict(zip(names, np.asarray(table).T, strict=True)))

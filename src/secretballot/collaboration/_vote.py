@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting import answered_rows
-from secretballot.collaboration._aggregator import Aggregator
+from secretballot.collaboration._aggregator import Aggregator, Gathered, Seed
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
-from secretballot.collaboration._question import Motion, Question, known_together
-from secretballot.collaboration._voter import Absent, Tally, Voter, VoteRefusedError
+from secretballot.collaboration._question import Motion, Question, group_columns
+from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError, VoteTally
 from secretballot.transport import ChannelError
 
-#: How many are named in a message.
+#: The longest list of parties in a message.
 _NAMED = 3
-#: What the others learn of a party that can't pay.
+#: The reason that others see when a party can't pay.
 _SPENT = "its budget does not allow it"
 
+T = TypeVar("T")
 
-def votes_on(
+
+def group_motions(
     agreement: Agreement,
     columns: Mapping[str, tuple[int, ...]],
     labels: tuple[str, ...] | None,
     asker: str | None = None,
 ) -> list[Motion]:
-    """Return a vote on all classes, or one on each set of labels that the same parties know."""
+    """Build a vote on all classes, or one on each set of labels that the same parties know."""
     return [
-        agreement.motion(at, names, labels, asker=asker)
-        for names, at in known_together(columns).items()
+        agreement.motion(group, names, labels, asker=asker)
+        for names, group in group_columns(columns).items()
         if len(names) >= agreement.min_voters
     ]
 
@@ -46,32 +48,45 @@ def hold_vote(
     random_state: Seed = None,
     before_open: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """Return the answer to a question.
+    """Hold a vote on a question and return the answer.
 
-    Every voter has durably paid the most that it can cost before any ballot is cast. Who can't pay,
-    or doesn't answer, has no ballot; as long as nothing was opened, the others take back what they
-    paid and begin anew without it.
+    Every voter durably pays the most that it can cost before any ballot is cast. A party that can't
+    pay, or doesn't answer, has no ballot; as long as nothing was opened, the others take back their
+    payments and begin anew without it.
+
+    Parameters
+    ----------
+    question : Question
+    agreement : Agreement
+    voters : dict of str to Voter
+    aggregator : Aggregator
+    random_state : int, SeedSequence, Generator or None
+        None: cryptographic noise.
+    before_open : callable
+        Called when all ballots are in; if it raises, nothing is opened.
 
     Raises
     ------
     VoteRefusedError
         If fewer than `min_voters` parties are left, or the vote failed.
     """
-    least = agreement.min_voters
+    min_voters = agreement.min_voters
     absent: dict[str, str] = {}
     columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
     while True:
         try:
-            motions = votes_on(agreement, columns, question.labels, question.asker)
+            motions = group_motions(agreement, columns, question.labels, question.asker)
         except ValueError as error:
             if not absent:
                 raise
-            # Such as more colluders than there are parties left.
-            _refuse(question, least, absent, f"without who is gone, {error} That ends the")
+            # For example, more colluders than parties remain.
+            _refuse(
+                question, min_voters, absent, f"without the absent parties, {error} That ends the"
+            )
         if not motions:
-            _refuse(question, least, absent)
+            _refuse(question, min_voters, absent)
         aggregator.check(motions)
-        voting = {name: voters[name] for name in columns if _of(motions, name)}
+        voting = {name: voters[name] for name in columns if _motions_of(motions, name)}
         gone: dict[str, str] = {}
         paid: dict[str, Voter] = {}
         try:
@@ -92,46 +107,47 @@ def hold_vote(
     try:
         outcomes = aggregator.open(gathered, motions, random_state)
     except Exception as error:
-        # What another error says may quote a count.
-        told = error if isinstance(error, ChannelError | VoteRefusedError) else type(error).__name__
+        # The text of another error may quote a count.
+        is_public = isinstance(error, ChannelError | VoteRefusedError)
+        fault = str(error) if is_public else type(error).__name__
         raise VoteRefusedError(
-            f"the vote failed when it was opened ({told}). What was opened is not known, so what "
+            f"the vote failed when it was opened ({fault}). What was opened is not known, so what "
             f"{len(voting)} voters had reserved stays charged; ask again."
         ) from error
     tallies = [_tally(motion, out) for motion, out in zip(motions, outcomes, strict=True)]
 
     def close(name: str, voter: Voter) -> None:
-        both = zip(tallies, motions, strict=True)
-        voter.close(question, [tally for tally, motion in both if name in motion.voters])
+        pairs = zip(tallies, motions, strict=True)
+        voter.close(question, [tally for tally, motion in pairs if name in motion.voters])
 
-    # Who is gone by now has paid, and can't take anything back.
+    # A party that is absent by now has paid, and can't take anything back.
     _close(voting, close)
     return _answer(question, agreement, motions, outcomes, absent)
 
 
-def _of(motions: Sequence[Motion], name: str) -> list[Motion]:
-    """Return the votes of one party."""
+def _motions_of(motions: Sequence[Motion], name: str) -> list[Motion]:
+    """Return the votes in which a party has a ballot."""
     return [motion for motion in motions if name in motion.voters]
 
 
 def _ask(
-    voters: Mapping[str, Voter], absent: dict[str, str], what: Callable[[str, Voter], Any]
-) -> dict[str, Any]:
-    """Return what is there of all voters' replies."""
-    found = {}
+    voters: Mapping[str, Voter], absent: dict[str, str], request: Callable[[str, Voter], T]
+) -> dict[str, T]:
+    """Return the replies of voters, and note who is absent."""
+    replies = {}
     for name, voter in voters.items():
         try:
-            found[name] = what(name, voter)
+            replies[name] = request(name, voter)
         except Absent as gone:
             absent[name] = gone.reason
-    return found
+    return replies
 
 
 def _close(voting: Mapping[str, Voter], close: Callable[[str, Voter], None]) -> None:
-    """Let all record that the votes were opened: one that can't must not keep others from it."""
-    with contextlib.ExitStack() as all_of_them:
-        for name, voter in reversed(voting.items()):
-            all_of_them.callback(_ask, {name: voter}, {}, close)
+    """Let all record that the votes were opened, even if one of them fails."""
+    with contextlib.ExitStack() as callbacks:
+        for name, voter in reversed(list(voting.items())):
+            callbacks.callback(_ask, {name: voter}, {}, close)
 
 
 def _reserved(
@@ -142,7 +158,7 @@ def _reserved(
     gone: dict[str, str],
 ) -> bool:
     try:
-        voter.reserve(question, [motion.sent_to(name) for motion in _of(motions, name)])
+        voter.reserve(question, [motion.sent_to(name) for motion in _motions_of(motions, name)])
     except BudgetExceededError:
         gone[name] = _SPENT
     except Absent as absent:
@@ -156,7 +172,7 @@ def _gathered(
     motions: Sequence[Motion],
     paid: Mapping[str, Voter],
     gone: dict[str, str],
-) -> Any:
+) -> Gathered:
     try:
         return aggregator.gather(question, motions, paid)
     except Absent as absent:
@@ -168,44 +184,44 @@ def _void(question: Question, paid: Mapping[str, Voter]) -> None:
     _ask(paid, {}, lambda name, voter: voter.void(question))
 
 
-def _refuse(question: Question, least: int, absent: Mapping[str, str], fault: str = "") -> NoReturn:
+def _refuse(
+    question: Question, min_voters: int, absent: Mapping[str, str], fault: str = ""
+) -> NoReturn:
     reasons: dict[str, list[str]] = {}
     for name, reason in absent.items():
         reasons.setdefault(reason, []).append(repr(name))
-    told = "; ".join(
+    listed = "; ".join(
         f"{', '.join(names[:_NAMED])}"
         + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
         + f": {reason}"
         for reason, names in reasons.items()
     )
     raise VoteRefusedError(
-        (fault or f"fewer than min_voters={least} parties can vote on this")
+        (fault or f"fewer than min_voters={min_voters} parties can vote on this")
         + f" question of {question.n_rows} rows"
-        + (f" ({told})" if told else "")
+        + (f" ({listed})" if listed else "")
         + ". Nothing was opened, and what had been "
         "reserved for it was given back. Ask about fewer rows, use more noise, or find more "
         "parties."
     )
 
 
-def _tally(motion: Motion, outcome: NDArray[Any]) -> Tally:
-    """Return what voters learn of an outcome: what their ledgers need."""
+def _tally(motion: Motion, outcome: NDArray[np.int64]) -> VoteTally:
+    """Count the rows of an outcome for voters' ledgers, and those that passed a threshold."""
     law = next(iter(motion.mechanism.laws(motion.n_columns).values()))
-    thresholds = any(step.after is not None for step in law)
-    whole = outcome.ndim == 1 and thresholds
-    return Tally(
-        len(outcome), int(answered_rows(motion.mechanism, outcome).sum()) if whole else None
-    )
+    if outcome.ndim > 1 or all(step.after is None for step in law):
+        return VoteTally(len(outcome), None)
+    return VoteTally(len(outcome), int(answered_rows(motion.mechanism, outcome).sum()))
 
 
 def _answer(
     question: Question,
     agreement: Agreement,
     motions: Sequence[Motion],
-    outcomes: Sequence[NDArray[Any]],
+    outcomes: Sequence[NDArray[np.int64]],
     absent: Mapping[str, str],
 ) -> Answer:
-    voters: Any
+    voters: tuple[str, ...] | dict[str, tuple[str, ...]]
     if question.classes is not None:
         labels, answered = question.target.released(outcomes[0], question.n_rows)
         voters = tuple(motions[0].voters)
@@ -215,7 +231,7 @@ def _answer(
         voters = dict.fromkeys(question.labels, ())
         for motion, outcome in zip(motions, outcomes, strict=True):
             labels[:, motion.columns] = outcome.reshape(question.n_rows, len(motion.columns))
-            voters |= {question.labels[at]: tuple(motion.voters) for at in motion.columns}
+            voters |= {question.labels[column]: tuple(motion.voters) for column in motion.columns}
         answered = labels >= 0
     return Answer(
         labels=labels,

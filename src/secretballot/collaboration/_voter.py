@@ -1,18 +1,19 @@
-"""What a vote asks of a party, wherever it is."""
+"""Protocol between a vote and a party, in this process or elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.collaboration._question import Motion, Question
 from secretballot.computing import Recipients
 
 
-class Tally(NamedTuple):
-    """What all voters learn of one vote's outcome: how many rows were begun, and answered."""
+class VoteTally(NamedTuple):
+    """Numbers of rows that one vote began and answered, which all voters learn."""
 
     n_rows: int
     n_answers: int | None
@@ -24,7 +25,9 @@ class Absent(Exception):
     Attributes
     ----------
     name : str
-        Who.
+        The party's.
+    reason : str
+        For the other parties.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -38,29 +41,32 @@ class VoteRefusedError(RuntimeError):
 
 
 class Voter(Protocol):
-    """A party as a vote sees it.
+    """A party as a vote uses it.
 
-    The calls come in this order: `invite`, `reserve`, `cast` or `deliver`, and `close` or `void`.
-    Each may raise `Absent`.
+    The calls come in this order: `invite`, `reserve`, `begin_cast` and `cast` or `deliver`, and
+    `close` or `void`. Each may raise `Absent`.
     """
 
     @property
     def name(self) -> str:
-        """By which others know it."""
+        """Its public name."""
 
     def invite(self, question: Question) -> tuple[int, ...]:
         """Return the columns that it votes on; ValueError if the rows are not of its kind."""
 
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
-        """Pay for what it may cost, durably; BudgetExceededError if that is not left."""
+        """Pay the most that votes can cost, durably; BudgetExceededError if that is not left."""
 
-    def cast(self, question: Question) -> list[NDArray[Any]]:
+    def begin_cast(self, question: Question) -> None:
+        """Begin to cast, if it is elsewhere."""
+
+    def cast(self, question: Question) -> list[NDArray[np.intp]]:
         """Return its ballots, one array for each motion."""
 
     def deliver(self, question: Question, recipients: Recipients) -> None:
         """Instead of `cast`: share ballots, with its noise in them, among computing parties."""
 
-    def close(self, question: Question, tallies: Sequence[Tally]) -> None:
+    def close(self, question: Question, tallies: Sequence[VoteTally]) -> None:
         """Record that the votes were opened, and take back what was not needed."""
 
     def void(self, question: Question) -> None:

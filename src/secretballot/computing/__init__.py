@@ -5,8 +5,7 @@ or one on each of three. It needs numpy, gRPC and MPyC, and imports no scikit-le
 no budgets.
 """
 
-from secretballot.computing._delivery import Contribution, Recipients, deliver, withdraw
-from secretballot.computing._panel import Panel
+from secretballot.computing._panel import Contribution, Panel, Recipients, deliver, withdraw
 from secretballot.computing._processes import Processes
 from secretballot.computing._shared_vote import LONGEST_ROW, SharedVote
 from secretballot.computing._shares import LEAK_BITS, PRIME, VALUE_BITS, opened, split

@@ -20,39 +20,38 @@ def _address(text: str) -> Address:
     return host, int(port)
 
 
+_OPTIONS = {
+    "listen": {"metavar": "HOST:PORT", "type": _address, "help": "its own address"},
+    "certificate": {"metavar": "FILE", "help": "its certificate, and chain"},
+    "key": {"metavar": "FILE", "help": "the key of its certificate"},
+    "authority": {"metavar": "FILE", "help": "the signer of all certificates"},
+    "coordinator": {
+        "metavar": "NAME",
+        "help": "name in the certificate of the one who may hold votes",
+    },
+    "voters": {
+        "metavar": "NAME",
+        "nargs": "+",
+        "help": "names in the certificates of all who may vote: the parties of the agreement",
+    },
+    "computing": {
+        "metavar": "HOST:PORT",
+        "type": _address,
+        "nargs": N_COMPUTING,
+        "help": "the addresses of all three, in the order in which voters have them",
+    },
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m secretballot.computing",
         description="One of the three computing parties of a secret vote; each should be run by "
         "somebody else. It serves votes one after another, until it is stopped.",
     )
-    add = parser.add_argument
-    add("--listen", metavar="HOST:PORT", type=_address, required=True, help="its own address")
-    add("--certificate", metavar="FILE", required=True, help="its certificate, and chain")
-    add("--key", metavar="FILE", required=True, help="the key of its certificate")
-    add("--authority", metavar="FILE", required=True, help="the signer of all certificates")
-    add(
-        "--coordinator",
-        metavar="NAME",
-        required=True,
-        help="name in the certificate of the one who may hold votes",
-    )
-    add(
-        "--voters",
-        metavar="NAME",
-        nargs="+",
-        required=True,
-        help="names in the certificates of all who may vote: the parties of the agreement",
-    )
-    add(
-        "--computing",
-        metavar="HOST:PORT",
-        type=_address,
-        nargs=N_COMPUTING,
-        required=True,
-        help="the addresses of all three, in the order in which voters have them",
-    )
-    add(
+    for name, settings in _OPTIONS.items():
+        parser.add_argument(f"--{name}", required=True, **settings)  # type: ignore[arg-type]
+    parser.add_argument(
         "--max-bytes",
         metavar="N",
         type=int,

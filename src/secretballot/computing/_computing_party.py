@@ -45,24 +45,10 @@ T = TypeVar("T")
 class ComputingParty:
     """One of three computing parties.
 
-    Parameters
-    ----------
-    token : str
-        Secret of callers; empty where certificates prove their names.
-    credentials : Credentials or None
-        With them a voter sends under the name in its certificate, and a computing party calls from
-        the host in its own. None: callers are processes of one machine.
-    coordinator : str, default=""
-        The name that may hold votes, with `credentials`.
-    voters : collection of str, default=()
-        The names that may vote, with `credentials`. A coordinator that named them could invent
-        voters, among whom noise is divided.
-    panel : sequence of (str, int), default=()
-        The addresses of the three, with `credentials`. A coordinator that named them could name
-        itself.
-    max_bytes : int, default=2**28
-        The longest shares of one voter, and so the memory of all sums, and of all unfinished
-        messages.
+    On one machine callers have the `token`. Elsewhere `credentials` prove names: that of the
+    coordinator, those of voters, and the hosts of the panel. A coordinator that named these itself
+    could invent voters, among whom noise is divided, or name itself as a computing party.
+    `max_bytes` limits the shares of one voter, the sums of all, and all unfinished messages.
     """
 
     def __init__(

@@ -70,8 +70,8 @@ def _from_bytes(data: bytes) -> NDArray[np.object_]:
     return as_integers(read_shares(data, (len(data) // 16,)))
 
 
-# MPyC reads a return annotation as the type of the shares; `returnType` states it.
-async def _random_bits(runtime: Runtime, field: Any, n: int):  # type: ignore[no-untyped-def]
+# MPyC evaluates annotations, and would need the types at run time.
+async def _random_bits(runtime, field, n):  # type: ignore[no-untyped-def]
     """Share random bits, each the sign of a product of two parties' random signs.
 
     MPyC opens the square of a random number, and takes a root, a power modulo the prime for each
@@ -159,14 +159,7 @@ async def winners(
 ) -> NDArray[np.object_]:
     """Compute a share of each winner, by the rule and the bits of a `SharedVote`.
 
-    Parameters
-    ----------
-    runtime : mpyc.runtime.Runtime
-        Connected with the two others.
-    shares : ndarray of shape (n_rows, n_columns)
-        This computing party's.
-    rule, bits
-        The numbers compared differ by less than 2^(bits - 1).
+    The numbers compared differ by less than 2^(bits - 1).
     """
     kind = runtime.SecInt(VALUE_BITS, p=PRIME)
     table = kind.array(kind.field.array(shares.T))

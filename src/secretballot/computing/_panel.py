@@ -1,16 +1,19 @@
-"""The three computing parties as the coordinator of a vote uses them."""
+"""Callers of the three computing parties: the coordinator of a vote, and voters."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.computing._shared_vote import SharedVote
-from secretballot.computing._shares import N_COMPUTING, WIDTH, opened, read_shares
+from secretballot.computing._shares import N_COMPUTING, WIDTH, opened, read_shares, split
 from secretballot.transport import (
     Address,
     ChannelError,
@@ -28,21 +31,10 @@ _ANSWER = 2**23
 
 
 class Panel:
-    """Three connected computing parties. Any error ends them: hang up and begin anew.
+    """Three connected computing parties. Any error closes the panel, and ends them.
 
-    Parameters
-    ----------
-    addresses : sequence of (str, int)
-    token : str
-        Secret of processes of this machine; empty with certificates.
-    timeout : float
-        Seconds that any one step may take.
-    credentials : Credentials or None
-
-    Attributes
-    ----------
-    closed : bool
-        True when it has ended.
+    `token` is the secret of processes of this machine, and empty with certificates. `timeout`
+    limits the seconds of any one step.
     """
 
     def __init__(
@@ -81,10 +73,6 @@ class Panel:
         """Open the winners of one of the votes that were begun, to the coordinator alone.
 
         Computing parties refuse if a voter's shares did not come, and do it once.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_columns)
         """
         (n_rows, n_columns), step = vote.shape, vote.n_rows_at_once
         parts = []
@@ -153,3 +141,73 @@ class Panel:
         except BaseException:
             self.close()  # an answer that nobody read would be taken for another's
             raise
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A voter's numbers of one motion, with its part of the noise, and the terms of the vote."""
+
+    vote: SharedVote
+    numbers: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Recipients:
+    """The computing parties of one vote.
+
+    A voter on another machine must have their addresses itself: a coordinator that named them to it
+    could name three of its own. A computing party takes shares for these three in this order only.
+    They collect shares under the name `session`, of one attempt to vote. `token` is the secret of
+    processes of one machine, and empty with certificates.
+    """
+
+    session: str
+    addresses: tuple[Address, ...]
+    token: str = field(default="", repr=False)
+    timeout: float = 60.0
+    credentials: Credentials | None = field(default=None, repr=False, compare=False)
+
+
+def deliver(name: str, contributions: Sequence[Contribution], recipients: Recipients) -> None:
+    """Share a voter's numbers among the computing parties, and check that they arrive unaltered."""
+    shares = [split(part.numbers) for part in contributions]
+    addresses = [list(address) for address in recipients.addresses]
+    votes = [part.vote.fields() for part in contributions]
+    for at in range(N_COMPUTING):
+        address = recipients.addresses[at]
+        body = b"".join(share[at].tobytes() for share in shares)
+        fields = {"at": at, "panel": addresses, "votes": votes}
+        with _stream(name, recipients, address, "share", fields) as (stream, hello):
+            stream.ask(hello, "send", timeout=recipients.timeout)
+            answer = stream.ask(Message("shares", {}, body), "added", timeout=recipients.timeout)
+        if answer.fields.get("digest") != hashlib.sha256(body).hexdigest():
+            raise ChannelError(f"{address}: the share of {name!r} was altered on the way.")
+
+
+def withdraw(name: str, recipients: Recipients) -> bool:
+    """Return True if a computing party confirms that it opened nothing, and never will.
+
+    One of them is enough: all three are needed to open a vote. The coordinator is not asked.
+    """
+    for address in recipients.addresses:
+        with (
+            contextlib.suppress(ChannelError),
+            _stream(name, recipients, address, "withdraw", {}) as (stream, hello),
+        ):
+            stream.ask(hello, "withdrawn", timeout=recipients.timeout)
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def _stream(
+    name: str, recipients: Recipients, address: Address, method: str, fields: dict[str, object]
+) -> Iterator[tuple[Stream, Message]]:
+    """Yield a stream to a computing party, and the voter's first message on it."""
+    fields = {**fields, "name": name, "session": recipients.session, "token": recipients.token}
+    with Connection(address, credentials=recipients.credentials) as connection:
+        stream = connection.open(method)
+        try:
+            yield stream, Message(method, fields)
+        finally:
+            stream.close()

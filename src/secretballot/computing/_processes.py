@@ -27,18 +27,8 @@ _SOON = 2.0
 class Processes:
     """Three new computing parties on this machine, which end with this object or this process.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds that they may take to start.
-
-    Attributes
-    ----------
-    addresses : list of (str, int)
-        Ports of the loopback that were free.
-    token : str
-        Secret of callers: others on this machine can reach the ports too.
-    pids : list of int
+    Callers need the `token`: others on this machine can reach the ports too. `timeout` limits the
+    seconds until all have started.
     """
 
     def __init__(self, timeout: float) -> None:

@@ -69,6 +69,8 @@ class SharedVote:
         columns, shape = (read_field(fields, name, list[int]) for name in ("columns", "shape"))
         voters, bits = read_field(fields, "voters", list[str]), read_field(fields, "bits", int)
         rule, digest = (read_field(fields, name, str) for name in ("rule", "digest"))
+        if set(fields) != set(cls.__dataclass_fields__):
+            raise MessageError("the terms of a vote have too much.")
         if not columns or len(shape) != 2 or not all(shape):
             raise MessageError("the columns or the shape of a vote are missing.")
         if not voters or voters != sorted(set(voters)):
@@ -168,13 +170,8 @@ class ShareSums:
 def read_votes(fields: Fields, voters: Collection[str], max_bytes: int) -> list[SharedVote]:
     """Return the terms of all votes of a question, as the coordinator states them.
 
-    Parameters
-    ----------
-    fields : dict
-    voters : collection of str
-        All who may vote; empty: anybody, which is for processes of one machine.
-    max_bytes : int
-        The longest shares of one voter, and so the memory of all sums.
+    Only `voters` may vote; if empty, anybody, which is for processes of one machine. The shares of
+    one voter, and so the sums of all, take at most `max_bytes`.
     """
     votes = [SharedVote.read(vote) for vote in read_field(fields, "votes", list[dict[str, object]])]
     strangers = {name for vote in votes for name in vote.voters}.difference(voters)

@@ -45,14 +45,7 @@ class Connection:
         )
 
     def open(self, method: str, *, timeout: float | None = None) -> Stream:
-        """Open a stream to a method, to be closed by the caller.
-
-        Parameters
-        ----------
-        method : str
-        timeout : float, default=None
-            Seconds until gRPC ends it, on both sides; None: when one side closes it.
-        """
+        """Open a stream to a method. gRPC ends it on both sides after `timeout` seconds."""
         stream = Stream("", self.traffic)
         call = self._channel.stream_stream(f"/{SERVICE}/{method}")(
             stream.sent_pieces(), timeout=timeout
@@ -60,17 +53,7 @@ class Connection:
         return stream.attach(call, call.cancel)
 
     def ask(self, method: str, message: Message, *, timeout: float, max_bytes: int = 0) -> Message:
-        """Send one message to a method, and return its one answer.
-
-        Parameters
-        ----------
-        method : str
-        message : Message
-        timeout : float
-            Seconds for both.
-        max_bytes : int, default=0
-            The longest body of the answer.
-        """
+        """Send one message to a method, and return its answer with a body of limited length."""
         stream = self.open(method, timeout=timeout)
         try:
             stream.send(message)
@@ -80,7 +63,7 @@ class Connection:
             stream.close()
 
     def check_health(self, *, timeout: float) -> None:
-        """Raise `ChannelError` unless the server reports that it serves (gRPC's health protocol)."""
+        """Raise `ChannelError` unless the server serves, by gRPC's health protocol."""
         grpc = load_grpc()
         try:
             status = self._channel.unary_unary(HEALTH)(b"", timeout=timeout)

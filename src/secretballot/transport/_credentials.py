@@ -86,18 +86,9 @@ class Credentials:
 
 
 def caller_name(context: grpc.ServicerContext, names: Collection[str]) -> str:
-    """Return the one of some names that a caller's certificate has.
+    """Return the one of the allowed names that a caller's certificate has.
 
-    Parameters
-    ----------
-    context : grpc.ServicerContext
-    names : collection of str
-        Names of all who may call.
-
-    Raises
-    ------
-    PermissionError
-        If the certificate has none of them, or several.
+    A certificate with none of them, or several, is a PermissionError.
     """
     certified = set[str]()
     for certificate in context.auth_context().get("x509_pem_cert", ()):

@@ -20,10 +20,12 @@ _STREAMS = 16
 def load_grpc() -> ModuleType:
     """Import gRPC; the ImportError names the extra that installs it."""
     try:
+        import cryptography  # noqa: F401 - reads callers' certificates
         import grpc
     except ImportError as error:
         raise ImportError(
-            "Connections between processes need gRPC: pip install 'secretballot[remote]'."
+            "Connections between processes need grpcio and cryptography: "
+            "pip install 'secretballot[remote]'."
         ) from error
     module: ModuleType = grpc
     return module

@@ -30,16 +30,7 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True)
 class Message:
-    """JSON and bytes that are sent together.
-
-    Attributes
-    ----------
-    kind : str
-        Topic.
-    fields : dict
-        JSON. `read_field` checks the types of what was received.
-    body : bytes-like
-    """
+    """A kind, JSON fields and bytes that are sent together."""
 
     kind: str
     fields: Fields = field(default_factory=dict)
@@ -65,15 +56,9 @@ class Message:
 
 
 def read_message(pieces: Iterator[bytes], max_bytes: int, count: Callable[[int], None]) -> Message:
-    """Read the next message.
+    """Read the next message, with a body of at most `max_bytes`.
 
-    Parameters
-    ----------
-    pieces : iterator of bytes
-    max_bytes : int
-        The longest body that is accepted.
-    count : callable
-        Called with the length of each piece before it is stored; may raise.
+    `count` is called with the length of each piece before it is stored, and may raise.
     """
     head = next(pieces)
     count(len(head))
@@ -94,14 +79,9 @@ def read_message(pieces: Iterator[bytes], max_bytes: int, count: Callable[[int],
 
 
 def read_field(fields: Fields, name: str, kind: type[T]) -> T:
-    """Return a field of a message that is of a type, or raise `MessageError`.
+    """Return a field of a message that is of a type of JSON's, such as ``list[str]``.
 
-    Parameters
-    ----------
-    fields : dict
-    name : str
-    kind : type
-        A type of JSON's values, such as ``list[str]``. ``int`` accepts whole numbers from 0 on.
+    ``int`` accepts whole numbers from 0 on. Anything else is a `MessageError`.
     """
     value = fields.get(name)
     if not _is_of_type(value, kind):

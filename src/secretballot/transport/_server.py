@@ -60,7 +60,7 @@ class Server:
     Parameters
     ----------
     address : tuple of str and int
-        Where to listen; port 0 takes a free one.
+        Port 0 takes a free one.
     methods : dict of str to callable
         Functions of a `Stream`. The caller is sent the text of a `ChannelError`, `MessageError` or
         `PermissionError` of theirs, and of other errors nothing.
@@ -73,13 +73,6 @@ class Server:
         Memory of the unfinished messages of all calls together.
     silence : float, default=30.0
         Seconds after which a caller that shows no sign of life is lost.
-
-    Attributes
-    ----------
-    address : tuple of str and int
-        Where it listens.
-    traffic : Traffic
-        Of all streams.
     """
 
     def __init__(

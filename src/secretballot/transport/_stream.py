@@ -31,13 +31,7 @@ class ChannelError(ConnectionError):
 
 @dataclass
 class Traffic:
-    """Counts of messages and bytes sent and received, before encryption.
-
-    Attributes
-    ----------
-    n_messages : int
-    n_bytes : int
-    """
+    """Numbers of messages and bytes sent and received, before encryption."""
 
     n_messages: int = 0
     n_bytes: int = 0
@@ -53,15 +47,9 @@ class Traffic:
 class Stream:
     """Messages between two processes; any error closes it.
 
-    Parameters
-    ----------
-    caller : str
-        Name of the caller, by its certificate; empty on the caller's own side.
-    traffic : Traffic
-        Counter of messages.
-    count_memory : callable, default=None
-        Called with a number of bytes before they are stored (it raises if they are too many), and
-        with a negative number when they are released.
+    `caller` is the name in the caller's certificate, and empty on the caller's own side.
+    `count_memory` is called with a number of bytes before they are stored, and raises if they are
+    too many; it is called with a negative number when they are released.
     """
 
     def __init__(
@@ -97,7 +85,7 @@ class Stream:
 
     def send(self, message: Message) -> None:
         """Send a message; it may still be lost."""
-        message.head()  # raises here what can't be sent
+        message.head()  # raises if it can't be sent
         self._queue.put(message)
 
     def end(self) -> None:
@@ -115,21 +103,10 @@ class Stream:
     def receive(
         self, timeout: float | None, max_bytes: int = 0, kinds: tuple[str, ...] = ()
     ) -> Message:
-        """Return the next message.
+        """Return the next message, or raise `ChannelError`.
 
-        Parameters
-        ----------
-        timeout : float or None
-            Seconds until it must have come as a whole; None: no limit.
-        max_bytes : int, default=0
-            The longest body that is accepted.
-        kinds : tuple of str, default=()
-            Kinds that are accepted; empty: all.
-
-        Raises
-        ------
-        ChannelError
-            If none comes, or something that is none.
+        It must come as a whole within `timeout` seconds, have a body of at most `max_bytes`, and be
+        of one of some kinds, if any are given.
         """
         with self._deadline(timeout):
             self._release_memory()

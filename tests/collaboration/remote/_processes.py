@@ -44,7 +44,7 @@ class Process:
     def close(self):
         with suppress(OSError):
             self.process.kill()
-        self.process.join()
+        self.process.join(PATIENCE)
         self.process.close()
         self.connection.close()
 

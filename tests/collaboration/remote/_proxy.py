@@ -33,12 +33,13 @@ class Proxy:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive()
         for each in self._sockets:
             each.close()
 
     def _begin(self, what, *arguments):
-        self._threads.append(threading.Thread(target=what, args=arguments))
+        self._threads.append(threading.Thread(target=what, args=arguments, daemon=True))
         self._threads[-1].start()
 
     def _accept(self):

@@ -46,13 +46,13 @@ def room(authority, **options):
 
 @contextmanager
 def raw(here, name, method="join", says=None):
-    """A line of a party that says what it likes."""
+    """A stream of a party that says what it likes."""
     given = here.authority.of_party(name)
     with Connection(here.server.address, credentials=given) as connection:
-        line = connection.open(method)
+        stream = connection.open(method)
         try:
             if says is not None:
-                line.send(says)
-            yield line
+                stream.send(says)
+            yield stream
         finally:
-            line.close()
+            stream.close()

@@ -11,7 +11,7 @@ from tests.collaboration.remote._site import AGREEMENT, NAMES, ROWS, budget, tra
 from tests.transport._certificates import HOST, Authority, credentials
 
 from secretballot.collaboration import Agreement, ChannelError, Membership, TermsError, VoteServer
-from secretballot.collaboration.remote._table import put_table
+from secretballot.collaboration.remote._table import encode_table
 from secretballot.mechanisms import BinaryVoting, GNMax
 from secretballot.transport import Message
 
@@ -61,21 +61,21 @@ def test_a_party_is_who_its_certificate_says(open_room):
 
 def test_names_in_messages_do_not_count(open_room):
     claims = {"name": "west", "asker": "west", "party": "west", "ledger": "its own"}
-    words, body = put_table(ROWS)
-    with raw(open_room, "south", "join", Message("join", claims)) as line:
-        assert line.receive(60).kind == "joined"
+    fields, body = encode_table(ROWS)
+    with raw(open_room, "south", "join", Message("join", claims)) as stream:
+        assert stream.receive(60).kind == "joined"
         assert open_room.server.present == ("south",)
         # It says that it is "west", and is "north".
-        with raw(open_room, "north", "ask", Message("ask", {**claims, **words}, body)) as asking:
-            assert line.receive(60, 2**20).words["asker"] == "north"
-            line.close()
+        with raw(open_room, "north", "ask", Message("ask", {**claims, **fields}, body)) as asking:
+            assert stream.receive(60, 2**20).fields["asker"] == "north"
+            stream.close()
             assert asking.receive(60).kind == "heard"
-            assert "'south'" in asking.receive(60).words["why"]
+            assert "'south'" in asking.receive(60).fields["why"]
     with (
-        raw(open_room, "south", "join", Message("join")) as line,
-        pytest.raises(ChannelError, match="does not say which ledger"),
+        raw(open_room, "south", "join", Message("join")) as stream,
+        pytest.raises(ChannelError, match="ledger=None is not"),
     ):
-        line.receive(60)
+        stream.receive(60)
 
 
 @pytest.mark.parametrize("what", ["of another authority", "of a party"])

@@ -19,7 +19,7 @@ from tests.collaboration.remote._room import raw, room
 from tests.collaboration.remote._site import AGREEMENT, ROWS, budget, trained
 
 from secretballot.collaboration import ChannelError, VoteRefusedError
-from secretballot.collaboration.remote._terms import Terms
+from secretballot.collaboration.remote._vote_terms import VoteTerms
 from secretballot.transport import Connection, Message, Server
 
 
@@ -63,9 +63,9 @@ def test_a_party_that_votes_on_some_classes(columns, authority):
     classes = [0, 1, 2]
     with room(authority, classes=classes) as here:
         voters = [here.voter(trained(name, budget(), classes=classes)) for name in ("east", "west")]
-        with raw(here, "north", says=Message("join", {"ledger": "its own"})) as line:
-            assert line.receive(20).kind == "joined"
-            line.send(Message("invited", {"columns": columns}))
+        with raw(here, "north", says=Message("join", {"ledger": "its own"})) as stream:
+            assert stream.receive(20).kind == "joined"
+            stream.send(Message("invited", {"columns": columns}))
             answer = here.member(trained("centre", budget(), classes=classes)).ask(ROWS)
         # It is absent, and the others vote.
         assert (answer.voters, answer.labels.tolist()) == (("east", "west"), [1, 0])
@@ -76,17 +76,16 @@ def test_a_party_that_votes_on_some_classes(columns, authority):
 def test_what_a_server_says_acts_on_no_terminal(authority):
     acting = "\x1b[2J\n\u202e"
 
-    def tell_terms(line):
-        line.receive(20)
-        yield Message(
-            "terms", {**Terms(AGREEMENT, (0, 1), None, "trusted").said(), "name": "south"}
-        )
+    def tell_terms(stream):
+        stream.receive(20)
+        terms = VoteTerms(AGREEMENT, (0, 1), None, "trusted")
+        stream.send(Message("terms", {**terms.fields(), "name": "south"}))
 
-    def refuse(line):
-        line.receive(20, 2**20)
-        yield Message("refused", {"why": acting})
+    def refuse(stream):
+        stream.receive(20, 2**20)
+        stream.send(Message("refused", {"why": acting}))
 
-    def fail(line):
+    def fail(stream):
         raise ChannelError(acting)
 
     authority.made("south")

@@ -125,7 +125,7 @@ def test_the_server(stage, authority, sites):
 
     for each in (east, south):
         assert each.heard().startswith("lost: the connection was lost")
-    asking.process.join()
+    asking.process.join(60)
     assert asking.process.exitcode == 1  # ChannelError, where nobody catches it
     # It may have been opened: whoever was not told that it was void has paid, once and in full.
     for name in names:

@@ -13,7 +13,7 @@ from secretballot.collaboration import ChannelError, VoteRefusedError
 from secretballot.transport import Message
 
 #: Seconds that a lost message is waited for; the others answer in a hundredth of that.
-PATIENCE = 5.0
+PATIENCE = 1.5
 
 
 class Waiting:
@@ -45,13 +45,13 @@ def test_a_ballot_that_does_not_arrive(fault, reason, authority):
         others = [here.voter(name) for name in ("east", "west")]
         south = trained("south", budget(), kind=Halting)
         south.waits, south.connection = "cast", Waiting(proxy.arm)
-        member = here.member(south, address=proxy.address).start()
+        member = here.member(south, address=proxy.address, timeout=PATIENCE).start()
 
         answer = here.member("centre").ask(ROWS)
 
         assert answer.voters == ("east", "west")
         assert answer.absent["south"].startswith(reason)
-        member._thread.join()
+        member._thread.join(60)
         assert isinstance(member.fault, ChannelError)
         # It does not know what became of its ballot: it paid in full. The others paid once.
         paid = budget()
@@ -90,8 +90,8 @@ def test_nonsense_makes_absent(when, says, authority):
     with room(authority) as here, ExitStack() as stack:
         for name in ("east", "west"):
             here.voter(name)
-        line = stack.enter_context(raw(here, "south", "join", Message("join", {"ledger": "own"})))
-        assert line.receive(60).kind == "joined"
+        stream = stack.enter_context(raw(here, "south", "join", Message("join", {"ledger": "own"})))
+        assert stream.receive(60).kind == "joined"
         right = {
             "invite": Message("invited", {"columns": [0, 1]}),
             "reserve": Message("reserved"),
@@ -101,16 +101,16 @@ def test_nonsense_makes_absent(when, says, authority):
         def act():
             try:
                 while True:
-                    asked = line.receive(60, 2**20).kind
+                    asked = stream.receive(60, 2**20).kind
                     seen.append(asked)
-                    line.send(says if asked == when else right[asked])
+                    stream.send(says if asked == when else right[asked])
             except ChannelError:
                 pass
 
-        acting = threading.Thread(target=act)
+        acting = threading.Thread(target=act, daemon=True)
         acting.start()
         answer = here.member("centre").ask(ROWS)
-        acting.join()
+        acting.join(60)
         assert seen[-1] == when
         assert answer.voters == ("east", "west")
         assert list(answer.absent) == ["south"]
@@ -129,18 +129,19 @@ def test_nonsense_makes_absent(when, says, authority):
     ],
 )
 def test_an_asker_that_says_nonsense(says, authority):
-    with room(authority) as here, raw(here, "south", "ask", says) as line:
-        refused = line.receive(60)
+    with room(authority) as here, raw(here, "south", "ask", says) as stream:
+        refused = stream.receive(60)
         assert refused.kind == "refused"
-        assert refused.words["why"].startswith("the aggregator can't read the rows")
+        assert refused.fields["why"].startswith("the aggregator can't read the rows")
 
 
 @pytest.mark.parametrize("method", ["join", "terms", "outcome"])
-def test_words_with_a_body(method, authority):
+def test_fields_with_a_body(method, authority):
     # 600 MB of thanks were read once; now nothing is that has no place.
-    with room(authority) as here, raw(here, "south", method, Message("thanks", {}, b"x")) as line:
+    says = Message("thanks", {}, b"x")
+    with room(authority) as here, raw(here, "south", method, says) as stream:
         with pytest.raises(ChannelError, match="body of 1 bytes came, and 0 are allowed"):
-            line.receive(60)
+            stream.receive(60)
         assert here.server._server._n_bytes == 0
 
 

@@ -9,23 +9,23 @@ from tests.collaboration.remote._site import ROWS, Halting, budget, trained
 from tests.collaboration.remote.test_questions import CASES, VOTERS, Held, made
 
 from secretballot.collaboration import ChannelError, VoteServer
-from secretballot.collaboration.remote._outcome import Records
-from secretballot.collaboration.remote._table import put_table
+from secretballot.collaboration.remote._answer_messages import VoteRecords
+from secretballot.collaboration.remote._table import encode_table
 from secretballot.transport import Message
 
 EVERYBODY = ("centre", *VOTERS)
 
 
-def ask(line):
+def ask(stream):
     """Ask as a party does, and return the question's id."""
-    words, body = put_table(ROWS)
-    return line.ask(Message("ask", words, body), "heard", timeout=60).words["question"]
+    fields, body = encode_table(ROWS)
+    return stream.ask(Message("ask", fields, body), "heard", timeout=60).fields["question"]
 
 
 def settled(here, question, state):
     """Wait until a vote is in a state."""
     with here.server._hearing._one_at_a_time:
-        assert here.server._hearing.records._held[question].state == state
+        assert here.server._hearing.records._records[question].state == state
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -54,12 +54,12 @@ def test_an_asker_that_breaks_off(authority):
     with room(authority) as here:
         voters = [here.voter(name) for name in VOTERS]
         for opens, state in ((False, "void"), (True, "opened")):
-            with raw(here, "centre", "ask") as line:
-                question = ask(line)
-                assert line.receive(60).kind == "ready"
+            with raw(here, "centre", "ask") as stream:
+                question = ask(stream)
+                assert stream.receive(60).kind == "ready"
                 if opens:
-                    line.send(Message("open"))
-                    line.receive(60, 2)
+                    stream.send(Message("open"))
+                    stream.receive(60, 2)
             settled(here, question, state)
             found = here.member("centre").outcome(question)
             assert (found.state, found.answer is not None) == (state, opens)
@@ -77,12 +77,12 @@ def test_a_vote_that_goes_on(authority):
         slow.waits, slow.connection = "cast", held
         member = here.member(slow).start()
         asking = here.member("centre")
-        thread = threading.Thread(target=lambda: answers.append(asking.ask(ROWS)))
+        thread = threading.Thread(target=lambda: answers.append(asking.ask(ROWS)), daemon=True)
         thread.start()
         assert held.there.wait(60)
         assert asking.outcome()[1:] == ("voting", None)
         held.may_go.set()
-        thread.join()
+        thread.join(60)
         assert asking.outcome().answer.id == answers[0].id
         member.close()
 
@@ -106,12 +106,12 @@ def test_a_server_that_was_started_again(authority):
 
 
 def test_how_much_is_remembered():
-    records = Records()
+    records = VoteRecords()
     for at in range(2_000):
         records.begin(str(at), "centre", 1).answer = Message("answer", {}, bytes(1_000))
-    assert len(records._held) == 1_000
-    assert sum(record.answer is not None for record in records._held.values()) == 1
-    assert records.told("1999", "south").body == b""
-    assert records.told("1999", "centre").body
+    assert len(records._records) == 1_000
+    assert sum(record.answer is not None for record in records._records.values()) == 1
+    assert records.outcome("1999", "south").body == b""
+    assert records.outcome("1999", "centre").body
     for other in ("0", None, ["1999"]):
-        assert records.told(other, "centre").words == {"state": "unknown"}
+        assert records.outcome(other, "centre").fields == {"state": "unknown"}

@@ -122,7 +122,7 @@ class Held:
 def test_two_questions_at_once(waits, authority):
     # A second one waits as long as a message may take, and is refused clearly.
     held, answers = Held(), {}
-    with room(authority, timeout=60 if waits else 3.0) as here:
+    with room(authority, timeout=60 if waits else 1.5) as here:
         here.voter("east")
         slow = trained("south", budget(), kind=Halting)
         slow.waits, slow.connection = "cast", held
@@ -136,7 +136,9 @@ def test_two_questions_at_once(waits, authority):
             except VoteRefusedError as error:
                 answers[name] = str(error)
 
-        asking = [threading.Thread(target=ask, args=[name]) for name in ("centre", "north")]
+        asking = [
+            threading.Thread(target=ask, args=[name], daemon=True) for name in ("centre", "north")
+        ]
         asking[0].start()
         assert held.there.wait(60)
         if waits:
@@ -145,11 +147,11 @@ def test_two_questions_at_once(waits, authority):
         else:
             with here.server._hearing._one_at_a_time:
                 asking[1].start()
-                asking[1].join()
+                asking[1].join(60)
             assert answers["north"].startswith("another question is being voted on")
             held.may_go.set()
         for thread in asking:
-            thread.join()
+            thread.join(60)
         if waits:
             assert [answers[name].voters for name in ("centre", "north")] == [VOTERS] * 2
             notes = [json.loads(entry.note) for entry in slow.accountant.entries()]
@@ -169,14 +171,16 @@ def test_leaving_in_the_middle(authority):
         slow = trained("south", budget(), kind=Halting)
         slow.waits, slow.connection = "cast", held
         member = here.member(slow).start()
-        asking = threading.Thread(target=lambda: answers.append(here.member("centre").ask(ROWS)))
+        asking = threading.Thread(
+            target=lambda: answers.append(here.member("centre").ask(ROWS)), daemon=True
+        )
         asking.start()
         assert held.there.wait(60)
-        leaving = threading.Thread(target=member.close)
+        leaving = threading.Thread(target=member.close, daemon=True)
         leaving.start()
         held.may_go.set()
         for thread in (asking, leaving):
-            thread.join()
+            thread.join(60)
         assert answers[0].voters == VOTERS
         assert slow.accountant.entries()[-1].reservation.is_settled
         assert member.fault is None
@@ -196,7 +200,7 @@ def test_leaving_and_the_end(authority):
             here.member("north", address=("127.0.0.1", 1)).connect()
         here.server.close()
         for member in members[1:]:
-            member._thread.join()
+            member._thread.join(60)
             assert member.fault is None  # the aggregator said that it is the end
         with pytest.raises(ChannelError):
             members[1].connect()

@@ -7,8 +7,8 @@ from tests.collaboration.remote._site import NAMES, ROWS, budget, trained
 
 from secretballot.collaboration import Agreement, Party
 from secretballot.collaboration.remote._session import Session
-from secretballot.collaboration.remote._table import put_table
-from secretballot.collaboration.remote._terms import Terms
+from secretballot.collaboration.remote._table import encode_table
+from secretballot.collaboration.remote._vote_terms import VoteTerms
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
 from secretballot.transport import Message, MessageError
 
@@ -18,9 +18,9 @@ VOTERS = ["east", "south", "west"]
 VOTING = BinaryVoting(sigma=1, n_votes=3)
 
 
-def invitation(**words):
-    table, body = put_table(ROWS)
-    return Message("invite", {**table, "question": "q", "asker": "centre", **words}, body)
+def invitation(**fields):
+    table, body = encode_table(ROWS)
+    return Message("invite", {**table, "question": "q", "asker": "centre", **fields}, body)
 
 
 class Sending(Party):
@@ -40,11 +40,11 @@ def session(mechanism=CONFIDENT, recipients=None, **kinds):
     party = trained("south", budget(), kind=Sending, **kinds)
     agreement = Agreement(mechanism=mechanism, parties=NAMES, weights={"south": 2.0})
     names = None if party.labels is None else ("a", "b", "c")
-    return Session(party, Terms(agreement, party.classes, names, "trusted"), recipients)
+    return Session(party, VoteTerms(agreement, party.classes, names, "trusted"), recipients)
 
 
-def reserve(**words):
-    vote = {"columns": [0, 1], "weight": 2.0, "voters": VOTERS, **words}
+def reserve(**fields):
+    vote = {"columns": [0, 1], "weight": 2.0, "voters": VOTERS, **fields}
     return Message("reserve", {"question": "q", "motions": [vote]})
 
 
@@ -68,7 +68,7 @@ def said(here, *messages):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "fields",
     [
         {"weight": 1.0},
         {"weight": True},
@@ -91,9 +91,9 @@ def said(here, *messages):
         {"mechanism": "GNMax"},
     ],
 )
-def test_votes_that_do_not_follow_from_the_agreement(words):
+def test_votes_that_do_not_follow_from_the_agreement(fields):
     here = session()
-    assert said(here, invitation(), reserve(**words)) == ["invited", "refused"]
+    assert said(here, invitation(), reserve(**fields)) == ["invited", "refused"]
     assert here._party.accountant.entries() == []
     nothing = Message("reserve", {"question": "q", "motions": []})
     assert said(here, nothing, CAST) == ["refused"] * 2
@@ -101,7 +101,7 @@ def test_votes_that_do_not_follow_from_the_agreement(words):
 
 def test_votes_on_labels_that_it_does_not_know():
     here = session(VOTING, labels=["a", "c"])
-    assert here.answer(invitation()).words == {"columns": [0, 2]}
+    assert here.answer(invitation()).fields == {"columns": [0, 2]}
     for columns in ([1], [0, 1], [0, 0]):
         assert said(here, reserve(columns=columns)) == ["refused"]
     vote = {"columns": [0], "weight": 2.0, "voters": VOTERS}
@@ -169,8 +169,8 @@ def test_rows_that_it_cannot_read():
 def test_rows_at_which_something_else_fails():
     # Of a frame scikit-learn warns, which is an error here; the party goes on all the same.
     here = session()
-    words, body = put_table(pd.DataFrame(ROWS, columns=["a", "b"]))
-    asked = Message("invite", {**words, "question": "q", "asker": "centre"}, body)
+    fields, body = encode_table(pd.DataFrame(ROWS, columns=["a", "b"]))
+    asked = Message("invite", {**fields, "question": "q", "asker": "centre"}, body)
     assert said(here, asked, invitation()) == ["cannot", "invited"]
 
 

@@ -18,7 +18,7 @@ from secretballot.collaboration.secret_sharing._comparison import (
     comparison_bits,
     skellam_reach,
 )
-from secretballot.collaboration.secret_sharing._contribution import contribution, terms_digest
+from secretballot.collaboration.secret_sharing._contribution import noisy_numbers, terms_digest
 from secretballot.computing import Recipients, opened
 from secretballot.computing._shares import read_shares
 from secretballot.transport import Connection, Message
@@ -82,15 +82,15 @@ def test_what_a_voter_adds():
     # All but no noise: ballots times weight, of two classes what the first is ahead.
     rng = np.random.default_rng(0)
     one = replace(motion(2, 3, variance=1e-9), weight=3.0)
-    assert contribution(one, np.array([1, 0]), rng).tolist() == [[0, 3, 0], [3, 0, 0]]
+    assert noisy_numbers(one, np.array([1, 0]), rng).tolist() == [[0, 3, 0], [3, 0, 0]]
     one = replace(motion(2, 2, variance=1e-9), weight=3.0)
-    assert contribution(one, np.array([1, 0]), rng).tolist() == [[-3], [3]]
+    assert noisy_numbers(one, np.array([1, 0]), rng).tolist() == [[-3], [3]]
     # Labels are rows of their own: against one, for the other.
     labels = replace(one, columns=(4, 7, 9), apart=True)
-    assert contribution(labels, np.array([[0, 1, 1]]), rng).ravel().tolist() == [3, -3, -3]
+    assert noisy_numbers(labels, np.array([[0, 1, 1]]), rng).ravel().tolist() == [3, -3, -3]
     # And its own part of the noise, on both counts.
     one = motion(5, 2, variance=8.0, n_colluders=1)
-    added = contribution(one, np.zeros(20_000, int), rng)
+    added = noisy_numbers(one, np.zeros(20_000, int), rng)
     assert np.var(added) == pytest.approx(2 * 8.0 / 4, rel=0.05)
 
 
@@ -108,7 +108,7 @@ def test_terms_are_those_of_all_voters():
 
 
 class _Recorder:
-    """A line that writes down what goes to a computing party."""
+    """A stream that writes down what goes to a computing party."""
 
     sent: list = []
 
@@ -130,7 +130,7 @@ def test_what_goes_to_a_computing_party_is_uniform_for_any_ballots(monkeypatch):
         voter.deliver(question(n_rows), there)
         shares = []
         for hello, sent in zip(_Recorder.sent[::2], _Recorder.sent[1::2], strict=True):
-            (vote,) = hello.words["votes"]
+            (vote,) = hello.fields["votes"]
             assert vote == {
                 "columns": [0, 1],
                 "shape": [n_rows, 1],

@@ -82,7 +82,7 @@ def test_the_vote_is_held_again_without_whose_share_is_missing(sharing, monkeypa
     def two_of_three(question, recipients):
         asked.append(recipients.session)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("secretballot.computing._recipients.N_COMPUTING", 2)
+            patch.setattr("secretballot.computing._panel.N_COMPUTING", 2)
             type(made[2]).deliver(made[2], question, recipients)
 
     monkeypatch.setattr(made[2], "deliver", two_of_three, raising=False)

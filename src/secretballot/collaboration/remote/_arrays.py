@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,16 +28,10 @@ _NONE, _NAN = -1, -2
 
 
 class ArrayWriter:
-    """Encoder of arrays one after another.
-
-    Attributes
-    ----------
-    forms : list
-        Type and shape of each array.
-    """
+    """Encoder of arrays one after another; `forms` lists their types and shapes."""
 
     def __init__(self) -> None:
-        self.forms: list[tuple[str, list[int]]] = []
+        self.forms: list[list[object]] = []
         self._parts: list[NDArray[np.uint8]] = []
 
     def add(self, array: NDArray[Any], name: str) -> None:
@@ -48,7 +42,7 @@ class ArrayWriter:
                 f"{name} is of dtype {array.dtype}, which can't be sent: only numbers of up to 64 "
                 "bits, booleans, times and texts."
             )
-        self.forms.append((plain.dtype.str, list(array.shape)))
+        self.forms.append([plain.dtype.str, list(array.shape)])
         gap = -sum(map(len, self._parts)) % _ALIGNED
         self._parts += [np.zeros(gap, np.uint8), plain.reshape(-1).view(np.uint8)]
 
@@ -60,7 +54,9 @@ class ArrayWriter:
                 try:
                     encoded.append(cell.encode())
                 except UnicodeEncodeError:
-                    raise ValueError(f"{name} holds a text with half of a surrogate pair.") from None
+                    raise ValueError(
+                        f"{name} holds a text with half of a surrogate pair."
+                    ) from None
                 lengths.append(len(encoded[-1]))
             elif cell is None or (isinstance(cell, float) and math.isnan(cell)):
                 lengths.append(_NONE if cell is None else _NAN)
@@ -78,15 +74,9 @@ class ArrayWriter:
 
 
 class ArrayReader:
-    """Decoder of arrays one after another; whatever does not fit is a `MessageError`.
+    """Decoder of arrays one after another; a fault of theirs is a `MessageError`.
 
-    Parameters
-    ----------
-    fields : dict
-        With the forms of arrays.
-    body : bytes-like
-    max_bytes : int
-        The longest message; decoded texts may take twice as much.
+    Decoded objects may take twice the longest message, `max_bytes`.
     """
 
     def __init__(self, fields: Fields, body: Buffer, max_bytes: int) -> None:

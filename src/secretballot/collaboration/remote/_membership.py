@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Self
 
-from secretballot._numbers import check_integer, check_number
+from secretballot._numbers import check_number
 from secretballot._sklearn_compat import _num_samples
 from secretballot._tables import visible
 from secretballot.collaboration._aggregator import Aggregator
@@ -24,6 +24,7 @@ from secretballot.collaboration.remote._table import encode_table
 from secretballot.collaboration.remote._vote_terms import (
     TermsError,
     VoteTerms,
+    check_settings,
     check_terms,
     remote_aggregator,
 )
@@ -70,7 +71,7 @@ class Membership:
         Name that the aggregator's certificate must have; None: the host in `address`.
     timeout : float, default=60.0
         Seconds to connect, and to send one message. A server without a sign of life for 30
-        seconds, or for `timeout` if that is less, is lost.
+        seconds, or for twice the timeout if that is less, is lost.
     max_bytes : int, default=2**30
         The longest question. It takes at most four times as much memory.
 
@@ -88,11 +89,11 @@ class Membership:
 
     Notes
     -----
-    A lost connection is not taken up again by itself: `serve` raises `ChannelError`, and may be
-    called again. A payment for a vote that was not closed by then stays charged, as it may have been
-    opened. Once shares have left, so does the payment for a vote that the server calls void, unless
-    one of the computing parties confirms that it opened nothing, and will not. The state of a vote
-    can be asked later (`outcome`).
+    After a lost connection `serve` raises `ChannelError`, and may be called again. A payment for a
+    vote that was not closed by then stays charged, as it may have been opened. Once shares have
+    left, so does the payment for a vote that the server calls void, unless one of the computing
+    parties confirms that it opened nothing, and will not. The state of a vote can be asked later
+    (`outcome`).
 
     Examples
     --------
@@ -106,17 +107,8 @@ class Membership:
             answer = place.ask(X)
             party.learn(X, answer)
 
-    or ``place.serve()`` to vote only. Where nobody is trusted with ballots, each party names the
-    three computing parties::
-
-        computing = [("a.example.org", 7501), ("b.example.org", 7502), ("c.example.org", 7503)]
-        place = Membership(
-            party,
-            ("votes.example.org", 7443),
-            credentials=credentials,
-            agreement=agreement,
-            aggregator=SecretSharingAggregator(computing, credentials=credentials),
-        )
+    or ``place.serve()`` to vote only. Where nobody is trusted with ballots, each party passes a
+    `SecretSharingAggregator` too.
     """
 
     def __init__(
@@ -134,12 +126,7 @@ class Membership:
         if not isinstance(party, Party):
             raise TypeError(f"party={party!r} must be a Party.")
         party._check_fitted()
-        if not isinstance(agreement, Agreement):
-            raise TypeError(f"agreement={agreement!r} must be an Agreement.")
-        if not isinstance(credentials, Credentials):
-            raise TypeError(f"credentials={credentials!r} must be Credentials.")
-        check_number("timeout", timeout, above=0, below=MAX_SECONDS)
-        check_integer("max_bytes", max_bytes)
+        check_settings(agreement, credentials, timeout, max_bytes)
         self.party = party
         self.address = address
         self.agreement = agreement
@@ -164,14 +151,14 @@ class Membership:
         Raises
         ------
         ChannelError
-            If the aggregator can't be reached, has another name, or lets nobody in with this
-            certificate.
+            If the aggregator can't be reached, has another name, or refuses this certificate.
         TermsError
             If its terms are not what this party agreed to.
         """
         aggregator = self.aggregator
-        shares = isinstance(aggregator, SecretSharingAggregator)
-        recipients = aggregator.recipients if shares else None
+        recipients = None
+        if isinstance(aggregator, SecretSharingAggregator):
+            recipients = aggregator.recipients
         connection = self._connection()
         try:
             session = Session(self.party, self._terms(connection), recipients, self.max_bytes)
@@ -311,7 +298,7 @@ class Membership:
         self._has_left = True
         stream.close()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_PATIENCE * self.timeout)
             self._thread = None
         connection.close()
 
@@ -350,7 +337,7 @@ class Membership:
             self.address,
             credentials=self._credentials,
             server_name=self.server_name,
-            silence=min(SILENCE, self.timeout),
+            silence=min(SILENCE, 2 * self.timeout),
         )
 
     def _terms(self, connection: Connection) -> VoteTerms:

@@ -44,15 +44,7 @@ class RemoteVoter:
     """A party at the other end of a stream.
 
     A party that is late, answers nonsense or breaks off is `Absent`, and the stream is closed.
-
-    Parameters
-    ----------
-    ledger : str
-        A digest of its budget.
-    stream : Stream
-        The caller's name is the party's.
-    timeout : float
-        Seconds to answer one message.
+    `ledger` is a digest of its budget.
     """
 
     def __init__(self, ledger: str, stream: Stream, timeout: float) -> None:
@@ -154,7 +146,9 @@ class RemoteVoter:
             return [(question.n_rows,) for _ in self._motions]
         return [(question.n_rows, len(motion.columns)) for motion in self._motions]
 
-    def _checked_ballots(self, codes: NDArray[np.unsignedinteger], motion: Motion) -> NDArray[np.intp]:
+    def _checked_ballots(
+        self, codes: NDArray[np.unsignedinteger], motion: Motion
+    ) -> NDArray[np.intp]:
         has_labels = codes.ndim == 2
         if (codes > (1 if has_labels else motion.n_columns - 1)).any():
             self._fail("ballots on something else")
@@ -165,8 +159,12 @@ class RemoteVoter:
         return ballots
 
     def _begin(self, question: Question, message: Message, max_bytes: int = 0) -> None:
-        pending = DaemonThreads().submit(self._exchange, message, max_bytes)
-        self._pending[question.id, message.kind] = pending
+        def exchange() -> Message:
+            kinds = _ANSWERS[message.kind], "cannot"
+            with self._one_at_a_time:
+                return self.stream.ask(message, *kinds, timeout=self._timeout, max_bytes=max_bytes)
+
+        self._pending[question.id, message.kind] = DaemonThreads().submit(exchange)
 
     def _answer_to(self, question: Question, kind: str) -> Message:
         """Wait for the answer to a request that was begun."""
@@ -176,15 +174,8 @@ class RemoteVoter:
             raise Absent(self.name, str(error)) from None
 
     def _ask(self, question: Question, kind: str, **fields: object) -> Message:
-        try:
-            return self._exchange(Message(kind, {"question": question.id, **fields}))
-        except ChannelError as error:
-            raise Absent(self.name, str(error)) from None
-
-    def _exchange(self, message: Message, max_bytes: int = 0) -> Message:
-        with self._one_at_a_time:
-            kinds = _ANSWERS[message.kind], "cannot"
-            return self.stream.ask(message, *kinds, timeout=self._timeout, max_bytes=max_bytes)
+        self._begin(question, Message(kind, {"question": question.id, **fields}))
+        return self._answer_to(question, kind)
 
     def _fail(self, fault: str) -> NoReturn:
         self.stream.close()
@@ -210,10 +201,7 @@ class Attendance:
     def enter(self, voter: RemoteVoter) -> None:
         """Let a party vote from the next question on, and close its earlier connection.
 
-        Raises
-        ------
-        ChannelError
-            If another party spends the same budget: its people would have two ballots.
+        A party with the budget of another one is refused: its people would have two ballots.
         """
         with self._changed:
             for other in self._voters.values():

@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
-from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import (
-    Motion,
-    Question,
+from secretballot.collaboration._mechanism_adaptation import (
     for_party,
-    has_votes_filled_in,
+    needs_n_votes,
     votes_apart,
 )
+from secretballot.collaboration._party import Party
+from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration._voter import VoteTally
 from secretballot.collaboration.remote._remote_voter import NO_BUDGET, NO_COLUMNS, NO_DELIVERY
 from secretballot.collaboration.remote._table import decode_table
@@ -32,18 +31,8 @@ class Session:
     """The votes of one connection, one after the other.
 
     A payment is only taken back when its question was closed or voided. Where the connection is
-    lost before, it stays charged: the vote may have been opened.
-
-    Parameters
-    ----------
-    party : Party
-    terms : VoteTerms
-        The party's own.
-    recipients : callable, default=None
-        Returns the computing parties of a vote, by its name: ballots go to them in shares, and
-        nowhere else. None: ballots are cast.
-    max_bytes : int, default=2**30
-        The longest message; rows may take twice of it in memory.
+    lost before, it stays charged: the vote may have been opened. With `recipients`, which returns
+    the computing parties of a vote by its name, ballots go to them in shares, and nowhere else.
     """
 
     def __init__(
@@ -63,13 +52,7 @@ class Session:
         self._motions: list[Motion] = []
 
     def answer(self, message: Message) -> Message:
-        """Return the answer to a message.
-
-        Raises
-        ------
-        MessageError
-            If it is not one that may come now.
-        """
+        """Return the answer to a message, or raise `MessageError` if it may not come now."""
         if message.kind == "invite":
             return self._invite(message)
         steps = {
@@ -110,7 +93,7 @@ class Session:
     def _price_ahead(self, question: Question) -> None:
         """Compute the price while others do: parties are invited together, and pay one by one."""
         agreement = self._terms.agreement
-        if not self._columns or has_votes_filled_in(agreement.mechanism):
+        if not self._columns or needs_n_votes(agreement.mechanism):
             return
         mechanism = for_party(agreement.mechanism, agreement.weight(self._party.name))
         motion = Motion(
@@ -150,7 +133,9 @@ class Session:
             raise MessageError("ballots were asked for, and it was agreed that none is seen")
         ballots = zip(self._party.cast(question), self._motions, strict=True)
         # Of a type that the vote decides: the length of a message shows through TLS.
-        encoded = [np.asarray(cast).astype(motion.ballot_type).tobytes() for cast, motion in ballots]
+        encoded = [
+            np.asarray(cast).astype(motion.ballot_type).tobytes() for cast, motion in ballots
+        ]
         return Message("cast", {}, b"".join(encoded))
 
     def _deliver(self, question: Question, fields: Fields) -> Message:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from secretballot._numbers import check_integer, check_number
 from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._party import Party
@@ -12,7 +13,7 @@ from secretballot.collaboration._question import Motion, Question, Table, target
 from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.ensemble import Target
 from secretballot.ledger import to_json
-from secretballot.transport import Fields, MessageError, read_field
+from secretballot.transport import MAX_SECONDS, Credentials, Fields, MessageError, read_field
 
 
 class TermsError(ValueError):
@@ -21,16 +22,7 @@ class TermsError(ValueError):
 
 @dataclass(frozen=True)
 class VoteTerms:
-    """Public facts of all votes.
-
-    Attributes
-    ----------
-    agreement : Agreement
-    classes : tuple or None
-    labels : tuple of str or None
-    aggregator : str
-        The kind of aggregator that parties rely on.
-    """
+    """Public facts of all votes; `aggregator` is the kind that parties rely on."""
 
     agreement: Agreement
     classes: tuple[object, ...] | None
@@ -69,24 +61,13 @@ class VoteTerms:
     def motion(
         self, fields: Fields, name: str, known: tuple[int, ...], asker: str | None
     ) -> Motion:
-        """Build a vote that the server describes from the party's own agreement.
+        """Build a vote that the server describes, if a party's own agreement allows it.
 
-        Parameters
-        ----------
-        fields : dict
-            Its columns, the weight of the party's ballot, and who votes.
-        name : str
-            The party's.
-        known : tuple of int
-            The columns that it votes on.
-        asker : str or None
-            Who has no ballot.
-
-        Raises
-        ------
-        MessageError
-            If the agreement does not allow it.
+        `known` are the columns that the party votes on. The description has the columns of the
+        vote, the weight of the party's ballot, and the voters.
         """
+        if set(fields) != {"columns", "weight", "voters"}:
+            raise MessageError(f"a vote is described by {sorted(fields)}")
         columns = tuple(read_field(fields, "columns", list[int]))
         voters = read_field(fields, "voters", list[str])
         weight = self.agreement.weight(name)
@@ -100,9 +81,21 @@ class VoteTerms:
             raise MessageError(f"a vote without {name!r}")
         try:
             motion = self.agreement.motion(columns, voters, self.labels, asker=asker)
+            return motion.sent_to(name)
         except ValueError as error:
             raise MessageError(f"a vote that was not agreed on: {error}") from None
-        return motion.sent_to(name)
+
+
+def check_settings(
+    agreement: Agreement, credentials: Credentials, timeout: float, max_bytes: int
+) -> None:
+    """Check the settings that a server and its members share."""
+    if not isinstance(agreement, Agreement):
+        raise TypeError(f"agreement={agreement!r} must be an Agreement.")
+    if not isinstance(credentials, Credentials):
+        raise TypeError(f"credentials={credentials!r} must be Credentials.")
+    check_number("timeout", timeout, above=0, below=MAX_SECONDS)
+    check_integer("max_bytes", max_bytes)
 
 
 def remote_aggregator(aggregator: Aggregator | None) -> Aggregator:
@@ -122,14 +115,9 @@ def remote_aggregator(aggregator: Aggregator | None) -> Aggregator:
 def check_terms(
     fields: Fields, agreement: Agreement, party: Party, aggregator: Aggregator
 ) -> VoteTerms:
-    """Return a party's own terms if the aggregator's are the same.
+    """Return a party's own terms if the aggregator's are the same, or raise `TermsError`.
 
-    All but the names of labels are built from the party's side.
-
-    Raises
-    ------
-    TermsError
-        If they differ.
+    Only names of labels are taken from the aggregator.
     """
     labels = party.labels
     if party.classes is None and fields.get("labels") is not None:

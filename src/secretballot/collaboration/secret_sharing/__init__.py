@@ -1,8 +1,10 @@
-"""Votes with nobody to trust: ballots and noise in shares, and only winners opened."""
+"""Votes without a trusted aggregator: ballots and noise in shares, of which winners are opened."""
 
 from secretballot._public import published
-from secretballot.collaboration.secret_sharing._aggregator import SecretSharingAggregator
 from secretballot.collaboration.secret_sharing._contribution import share_ballots
+from secretballot.collaboration.secret_sharing._secret_sharing_aggregator import (
+    SecretSharingAggregator,
+)
 
 __all__ = ["SecretSharingAggregator", "share_ballots"]
 

@@ -1,40 +1,40 @@
-"""How the winners of a motion come out of shared numbers, and how long these are."""
+"""Winners of a motion from shared numbers, and the length of these numbers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.collaboration._question import Motion
 from secretballot.computing import VALUE_BITS
+from secretballot.mechanisms import SkellamMax
 
-#: How likely it may be, in one motion, that noise is longer than the numbers compared.
-_WRAPS = 2.0**-60
+#: The probability, in one motion, that noise is longer than the numbers compared.
+_OVERFLOW = 2.0**-60
 
 
-def compared_by(motion: Motion) -> str:
-    """Return how computing parties find the winners: two columns are one difference."""
+def comparison_rule(motion: Motion) -> str:
+    """Name the rule by which computing parties find winners: two columns are one difference."""
     return "negative" if motion.n_columns == 2 else "plurality"
 
 
 def shared_numbers(motion: Motion, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what is shared of noisy counts: all of them or, of two, what the first is ahead."""
+    """Compute the numbers to be shared: noisy counts or, of two columns, their difference."""
     return counts[:, :1] - counts[:, 1:] if motion.n_columns == 2 else counts
 
 
-def as_outcome(motion: Motion, winners: NDArray[np.int64]) -> NDArray[Any]:
-    """Return what the mechanism itself would have released."""
+def as_outcome(motion: Motion, winners: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Convert opened winners to an outcome of the mechanism."""
     return winners[:, 0] if motion.n_columns == 2 else winners
 
 
-def check_mechanism(motion: Motion) -> None:
-    """Refuse a mechanism whose noise voters can't draw, or that isn't charged for winners alone."""
-    mechanism: Any = motion.mechanism
-    if getattr(mechanism, "opens", None) != "winner":
+def skellam_mechanism(motion: Motion) -> SkellamMax:
+    """Return the mechanism, if voters can draw its noise and it is charged for winners alone."""
+    mechanism = motion.mechanism
+    if not (isinstance(mechanism, SkellamMax) and mechanism.opens == "winner"):
         raise TypeError(
             f"{mechanism!r} is not charged for the winner of whole counts with noise that voters "
             "draw, and nothing else is opened here; with a SecretSharingAggregator take SkellamMax "
@@ -42,18 +42,18 @@ def check_mechanism(motion: Motion) -> None:
         )
     if motion.weight != int(motion.weight):
         raise ValueError(f"weight={motion.weight!r}: what is shared must be a whole number.")
+    return mechanism
 
 
 def check_motion(motion: Motion) -> None:
-    """Refuse a mechanism that can't be opened here, or whose noise is for others than those."""
+    """Refuse a mechanism that can't be opened here, or whose noise is for other voters."""
     for weight in motion.voters.values():
-        check_mechanism(replace(motion, weight=weight))
-    check_voters(motion)
+        check_voters(replace(motion, weight=weight))
 
 
 def check_voters(motion: Motion) -> None:
     """Refuse noise that is not divided among those who vote."""
-    mechanism: Any = motion.mechanism
+    mechanism = skellam_mechanism(motion)
     if mechanism.n_parties != len(motion.voters):
         raise ValueError(
             f"{mechanism!r} divides its noise among n_parties={mechanism.n_parties}, and "
@@ -62,17 +62,16 @@ def check_voters(motion: Motion) -> None:
 
 
 def comparison_bits(motion: Motion, n_rows: int) -> int:
-    """Return how long differences of noisy counts are, with their sign.
+    """Compute the length of differences of noisy counts, with their sign, from public numbers.
 
-    Every voter says so to computing parties, by the public numbers of the vote. Differences are at
-    most the weight of all ballots, and noise; of all comparisons in a motion none has
-    noise beyond that but with a probability of 2^-60.
+    A difference is at most the weight of all ballots, and noise. With probability 1 - 2^-60 no
+    comparison in a motion has longer noise.
     """
-    mechanism: Any = motion.mechanism
+    mechanism = skellam_mechanism(motion)
     # A difference of two counts, each with the noise of all voters.
     variance = 2 * mechanism.total_variance
     n_comparisons = n_rows * max(1, motion.n_columns - 1) * motion.n_columns / 2
-    most = int(sum(motion.voters.values())) + skellam_reach(variance, _WRAPS / n_comparisons)
+    most = int(sum(motion.voters.values())) + skellam_reach(variance, _OVERFLOW / n_comparisons)
     bits = most.bit_length() + 1
     if bits > VALUE_BITS:
         raise ValueError(
@@ -83,7 +82,7 @@ def comparison_bits(motion: Motion, n_rows: int) -> int:
 
 
 def skellam_reach(variance: float, tail: float) -> int:
-    """Return a whole number that Skellam noise exceeds, up or down, with probability `tail`.
+    """Bound the absolute value of Skellam noise that is exceeded with probability `tail`.
 
     By Chernoff's bound at its best point, asinh(t / v): log P(N >= t) <= sqrt(v^2 + t^2) - v -
     t asinh(t / v).

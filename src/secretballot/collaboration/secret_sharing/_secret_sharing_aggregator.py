@@ -1,16 +1,17 @@
-"""Three who add up shares and open winners, of whom any two honest ones are enough."""
+"""The aggregator that shares ballots among three computing parties."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_number
-from secretballot.collaboration._aggregator import Aggregator
+from secretballot.collaboration._aggregator import Aggregator, Seed
 from secretballot.collaboration._question import Motion, Question
 from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError
 from secretballot.collaboration.secret_sharing._comparison import as_outcome, check_motion
@@ -28,7 +29,7 @@ from secretballot.transport import MAX_SECONDS, ChannelError, Credentials
 
 @dataclass(frozen=True)
 class Delivered:
-    """A vote whose shares are all there, and nothing of which is opened yet."""
+    """A vote whose shares have all come, and nothing of which is opened yet."""
 
     session: str
     question: Question
@@ -36,19 +37,19 @@ class Delivered:
 
 
 class SecretSharingAggregator(Aggregator):
-    """Ballots and noise in shares for three computing parties, who open the winners alone.
+    """Aggregator of ballots and noise in shares, of which three computing parties open winners.
 
     Each voter adds its part of the noise to its ballots and splits the sum into three shares, any
     one of which is a random number. Each computing party adds up the shares that it gets, and the
     three compare the sums with each other in secret. Nobody sees a ballot, a count or the noise:
-    the winners are opened, to who asked, and so they are what is charged.
+    the winners alone are opened, to the asker, and charged.
 
     Parameters
     ----------
     addresses : sequence of (str, int), default=None
         Host and port of three computing parties (``python -P -m secretballot.computing``), best on
         machines of three who distrust each other. None: three processes of this machine, which is
-        for tests and for trying it out; who owns the machine sees everything.
+        for tests and for trying it out; the machine's owner sees everything.
     credentials : Credentials, default=None
         Needed with `addresses`: the authority that signs everybody's certificates, and a
         certificate and key to show.
@@ -61,7 +62,7 @@ class SecretSharingAggregator(Aggregator):
 
     Notes
     -----
-    *What it relies on.* Of three computing parties two are honest, and all three follow the
+    *Assumptions.* Of three computing parties two are honest, and all three follow the
     protocol (an honest majority against passive listeners; MPyC). It does not protect against
 
     - two computing parties that put their shares together: they see every ballot, with that voter's
@@ -69,25 +70,25 @@ class SecretSharingAggregator(Aggregator):
     - computing parties that deviate: wrong shares of a result are noticed when it is opened, other
       deviations need not be. (Messages between them are numbers, and never code.)
     - voters that lie, who can cast more than a ballot, or leave out their noise. As many as
-      `n_colluders` of the mechanism may tell what their noise was, and to the computing parties
-      too; more may not.
+      `n_colluders` of the mechanism may reveal their noise, also to the computing parties; more
+      may not.
 
-    A comparison opens numbers to computing parties under random masks; what these numbers tell is
-    2^-61 per comparison in statistical distance, and so belongs to delta.
+    A comparison opens numbers to computing parties under random masks; their statistical distance
+    from random numbers is 2^-61 per comparison, and so belongs to delta.
 
     The mechanism must be charged for the winner of whole counts with noise that voters draw
     (`SkellamMax`). A voter whose share is missing anywhere voids the vote, as its noise would be
-    missing; it is held again with the voters who are left, who make their noise for so many.
+    missing; it is held again with the other voters, who divide the noise anew.
 
-    Who breaks off is seen at once. What a vote opened that broke off is unknown, and stays charged;
-    new processes are started (or the same addresses called again) for the next one.
+    A lost computing party is noticed at once. It is unknown if such a vote was opened, so it stays
+    charged; new processes are started (or the same addresses called again) for the next one.
 
-    *Who knows what of whom.* On several machines everybody is who its certificate says: voters send
-    under their own name, and one name may hold votes. Computing parties are told when they start
-    who may vote, and a certificate that names two of these, or the one who holds votes too, is
-    refused. Voters and computing parties must know the addresses themselves, as all others do, and
-    in the same order; who votes, the mechanism, the weights, and how long numbers are, go with
-    their shares. A vote is opened if all of that is the same for all.
+    *Names and certificates.* On several machines certificates prove all names: voters send under
+    their own name, and one name may hold votes. Computing parties are given the names of voters
+    when they start, and refuse a certificate with two of these, or with that of the coordinator
+    too. Voters and computing parties must have the addresses themselves, in the same order. Voters,
+    mechanism, weights and lengths of numbers go with the shares. A vote is opened if all of that is
+    the same for all.
 
     Examples
     --------
@@ -149,16 +150,16 @@ class SecretSharingAggregator(Aggregator):
                 )
 
     def recipients(self, session: str) -> Recipients:
-        """Return where shares for a vote go: to the addresses given here, with this certificate.
+        """Return the computing parties of a vote, and the certificate that they are shown.
 
         Parameters
         ----------
         session : str
-            The name under which computing parties collect them.
+            The name under which computing parties collect shares.
         """
         token = "" if self._processes is None else self._processes.token
-        given: Any = self.addresses or (self._processes and self._processes.addresses)
-        addresses = tuple((host, int(port)) for host, port in given)
+        local = [] if self._processes is None else self._processes.addresses
+        addresses = tuple((host, int(port)) for host, port in self.addresses or local)
         return Recipients(session, addresses, token, self.timeout, self._credentials)
 
     def gather(
@@ -172,31 +173,31 @@ class SecretSharingAggregator(Aggregator):
             )
         try:
             panel = self._connected()
-            votes = tuple(shared_vote(each, each.n_rows(question)) for each in motions)
+            votes = tuple(shared_vote(motion, motion.n_rows(question)) for motion in motions)
             session = panel.begin(votes)
             recipients = self.recipients(session)
             for name, voter in voters.items():
                 try:
                     voter.deliver(question, recipients)
                 except OSError as error:
-                    panel.received(session)  # are they all there? Else it is not the voter's fault
+                    panel.received(session)  # raises if a computing party is lost, and no voter
                     raise Absent(name, "its shares did not arrive") from error
-            for there in panel.received(session):
+            for senders in panel.received(session):
                 for name in voters:
-                    if name not in there:
+                    if name not in senders:
                         raise Absent(name, "its shares are missing at a computing party")
         except ChannelError as error:
             raise VoteRefusedError(
-                f"computing parties failed before anything was opened ({self._ended(error)}); what "
+                f"computing parties failed before anything was opened ({self._end(error)}); what "
                 "had been reserved was given back (parties elsewhere that had sent their shares "
                 "can't know it, and stay charged). Ask again."
             ) from error
         return Delivered(session, question, votes)
 
     def open(
-        self, gathered: Delivered, motions: Sequence[Motion], random_state: Any
-    ) -> list[NDArray[Any]]:
-        """Let computing parties find the winners, which are opened here alone."""
+        self, gathered: Delivered, motions: Sequence[Motion], random_state: Seed
+    ) -> list[NDArray[np.int64]]:
+        """Let computing parties find the winners, and open them here."""
         panel = self._panel
         assert panel is not None
         try:
@@ -205,7 +206,7 @@ class SecretSharingAggregator(Aggregator):
                 for motion, vote in zip(motions, gathered.votes, strict=True)
             ]
         except ChannelError as error:
-            raise ChannelError(self._ended(error)) from error
+            raise ChannelError(self._end(error)) from error
 
     def close(self) -> None:
         """Hang up, and end the processes that were started here; a next vote begins anew."""
@@ -227,25 +228,25 @@ class SecretSharingAggregator(Aggregator):
         self.close()
 
     def __repr__(self) -> str:
-        given = "" if self.addresses is None else repr(list(self.addresses))
-        return f"{type(self).__name__}({given})"
+        addresses = "" if self.addresses is None else repr(list(self.addresses))
+        return f"{type(self).__name__}({addresses})"
 
     def _connected(self) -> Panel:
-        """Return computing parties that answer, new ones if need be."""
+        """Return connected computing parties, new ones if need be."""
         if self._panel is None or self._panel.closed:
             self.close()
             token = ""
             if self.addresses is None:
                 self._processes = Processes(self.timeout)
                 token = self._processes.token
-            addresses = self.addresses or self._processes.addresses
+            addresses = self._processes.addresses if self._processes else self.addresses or ()
             self._panel = Panel(addresses, token, self.timeout, self._credentials)
         return self._panel
 
-    def _ended(self, error: ChannelError) -> str:
-        """End all computing parties after one has failed, and say what is known of it."""
+    def _end(self, error: ChannelError) -> str:
+        """End all computing parties after one has failed, and describe the fault."""
         if self._panel is not None:
             self._panel.close()
-        known = self._processes.post_mortem() if self._processes is not None else ""
+        cause = self._processes.post_mortem() if self._processes is not None else ""
         self.close()
-        return f"{error} {known}".strip()
+        return f"{error} {cause}".strip()
