@@ -149,7 +149,7 @@ def test_bytes_between_computing_parties(counts, capfd):
         nonlocal n_refused, n_waiting
         stream = HELLO + b"".join(head(place, len(good)) + good for place in range(4))
         for _ in range(1_000):
-            exchanger = link(Runtime(), Sent(), 0, calls=False)
+            exchanger = link(Runtime(), Sent(), 0, False)
             data = mutated_bytes(rng, stream)
             try:
                 for start in range(0, len(data), 50):
@@ -160,14 +160,14 @@ def test_bytes_between_computing_parties(counts, capfd):
             kept = sum(len(each) for each in exchanger.buffers.values() if isinstance(each, bytes))
             assert len(exchanger.bytes) + kept <= MOST_WAITING + len(data)
         # Messages that nobody waits for, and one that is announced and never comes.
-        exchanger, big = link(Runtime(), Sent(), 0, calls=False), bytes(2**20)
+        exchanger, big = link(Runtime(), Sent(), 0, False), bytes(2**20)
         exchanger.data_received(HELLO)
         for place in range(MOST_WAITING // len(big) - 1):
             exchanger.data_received(head(place, len(big)) + big)
         with pytest.raises(ConnectionError, match="wait"):
             exchanger.data_received(head(-1 % 1_000, len(big)) + big)
         with pytest.raises(ConnectionError, match="wait"):
-            link(Runtime(), Sent(), 0, calls=False).data_received(HELLO + head(0, 2**32 - 1))
+            link(Runtime(), Sent(), 0, False).data_received(HELLO + head(0, 2**32 - 1))
 
     asyncio.run(attack())
     assert "runs what another sends" not in capfd.readouterr().out

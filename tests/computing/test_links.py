@@ -31,7 +31,7 @@ def test_messages_are_numbers():
 def linked():
     """A link of party 1 to party 0."""
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
-    return lambda: link(Runtime(), Sent(), 0, calls=False)
+    return lambda: link(Runtime(), Sent(), 0, False)
 
 
 #: MPyC is imported where it ends with the process.
@@ -93,7 +93,7 @@ def test_what_is_sent_at_one_time_is_one_message():
 
     async def sent():
         stream = Sent()
-        one = link(Runtime(), stream, 1, calls=True)
+        one = link(Runtime(), stream, 1, True)
         for place in range(10):
             one.send(place, b"abc")
         one.send(11, bytes(2**20))

@@ -12,8 +12,17 @@ import pytest
 from tests._programs import run_python
 from tests.transport._certificates import HOST, credentials
 
-from secretballot.transport import ChannelError, Connection, Credentials, Message, Server
+from secretballot.transport import (
+    ChannelError,
+    Connection,
+    Credentials,
+    Message,
+    MessageError,
+    Server,
+    read_field,
+)
 from secretballot.transport._grpc import channel_options, target
+from secretballot.transport._message import read_message
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("north", "south")
@@ -139,6 +148,41 @@ def test_limits(authority):
         with pytest.raises(ValueError, match="Out of range float"):
             connection.ask("echo", Message("a", {"n": float("nan")}), timeout=SOON)
         assert server._n_bytes == 0
+
+
+@pytest.mark.parametrize(("max_bytes", "longest"), [(0, 2**16), (2**18, 2**16), (2**21, 2**18)])
+def test_fields_beside_a_small_limit(max_bytes, longest):
+    # Decoded JSON takes up to 32 times its length.
+    for size, is_read in ((longest - 100, True), (longest + 1, False)):
+        pieces = Message("a", {"text": "b" * size}).pieces()
+        if is_read:
+            assert len(read_message(pieces, max_bytes, int).fields["text"]) == size
+        else:
+            with pytest.raises(MessageError, match=f"and {longest:,} are allowed"):
+                read_message(pieces, max_bytes, int)
+
+
+@pytest.mark.parametrize(
+    ("value", "right", "wrong"),
+    [
+        (1, [int, object], [str, float, bool, list[int], dict[str, int]]),
+        (True, [bool], [int]),
+        (-1, [], [int]),
+        (1.0, [float], [int]),
+        (None, [], [int, str, list[str]]),
+        ([], [list[int], list[str]], [dict[str, int]]),
+        ([0, 1], [list[int], list[object]], [list[str], list[list[int]]]),
+        ([0, True], [], [list[int]]),
+        ([["a"]], [list[list[str]]], [list[str], list[list[int]]]),
+        ({"a": ["b"]}, [dict[str, list[str]]], [dict[str, str], list[str]]),
+    ],
+)
+def test_types_of_fields(value, right, wrong):
+    for kind in right:
+        assert read_field({"a": value}, "a", kind) == value
+    for kind in wrong:
+        with pytest.raises(MessageError, match="a=.* is not of the expected type"):
+            read_field({"a": value}, "a", kind)
 
 
 RAW = [

@@ -161,11 +161,13 @@ class Agreement(Shown):
     def _view(self) -> View:
         weights = [(name, f"{float(weight):g}") for name, weight in self.weights.items()]
         mechanism = Prose.of(short_text(self.mechanism))
-        others = Prose.of("every other ballot counts 1" if weights else "every ballot counts 1")
+        other_weights = Prose.of(
+            "every other ballot counts 1" if weights else "every ballot counts 1"
+        )
         table = (Table(("party", "weight"), weights),) if weights else ()
         count = f"{len(self.parties):,} parties, of which {self.min_voters} or more vote: "
         return View(
-            "Agreement", (mechanism, Prose.of(count + _shown(self.parties)), *table, others)
+            "Agreement", (mechanism, Prose.of(count + _shown(self.parties)), *table, remaining)
         )
 
     def weight(self, name: str) -> float:
@@ -187,8 +189,8 @@ def _checked_names(parties: Sequence[str], min_voters: int) -> tuple[str, ...]:
 
 
 def _shown(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(repr, names[:_MOST_NAMED])) + more
+    suffix = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(repr, names[:_MOST_NAMED])) + suffix
 
 
 def least_noise(

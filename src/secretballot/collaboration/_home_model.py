@@ -154,8 +154,8 @@ class HomeModel:
         """Return the positions of all classes, or of the labels that it knows."""
         if self.classes is not None:
             return tuple(range(len(self.classes)))
-        known = self.labels or ()
-        return tuple(column for column, label in enumerate(labels or ()) if label in known)
+        own_labels = self.labels or ()
+        return tuple(column for column, label in enumerate(labels or ()) if label in own_labels)
 
     def shares_data_with(self, other: HomeModel) -> bool:
         """Return True if it has another party's rows, or the same frozen model."""

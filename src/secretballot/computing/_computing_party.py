@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from secretballot.computing._mpyc import link, new_runtime, traffic, wait_linked, winners
 from secretballot.computing._shared_vote import ShareSums, read_votes
@@ -27,7 +27,6 @@ from secretballot.transport import (
 )
 
 if TYPE_CHECKING:
-    from mpyc.asyncoro import MessageExchanger
     from mpyc.runtime import Runtime
 
 #: Seconds until the first message of a caller, and until the three are connected.
@@ -39,6 +38,7 @@ _FIELDS = 2**24
 #: Seconds to receive the shares of a voter.
 _DELIVERY = 600.0
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -115,12 +115,12 @@ class ComputingParty:
     def _coordinate(self, stream: Stream) -> None:
         """Serve the coordinator, whose requests come one after another."""
         self._require(stream, stream.caller == self._coordinator)
+        self._read_hello(stream)
         with self._lock:
             if self._is_coordinated:
                 raise PermissionError("another vote is going on; try again later.")
             self._is_coordinated = True
         try:
-            self._read_hello(stream)
             stream.send(Message("ready"))
             while True:
                 request = stream.receive(None, self._max_bytes)
@@ -140,7 +140,7 @@ class ComputingParty:
             if index in self._linked:
                 raise PermissionError(f"computing party {index} has called before.")
             self._linked.add(index)
-        self._link(stream, index, calls=False)
+        self._link(stream, index, False)
         stream.send(Message("linked"))
         stream.wait_closed()
 
@@ -206,12 +206,8 @@ class ComputingParty:
             raise MessageError(f"index={index!r} of {addresses!r} is none of three.")
         if self._credentials is not None and addresses != self._panel:
             raise MessageError(f"the computing parties are {self._panel}, and not {addresses}.")
-
-        async def create() -> Runtime:
-            return new_runtime(index)
-
         self._index, self._addresses = index, addresses
-        self._runtime = self._run(create())
+        self._runtime = self._call(new_runtime, index)
         self._joined.set()
         for peer in range(index + 1, N_COMPUTING):
             host, port = addresses[peer]
@@ -220,24 +216,18 @@ class ComputingParty:
             stream = connection.open("peer")
             hello = Message("peer", {"index": index, "token": self._token})
             stream.ask(hello, "linked", timeout=_SOON)
-            self._link(stream, peer, calls=True)
+            self._link(stream, peer, True)
         self._run(asyncio.wait_for(self._unless_over(wait_linked(self._runtime)), _SOON))
 
-    def _link(self, stream: Stream, peer: int, *, calls: bool) -> None:
+    def _link(self, stream: Stream, peer: int, is_calling: bool) -> None:
         """Give MPyC a stream, and read it in a thread, no faster than MPyC takes it."""
-
-        async def create() -> MessageExchanger:
-            return link(self._runtime, stream, peer, calls=calls)
-
-        async def take(data: bytes) -> None:
-            exchanger.data_received(data)
-
-        exchanger = self._run(create())
+        exchanger = self._call(link, self._runtime, stream, peer, is_calling)
 
         def read() -> None:
             try:
                 while True:
-                    self._run(take(bytes(stream.receive(None, MAX_PIECE).body)))
+                    data = bytes(stream.receive(None, MAX_PIECE).body)
+                    self._call(exchanger.data_received, data)
             except Exception:  # a fault of a peer ends the vote, and nothing else
                 stream.close()
                 self._end()
@@ -247,6 +237,14 @@ class ComputingParty:
     def _run(self, coroutine: Coroutine[object, object, T]) -> T:
         """Run a coroutine in the thread of MPyC."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function in the thread of MPyC."""
+
+        async def call() -> T:
+            return function(*args, **kwargs)
+
+        return self._run(call())
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._over.set)

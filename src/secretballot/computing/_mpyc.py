@@ -111,7 +111,7 @@ class _Outgoing:
             self._stream.send(Message("bytes", {}, data[start : start + MAX_PIECE]))
 
 
-def link(runtime: Runtime, stream: Stream, peer: int, *, calls: bool) -> MessageExchanger:
+def link(runtime: Runtime, stream: Stream, peer: int, is_calling: bool) -> MessageExchanger:
     """Let MPyC use a stream to a peer, called or calling; return the receiver of its bytes."""
     from mpyc.asyncoro import MessageExchanger
 
@@ -119,7 +119,7 @@ def link(runtime: Runtime, stream: Stream, peer: int, *, calls: bool) -> Message
         """Exchanger that counts messages, and limits those that wait."""
 
         def __init__(self) -> None:
-            super().__init__(runtime, peer if calls else None)
+            super().__init__(runtime, peer if is_calling else None)
             self.n_sent = 0
 
         def send(self, pc: int, payload: bytes) -> None:

@@ -15,15 +15,9 @@ from secretballot.transport._stream import ChannelError, Stream, Traffic
 class Connection:
     """Connection to a `Server`, made with the first call of a method.
 
-    Parameters
-    ----------
-    address : tuple of str and int
-    credentials : Credentials, default=None
-        None: the server is on the same machine, and no certificates are shown.
-    server_name : str, default=None
-        Name that the server's certificate must have; None: the host of the address.
-    silence : float, default=30.0
-        Seconds after which a server that shows no sign of life is lost.
+    Without credentials the server is on the same machine. Its certificate must have the name
+    `server_name`, by default the host of the address. A server that shows no sign of life for
+    `silence` seconds is lost.
     """
 
     def __init__(

@@ -114,8 +114,10 @@ def certificate_names(pem: bytes) -> set[str]:
     common = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     names = {str(attribute.value) for attribute in common}
     try:
-        others = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
     except x509.ExtensionNotFound:
         return names
-    addresses = map(str, others.get_values_for_type(x509.IPAddress))
-    return names.union(others.get_values_for_type(x509.DNSName), addresses)
+    addresses = map(str, extension.value.get_values_for_type(x509.IPAddress))
+    return names.union(extension.value.get_values_for_type(x509.DNSName), addresses)

@@ -57,22 +57,12 @@ class DaemonThreads(Executor):
 class Server:
     """Server of methods to callers with known names, each call in a thread.
 
-    Parameters
-    ----------
-    address : tuple of str and int
-        Port 0 takes a free one.
-    methods : dict of str to callable
-        Functions of a `Stream`. The caller is sent the text of a `ChannelError`, `MessageError` or
-        `PermissionError` of theirs, and of other errors nothing.
-    credentials : Credentials, default=None
-        None: callers are processes of the same machine, and show no certificate.
-    names : collection of str, default=()
-        With credentials: all who may call. Others are refused, and so is a certificate that has
-        two of these names.
-    max_bytes : int, default=2**30
-        Memory of the unfinished messages of all calls together.
-    silence : float, default=30.0
-        Seconds after which a caller that shows no sign of life is lost.
+    The address may have port 0 for a free one. A method is a function of a `Stream`; the caller is
+    sent the text of a `ChannelError`, `MessageError` or `PermissionError` of its, and of other
+    errors nothing. Without credentials callers are processes of the same machine. With them, a
+    certificate that has none of the `names`, or two, is refused. The unfinished messages of all
+    calls together take at most `max_bytes`. A caller that shows no sign of life for `silence`
+    seconds is lost.
     """
 
     def __init__(
@@ -147,7 +137,7 @@ class Server:
         def serve(incoming: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
             try:
                 caller = caller_name(context, self._names) if self._has_certificates else ""
-                with self._call(caller), self._stream(caller, incoming, context) as stream:
+                with self._call(caller, incoming, context) as stream:
                     threading.Thread(target=stream.run, args=[method], daemon=True).start()
                     yield from stream.sent_pieces()
                     error = stream.error
@@ -169,24 +159,15 @@ class Server:
         context.abort(code, str(error)[:_REASON])
 
     @contextmanager
-    def _call(self, caller: str) -> Iterator[None]:
-        """Count a call of a caller, or refuse it."""
+    def _call(
+        self, caller: str, incoming: Iterator[bytes], context: grpc.ServicerContext
+    ) -> Iterator[Stream]:
+        """Open the stream of a call, or refuse it."""
+        stream = Stream(caller, self.traffic, self._count_memory).attach(incoming, context.cancel)
         with self._lock:
             if self._names and self._n_calls[caller] >= _CALLS:
                 raise PermissionError(f"{caller!r} has {_CALLS} calls already")
             self._n_calls[caller] += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_calls[caller] -= 1
-
-    @contextmanager
-    def _stream(
-        self, caller: str, incoming: Iterator[bytes], context: grpc.ServicerContext
-    ) -> Iterator[Stream]:
-        stream = Stream(caller, self.traffic, self._count_memory).attach(incoming, context.cancel)
-        with self._lock:
             self._streams.add(stream)
         try:
             if not context.add_callback(stream.close):
@@ -194,6 +175,7 @@ class Server:
             yield stream
         finally:
             with self._lock:
+                self._n_calls[caller] -= 1
                 self._streams.discard(stream)
             stream.finish()
 

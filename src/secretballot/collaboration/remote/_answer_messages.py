@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +55,9 @@ def encode_answer(answer: Answer, terms: VoteTerms) -> Message:
     if terms.classes is not None:
         positions = {label: code for code, label in enumerate(terms.classes)}
         rows = zip(answer.labels.tolist(), answer.answered.tolist(), strict=True)
-        codes = np.array([positions[label] if there else _UNANSWERED for label, there in rows])
+        codes = np.array(
+            [positions[label] if is_answered else _UNANSWERED for label, is_answered in rows]
+        )
     voters = answer.voters
     fields = {
         "question": answer.id,
@@ -125,12 +127,12 @@ class VoteRecord:
     answer: Message | None = None
 
 
-@dataclass
 class VoteRecords:
     """The latest votes since the server was started."""
 
-    _records: dict[str, VoteRecord] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        self._records: dict[str, VoteRecord] = {}
+        self._lock = threading.Lock()
 
     def begin(self, question: str, asker: str, n_rows: int) -> VoteRecord:
         """Remember a vote, and forget answers of earlier ones to the same party."""
@@ -147,11 +149,9 @@ class VoteRecords:
     def outcome(self, question: object, party: str) -> Message:
         """Describe a vote to a party: its state and, if the party asked, the answer."""
         with self._lock:
-            record = self._records.get(question) if isinstance(question, str) else None
-            if record is None:
-                return Message("outcome", {"state": UNKNOWN})
-            answer = record.answer if record.asker == party else None
-            if answer is None:
-                return Message("outcome", {"state": record.state})
-            fields = {"state": record.state, "n_rows": record.n_rows, "answer": answer.fields}
-            return Message("outcome", fields, answer.body)
+            record = self._records.get(str(question), VoteRecord("", 0, UNKNOWN))
+            fields: dict[str, object] = {"state": record.state}
+            if record.answer is None or record.asker != party:
+                return Message("outcome", fields)
+            fields |= {"n_rows": record.n_rows, "answer": record.answer.fields}
+            return Message("outcome", fields, record.answer.body)

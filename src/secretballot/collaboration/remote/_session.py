@@ -182,11 +182,11 @@ def _read_tallies(fields: Fields, n_rows: Sequence[int]) -> list[VoteTally]:
         raise MessageError("there are not as many tallies as votes")
     tallies = []
     for tally, most in zip(described, n_rows, strict=True):
-        begun = read_field(tally, "n_rows", int)
+        n_begun = read_field(tally, "n_rows", int)
         answers = None if tally.get("n_answers") is None else read_field(tally, "n_answers", int)
-        if not 0 < begun <= most or (answers is not None and answers > begun):
-            raise MessageError(f"{begun} rows of {most} were begun, and {answers} answered")
-        tallies.append(VoteTally(begun, answers))
+        if not 0 < n_begun <= most or (answers is not None and answers > n_begun):
+            raise MessageError(f"{n_begun} rows of {most} were begun, and {answers} answered")
+        tallies.append(VoteTally(n_begun, answers))
     return tallies
 
 

@@ -104,7 +104,7 @@ class VoteServer:
     Notes
     -----
     One question is voted on at a time; another one waits for `timeout`, and is refused then.
-    Refused connections are logged, by the logger ``"secretballot.collaboration"``.
+    Refused calls are logged, by the logger ``"secretballot.transport"``.
 
     Examples
     --------

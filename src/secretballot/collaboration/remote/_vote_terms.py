@@ -59,11 +59,11 @@ class VoteTerms:
         }
 
     def motion(
-        self, fields: Fields, name: str, known: tuple[int, ...], asker: str | None
+        self, fields: Fields, name: str, own_columns: tuple[int, ...], asker: str | None
     ) -> Motion:
         """Build a vote that the server describes, if a party's own agreement allows it.
 
-        `known` are the columns that the party votes on. The description has the columns of the
+        `own_columns` are those that the party votes on. The description has the columns of the
         vote, the weight of the party's ballot, and the voters.
         """
         if set(fields) != {"columns", "weight", "voters"}:
@@ -72,9 +72,9 @@ class VoteTerms:
         voters = read_field(fields, "voters", list[str])
         weight = self.agreement.weight(name)
         # With classes there is one vote, on all of them.
-        is_whole = self.classes is None or columns == known
-        if not (columns and is_whole and set(columns) <= set(known)):
-            raise MessageError(f"a vote on columns {columns} of {known}")
+        is_whole = self.classes is None or columns == own_columns
+        if not (columns and is_whole and set(columns) <= set(own_columns)):
+            raise MessageError(f"a vote on columns {columns} of {own_columns}")
         if fields.get("weight") != weight:
             raise MessageError(f"a ballot of weight {fields.get('weight')!r} instead of {weight:g}")
         if name not in voters:
