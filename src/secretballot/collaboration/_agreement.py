@@ -161,9 +161,7 @@ class Agreement(Shown):
     def _view(self) -> View:
         weights = [(name, f"{float(weight):g}") for name, weight in self.weights.items()]
         mechanism = Prose.of(short_text(self.mechanism))
-        other_weights = Prose.of(
-            "every other ballot counts 1" if weights else "every ballot counts 1"
-        )
+        remaining = Prose.of("every other ballot counts 1" if weights else "every ballot counts 1")
         table = (Table(("party", "weight"), weights),) if weights else ()
         count = f"{len(self.parties):,} parties, of which {self.min_voters} or more vote: "
         return View(

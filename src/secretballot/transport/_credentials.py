@@ -114,9 +114,7 @@ def certificate_names(pem: bytes) -> set[str]:
     common = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     names = {str(attribute.value) for attribute in common}
     try:
-        alternatives = certificate.extensions.get_extension_for_class(
-            x509.SubjectAlternativeName
-        ).value
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
         return names
     addresses = map(str, extension.value.get_values_for_type(x509.IPAddress))
