@@ -252,7 +252,7 @@ def test_silent_and_slow_connections(addresses, panel, authority, counts):
     counts("milliseconds for two voters' shares beside them", round(1_000 * seconds))
 
 
-def test_words_that_are_no_json_object(addresses, authority, counts):
+def test_fields_that_are_no_json_object(addresses, authority, counts):
     given = credentials(authority.folder, "b")
     texts = [
         b"",

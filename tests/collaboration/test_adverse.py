@@ -22,7 +22,7 @@ def knowing(*labels, said=1):
     ]
 
 
-def test_a_budget_of_those_who_join_or_leave_is_refused():
+def test_budgets_with_add_remove_relation_are_refused():
     # A ballot is replaced then, which noise made for one ballot more doesn't hide.
     joining = PrivacyAccountant(1.0, 1e-5, relation="add_remove")
     with pytest.raises(ValueError, match="relation='add_remove'"):
@@ -53,7 +53,7 @@ def test_answers_that_a_party_has_never_seen_are_learned_as_they_are(classes, se
         PowersetVoting(sigma=0.05, n_labels=3),
     ],
 )
-def test_what_holds_for_all_labels_is_not_applied_to_some(mechanism):
+def test_mechanisms_that_relate_all_labels_need_all_of_them(mechanism):
     # Of those who know y and z, y would be taken for x, on which z depends no less than on y.
     parties = knowing("xyz", "yz", "yz", "yz")
     with pytest.raises(ValueError, match="all 3 labels"):
@@ -61,7 +61,7 @@ def test_what_holds_for_all_labels_is_not_applied_to_some(mechanism):
     assert all(party.accountant.entries() == [] for party in parties)
 
 
-def test_one_aggregators_noise_is_one_partys_however_many_vote():
+def test_noise_of_the_aggregator_does_not_depend_on_the_number_of_voters():
     for labels in (False, True):
         parties = knowing("xy", "xy", "xy", "xy") if labels else several(0, 1, 1, 1)
         together = Collaboration(parties)
@@ -69,7 +69,7 @@ def test_one_aggregators_noise_is_one_partys_however_many_vote():
         assert answer.answered.all()
 
 
-def test_too_few_parties_for_so_many_colluders_are_refused_where_some_are_gone():
+def test_too_few_voters_for_the_colluders_are_refused():
     mechanism = SkellamMax(variance=9.0, n_parties=4, n_colluders=2)
     parties = [*several(0, 1, 1), saying(1, "d", budget(0.01))]
     with pytest.raises(VoteRefusedError, match=r"n_colluders=2 of n_parties=2.*'d': its budget"):
@@ -77,7 +77,7 @@ def test_too_few_parties_for_so_many_colluders_are_refused_where_some_are_gone()
     assert parties[1].accountant.spent().share == 0
 
 
-def test_who_votes_on_several_sets_of_labels_can_pay_for_what_was_agreed():
+def test_voters_on_several_sets_of_labels_can_pay_for_the_agreement():
     parties = knowing("xyz", "xyz", "xyz", "xz", "xz", "yz", "yz")
     for party in parties:
         party.accountant = budget(8.0)
@@ -87,7 +87,7 @@ def test_who_votes_on_several_sets_of_labels_can_pay_for_what_was_agreed():
     assert parties[0].accountant.spent().share > 0.9
 
 
-def test_weights_are_of_parties_and_may_exceed_a_number_of_votes_that_is_filled_in():
+def test_weights_may_exceed_the_number_of_votes():
     heavy = agreed(BinaryVoting(sigma=1.0, n_votes=1), weights={"a": 3.0, "b": 0.5})
     assert heavy.weight("a") == 3.0
     with pytest.raises(ValueError, match=r"weights name 'zz'"):
@@ -118,7 +118,7 @@ def test_a_data_frame_is_added_to_by_rows_that_came_without_names():
 
 
 @pytest.mark.parametrize("fault", [OSError("disk"), KeyboardInterrupt()])
-def test_one_ledger_that_cannot_record_keeps_no_other_from_it(fault, monkeypatch):
+def test_a_ledger_that_cannot_record_does_not_stop_the_others(fault, monkeypatch):
     parties = several(0, 1, 1, 1)
 
     def full(*args):
@@ -133,7 +133,7 @@ def test_one_ledger_that_cannot_record_keeps_no_other_from_it(fault, monkeypatch
 
 
 @pytest.mark.parametrize("said", [1, [1, 0]])
-def test_ballots_too_heavy_for_the_noise_are_refused_whatever_they_say(said):
+def test_ballots_too_heavy_for_the_noise_are_refused(said):
     # Else an error, of rows where they agree alone, would tell how many do.
     heavy = dict.fromkeys("bcd", 1e16)
     mechanism = BinaryVoting(sigma=1e-3, n_votes=1) if np.ndim(said) else GNMax(sigma=1e-3)

@@ -85,7 +85,7 @@ def test_agreements_that_can_not_be_kept(settings, message):
         shared(5, 1, **settings)
 
 
-def test_all_who_meet_have_agreed():
+def test_parties_that_did_not_agree_are_refused():
     parties = several(0, 1, 1, 1)
     together = Collaboration(parties)
     less = Agreement(mechanism=GNMax(sigma=3.0), parties=["a", "b", "c"])
@@ -96,7 +96,7 @@ def test_all_who_meet_have_agreed():
     assert (agreement.parties, agreement.min_voters) == (("a", "b", "c", "d"), 3)
 
 
-def test_what_follows_from_the_voters_is_filled_in():
+def test_numbers_of_voters_are_filled_in():
     weights = {"a": 3.0}
     agreement = Agreement(
         mechanism=BinaryVoting(sigma=1.0, n_votes=1), parties=NAMES, weights=weights

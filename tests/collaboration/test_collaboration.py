@@ -38,7 +38,7 @@ def test_a_weak_party_learns_from_the_others():
     assert all(0 < spent[name].share <= 1 for name in spent if name != "site 0")
 
 
-def test_what_was_answered_before_a_vote_failed_is_learned_from():
+def test_answers_before_a_failed_vote_are_learned():
     parties, X, y = real(4, 10)
     weak = parties[0].fit(X[:4], 1 - y[:4])
     sharp = agreed(GNMax(sigma=0.5))
@@ -50,7 +50,7 @@ def test_what_was_answered_before_a_vote_failed_is_learned_from():
     assert (weak.predict(X) != before).any()
 
 
-def test_all_can_pay_for_what_they_agree_on_and_the_poorest_decides():
+def test_the_smallest_budget_sets_the_noise():
     parties, X, _ = real(4, 10)
     parties[3].accountant = budget(epsilon=2.0)
     together = Collaboration(parties)
@@ -146,7 +146,7 @@ def test_models_trained_elsewhere_vote_too():
     assert Collaboration(parties).ask(None, X, PLAIN).voters == ("site 0", "site 1", "site 2")
 
 
-def test_what_can_not_collaborate_is_refused_and_told_why():
+def test_parties_that_can_not_collaborate_are_refused():
     a, b = several(0, 1)
     for parties, message in [
         ([a], "1 parties: one asks"),
@@ -189,7 +189,7 @@ def test_what_can_not_collaborate_is_refused_and_told_why():
         ({"classes": [0]}, ValueError, "at least two"),
     ],
 )
-def test_what_is_no_party_is_refused(settings, error, message):
+def test_objects_that_are_no_party_are_refused(settings, error, message):
     given = {"name": "a", "accountant": budget(), **settings}
     with pytest.raises(error, match=message):
         Party(Says(), **given)

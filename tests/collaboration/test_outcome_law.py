@@ -24,7 +24,7 @@ class HalfTheNoise(TrustedAggregator):
 
 @pytest.mark.unseeded  # a false alarm in a hundred million runs
 @pytest.mark.parametrize("aggregator", [TrustedAggregator(), HalfTheNoise()])
-def test_winners_are_as_frequent_as_the_law_says(aggregator):
+def test_frequencies_of_winners_follow_the_law(aggregator):
     parties = several(0, 1, 1, 1, 0)
     for party in parties:
         party.accountant = budget(epsilon=1e7)

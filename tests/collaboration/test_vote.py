@@ -78,7 +78,7 @@ def test_all_pay_before_anybody_casts_and_all_record_before_the_answer():
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", np.inf])
-def test_every_ledger_has_the_reservation_the_draw_and_what_came_back(order):
+def test_every_ledger_has_the_reservation_the_draw_and_the_refund(order):
     parties = several(0, 1, 1, 1)
     for party in parties:
         party.accountant = budget(order=order)
@@ -100,7 +100,7 @@ def test_every_ledger_has_the_reservation_the_draw_and_what_came_back(order):
     assert any("aggregator among parties saw their ballots" in line for line in told)
 
 
-def test_who_fails_before_anything_is_opened_is_left_out_and_the_others_begin_anew():
+def test_a_party_that_fails_before_the_opening_is_left_out():
     for stage in ("invite", "reserve", "cast"):
         together, log = watched([0, 1, 1, 1], {"c": {stage: Absent("c", "gone")}})
         answer = together.ask("a", ROWS, PLAIN)
@@ -116,7 +116,7 @@ def test_who_fails_before_anything_is_opened_is_left_out_and_the_others_begin_an
         )
 
 
-def test_who_fails_after_the_outcome_was_opened_has_paid():
+def test_a_party_that_fails_after_the_opening_has_paid():
     together, _ = watched([0, 1, 1, 1], {"c": {"close": Absent("c", "gone")}})
     answer = together.ask("a", ROWS, PLAIN)
     assert answer.voters == ("b", "c", "d")
@@ -124,7 +124,7 @@ def test_who_fails_after_the_outcome_was_opened_has_paid():
     assert paid["c"] == pytest.approx(paid["b"])
 
 
-def test_what_fails_when_it_is_opened_stays_charged_and_is_not_answered():
+def test_a_vote_that_fails_while_it_is_opened_stays_charged():
     together, _ = watched([0, 1, 1, 1], opening=ValueError("a count of 3"))
     with pytest.raises(VoteRefusedError, match=r"opened \(ValueError\).*stays charged"):
         together.ask("a", ROWS, PLAIN)
@@ -138,7 +138,7 @@ def test_what_fails_when_it_is_opened_stays_charged_and_is_not_answered():
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt(), MemoryError(), ValueError("odd")])
 @pytest.mark.parametrize("stage", ["reserve", "cast"])
-def test_whatever_else_ends_a_vote_before_it_is_opened_costs_nothing(fault, stage):
+def test_errors_before_a_vote_is_opened_cost_nothing(fault, stage):
     together, log = watched([0, 1, 1, 1], {"d": {stage: fault}})
     with pytest.raises(type(fault)):
         together.ask("a", ROWS, PLAIN)
@@ -164,7 +164,7 @@ def test_a_party_whose_budget_is_spent_stops_and_the_rest_go_on():
     assert parties[1].accountant.spent().share == pytest.approx(before)
 
 
-def test_a_question_may_cost_a_party_no_more_than_it_says():
+def test_epsilon_of_a_party_limits_one_question():
     generous = several(0, 1, 1)
     careful = saying(1, "d", epsilon=0.5)
     assert Collaboration([*generous, careful]).ask("a", ROWS, PLAIN).voters == ("b", "c")
@@ -185,7 +185,7 @@ def test_rows_that_fail_a_threshold_give_their_vote_back(order):
     assert parties[1].accountant.entries()[-1].reservation.answers_left == 5
 
 
-def test_labels_are_voted_on_by_those_who_know_them():
+def test_labels_are_voted_on_by_the_parties_that_know_them():
     parties = [
         saying([0, 1, 1], "a", labels=["x", "y", "z"]),
         saying([1, 1, 0], "b", labels=["x", "y", "z"]),

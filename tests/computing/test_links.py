@@ -62,7 +62,7 @@ def test_mpyc_itself_runs_no_code():
     assert "was run" not in done.stdout
 
 
-def test_no_more_waits_than_may(linked):
+def test_waiting_bytes_are_bounded(linked):
     async def attack():
         one = linked()
         one.data_received(HELLO)
@@ -80,7 +80,7 @@ def test_no_more_waits_than_may(linked):
     asyncio.run(attack())
 
 
-def test_nobody_says_that_it_is_another(linked):
+def test_a_peer_with_the_index_of_another_is_refused(linked):
     async def attack():
         with pytest.raises(ConnectionError, match="party 0 says that it is 2"):
             linked().data_received((2).to_bytes(2, "little") + bytes(16))
@@ -88,7 +88,7 @@ def test_nobody_says_that_it_is_another(linked):
     asyncio.run(attack())
 
 
-def test_what_is_sent_at_one_time_is_one_message():
+def test_bytes_written_in_one_step_are_one_message():
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
 
     async def sent():

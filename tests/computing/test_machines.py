@@ -84,7 +84,7 @@ def test_votes_between_machines(addresses, folder):
         panel.close()
 
 
-def test_who_holds_votes_names_no_computing_parties(addresses, folder):
+def test_the_coordinator_does_not_choose_computing_parties(addresses, folder):
     # They compute with each other's messages, and one that it names could be its own.
     with pytest.raises(ChannelError, match="the computing parties are"):
         Panel(addresses[::-1], "", timeout=60, credentials=shown(folder, "votes"))
@@ -115,7 +115,7 @@ def test_one_certificate_is_of_one_voter(addresses, folder):
     panel.close()
 
 
-def test_who_has_no_certificate_of_the_authority_is_not_heard(addresses, folder):
+def test_callers_without_a_certificate_of_the_authority_are_refused(addresses, folder):
     there = Recipients("any", addresses, timeout=60, credentials=shown(folder, "a", "other"))
     with pytest.raises(ChannelError, match="no connection"):
         deliver("a", [part([[1]])], there)
@@ -124,14 +124,14 @@ def test_who_has_no_certificate_of_the_authority_is_not_heard(addresses, folder)
         deliver("a", [part([[1]])], Recipients("any", addresses, timeout=5))
 
 
-def test_what_lies_in_the_current_folder_is_not_run(tmp_path, monkeypatch):
+def test_modules_in_the_current_folder_are_not_imported(tmp_path, monkeypatch):
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
     (tmp_path / "json.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     Processes(timeout=60).close()
 
 
-def test_the_program_says_what_it_needs():
+def test_the_program_names_missing_options():
     done = run_python("-m", "secretballot.computing", "--listen", "here:1")
     assert done.returncode == 2
     assert "--listen: here:1" not in done.stderr
@@ -153,7 +153,7 @@ def test_one_name_has_one_role(twice):
 
 
 @pytest.mark.parametrize("index", [True, 1.0, -1, 3, None, "1", [1]])
-def test_whoever_holds_votes_says_no_odd_index(index):
+def test_the_coordinator_sends_no_invalid_index(index):
     # MPyC would read it as an option of its command line, and end the program.
     with pytest.raises(MessageError, match="none of three|expected type"):
         ComputingParty("")._join({"index": index, "addresses": [[HOST, 1]] * 3})

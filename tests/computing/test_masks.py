@@ -40,7 +40,7 @@ def tell():
 
 
 @pytest.mark.unseeded
-def test_random_bits_are_fair_and_new_to_each_of_those_who_make_them(tell):
+def test_random_bits_are_fair_and_independent_of_each_sender(tell):
     # Nobody's, the first one's and the second one's part is known.
     made = [tell(0, "plurality", bits).ravel() for bits in (9, 2, 3)]
     assert set(made[0]) == {0, 1}

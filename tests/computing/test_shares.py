@@ -87,7 +87,7 @@ def test_sums_are_those_of_the_field(first, second):
 
 
 @pytest.mark.unseeded
-def test_shares_go_and_come_as_bytes():
+def test_shares_survive_the_conversion_to_bytes():
     numbers = np.arange(-6, 6).reshape(3, 4)
     shares = [read_shares(each.tobytes(), (3, 4)) for each in split(numbers)]
     np.testing.assert_array_equal(opened(shares), numbers)

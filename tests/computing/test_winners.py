@@ -84,7 +84,7 @@ def test_shares_for_another_vote_are_not_added_up(other):
     sums.add("a", said(), BODY)
 
 
-def test_what_voters_did_not_share_for_is_opened_to_nobody():
+def test_sums_are_opened_only_as_voters_agreed():
     sums = ShareSums("one", [VOTE])
     for words in (said(session="two"), said(session="")):
         with pytest.raises(ValueError, match="no such vote"):
@@ -113,7 +113,7 @@ def test_what_voters_did_not_share_for_is_opened_to_nobody():
         sums.withdraw("a", "one")
 
 
-def test_rows_are_compared_in_parts_that_memory_has_place_for():
+def test_rows_are_compared_in_parts_of_bounded_memory():
     wide = terms((3_000, 10), "a", bits=20)
     sums = ShareSums("one", [wide])
     sums.add("a", said(wide), memoryview(bytes(wide.n_bytes)))
@@ -122,7 +122,7 @@ def test_rows_are_compared_in_parts_that_memory_has_place_for():
     assert len(sums.begin(list(wide.columns), 0, wide.n_rows_at_once)[1]) == 655
 
 
-def test_what_a_voter_has_withdrawn_is_opened_to_nobody():
+def test_withdrawn_votes_are_not_opened():
     sums = ShareSums("one", [terms((2, 1))])
     sums.add("a", said(terms((2, 1))), BODY)
     for name, session in (("b", "one"), ("a", "two"), ("a", None)):
@@ -134,7 +134,7 @@ def test_what_a_voter_has_withdrawn_is_opened_to_nobody():
         sums.begin([0], 0, 1)
 
 
-def test_shares_that_are_not_what_they_say():
+def test_shares_of_the_wrong_length_or_field_are_refused():
     sums = ShareSums("one", [VOTE])
     for body, message in ((BODY[:31], "31 bytes|15 bytes"), (memoryview(bytes(33)), "too long")):
         with pytest.raises(ValueError, match=message):
@@ -175,16 +175,16 @@ def test_shares_that_are_not_what_they_say():
         ([{**VOTE.fields(), "bits": 5.0}], "bits=5.0"),
     ],
 )
-def test_terms_that_are_none(words, message):
+def test_invalid_terms_are_refused(words, message):
     with pytest.raises(ValueError, match=message):
         read_votes({"votes": words}, frozenset("abc"), 1_024)
 
 
-def test_terms_go_and_come():
+def test_terms_survive_the_conversion_to_json():
     assert read_votes({"votes": [VOTE.fields()]}, frozenset("abc"), 1_024) == [VOTE]
 
 
-def test_what_computing_parties_refuse(three):
+def test_refusals_of_computing_parties(three):
     one = part([[1]], voters="ab", bits=2)
     there = three.begin(one.vote)
     deliver("a", [one], there)
@@ -209,7 +209,7 @@ def test_what_computing_parties_refuse(three):
     assert not withdraw("a", Recipients("another", there.addresses, there.token))
 
 
-def test_who_breaks_off_has_sent_nothing(three):
+def test_a_voter_that_breaks_off_has_sent_nothing(three):
     one = part([[1]], voters="ab", bits=2)
     there = three.begin(one.vote)
     words = {

@@ -82,7 +82,7 @@ def test_names(common_names, others, names, extensions, authority):
         (["north"], [DNS("north"), URI("south")], None),
     ],
 )
-def test_who_calls(common_names, others, message, authority):
+def test_callers_are_named_by_certificates(common_names, others, message, authority):
     (authority.folder / "odd.pem").write_bytes(b"".join(signed(authority, common_names, *others)))
 
     def tell(stream):

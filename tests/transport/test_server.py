@@ -205,7 +205,7 @@ RAW = [
 
 
 @pytest.mark.parametrize("pieces", RAW, ids=range(len(RAW)))
-def test_what_is_no_message(pieces, server, authority):
+def test_invalid_messages_are_refused(pieces, server, authority):
     with calling(server, authority) as connection:
         call = connection._channel.stream_stream("/secretballot/echo")(iter(pieces), timeout=SOON)
         with pytest.raises(grpc.RpcError) as error:
@@ -231,7 +231,7 @@ def test_a_message_that_expands(server, authority):
     assert server.traffic.n_bytes - before < 10**4
 
 
-def test_who_is_late(server, authority):
+def test_late_messages(server, authority):
     with calling(server, authority) as connection:
         with pytest.raises(ChannelError, match="no message came in time"):
             connection.open("waiting").receive(0.1)

@@ -47,7 +47,7 @@ def test_certificates_that_are_refused(names, message, open_room):
     assert open_room.server.present == ()
 
 
-def test_a_party_is_who_its_certificate_says(open_room):
+def test_party_names_come_from_certificates(open_room):
     # Its messages, and its own opinion, don't count.
     member = open_room.member("south", credentials=open_room.authority.of_party("west"))
     with pytest.raises(TermsError, match="certificate is that of 'west', and the party is 'south'"):

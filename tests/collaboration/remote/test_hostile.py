@@ -73,7 +73,7 @@ def test_a_party_that_votes_on_some_classes(columns, authority):
         assert [voter.fault for voter in voters] == [None, None]
 
 
-def test_what_a_server_says_acts_on_no_terminal(authority):
+def test_messages_of_a_server_have_no_control_characters(authority):
     acting = "\x1b[2J\n\u202e"
 
     def tell_terms(stream):

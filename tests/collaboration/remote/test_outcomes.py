@@ -105,7 +105,7 @@ def test_a_server_that_was_started_again(authority):
             here.member("centre").outcome()
 
 
-def test_how_much_is_remembered():
+def test_records_of_votes_are_bounded():
     records = VoteRecords()
     for at in range(2_000):
         records.begin(str(at), "centre", 1).answer = Message("answer", {}, bytes(1_000))

@@ -41,7 +41,7 @@ def made(name, kinds):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_as_in_one_process(case, authority):
+def test_remote_votes_equal_votes_in_one_process(case, authority):
     agreement, kinds = CASES[case]
     here = {name: made(name, kinds) for name in KNOWN}
     there = {name: made(name, kinds) for name in KNOWN}
@@ -187,7 +187,7 @@ def test_leaving_in_the_middle(authority):
         assert here.member("centre").ask(ROWS).voters == ("east", "west")
 
 
-def test_leaving_and_the_end(authority):
+def test_leaving_and_the_end_of_the_server(authority):
     with room(authority) as here:
         members = [here.voter(name) for name in VOTERS]
         assert here.server.wait_for(VOTERS, 0)

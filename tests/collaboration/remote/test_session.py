@@ -91,7 +91,7 @@ def said(here, *messages):
         {"mechanism": "GNMax"},
     ],
 )
-def test_votes_that_do_not_follow_from_the_agreement(fields):
+def test_votes_outside_the_agreement_are_refused(fields):
     here = session()
     assert said(here, invitation(), reserve(**fields)) == ["invited", "refused"]
     assert here._party.accountant.entries() == []
@@ -99,7 +99,7 @@ def test_votes_that_do_not_follow_from_the_agreement(fields):
     assert said(here, nothing, CAST) == ["refused"] * 2
 
 
-def test_votes_on_labels_that_it_does_not_know():
+def test_votes_on_labels_that_the_party_does_not_know():
     here = session(VOTING, labels=["a", "c"])
     assert here.answer(invitation()).fields == {"columns": [0, 2]}
     for columns in ([1], [0, 1], [0, 0]):
@@ -110,7 +110,7 @@ def test_votes_on_labels_that_it_does_not_know():
     assert said(here, reserve(columns=[0, 2]), CAST) == ["reserved", "cast"]
 
 
-def test_what_is_paid_for_is_the_party_s_own():
+def test_the_charge_follows_from_the_party_s_own_agreement():
     here = session()
     said(here, invitation(), reserve())
     (entry,) = here._party.accountant.entries()
@@ -152,7 +152,7 @@ def test_what_is_paid_for_is_the_party_s_own():
         ),
     ],
 )
-def test_what_comes_out_of_order(before, refused):
+def test_messages_out_of_order_are_refused(before, refused):
     here = session()
     for message in before:
         here.answer(message)
@@ -161,12 +161,12 @@ def test_what_comes_out_of_order(before, refused):
     assert len(here._party.accountant.entries()) == n_entries
 
 
-def test_rows_that_it_cannot_read():
+def test_rows_that_a_party_cannot_read():
     here = session()
     assert said(here, invitation(table="pickle"), reserve()) == ["cannot", "refused"]
 
 
-def test_rows_at_which_something_else_fails():
+def test_rows_at_which_the_model_fails():
     # Of a frame scikit-learn warns, which is an error here; the party goes on all the same.
     here = session()
     fields, body = encode_table(pd.DataFrame(ROWS, columns=["a", "b"]))
@@ -174,7 +174,7 @@ def test_rows_at_which_something_else_fails():
     assert said(here, asked, invitation()) == ["cannot", "invited"]
 
 
-def test_ballots_are_as_long_whatever_they_are():
+def test_the_length_of_ballots_does_not_depend_on_them():
     here = session(GNMax(sigma=1.0), classes=list(range(300)))
     assert said(here, invitation(), reserve(columns=list(range(300)))) == ["invited", "reserved"]
     assert here.answer(CAST).body == np.array([1, 0], np.uint16).tobytes()

@@ -84,7 +84,7 @@ def test_labels(authority, sites, computing):
         assert sites.spent(name) == pytest.approx(price(4 if name == "east" else 6), rel=1e-9)
 
 
-def test_a_vote_that_is_said_to_be_void_stays_charged_if_it_may_have_been_opened():
+def test_a_void_vote_stays_charged_if_it_may_have_been_opened():
     party = trained("south", budget())
     asked = Question(id="q", asker="centre", X=ROWS, classes=(0, 1), labels=None)
     party.reserve(asked, [Motion((0, 1), SHARED.mechanism, {})])
@@ -99,7 +99,7 @@ class Lying(TrustedAggregator):
     trust = SecretSharingAggregator.trust
 
 
-def test_ballots_do_not_leave_where_nobody_is_trusted(authority):
+def test_ballots_are_not_cast_with_secret_sharing(authority):
     with room(authority, agreement=SHARED, aggregator=Lying()) as here:
         members = [
             here.voter(name, **sharing(authority.folder, authority.made(name), NOWHERE))
@@ -116,7 +116,7 @@ def test_ballots_do_not_leave_where_nobody_is_trusted(authority):
 
 
 @pytest.mark.parametrize("server_shares", [True, False])
-def test_another_aggregator_than_was_agreed_on(server_shares, authority):
+def test_an_aggregator_other_than_the_agreed_one(server_shares, authority):
     authority.made("votes")
     given = sharing(authority.folder, authority.made("south"), NOWHERE)
     shared, plain = given["aggregator"], TrustedAggregator()
@@ -136,7 +136,7 @@ def test_fewer_voters_than_may_collude(authority):
         assert [member.party.accountant.entries() for member in members] == [[], []]
 
 
-def test_settings_with_which_ballots_would_be_seen(authority):
+def test_aggregators_on_one_machine_are_refused(authority):
     with room(authority, agreement=SHARED) as here:
         for aggregator, error, message in (
             (SecretSharingAggregator(), ValueError, "computes on one machine"),

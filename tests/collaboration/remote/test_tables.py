@@ -140,7 +140,7 @@ def test_polars():
         ([["\ud800"]], "half of a surrogate pair"),
     ],
 )
-def test_what_cannot_be_sent(X, message):
+def test_tables_that_cannot_be_sent(X, message):
     with pytest.raises(ValueError, match=message):
         sent(X)
 
@@ -253,7 +253,7 @@ ONE, CODE, YES = np.array([1.0]), np.array([0], np.int8), np.array([True])
 )
 # What polars says of a time zone is a warning too.
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_no_table(fields, body):
+def test_invalid_tables_are_refused(fields, body):
     with pytest.raises(MessageError):
         decode_table(fields, body, MOST)
 

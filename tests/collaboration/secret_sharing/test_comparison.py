@@ -26,7 +26,7 @@ from secretballot.transport import Connection, Message
 
 @pytest.mark.parametrize("variance", [0.01, 3.0, 1_000.0])
 @pytest.mark.parametrize("tail", [2.0**-20, 2.0**-76])
-def test_noise_beyond_its_reach_is_as_rare_as_is_said(variance, tail):
+def test_the_bound_on_noise_holds(variance, tail):
     mp.dps = 50
     reach = skellam_reach(variance, tail)
     weight = exp(-mpf(variance))
@@ -68,7 +68,7 @@ def test_bits_hold_all_ballots_and_all_noise():
         (SkellamMax(variance=1.0, n_parties=3, n_colluders=1), ValueError, "n_parties=3, and 2"),
     ],
 )
-def test_mechanisms_that_are_not_charged_for_this_are_named(mechanism, error, message):
+def test_mechanisms_that_are_not_charged_for_winners_are_refused(mechanism, error, message):
     with pytest.raises(error, match=message):
         check_motion(replace(motion(2, 2), mechanism=mechanism))
 
@@ -78,7 +78,7 @@ def test_weights_are_whole():
         check_motion(replace(motion(2, 2), voters={"a": 1.5, "b": 1.0}))
 
 
-def test_what_a_voter_adds():
+def test_numbers_that_a_voter_shares():
     # All but no noise: ballots times weight, of two classes what the first is ahead.
     rng = np.random.default_rng(0)
     one = replace(motion(2, 3, variance=1e-9), weight=3.0)
@@ -94,7 +94,7 @@ def test_what_a_voter_adds():
     assert np.var(added) == pytest.approx(2 * 8.0 / 4, rel=0.05)
 
 
-def test_terms_are_those_of_all_voters():
+def test_terms_digest_depends_on_the_noise_and_all_weights():
     one = motion(3, 2, n_colluders=1)
     same = [replace(one, voters=dict(reversed(one.voters.items()))), one.sent_to("b")]
     assert {terms_digest(each) for each in same} == {terms_digest(one)}
@@ -121,7 +121,7 @@ class _Recorder:
 
 
 @pytest.mark.unseeded
-def test_what_goes_to_a_computing_party_is_uniform_for_any_ballots(monkeypatch):
+def test_shares_sent_to_a_computing_party_are_uniform_for_any_ballots(monkeypatch):
     monkeypatch.setattr(Connection, "open", lambda *_: _Recorder())
     n_rows, there = 4_096, Recipients("s", (("127.0.0.1", 1),) * 3)
     for ballot in (0, 1):

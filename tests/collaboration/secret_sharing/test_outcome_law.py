@@ -75,7 +75,7 @@ class Noiseless(FixedVoter):
         one.mechanism.__dict__.pop("share", None)
 
 
-def test_noise_that_is_missing_is_found_out(sharing):
+def test_missing_noise_is_detected(sharing):
     won = winners(sharing, (0, 0), 2, Noiseless)
     assert p_value(won, law([2, 0], 2.0)) < ALARM
     assert p_value(won, law([2, 0], 1.0)) > ALARM

@@ -75,7 +75,7 @@ def test_a_vote_that_can_not_be_held_costs_nothing(sharing, mechanism, settings,
     assert set(shares_spent(together).values()) == {0}
 
 
-def test_the_vote_is_held_again_without_whose_share_is_missing(sharing, monkeypatch):
+def test_the_vote_is_held_again_without_a_voter_whose_share_is_missing(sharing, monkeypatch):
     made = rich(1, 1, 1, 1, 1)
     asked = []
 
@@ -94,7 +94,7 @@ def test_the_vote_is_held_again_without_whose_share_is_missing(sharing, monkeypa
     assert len(asked) == 1
 
 
-def test_who_adds_up_sees_no_ballots(sharing):
+def test_aggregators_of_shares_see_no_ballots(sharing):
     one = motion(2, 2)
     voters = {name: FixedVoter(name, [one], np.zeros(2, int)) for name in "ab"}
     gathered = sharing.gather(question(2), [one], voters)
@@ -122,7 +122,7 @@ def made(noise):
 
 
 @pytest.mark.parametrize("said", [1, [0, 1, 1]])
-def test_what_is_agreed_on_uses_the_budget_up(said):
+def test_an_agreement_uses_up_the_smallest_budget(said):
     together = Collaboration(several(*[said] * 5))
     answer = together.ask("a", ROWS[:4], together.agree(made, n_rows=4))
     assert set(answer.absent) == set()
@@ -186,7 +186,7 @@ def test_a_voter_that_reaches_nobody_is_absent(sharing):
         sharing.gather(question(2), [one], voters)
 
 
-def test_a_computing_party_that_says_nothing_is_given_up():
+def test_a_silent_computing_party_times_out():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = silent.getsockname()
         with pytest.raises(ChannelError, match="no message came in time|no connection"):
