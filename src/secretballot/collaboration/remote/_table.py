@@ -208,7 +208,8 @@ def _write_polars(frame: polars.DataFrame, writer: ArrayWriter, name: str) -> li
         if tag in _POLARS_TEXTS:
             writer.add_texts(series.cast(import_module("polars").String).to_list(), place)
             if tag == "Enum":
-                writer.add_texts(dtype.categories.to_list(), place)
+                categories = dtype.categories.to_list()  # type: ignore[attr-defined]
+                writer.add_texts(categories, place)
         elif _POLARS.fullmatch(tag):
             physical = series.to_physical()
             writer.add(physical.fill_null(False if tag == "Boolean" else 0).to_numpy(), place)
@@ -251,7 +252,7 @@ def _read_polars_series(reader: ArrayReader, tag: str, frames: ModuleType) -> po
         raise MessageError("a column and its nulls are of different lengths")
     series = physical.set(nulls, None).cast(dtype)
     if match[1] in ("Date", "Datetime") and series.null_count() < len(series):
-        ends = series.gather([series.arg_min(), series.arg_max()])
+        ends = series.gather([series.arg_min(), series.arg_max()])  # type: ignore[list-item]
         ends.cast(frames.String)  # panics for a time that no calendar has
     return series
 
