@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Sequence
 from typing import IO
@@ -20,7 +21,7 @@ from secretballot.transport import Address, ChannelError
 #: Python would look for every module in the current folder first, without -P.
 _PROGRAM = ("-P", "-m", "secretballot.computing")
 
-#: Seconds until a process ends that has lost the others.
+#: Seconds until processes end that have lost another.
 _SOON = 2.0
 
 
@@ -57,10 +58,10 @@ class Processes:
 
     def post_mortem(self) -> str:
         """Describe how processes ended; those that have lost another are about to end."""
-        ends = []
+        ends, deadline = [], time.monotonic() + _SOON
         for index, (process, errors) in enumerate(zip(self._running, self._errors, strict=True)):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_SOON)
+                process.wait(max(0.0, deadline - time.monotonic()))
             if (code := process.returncode) not in (None, 0):
                 how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
                 errors.seek(0)
