@@ -18,7 +18,8 @@ import numpy as np
 
 from secretballot import SkellamMax
 from secretballot.collaboration import SecretSharingAggregator
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question
 from secretballot.collaboration.secret_sharing import share_ballots
 from secretballot.collaboration.secret_sharing._comparison import comparison_bits
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting import noise_generator
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Voter
 
 #: A source of reproducible noise; None: cryptographic noise.

@@ -17,8 +17,8 @@ from secretballot.collaboration._mechanism_adaptation import (
     public_outcome,
     votes_apart,
 )
+from secretballot.collaboration._motion import Motion, group_columns
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Motion, group_columns
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._tables import percent
 from secretballot.accounting import PrivacyAccountant, Reservation
 from secretballot.collaboration._home_model import Classifier, HomeModel
-from secretballot.collaboration._question import Motion, Question, Table
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question, Table
 from secretballot.collaboration._voter import VoteTally
 from secretballot.collaboration.secret_sharing import share_ballots
 from secretballot.computing import Recipients, withdraw

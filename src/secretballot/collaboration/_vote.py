@@ -14,7 +14,8 @@ from secretballot.accounting import answered_rows
 from secretballot.collaboration._aggregator import Aggregator, Gathered, Seed
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
-from secretballot.collaboration._question import Motion, Question, group_columns
+from secretballot.collaboration._motion import Motion, group_columns
+from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError, VoteTally
 from secretballot.transport import ChannelError
 

@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question
 from secretballot.computing import Recipients
 
 

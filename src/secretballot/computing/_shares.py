@@ -28,13 +28,10 @@ MASK_BITS, LEAK_BITS = 63, 61
 
 #: The longest numbers, with their sign, that fit under the mask and into the field.
 VALUE_BITS = 127 - MASK_BITS - 2
-
 #: Bytes of one share.
 WIDTH = 16
-
 #: Lagrange coefficients of the first two shares at 0, where the secret is.
 _AT_ZERO = (2, -1)
-
 #: The largest halves of a share; both together are the prime.
 _LOW, _HIGH, _TOP_BIT = np.uint64(2**64 - 1), np.uint64(2**63 - 1), np.uint64(63)
 #: Shares that are added up at a time.

@@ -9,8 +9,8 @@ from tests.collaboration.remote._site import ROWS, Halting, budget, trained
 from tests.collaboration.remote.test_questions import CASES, VOTERS, Held, made
 
 from secretballot.collaboration import ChannelError, VoteServer
-from secretballot.collaboration.remote._answer_messages import VoteRecords
 from secretballot.collaboration.remote._table import encode_table
+from secretballot.collaboration.remote._vote_records import VoteRecords
 from secretballot.transport import Message
 
 EVERYBODY = ("centre", *VOTERS)

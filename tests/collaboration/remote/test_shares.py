@@ -15,7 +15,8 @@ from secretballot.collaboration import (
     VoteRefusedError,
     VoteServer,
 )
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question
 from secretballot.computing import Recipients
 from secretballot.mechanisms import GNMax, SkellamMax
 

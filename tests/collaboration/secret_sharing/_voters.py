@@ -8,7 +8,8 @@ import numpy as np
 from tests.collaboration._parties import budget, several
 
 from secretballot import SkellamMax
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question
 from secretballot.collaboration.secret_sharing import share_ballots
 
 

@@ -3,8 +3,8 @@
 Nothing that is sent is code: public facts are JSON, and tables are arrays of numbers and UTF-8.
 """
 
-from secretballot.collaboration.remote._answer_messages import VoteOutcome
 from secretballot.collaboration.remote._membership import Membership
+from secretballot.collaboration.remote._vote_records import VoteOutcome
 from secretballot.collaboration.remote._vote_server import VoteServer
 from secretballot.collaboration.remote._vote_terms import TermsError
 

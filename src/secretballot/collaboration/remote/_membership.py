@@ -14,20 +14,12 @@ from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Table
 from secretballot.collaboration._voter import VoteRefusedError
-from secretballot.collaboration.remote._answer_messages import (
-    VoteOutcome,
-    decode_answer,
-    decode_outcome,
-)
+from secretballot.collaboration.remote._answer_messages import decode_answer, decode_outcome
+from secretballot.collaboration.remote._remote_settings import check_settings, remote_aggregator
 from secretballot.collaboration.remote._session import Session
 from secretballot.collaboration.remote._table import encode_table
-from secretballot.collaboration.remote._vote_terms import (
-    TermsError,
-    VoteTerms,
-    check_settings,
-    check_terms,
-    remote_aggregator,
-)
+from secretballot.collaboration.remote._vote_records import VoteOutcome
+from secretballot.collaboration.remote._vote_terms import TermsError, VoteTerms, check_terms
 from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.transport import (
     MAX_SECONDS,

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import BudgetExceededError
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent, VoteTally
 from secretballot.computing import Recipients
 from secretballot.transport import (

@@ -14,8 +14,9 @@ from secretballot.collaboration._mechanism_adaptation import (
     needs_n_votes,
     votes_apart,
 )
+from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import VoteTally
 from secretballot.collaboration.remote._remote_voter import NO_BUDGET, NO_COLUMNS, NO_DELIVERY
 from secretballot.collaboration.remote._table import decode_table

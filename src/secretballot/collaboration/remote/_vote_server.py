@@ -18,21 +18,18 @@ from secretballot.collaboration._mechanism_adaptation import votes_apart
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._vote import hold_vote
 from secretballot.collaboration._voter import VoteRefusedError
-from secretballot.collaboration.remote._answer_messages import (
+from secretballot.collaboration.remote._answer_messages import encode_answer
+from secretballot.collaboration.remote._remote_settings import check_settings, remote_aggregator
+from secretballot.collaboration.remote._remote_voter import Attendance, RemoteVoter
+from secretballot.collaboration.remote._table import TABLE_FIELDS, decode_table
+from secretballot.collaboration.remote._vote_records import (
     OPENED,
     UNKNOWN,
     VOID,
     VOTING,
     VoteRecords,
-    encode_answer,
 )
-from secretballot.collaboration.remote._remote_voter import Attendance, RemoteVoter
-from secretballot.collaboration.remote._table import TABLE_FIELDS, decode_table
-from secretballot.collaboration.remote._vote_terms import (
-    VoteTerms,
-    check_settings,
-    remote_aggregator,
-)
+from secretballot.collaboration.remote._vote_terms import VoteTerms
 from secretballot.ensemble import check_votes_on, declared_classes
 from secretballot.transport import (
     MAX_PIECE,

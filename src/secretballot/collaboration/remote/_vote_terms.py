@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from secretballot._numbers import check_integer, check_number
-from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
+from secretballot.collaboration._aggregator import Aggregator
 from secretballot.collaboration._agreement import Agreement
+from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._party import Party
-from secretballot.collaboration._question import Motion, Question, Table, target_of
-from secretballot.collaboration.secret_sharing import SecretSharingAggregator
+from secretballot.collaboration._question import Question, Table, target_of
 from secretballot.ensemble import Target
 from secretballot.ledger import to_json
-from secretballot.transport import MAX_SECONDS, Credentials, Fields, MessageError, read_field
+from secretballot.transport import Fields, MessageError, read_field
 
 
 class TermsError(ValueError):
@@ -84,32 +83,6 @@ class VoteTerms:
             return motion.sent_to(name)
         except ValueError as error:
             raise MessageError(f"a vote that was not agreed on: {error}") from None
-
-
-def check_settings(
-    agreement: Agreement, credentials: Credentials, timeout: float, max_bytes: int
-) -> None:
-    """Check the settings that a server and its members share."""
-    if not isinstance(agreement, Agreement):
-        raise TypeError(f"agreement={agreement!r} must be an Agreement.")
-    if not isinstance(credentials, Credentials):
-        raise TypeError(f"credentials={credentials!r} must be Credentials.")
-    check_number("timeout", timeout, above=0, below=MAX_SECONDS)
-    check_integer("max_bytes", max_bytes)
-
-
-def remote_aggregator(aggregator: Aggregator | None) -> Aggregator:
-    """Check that parties elsewhere may use an aggregator; None is one whom they trust."""
-    if aggregator is None:
-        return TrustedAggregator()
-    if not isinstance(aggregator, Aggregator):
-        raise TypeError(f"aggregator={aggregator!r} must be an Aggregator.")
-    if isinstance(aggregator, SecretSharingAggregator) and aggregator.addresses is None:
-        raise ValueError(
-            f"aggregator={aggregator!r} computes on one machine, which sees everything; give "
-            "the addresses of three computing parties."
-        )
-    return aggregator
 
 
 def check_terms(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.collaboration._question import Motion
+from secretballot.collaboration._motion import Motion
 from secretballot.computing import VALUE_BITS
 from secretballot.mechanisms import SkellamMax
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting import noise_generator
-from secretballot.collaboration._question import Motion
+from secretballot.collaboration._motion import Motion
 from secretballot.collaboration.secret_sharing._comparison import (
     check_voters,
     comparison_bits,

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from secretballot._numbers import check_number
 from secretballot.collaboration._aggregator import Aggregator, Seed
-from secretballot.collaboration._question import Motion, Question
+from secretballot.collaboration._motion import Motion
+from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError
 from secretballot.collaboration.secret_sharing._comparison import as_outcome, check_motion
 from secretballot.collaboration.secret_sharing._contribution import shared_vote
