@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from secretballot import GNMax, NoisyVoteLogisticRegression, load_adult
 from secretballot.accounting import calibrate
-from secretballot.ensemble.advice import usual_n_teachers
+from secretballot.ensemble.advice import recommended_n_teachers
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -150,7 +150,7 @@ def compare_numbers(folder, name, seeds, weight, grid):
     n_private = len(data(name, 0)[4])
     for n_rows in POOLS:
         usual = {
-            epsilon: usual_n_teachers(n_private, n_rows, noise(epsilon, n_rows))
+            epsilon: recommended_n_teachers(n_private, n_rows, noise(epsilon, n_rows))
             for epsilon in EPSILONS
         }
         for n_teachers in grid:

@@ -20,7 +20,7 @@ from tests.schema.test_row_schema import CELLS
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicStudent, as_target
 from secretballot.ensemble._votes import collect_votes
-from secretballot.ensemble.student._choosing import right_counts
+from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import GNMax
 from secretballot.schema import RowSchema
 
@@ -239,7 +239,7 @@ def right_answers_of_candidates():
 
     def right_answers(rows):
         data = SimpleNamespace(X=schema.read(rows).table, y=Y, owners=None, target=target)
-        return right_counts(candidates, PrivacyAccountant(1.0, 1e-5), data)
+        return count_right_answers(candidates, PrivacyAccountant(1.0, 1e-5), data)
 
     return right_answers
 

@@ -17,7 +17,7 @@ from secretballot.accounting import (
 from secretballot.accounting._gaussian_terms import GaussianTerms
 from secretballot.audit import OutcomeLaw
 from secretballot.divergences import NoisyBit, NoisyMax, max_log_probabilities, renyi_divergence
-from secretballot.ensemble import PrivateTeacherEnsemble, _fit_data, _partition
+from secretballot.ensemble import PrivateTeacherEnsemble, _ensemble_data, _partition
 from secretballot.ensemble._randomness import Randomness
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin
 
@@ -140,9 +140,9 @@ def a_row_seen_twice_by_its_teacher(patch):
 
 def partition_by_a_sort_of_the_features(patch):
     def sorted_shards(self, randomness):
-        return np.array_split(np.argsort(np.asarray(self.X)[:, 0]), self.plan.n_teachers)
+        return np.array_split(np.argsort(np.asarray(self.X)[:, 0]), self.facts.plan.n_teachers)
 
-    patch(_fit_data.FitData, "shards", sorted_shards)
+    patch(_ensemble_data.EnsembleData, "shards", sorted_shards)
 
 
 def a_parameter_that_is_not_told(patch):

@@ -20,7 +20,7 @@ def test_a_fit_forgets_all_that_the_last_one_added(ensemble, private, public):
     assert set(vars(ensemble)) - unfitted > {"student_", "_teachers"}
     with pytest.raises(ValueError, match="y is None"):
         ensemble.fit(private[0], None)
-    assert set(vars(ensemble)) - unfitted == {"_left_by_fit"}
+    assert set(vars(ensemble)) == unfitted
     with pytest.raises(NotFittedError):
         check_is_fitted(ensemble, "_teachers")
 
@@ -31,7 +31,7 @@ def test_what_is_no_fits_is_kept(ensemble, private, public):
     ensemble.fit(*private)
     assert ensemble.remark == "mine"
     assert not hasattr(ensemble, "student_")
-    assert not hasattr(clone(ensemble), "_left_by_fit")
+    assert not hasattr(clone(ensemble), "_teachers")
 
 
 def test_what_a_fit_gets_comes_by_name(ensemble, private, public):

@@ -159,7 +159,9 @@ def test_nor_where_budgets_are_individual(private, public, individualization, me
         check_public_rows=False,
     )
     budgets = np.where(np.arange(200) % 4, "strict", "generous")
-    with pytest.raises(ValueError, match=r"mechanism=.* (lets|does not take individual budgets)"):
+    with pytest.raises(
+        ValueError, match=r"mechanism=.* (lets|does not scale with the number of votes)"
+    ):
         ensemble.fit(*private, X_public=public[0], budgets=budgets)
     assert accountant.spent()["strict"].n_releases == 0
 

@@ -32,7 +32,7 @@ from secretballot.mechanisms import GNMax
         ({"verbose": -1}, "'verbose' .* Got -1"),
         ({"random_state": -3}, "'random_state' .* Got -3"),
         ({"random_state": "x"}, "'random_state' .* Got 'x'"),
-        ({"mechanism": GNMax}, "mechanism=GNMax is a class; give an instance"),
+        ({"mechanism": GNMax}, "must be an instance of 'secretballot.mechanisms.Mechanism'"),
         ({"mechanism": "gnmax"}, "'mechanism' .* Got 'gnmax'"),
         ({"mechanism": GNMax(sigma=10, weight=0.5)}, "weight below 1"),
         ({"student": LogisticRegression}, "student=LogisticRegression is a class"),

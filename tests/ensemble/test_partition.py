@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from secretballot.ensemble._partition import partition_owners, partition_rows, shards
 from secretballot.ensemble._randomness import Randomness
 
-STREAM = Randomness.of(0).partition()
+STREAM = Randomness.from_seed(0).partition()
 
 
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 5))
 def test_rows_are_split_evenly(n_rows, n_teachers, seed):
     if n_rows < n_teachers:
         return
-    assignment = partition_rows(n_rows, n_teachers, Randomness.of(seed).partition())
+    assignment = partition_rows(n_rows, n_teachers, Randomness.from_seed(seed).partition())
     sizes = np.bincount(assignment, minlength=n_teachers)
     assert sizes.sum() == n_rows
     assert sizes.max() - sizes.min() <= 1
@@ -26,8 +26,8 @@ def test_rows_are_split_evenly(n_rows, n_teachers, seed):
 
 
 def test_the_seed_decides_the_split():
-    first, again = (partition_rows(50, 5, Randomness.of(3).partition()) for _ in range(2))
-    other = partition_rows(50, 5, Randomness.of(4).partition())
+    first, again = (partition_rows(50, 5, Randomness.from_seed(3).partition()) for _ in range(2))
+    other = partition_rows(50, 5, Randomness.from_seed(4).partition())
     assert (first == again).all()
     assert (first != other).any()
 
@@ -93,7 +93,7 @@ def test_an_owner_that_is_added_leaves_the_others_where_they_are():
 
 def test_the_hash_is_keyed():
     owners = list(range(100))
-    streams = [Randomness.of(seed).partition() for seed in (0, 1)]
+    streams = [Randomness.from_seed(seed).partition() for seed in (0, 1)]
     one, other = (partition_owners(owners, 100, 10, stream) for stream in streams)
     assert (one != other).sum() > 50
 

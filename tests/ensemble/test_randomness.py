@@ -15,24 +15,24 @@ def draw(stream):
 
 
 def test_every_use_has_a_stream_of_its_own():
-    randomness = Randomness.of(0)
+    randomness = Randomness.from_seed(0)
     streams = [randomness.partition(), randomness.student()]
     streams += [randomness.teacher(index) for index in range(5)]
     streams += [randomness.noise(count) for count in range(5)]
     assert len({draw(stream) for stream in streams}) == len(streams)
-    assert draw(Randomness.of(0).teacher(3)) == draw(randomness.teacher(3))
+    assert draw(Randomness.from_seed(0).teacher(3)) == draw(randomness.teacher(3))
 
 
 def test_without_a_seed_the_noise_is_cryptographic():
-    randomness = Randomness.of(None)
+    randomness = Randomness.from_seed(None)
     assert randomness.noise(0) is None
-    assert randomness.entropy != Randomness.of(None).entropy
+    assert randomness.entropy != Randomness.from_seed(None).entropy
 
 
 def test_a_random_state_advances():
     state = np.random.RandomState(0)
-    assert Randomness.of(state).entropy != Randomness.of(state).entropy
-    assert Randomness.of(np.int64(5)) == Randomness.of(5)
+    assert Randomness.from_seed(state).entropy != Randomness.from_seed(state).entropy
+    assert Randomness.from_seed(np.int64(5)) == Randomness.from_seed(5)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_random_state_advances():
     ],
 )
 def test_nested_seeds_are_set(estimator):
-    seed_estimator(estimator, Randomness.of(0).teacher(0))
+    seed_estimator(estimator, Randomness.from_seed(0).teacher(0))
     parameters = estimator.get_params(deep=True)
     seeds = [value for name, value in parameters.items() if name.endswith("random_state")]
     assert all(isinstance(seed, int) and 0 <= seed < 2**32 for seed in seeds)
@@ -52,5 +52,5 @@ def test_nested_seeds_are_set(estimator):
 
 def test_seeds_that_are_set_can_be_kept():
     kept = make_pipeline(LogisticRegression(random_state=7))
-    seed_estimator(kept, Randomness.of(0).student(), keep=True)
+    seed_estimator(kept, Randomness.from_seed(0).student(), keep=True)
     assert kept[0].random_state == 7

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from tests._programs import run_python
 
 from secretballot.ensemble import PrivateTeacherEnsemble
-from secretballot.ensemble._ballots import ConstantTeacher
 from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._teacher_ballots import ConstantTeacher
 from secretballot.ensemble._teachers import Shard, train_teacher
 from secretballot.ensemble._votes import batches, collect_votes
 
@@ -27,7 +27,7 @@ def votes_of(ensemble, X):
 
 
 def train(X, y, estimator=None, index=0):
-    stream = Randomness.of(0).teacher(index)
+    stream = Randomness.from_seed(0).teacher(index)
     shard = Shard(index, "*", np.asarray(X), np.asarray(y), stream)
     return train_teacher(estimator or LogisticRegression(), shard, CLASSES)
 

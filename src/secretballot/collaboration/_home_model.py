@@ -56,7 +56,7 @@ class HomeModel:
         self.estimator = estimator
         self.classes = None if classes is None else tuple(declared_classes(classes).tolist())
         self.labels = None if labels is None else _checked_labels(labels)
-        self._randomness = Randomness.of(random_state)
+        self._randomness = Randomness.from_seed(random_state)
         self._schema = BaseEstimator()
 
     def fit(self, X: Table, y: ArrayLike) -> Self:

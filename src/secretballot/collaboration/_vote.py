@@ -224,7 +224,7 @@ def _answer(
 ) -> Answer:
     voters: tuple[str, ...] | dict[str, tuple[str, ...]]
     if question.classes is not None:
-        labels, answered = question.target.released(outcomes[0], question.n_rows)
+        labels, answered = question.target.private_labels(outcomes[0], question.n_rows)
         voters = tuple(motions[0].voters)
     else:
         assert question.labels is not None

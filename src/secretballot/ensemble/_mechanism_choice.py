@@ -1,40 +1,44 @@
-"""What votes are released with: it answers what is asked, and charges for whole ballots."""
+"""Choice of a mechanism, and checks of one that was passed as a parameter."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import Reservation
 from secretballot.divergences import GAUSSIAN, level_cost
-from secretballot.ensemble._parts import is_parties
+from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
+from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._target import Target
-from secretballot.ensemble.advice import usual_n_teachers
+from secretballot.ensemble.advice import recommended_n_teachers
 from secretballot.ensemble.individual import Plan
 from secretballot.ledger import LevelBudget
-from secretballot.mechanisms import (
-    BinaryVoting,
-    ConfidentGNMax,
-    Counting,
-    GNMax,
-    Mechanism,
-    TauVoting,
-    warn_unclipped,
-)
+from secretballot.mechanisms import BinaryVoting, Counting, GNMax, Mechanism
 
-#: The order at which charges are compared where the budget has none.
-_SOME_ORDER = 2.0
+if TYPE_CHECKING:
+    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+
+#: Renyi order at which charges are compared where the budget has none.
+_DEFAULT_ORDER = 2.0
 
 
-def chosen_n_teachers(ensemble: Any, n_people: int, X_public: Any, target: Target) -> int:
-    """Return the number of teachers; None is chosen by the noise on the labels of the pool.
+def default_vote(target: Target, sigma: float, n_votes: float) -> GNMax | BinaryVoting:
+    """Return the mechanism for ``mechanism=None``, with some noise."""
+    if target.multilabel:
+        return BinaryVoting(sigma=sigma, n_votes=n_votes)
+    return GNMax(sigma=sigma)
 
-    From public numbers alone: rows or owners, rows of the pool, classes, what may be spent.
+
+def choose_n_teachers(
+    ensemble: PrivateTeacherEnsemble, n_people: int, X_public: Rows | None, target: Target
+) -> int:
+    """Return ``n_teachers``; None is chosen from public numbers, by the noise on the pool's labels.
+
+    Public are the numbers of rows or owners, of public rows and of classes, and the budget.
     """
     if ensemble.n_teachers is not None:
         return int(ensemble.n_teachers)
@@ -43,137 +47,100 @@ def chosen_n_teachers(ensemble: Any, n_people: int, X_public: Any, target: Targe
             "n_teachers=None is chosen by the noise on the labels of X_public; pass X_public and "
             "an accountant, or a number of teachers (such as 100)."
         )
-    n_rows, later = _num_samples(X_public), ensemble.reservation
-    mechanism = later.mechanism if isinstance(later, Reservation) else None
-    if (mechanism := ensemble.mechanism or mechanism) is None:
-
-        def plain(sigma: float) -> Any:
-            return BinaryVoting(sigma=sigma, n_votes=1) if target.multilabel else GNMax(sigma=sigma)
-
+    n_rows, mechanism = _num_samples(X_public), ensemble.mechanism
+    if isinstance(ensemble.reservation, Reservation):
+        n_later, mechanism = 0, mechanism or ensemble.reservation.mechanism
+    else:
+        n_later = ensemble.reservation or 0
+    if mechanism is None:
         mechanism = ensemble.accountant.calibrate(
-            plain,
-            n_queries=int(n_rows + (later or 0)),
+            lambda sigma: default_vote(target, sigma, n_votes=1),
+            n_queries=int(n_rows + n_later),
             n_columns=target.n_columns,
             scope=ensemble.accountant.scope(ensemble.epsilon),
         )
-    if not hasattr(mechanism, "sigma"):
+    sigma = mechanism.count_noise
+    if sigma is None:
         raise ValueError(
             f"n_teachers=None is chosen by the noise on votes, and mechanism={mechanism!r} has no "
             "sigma; give the number of teachers."
         )
-    return usual_n_teachers(n_people, n_rows, mechanism.sigma)
+    return recommended_n_teachers(n_people, n_rows, sigma)
 
 
-def check_votes_on(mechanism: Any, target: Target) -> None:
-    """Refuse a mechanism that answers another question."""
-    labels = getattr(mechanism, "multilabel", False)
-    if labels and not target.multilabel:
+def check_votes_on(mechanism: Mechanism, target: Target) -> None:
+    """Refuse a mechanism whose outcomes are not of the kind that is voted on."""
+    if mechanism.multilabel and not target.multilabel:
         raise ValueError(
             f"mechanism={mechanism!r} votes on sets of labels, and every row has one class; use "
             "one that releases a class, such as GNMax."
         )
-    if target.multilabel and not labels:
+    if target.multilabel and not mechanism.multilabel:
         raise ValueError(
             f"mechanism={mechanism!r} releases one class a row, and rows have labels; use one "
             "that releases labels, such as BinaryVoting, or None."
         )
-    if not labels:
-        return
-    counting = getattr(mechanism, "counting", None)
-    if counting is not None:
-        counting(target.n_columns)  # as many labels as it was made for
-    if isinstance(mechanism, TauVoting):
-        warn_unclipped(target.n_columns, mechanism.tau, mechanism.norm)
-    # Also where it is made of another one: counts that don't fit would be an error nobody paid for.
-    asked = getattr(mechanism, "mechanism", mechanism)
-    max_items = getattr(asked, "max_items", None)
-    if max_items is not None and max_items < target.n_columns:
-        raise ValueError(
-            f"mechanism={mechanism!r} counts on ballots with max_items={max_items} labels, and a "
-            f"teacher may name all {target.n_columns}; give it their number."
-        )
+    if target.multilabel:
+        mechanism.check_n_labels(target.n_columns)
 
 
-def check_asked(mechanism: Any, target: Target, plan: Plan) -> None:
-    """Refuse a mechanism that answers another question, or counts on another number of ballots."""
+def check_mechanism(
+    mechanism: Mechanism,
+    target: Target,
+    plan: Plan,
+    counting: Counting,
+    estimator: Learner | Sequence[Teacher],
+) -> None:
+    """Refuse a mechanism that does not fit the target, the ballots or the teachers."""
     check_votes_on(mechanism, target)
-    asked = getattr(mechanism, "mechanism", mechanism)
-    n_votes = getattr(asked, "n_votes", None) if getattr(mechanism, "multilabel", False) else None
-    if n_votes is not None and n_votes != plan.n_equal:
+    if mechanism.expected_votes not in (None, plan.n_equal):
         raise ValueError(
-            f"mechanism={mechanism!r} counts on n_votes={n_votes:g} ballots, and n_teachers="
-            f"{plan.n_equal} cast them; give it their number."
+            f"mechanism={mechanism!r} counts on n_votes={mechanism.expected_votes:g} ballots, and "
+            f"n_teachers={plan.n_equal} cast them; give it their number."
         )
-
-
-def check_probabilities(mechanism: Any, counting: Counting, estimator: Any) -> None:
-    """Refuse to ask for probabilities where there are none: votes would be cast by rule.
-
-    Teachers that saw one set of labels have them nevertheless, so that something may be answered.
-    """
     if counting.ballot_threshold is None:
         return
-    for each in estimator if is_parties(estimator) else [estimator]:
-        if not hasattr(each, "predict_proba"):
+    # Without probabilities all votes would be cast by rule. (Teachers that saw one set of labels
+    # have them nevertheless, so that something may be answered.)
+    for teacher in estimator if is_parties(estimator) else [estimator]:
+        if not hasattr(teacher, "predict_proba"):
             raise ValueError(
                 f"mechanism={mechanism!r} cuts probabilities (ballot_threshold), and estimator="
-                f"{each!r} has no predict_proba; use one that has, or leave ballot_threshold out."
+                f"{teacher!r} has no predict_proba; use one that has, or leave ballot_threshold "
+                "out."
             )
 
 
 def check_charges(
-    mechanism: Any, levels: Sequence[LevelBudget], n_columns: int, n_rows: int
+    mechanism: Mechanism, levels: Sequence[LevelBudget], n_columns: int, n_rows: int
 ) -> None:
     """Refuse a mechanism that charges anybody for less than one ballot on every row.
 
-    What is compared is the charge, not the parameters that lead to it: each level has to pay at
-    least what the dearest does for plain ballots.
-
-    Parameters
-    ----------
-    mechanism : mechanism
-        As it was given by hand: all teachers are to vote on all rows with ballots that count 1.
-        What individual budgets make of it is theirs to say.
-    levels : sequence of LevelBudget
-        Who has to pay.
-    n_columns, n_rows : int
-        Classes that are voted on, and rows.
+    Charges are compared, not the parameters behind them: each level has to pay at least what the
+    dearest level pays for plain ballots. Individual budgets adapt the mechanism later.
     """
-    if getattr(mechanism, "rows", "sequential") != "sequential":
+    if mechanism.rows != "sequential":
         raise ValueError(
             f"mechanism={mechanism!r} charges for rows of different people, but every teacher "
             "votes on every row; use one that answers queries, such as GNMax."
         )
-    for group, there in mechanism.participation(n_rows).items():
-        if not np.all(there):
+    for group, takes_part in mechanism.participation(n_rows).items():
+        if not np.all(takes_part):
             raise ValueError(
                 f"mechanism={mechanism!r} lets {group!r} pay for a part of the rows, but every "
                 "teacher votes on every row. Turns are what individualization=Vanishing() makes."
             )
-    plain = mechanism
-    if isinstance(mechanism, Mechanism):
-        # As it is defined for all: a subclass has no say in what a plain ballot is.
-        plain = Mechanism.for_plain_ballots(mechanism)
+    # The method of the base class: a subclass could call a light ballot plain.
+    plain = Mechanism.for_plain_ballots(mechanism)
     for level in levels:
-        order = _SOME_ORDER if level.order in (math.inf, GAUSSIAN) else level.order
-        charged = level_cost(mechanism.max_cost(n_columns, order=order), level.name, order)
-        for needed in plain.max_cost(n_columns, order=order).values():
-            # Room for rounding only.
-            short = charged.at(order) < needed.at(order) * (1 - 1e-9)
-            if short or charged.delta < needed.delta * (1 - 1e-9):
+        order = _DEFAULT_ORDER if level.order in (math.inf, GAUSSIAN) else level.order
+        charge = level_cost(mechanism.max_cost(n_columns, order=order), level.name, order)
+        for least in plain.max_cost(n_columns, order=order).values():
+            # The factor leaves room for rounding.
+            too_small = charge.at(order) < least.at(order) * (1 - 1e-9)
+            if too_small or charge.delta < least.delta * (1 - 1e-9):
                 raise ValueError(
                     f"mechanism={mechanism!r} charges {level.name!r} less than a ballot that "
                     "counts 1 costs, but every teacher's does: a weight below 1, or a level left "
                     "out? Use weight=1, and ballots=1."
                 )
-
-
-def with_public_votes(mechanism: Any, plan: Plan, n_columns: int) -> Any:
-    """Return a mechanism with a threshold that knows how many votes there are, weighted or not.
-
-    With two classes that makes it cheaper: no row passes more rarely than a tied one. (Where
-    ballots take turns, rows differ in it.)
-    """
-    if isinstance(mechanism, ConfidentGNMax) and mechanism.n_votes is None and n_columns == 2:
-        return replace(mechanism, n_votes=float(plan.n_teachers))
-    return mechanism

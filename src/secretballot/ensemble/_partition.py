@@ -1,4 +1,4 @@
-"""Which teacher sees which private rows."""
+"""Partition of the private rows among the teachers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._owners import canonical, check_kinds, check_owners, listed
 from secretballot._sklearn_compat import _safe_indexing
@@ -18,27 +18,27 @@ Shards = list[NDArray[np.intp]]
 
 @dataclass(frozen=True)
 class PrivateRows:
-    """Private rows and, where they are split by owner, whose each is."""
+    """Number of private rows and, where they are split by owner, the owner of each row."""
 
     n_rows: int
-    owners: Any = None
+    owners: ArrayLike | None = None
 
     def split(
         self, n_teachers: int, stream: np.random.SeedSequence, rows: NDArray[np.intp] | None = None
     ) -> Shards:
-        """Return the rows of each teacher: each row, or each of `rows`, is with one."""
-        chosen = np.arange(self.n_rows) if rows is None else rows
+        """Return the rows of each teacher: each row, or each of `rows`, goes to one teacher."""
+        positions = np.arange(self.n_rows) if rows is None else rows
         if self.owners is None:
-            assignment = partition_rows(len(chosen), n_teachers, stream)
+            assignment = partition_rows(len(positions), n_teachers, stream)
         else:
             owners = self.owners if rows is None else _safe_indexing(self.owners, rows)
-            assignment = partition_owners(owners, len(chosen), n_teachers, stream)
-        return [chosen[shard] for shard in shards(assignment, n_teachers)]
+            assignment = partition_owners(owners, len(positions), n_teachers, stream)
+        return [positions[shard] for shard in shards(assignment, n_teachers)]
 
     def spread(
         self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
     ) -> Shards:
-        """Return the rows of each teacher where each row is with as many as it has `copies`."""
+        """Return the rows of each teacher; a row goes to as many teachers as it has `copies`."""
         if self.owners is None:
             rows, teachers = spread_rows(copies, n_teachers, stream)
         else:
@@ -49,7 +49,7 @@ class PrivateRows:
 
 
 def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence) -> Assignment:
-    """Teacher of each row, by position: a seeded permutation into shards of equal size.
+    """Assign each row to a teacher by position: a seeded permutation, shards of equal size.
 
     Depends on the number of rows and the seed alone. Replacing a row therefore changes the shard
     of one teacher; removing one would shift the others, so the split is for ``"replace"`` only.
@@ -63,11 +63,11 @@ def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence)
 
 
 def partition_owners(
-    owners: Any, n_rows: int, n_teachers: int, stream: np.random.SeedSequence
+    owners: ArrayLike, n_rows: int, n_teachers: int, stream: np.random.SeedSequence
 ) -> Assignment:
-    """Teacher of each row, by a keyed hash of the id of its owner.
+    """Assign each row to a teacher by a keyed hash of its owner's id.
 
-    Never by the rank of the id among the others: a changed id would then shift all later owners.
+    The rank of an id among the others would not do: a changed id would shift all later owners.
     """
     check_owners(owners, n_rows)
     teachers = _teachers_of(owners, np.ones(n_rows, dtype=np.intp), n_teachers, stream)
@@ -82,40 +82,40 @@ def partition_owners(
 def spread_rows(
     copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
 ) -> tuple[NDArray[np.intp], Assignment]:
-    """Row and teacher of every copy, by position: no row is twice with one teacher.
+    """Return the row and the teacher of every copy, by position: no teacher has a row twice.
 
-    Rows with as many copies are shuffled and dealt round after round, one row a teacher. The first
-    copies of a round, the second ones and so on are dealt from different teachers on; and from
-    others in the next round, so that no two teachers come to share most of their rows.
+    Rows with the same number of copies are shuffled and dealt in rounds, one row a teacher. Each
+    copy of a round is dealt with an offset of its own, which differs between rounds: no two
+    teachers come to share most of their rows.
     """
     rng = np.random.default_rng(stream)
     rows, teachers = [], []
-    dealt = 0
-    for times in np.unique(copies):
-        these = rng.permutation(np.flatnonzero(copies == times))
-        seat = dealt + np.arange(len(these))
+    next_seat = 0
+    for n_copies in np.unique(copies):
+        shuffled = rng.permutation(np.flatnonzero(copies == n_copies))
+        seat = next_seat + np.arange(len(shuffled))
         n_rounds = int(seat[-1] // n_teachers) + 1
-        first = np.argsort(rng.random((n_rounds, n_teachers)), axis=1)[:, :times]
-        rows.append(np.repeat(these, times))
-        teachers.append(((seat[:, None] + first[seat // n_teachers]) % n_teachers).ravel())
-        dealt = int(seat[-1] + 1) % n_teachers
+        offsets = np.argsort(rng.random((n_rounds, n_teachers)), axis=1)[:, :n_copies]
+        rows.append(np.repeat(shuffled, n_copies))
+        teachers.append(((seat[:, None] + offsets[seat // n_teachers]) % n_teachers).ravel())
+        next_seat = int(seat[-1] + 1) % n_teachers
     return np.concatenate(rows), np.concatenate(teachers)
 
 
 def spread_owners(
-    owners: Any, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+    owners: ArrayLike, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
 ) -> tuple[NDArray[np.intp], Assignment]:
-    """Row and teacher of every copy, by keyed hashes of the owner's id."""
-    teachers = _teachers_of(owners, copies, n_teachers, stream)
-    found = [teachers[owner] for owner in listed(owners)]
-    rows = np.repeat(np.arange(len(found)), copies)
-    return rows, np.array([each for several in found for each in several], dtype=np.intp)
+    """Return the row and the teacher of every copy, by keyed hashes of the owner's id."""
+    teachers_of = _teachers_of(owners, copies, n_teachers, stream)
+    per_row = [teachers_of[owner] for owner in listed(owners)]
+    rows = np.repeat(np.arange(len(per_row)), copies)
+    return rows, np.array([index for row in per_row for index in row], dtype=np.intp)
 
 
 def _teachers_of(
-    owners: Any, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
+    owners: ArrayLike, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
 ) -> dict[Any, list[int]]:
-    """Different teachers of each owner, as many as the owner's rows have copies."""
+    """Return different teachers for each owner, as many as the owner's rows have copies."""
     key = stream.generate_state(4).tobytes()
     teachers_of: dict[Any, list[int]] = {}
     kinds = set()
@@ -124,7 +124,7 @@ def _teachers_of(
             continue
         kind, encoded = canonical(owner, position)
         kinds.add(kind)
-        chosen: dict[int, None] = {}  # in the order found
+        chosen: dict[int, None] = {}  # an ordered set
         attempt = 0
         while len(chosen) < copies[position]:
             digest = blake2b(encoded, digest_size=8, key=key, salt=attempt.to_bytes(16)).digest()
@@ -136,7 +136,7 @@ def _teachers_of(
 
 
 def shards(assignment: Assignment, n_teachers: int) -> list[NDArray[np.intp]]:
-    """Positions of each teacher's rows, ascending; empty where it has none."""
+    """Return the positions of each teacher's rows, ascending."""
     order = np.argsort(assignment, kind="stable")
     ends = np.cumsum(np.bincount(assignment, minlength=n_teachers))
     return np.split(order, ends[:-1])

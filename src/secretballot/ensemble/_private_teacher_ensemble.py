@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_shown import BudgetShown
+from secretballot._budget_shown import BudgetShown, short_text
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -18,21 +20,35 @@ from secretballot._sklearn_compat import (
     _fit_context,
     _num_samples,
 )
-from secretballot.accounting import PrivacyAccountant, Reservation
-from secretballot.ensemble._asking import ask_teachers
-from secretballot.ensemble._fit_run import run_fit
-from secretballot.ensemble._labelling import told_of_fit
-from secretballot.ensemble._labels import PrivateLabels
-from secretballot.ensemble._parts import check_parts, combine_tags, refuse_arguments
-from secretballot.ensemble._rows import check_queries
-from secretballot.ensemble.individual import Upsampling, Vanishing, Weighting
+from secretballot.accounting import PrivacyAccountant, Reservation, Scope
+from secretballot.ensemble._ensemble_data import FitArguments
+from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, run_fit
+from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
+from secretballot.ensemble._labelling import Labelling, count_is_private
+from secretballot.ensemble._parameter_checks import (
+    check_parameters,
+    combine_tags,
+    refuse_arguments,
+)
+from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._public_data import PublicData
+from secretballot.ensemble._public_rows import check_queries
+from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
+from secretballot.mechanisms import Mechanism
 from secretballot.scoring import ScoreMethods
 
 _NO_WEIGHTS = (
     "every teacher's ballot counts alike, so a weight would only reach the training of one "
     "teacher, unseen by the budget. Let the estimator weigh classes (class_weight=), or give "
     "people levels (fit(..., budgets=) with individualization=Weighting())."
+)
+
+#: Attributes that a fit sets, and the next one deletes first.
+_FITTED = (
+    *("classes_", "feature_names_in_", "mechanism_", "n_answered_", "n_features_in_"),
+    *("n_teachers_", "pool_labels_", "public_rows_check_", "student_"),
+    *("_labelling", "_privacy", "_row_schema", "_teachers"),
 )
 
 
@@ -46,76 +62,76 @@ class PrivateTeacherEnsemble(
 ):
     """Differentially private labels, and a student, from any classifier.
 
-    The private data is split among teachers; each votes on public rows; the accountant releases
-    noisy winners, and charges its budget for them; a student learns from what was released
-    (PATE, [1]_ and [2]_). One row, or one owner, moves one ballot. Rows have one class, or several
-    labels [3]_, each present or absent.
+    The private data is split among teachers, and each votes on public rows. The accountant releases
+    noisy winners and charges its budget for them. A student learns from the released labels (PATE,
+    [1]_ and [2]_). One row, or one owner, moves one ballot. Rows have one class, or several labels
+    [3]_, each present or absent.
 
     Parameters
     ----------
     estimator : estimator or list of FrozenEstimator
-        Classifier that each teacher is a clone of; of labels one that learns indicator targets,
-        such as `MultiOutputClassifier`. Preprocessing that is fitted belongs in it, in
-        a `Pipeline`: fitted before the ensemble it would see all private rows at once, outside
-        the guarantee. Or a list of parties that trained elsewhere, each on data of its own.
+        Classifier that is cloned for each teacher; for several labels a row one that learns
+        indicator targets, such as `MultiOutputClassifier`. Put preprocessing that is fitted into
+        it, with a `Pipeline`: fitted before the ensemble it would see all private rows, outside
+        the guarantee. Or a list of parties: models that were trained elsewhere, each on other data.
     n_teachers : int, default=100
-        Number of teachers, and shards. A list of parties has its own number. None: chosen by the
-        budget and the numbers of private and public rows, as `recommend_teachers` does.
+        Number of teachers, and shards; ignored for parties. None: chosen by the budget and the
+        numbers of private and public rows, as by `recommend_teachers`.
     mechanism : mechanism, default=None
-        How votes become labels. None: `GNMax`, or of several labels a row `BinaryVoting`, with the
-        least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits what this
-        fit may spend.
+        Mechanism that releases labels. None: `GNMax`, or `BinaryVoting` for several labels a row,
+        with the least noise at which all of ``X_public`` (or of ``X`` in `predict_private`) fits
+        the budget of this fit.
     student : estimator or PrivateChoice, default=None
-        Trained on the public rows and their private labels, as positions in ``classes_``.
-        `predict`, `predict_proba` and `score` are the student's and cost nothing. Of labels that
-        a mechanism may leave unanswered, `MultiOutputClassifier` and `OneVsRestClassifier` (also
-        at the end of a pipeline) learn each from the rows that have it; others learn from rows
-        that have all. Of several, `PrivateChoice` has the private rows choose one.
+        Estimator that is trained on the public rows and their private labels, as positions in
+        ``classes_``. `predict`, `predict_proba` and `score` use it and cost nothing. If some labels
+        of a row are unanswered, `MultiOutputClassifier` and `OneVsRestClassifier` (also at the end
+        of a pipeline) learn each label from the rows that have it; others learn from rows that have
+        all. `PrivateChoice` chooses among several students on private rows.
     unanswered : {"drop", "mark"}, default="drop"
-        What the student sees of rows, or labels, that were not answered: nothing, or -1, as
-        semi-supervised students take it.
+        Treatment of unanswered rows, or labels, in the training of the student: left out, or
+        marked by -1 for a semi-supervised student.
     individualization : Upsampling, Weighting or Vanishing, default=None
-        How people with larger budgets contribute more: see each. The mechanism is what it would be
-        for ``n_teachers`` equal ballots; its noise and threshold are adapted. None: all contribute
-        alike, whatever their level.
+        Method by which people with larger budgets contribute more. The mechanism is given for
+        ``n_teachers`` equal ballots; its noise and threshold are adapted. None: all contribute
+        alike, at any level.
     epsilon : float or dict of str to float, default=None
-        The most that one fit may spend, with its `predict_private` calls; per level where the
-        accountant has levels. None: all that remains of the budget. In a grid search each
-        candidate and fold is a fit.
+        Budget of one fit, with its `predict_private` calls; per level if the accountant has levels.
+        None: the whole remaining budget. In a grid search each candidate and fold is a fit.
     reservation : Reservation or int, default=None
-        Rows that are paid for before they are asked. A number: so many for `predict_private`,
-        which each fit pays for together with its pool, as one plan. A `Reservation` of
-        `accountant.reserve`: all fits with it, those of a search say, draw their labels from it
-        and charge nothing more; its mechanism is used where `mechanism` is None.
+        Rows that are paid for in advance. An integer is the number of rows for `predict_private`
+        that each fit pays for together with its pool, as one plan. A `Reservation` from
+        `accountant.reserve` is shared: all fits with it, such as those of a search, draw their
+        labels from it and charge nothing more. If `mechanism` is None, that of the reservation is
+        used.
     check_public_rows : bool, default=True
-        Whether to look first, by one noisy count, if most private rows lie outside of what the
-        public rows show in some column: other units, other codes. It costs 1 % of what the fit may
-        spend at most, mostly far less, and where it would cost more there is no check (fewer than
-        some 500 rows at an epsilon of 1). Public rows that don't match are refused before the fit
-        is paid for. False: no check, and no charge.
+        Whether to check, by one noisy count, that the public rows match the private ones. If most
+        private rows lie outside of the public range or categories of a column (other units, other
+        codes), an error is raised before the fit is paid for. The check costs at most 1 % of the
+        budget of the fit; where it would cost more (fewer than some 500 rows at an epsilon of 1)
+        there is no check.
     classes : array-like of shape (n_classes,), default=None
-        All possible classes. None learns them from private labels, which is a leak: it warns. Of
-        several labels a row their number is enough, which ``y`` has; parties that don't say it
-        take ``[[0, 1]] * n_labels``.
+        All possible classes. None learns them from private labels, which is a leak, with a warning.
+        For several labels a row ``y`` shows their number; parties without ``classes_`` need
+        ``[[0, 1]] * n_labels``.
     categories : dict, default=None
-        Categories that are public, whether public rows show them or not: ``{column: [...]}``, for
-        columns whose data type lists its categories. Others that no public row shows are left out.
+        Public categories of columns whose data type lists categories: ``{column: [...]}``. Without
+        it, categories that no public row has are left out.
     accountant : PrivacyAccountant, default=None
-        The budget of the private data. Clones share it. Teachers can be trained without one, but
-        nothing is released.
+        Budget of the private data, shared by clones. Without one teachers can be trained, but no
+        label is released.
     n_jobs : int, default=None
-        Number of joblib workers that train and ask teachers. Results don't depend on it.
+        Number of joblib workers for training and votes. Results do not depend on it.
     verbose : int, default=0
         Whether to print progress.
     random_state : int, RandomState instance or None, default=None
-        Seed of the partition, the teachers and the student. An int seeds the noise too, which is
-        for tests and examples: seeded noise protects nobody. None draws the noise from a
+        Seed of the partition, the teachers and the student. A seed makes the noise reproducible
+        too, which protects nobody: it is for tests and examples. None draws the noise from a
         cryptographic generator.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,) or list of ndarray
-        The class labels; of several labels a row a list of those of each, 0 and 1.
+        Class labels; for several labels a row a list with 0 and 1 for each.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -125,13 +141,13 @@ class PrivateTeacherEnsemble(
     pool_labels_ : PrivateLabels
         Labels that were released for ``X_public``.
     n_answered_ : int
-        How many rows of them are answered, with all of their labels.
+        Number of those rows that are answered, with all of their labels.
     mechanism_ : mechanism
-        What ``X_public`` was labelled with.
+        Mechanism that labelled ``X_public``.
     public_rows_check_ : PublicRowsCheck
-        The check of the public rows: its noisy count, or why there was none.
+        Check of the public rows: its noisy count, or why there was none.
     student_ : estimator
-        The fitted student. It predicts positions in ``classes_``, or labels.
+        Fitted student. It predicts positions in ``classes_``, or labels.
 
     See Also
     --------
@@ -141,8 +157,8 @@ class PrivateTeacherEnsemble(
     Notes
     -----
     Fitted attributes whose names begin with an underscore are private data, and so is a pickle of
-    the ensemble; `to_student` gives what may be published. A score on held-out private rows, such
-    as a grid search prints, is not covered by the guarantee; that of `score_private` is.
+    the ensemble; publish the result of `to_student` only. The guarantee does not cover scores on
+    held-out private rows, such as those of a grid search; it covers `score_private`.
 
     References
     ----------
@@ -176,7 +192,7 @@ class PrivateTeacherEnsemble(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "get_params"]), list, tuple],
         "n_teachers": [Interval(Integral, 1, None, closed="left"), None],
-        "mechanism": [HasMethods(["max_cost", "participation", "cost"]), None],
+        "mechanism": [Mechanism, None],
         "student": [HasMethods(["fit", "get_params"]), None],
         "unanswered": [StrOptions({"drop", "mark"})],
         "individualization": [Upsampling, Weighting, Vanishing, None],
@@ -193,22 +209,22 @@ class PrivateTeacherEnsemble(
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Learner | Sequence[Teacher],
         n_teachers: int | None = 100,
         *,
-        mechanism: Any = None,
-        student: Any = None,
+        mechanism: Mechanism | None = None,
+        student: Learner | None = None,
         unanswered: str = "drop",
-        individualization: Any = None,
+        individualization: Individualization | None = None,
         epsilon: float | dict[str, float] | None = None,
         reservation: Reservation | int | None = None,
         check_public_rows: bool = True,
         classes: ArrayLike | None = None,
-        categories: dict[Any, Any] | None = None,
-        accountant: Any = None,
+        categories: Mapping[Any, Sequence[Any]] | None = None,
+        accountant: PrivacyAccountant | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.n_teachers = n_teachers
@@ -228,36 +244,51 @@ class PrivateTeacherEnsemble(
 
     @property
     def reservation_(self) -> Reservation:
-        """What this fit paid for: ``accountant.settle(ensemble.reservation_)`` gives back the rest.
+        """Rows that this fit paid for: ``accountant.settle`` refunds those that are not drawn.
 
         AttributeError if it has not reserved anything.
         """
-        labelling = getattr(self, "_labelling", None)
+        labelling = self._fitted_labelling
         if labelling is None or labelling.reservation is None:
             raise AttributeError(
                 f"{type(self).__name__} has no reservation_: it has paid for no rows beforehand."
             )
-        return cast("Reservation", labelling.reservation)
+        return labelling.reservation
 
-    def _fit_scope(self) -> Any:
-        return getattr(getattr(self, "_labelling", None), "scope", None)
+    @property
+    def _fitted_labelling(self) -> Labelling | None:
+        return getattr(self, "_labelling", None)
+
+    def _fit_scope(self) -> Scope | None:
+        labelling = self._fitted_labelling
+        return None if labelling is None else labelling.scope
 
     def _fit_told(self) -> str:
-        return "" if self.accountant.accounting == "data_dependent" else told_of_fit(self)
+        """Summarise the fit in one line, from public or released facts."""
+        if count_is_private(self.accountant):
+            return ""
+        parts = [f"{self.n_teachers_:,} teachers"]
+        if hasattr(self, "pool_labels_"):
+            n_rows = len(self.pool_labels_.labels)
+            parts.append(f"{self.n_answered_:,} of {n_rows:,} public rows labelled")
+            parts.append(short_text(self.mechanism_))
+        if isinstance(self.reservation, Reservation):
+            parts.append("labels are drawn from a reservation that was paid for before")
+        return "; ".join(parts)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         return combine_tags(super().__sklearn_tags__(), self.estimator, self.student)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Rows | None,
+        y: Rows | None,
         *,
-        X_public: Any = None,
-        owners: Any = None,
-        budgets: Any = None,
-        **unsupported: Any,
+        X_public: Rows | PublicData | None = None,
+        owners: ArrayLike | None = None,
+        budgets: ArrayLike | None = None,
+        **unsupported: object,
     ) -> PrivateTeacherEnsemble:
         """Train the teachers; with ``X_public``, label it privately and train the student.
 
@@ -266,18 +297,18 @@ class PrivateTeacherEnsemble(
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Private rows. None if the estimator is a list of parties.
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
-            Private labels; several a row as 1 (present) and 0 (absent). None if the estimator is a
-            list of parties.
+            Private labels; several labels a row as 1 (present) and 0 (absent). None if the
+            estimator is a list of parties.
         X_public : array-like of shape (n_queries, n_features) or PublicData, default=None
             Public rows to label. In cross-validation it must be a `PublicData`.
         owners : array-like of shape (n_samples,), default=None
             Owner id of each row: all rows of an owner go to one teacher, and the accountant's
             unit must be ``"owner"``.
         budgets : array-like of shape (n_samples,), default=None
-            Level of each row, one of the accountant's: whose budget is whose. The same for all
-            rows of an owner. Public, like the number of rows.
+            Privacy level of each row, one of the accountant's; the same for all rows of an owner.
+            Levels are public, like the number of rows.
         **unsupported : object
-            Nothing else is taken: in particular no ``sample_weight``, and the error says why.
+            Raises TypeError: there is no ``sample_weight`` in particular.
 
         Returns
         -------
@@ -287,29 +318,42 @@ class PrivateTeacherEnsemble(
         Raises
         ------
         BudgetExceededError
-            If not one public row fits the budget. The teachers are kept.
+            If no public row fits the budget. The teachers are kept.
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
-        for name in vars(self).pop("_left_by_fit", ()):
+        for name in _FITTED:
             vars(self).pop(name, None)
-        before = set(vars(self))
-        check_parts(self)
-        teachers: list[Any] = []
+        check_parameters(self)
+        fitted = EnsembleFit()
         try:
-            run_fit(self, X, y, X_public, owners, budgets, teachers=teachers)
+            run_fit(self, fitted, FitArguments(X, y, X_public, owners, budgets))
         finally:
-            # Last, so that callbacks never meet an estimator that holds teachers; and also if
-            # the labelling failed, so that no training is lost.
-            if teachers:
-                self._teachers = teachers
-            # The next fit begins by forgetting all that this one has added, whatever it is.
-            self._left_by_fit = set(vars(self)) - before
+            self._set_fitted(fitted)
         return self
 
-    def predict_private(self, X: Any) -> PrivateLabels:
+    def _set_fitted(self, fitted: EnsembleFit) -> None:
+        """Set the attributes of a fit, as far as it has come."""
+        if fitted.data is not None:
+            self._labelling, self._row_schema = fitted.labelling, fitted.data.schema
+            self.classes_ = fitted.data.target.classes
+            self.n_teachers_ = fitted.data.facts.plan.n_teachers
+            vars(self).update(fitted.data.features)
+        if fitted.public_rows_check is not None:
+            self.public_rows_check_ = fitted.public_rows_check
+        if fitted.teachers:
+            self._teachers = fitted.teachers
+        if fitted.mechanism is not None:
+            self.mechanism_ = fitted.mechanism
+        if fitted.pool_labels is not None:
+            self.pool_labels_, self._privacy = fitted.pool_labels, fitted.privacy
+            self.n_answered_ = fitted.pool_labels.n_answered
+        if fitted.student is not None:
+            self.student_ = fitted.student
+
+    def predict_private(self, X: Rows) -> PrivateLabels:
         """Label rows by a private vote of the teachers. **This spends budget.**
 
-        Rows are answered in order while the budget lasts, or what was reserved.
+        Rows are answered in order while the budget, or the reservation, lasts.
 
         Parameters
         ----------
@@ -324,14 +368,14 @@ class PrivateTeacherEnsemble(
         Raises
         ------
         BudgetExceededError
-            If not one row fits the budget; nothing is spent.
+            If no row fits the budget; nothing is spent.
         """
         check_is_fitted(self, "_teachers", msg=UNFITTED)
         self._validate_params()
-        check_parts(self)
+        check_parameters(self)
         labelling = self._labelling
-        labelling.open(self)
-        X = check_queries(self, X, "X")
-        # Before the vote: without budget nobody needs to be asked.
-        mechanism = labelling.mechanism_for(self, _num_samples(X))
-        return ask_teachers(self, X, mechanism)
+        labelling.open_scope(self)
+        rows = check_queries(self, self._row_schema, X, "X")
+        # Before the vote: without budget there is no need to ask the teachers.
+        mechanism = labelling.mechanism_for(self, _num_samples(rows))
+        return ask_teachers(self, labelling, self._teachers, rows, mechanism)

@@ -1,15 +1,16 @@
-"""The wrapper that keeps a public pool whole in cross-validation."""
+"""Wrapper that keeps a public pool whole in cross-validation."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
 from secretballot._sklearn_compat import _num_samples
+from secretballot.ensemble._estimator_types import Rows
 from secretballot.screening import check_no_shared_rows
 
 
 class PublicData:
-    """Public rows that scikit-learn must hand on as they are.
+    """Public rows that scikit-learn must pass on as they are.
 
     Cross-validation slices every fit argument that has as many rows as ``X``. A pool wrapped in
     `PublicData` has no length, shape or array interface, so it always arrives whole; `clone` and
@@ -44,7 +45,7 @@ class PublicData:
 
     __slots__ = ("X", "__weakref__", "may_be_private")
 
-    def __init__(self, X: Any, *, may_be_private: bool = False) -> None:
+    def __init__(self, X: Rows | PublicData, *, may_be_private: bool = False) -> None:
         if X is None:
             raise ValueError("X is None; give the public rows, or X_public=None for no pool.")
         if not isinstance(may_be_private, bool):
@@ -58,12 +59,12 @@ class PublicData:
     def __copy__(self) -> PublicData:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> PublicData:
+    def __deepcopy__(self, memo: dict[int, object]) -> PublicData:
         return self
 
     @property
     def __array_interface__(self) -> NoReturn:
-        # What scikit-learn asks for before it transforms; cross-validation doesn't.
+        # scikit-learn reads it before it transforms rows; cross-validation does not.
         raise TypeError(
             "PublicData can't go through a step of a Pipeline (transform_input=['X_public']). Put "
             "the step inside of the estimator, where each teacher fits it on rows of its own "
@@ -76,16 +77,16 @@ class PublicData:
         return f"PublicData({type(self.X).__name__})"
 
 
-def declared_private(X_public: Any) -> bool:
-    """Return whether public rows were declared to be rows that may be private."""
+def declared_private(X_public: Rows | PublicData | None) -> bool:
+    """Return True if public rows were declared to be rows that may be private."""
     return isinstance(X_public, PublicData) and X_public.may_be_private
 
 
-def public_rows(X_public: Any, X: Any) -> Any:
-    """Return the rows of a pool given bare or as `PublicData`; X are the private rows, if any.
+def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
+    """Return the rows of a bare pool or of `PublicData`; X are the private rows, if any.
 
     A bare pool as long as the private data is refused: cross-validation would have sliced it, and
-    a slice of a pool can't be told from a pool. Private rows are refused unless that was declared.
+    a slice of a pool looks like a pool. Private rows are refused unless that was declared.
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))

@@ -1,13 +1,15 @@
-"""Randomness keyed by what it is for, so that no use moves another."""
+"""Independent random streams of one fit, each keyed by its use."""
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
+
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble._estimator_types import Learner, RandomState
 
 _PARTITION, _TEACHER, _STUDENT, _NOISE = range(4)
 
@@ -23,26 +25,26 @@ class Randomness:
 
     entropy: int
     seeded: bool
-    #: What the user wrote, for messages.
-    written: str = field(default="None", compare=False)
+    #: The parameter `random_state`, for messages.
+    parameter: str = field(default="None", compare=False)
 
     @classmethod
-    def of(cls, random_state: Any) -> Randomness:
-        """Streams of a scikit-learn ``random_state``, fresh ones if it is None."""
+    def from_seed(cls, random_state: RandomState) -> Randomness:
+        """Make the streams of a scikit-learn ``random_state``, fresh ones for None."""
         if random_state is None:
             return cls(secrets.randbits(128), seeded=False)
         if isinstance(random_state, np.random.RandomState):
             return cls(
-                int(random_state.randint(2**31 - 1)), seeded=True, written=repr(random_state)
+                int(random_state.randint(2**31 - 1)), seeded=True, parameter=repr(random_state)
             )
-        return cls(int(random_state), seeded=True, written=repr(random_state))
+        return cls(int(random_state), seeded=True, parameter=repr(random_state))
 
-    def check(self, accountant: Any) -> None:
+    def check_ledger(self, accountant: PrivacyAccountant) -> None:
         """Refuse seeds on a named ledger, before anything is paid for."""
         if self.seeded and accountant.ledger and not accountant.allow_seeded:
             raise ValueError(
-                f"random_state={self.written} makes the noise reproducible, which protects nobody, "
-                f"and is refused on the named ledger {accountant.ledger!r}. Fit with "
+                f"random_state={self.parameter} makes the noise reproducible, which protects "
+                f"nobody, and is refused on the named ledger {accountant.ledger!r}. Fit with "
                 "random_state=None, or open a ledger for experiments with allow_seeded=True."
             )
 
@@ -50,29 +52,31 @@ class Randomness:
         return np.random.SeedSequence(self.entropy, spawn_key=key)
 
     def partition(self, part: int = 0) -> np.random.SeedSequence:
-        """What splits the private data, or a part of it."""
+        """Return the seed of the partition of the private data, or of a part of it."""
         return self._stream(_PARTITION, part) if part else self._stream(_PARTITION)
 
     @property
     def partition_digest(self) -> str:
-        """The public name of the key that the private data are split with."""
+        """Public name of the key of the partition."""
         return sha256(f"secretballot partition {self.entropy}".encode()).hexdigest()
 
     def teacher(self, index: int) -> np.random.SeedSequence:
-        """What one teacher trains with."""
+        """Return the seed of one teacher."""
         return self._stream(_TEACHER, index)
 
     def student(self) -> np.random.SeedSequence:
-        """What the student trains with."""
+        """Return the seed of the student."""
         return self._stream(_STUDENT)
 
     def noise(self, count: int) -> np.random.SeedSequence | None:
-        """What the ``count``-th release draws from; None is the cryptographic generator."""
+        """Return the seed of the ``count``-th release; None for the cryptographic generator."""
         return self._stream(_NOISE, count) if self.seeded else None
 
 
-def seed_estimator(estimator: Any, stream: np.random.SeedSequence, *, keep: bool = False) -> None:
-    """Set every ``random_state`` of an estimator, nested ones too; ``keep`` those that are set."""
+def seed_estimator(
+    estimator: Learner, stream: np.random.SeedSequence, *, keep: bool = False
+) -> None:
+    """Set every ``random_state`` of an estimator, nested ones too; `keep` those that are set."""
     parameters = estimator.get_params(deep=True)
     names = sorted(
         name

@@ -1,4 +1,4 @@
-"""What is voted on: one class a row, or a set of labels; and ballots as numbers."""
+"""Targets of a vote: one class a row, or a set of labels; ballots as numbers."""
 
 from __future__ import annotations
 
@@ -10,41 +10,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from secretballot.ensemble._labels import PrivateLabels, positions, private_labels
+from secretballot.ensemble._estimator_types import Classes, Rows
+from secretballot.ensemble._private_labels import PrivateLabels, positions, private_labels
 from secretballot.mechanisms import CountClasses, Counting, CountLabels
 
-#: What a teacher has not answered.
+#: Code of a ballot that a teacher did not cast.
 NO_BALLOT = -1
 
 
 class Target(ABC):
-    """What is voted on.
-
-    Attributes
-    ----------
-    classes : ndarray or list of ndarray
-        What the ensemble has for ``classes_``.
-    n_columns : int
-        How many classes, or labels, there are.
-    counting : Counting
-        How ballots are counted where no mechanism says otherwise.
-    """
+    """Target of a vote."""
 
     multilabel: bool
-    classes: Any
-    n_columns: int
-    counting: Counting
+    classes: Any  # the ensemble's `classes_`
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of classes, or labels."""
+
+    @property
+    @abstractmethod
+    def counting(self) -> Counting:
+        """Rule for counting ballots where no mechanism has one."""
 
     @abstractmethod
-    def codes(self, predicted: Any, n_rows: int) -> NDArray[np.intp]:
-        """Return ballots as numbers, all `NO_BALLOT` in rows where a prediction is none."""
+    def codes(self, predicted: Rows, n_rows: int) -> NDArray[np.intp]:
+        """Return ballots as numbers, all `NO_BALLOT` in rows with a prediction of another kind."""
 
     @abstractmethod
-    def by_rule(self, index: int) -> NDArray[Any]:
-        """Return, as predictions of shape (1, ...), what a teacher votes for that has no ballot."""
+    def default_ballot(self, index: int) -> NDArray[Any]:
+        """Return the prediction, of shape (1, ...), of a teacher that cannot vote."""
 
     @abstractmethod
-    def released(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
+    def private_labels(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
         """Return an outcome as labels; rows that were not begun have none."""
 
 
@@ -63,7 +62,7 @@ class ClassTarget(Target):
     def counting(self) -> Counting:
         return CountClasses(n_classes=self.n_columns)
 
-    def codes(self, predicted: Any, n_rows: int) -> NDArray[np.intp]:
+    def codes(self, predicted: Rows, n_rows: int) -> NDArray[np.intp]:
         labels = np.asarray(predicted)
         if labels.shape != (n_rows,):
             raise ValueError(
@@ -72,11 +71,11 @@ class ClassTarget(Target):
             )
         return positions(labels, self.classes)
 
-    def by_rule(self, index: int) -> NDArray[Any]:
-        at = index % len(self.classes)
-        return self.classes[at : at + 1]
+    def default_ballot(self, index: int) -> NDArray[Any]:
+        position = index % len(self.classes)
+        return self.classes[position : position + 1]
 
-    def released(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
+    def private_labels(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
         return private_labels(outcome, n_queries, self.classes)
 
 
@@ -99,28 +98,33 @@ class LabelTarget(Target):
     def counting(self) -> Counting:
         return CountLabels()
 
-    def codes(self, predicted: Any, n_rows: int) -> NDArray[np.intp]:
-        labels = np.asarray(predicted.toarray() if issparse(predicted) else predicted)
+    def codes(self, predicted: Rows, n_rows: int) -> NDArray[np.intp]:
+        labels = dense_labels(predicted)
         if labels.shape != (n_rows, self.n_labels):
             raise ValueError(
                 f"predict gave an array of shape {labels.shape} for {n_rows} row(s) of "
                 f"{self.n_labels} labels"
             )
-        said = (labels == 0) | (labels == 1)
-        codes = np.where(said, labels == 1, 0).astype(np.intp)
-        codes[~said.all(axis=1)] = NO_BALLOT
+        is_label = (labels == 0) | (labels == 1)
+        codes = np.where(is_label, labels == 1, 0).astype(np.intp)
+        codes[~is_label.all(axis=1)] = NO_BALLOT
         return codes
 
-    def by_rule(self, index: int) -> NDArray[Any]:
-        # For all labels or against all: two teachers that have nothing to say cancel out.
+    def default_ballot(self, index: int) -> NDArray[Any]:
+        # All labels or none: two teachers that cannot vote cancel each other out.
         return np.full((1, self.n_labels), index % 2)
 
-    def released(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
+    def private_labels(self, outcome: NDArray[Any], n_queries: int) -> PrivateLabels:
         labels = np.full((n_queries, self.n_labels), -1, dtype=np.int64)
         labels[: len(outcome)] = outcome
         return PrivateLabels(labels, labels >= 0)
 
 
-def as_target(classes: Any) -> Target:
-    """Return what the classes of an ensemble say is voted on; a list is one of labels."""
+def as_target(classes: Classes) -> Target:
+    """Return the target for ``classes_``; a list has the classes of each label."""
     return LabelTarget(len(classes)) if isinstance(classes, list) else ClassTarget(classes)
+
+
+def dense_labels(labels: Rows) -> NDArray[Any]:
+    """Return labels or predictions as a dense array."""
+    return np.asarray(labels.toarray() if issparse(labels) else labels)

@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from secretballot._sklearn_compat import _safe_indexing
-from secretballot.ensemble._ballots import ConstantTeacher, told
+from secretballot._errors import warn
+from secretballot._sklearn_compat import _safe_indexing, drop_callbacks
+from secretballot.ensemble._estimator_types import Classes, Learner, Rows, Teacher
 from secretballot.ensemble._label_model import fit_labels
-from secretballot.ensemble._partition import Shards
 from secretballot.ensemble._randomness import Randomness, seed_estimator
 from secretballot.ensemble._target import as_target
-from secretballot.ensemble._votes import Counted, batches, count_by_group, run_tasks
+from secretballot.ensemble._teacher_ballots import ConstantTeacher, error_text
+from secretballot.ensemble._votes import BatchVotes, batches, count_by_group, run_tasks
 from secretballot.mechanisms import Counting
 from secretballot.schema import copy_rows
 
+if TYPE_CHECKING:
+    from secretballot.ensemble._ensemble_data import EnsembleData
+
 
 class Shard(NamedTuple):
-    """The private rows of one teacher and the randomness it trains with."""
+    """Private rows of one teacher, its privacy group and its seed."""
 
-    index: int
+    number: int
     group: str
     X: Any
     y: NDArray[Any]
-    stream: np.random.SeedSequence
+    seed: np.random.SeedSequence
 
 
-class Trained(NamedTuple):
-    """Some teachers by index, and their votes on the public rows if there were any."""
+class TrainedBatch(NamedTuple):
+    """Some teachers by number, and their votes on the public rows."""
 
-    teachers: dict[int, Any]
-    counted: Counted
+    teachers: dict[int, Teacher]
+    votes: BatchVotes
 
 
-def train_teacher(estimator: Any, shard: Shard, classes: Any) -> Any:
+def train_teacher(estimator: Learner, shard: Shard, classes: Classes) -> Teacher:
     """Train on one shard, by a rule that is public and the same for every teacher.
 
-    A shard with one class, or one set of labels, votes for it, an empty one by the teacher's
-    number, and so does a teacher that can't be trained: all of them count, whatever they saw.
+    A shard with one class, or one set of labels, votes for it. An empty shard, and a teacher that
+    cannot be trained, vote by the teacher's number. All of them count.
     """
     failure = ""
     if len(shard.y):
@@ -50,61 +54,74 @@ def train_teacher(estimator: Any, shard: Shard, classes: Any) -> Any:
             return ConstantTeacher(shard.y[:1])
         try:
             teacher = clone(estimator)
-            seed_estimator(teacher, shard.stream)
+            seed_estimator(teacher, shard.seed)
             if shard.y.ndim == 1:
                 return teacher.fit(shard.X, shard.y)
             return fit_labels(teacher, shard.X, shard.y, np.ones(shard.y.shape, dtype=bool))
         except MemoryError:
             raise
         except Exception as error:
-            failure = told(error)
-    return ConstantTeacher(as_target(classes).by_rule(shard.index), failure)
+            failure = error_text(error)
+    return ConstantTeacher(as_target(classes).default_ballot(shard.number), failure)
 
 
 def train_batch(
-    estimator: Any, batch: list[Shard], classes: Any, X_public: Any, counting: Counting
-) -> Trained:
-    """Train some teachers and let them vote while they are where they were trained."""
-    teachers = {shard.index: train_teacher(estimator, shard, classes) for shard in batch}
-    groups = [shard.group for shard in batch]
-    return Trained(teachers, count_by_group(teachers, groups, X_public, classes, counting))
+    estimator: Learner,
+    shards: list[Shard],
+    classes: Classes,
+    X_public: Rows | None,
+    counting: Counting,
+) -> TrainedBatch:
+    """Train some teachers, and count their votes in the same process."""
+    teachers = {shard.number: train_teacher(estimator, shard, classes) for shard in shards}
+    groups = [shard.group for shard in shards]
+    return TrainedBatch(teachers, count_by_group(teachers, groups, X_public, classes, counting))
 
 
 def train_teachers(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    shards: Shards,
-    groups: Sequence[str],
-    classes: Any,
+    estimator: Learner,
+    data: EnsembleData,
     randomness: Randomness,
-    X_public: Any,
     counting: Counting,
     n_jobs: int | None,
-) -> Iterator[Trained]:
-    """Train all teachers, some at a time, each on rows cut out here: workers see only shards."""
+) -> Iterator[TrainedBatch]:
+    """Train all teachers in batches; a worker gets the rows of its shards only."""
+    rows_of, groups, classes = data.shards(randomness), data.facts.plan.groups, data.target.classes
     tasks = (
         (
             estimator,
             [
                 Shard(
-                    index,
-                    groups[index],
-                    copy_rows(_safe_indexing(X, shards[index])),
-                    _labels(y, shards[index]),
-                    randomness.teacher(index),
+                    number,
+                    groups[number],
+                    copy_rows(_safe_indexing(data.X, rows_of[number])),
+                    _shard_labels(data.y, rows_of[number]),
+                    randomness.teacher(number),
                 )
-                for index in batch
+                for number in batch
             ],
             classes,
-            X_public,
+            data.X_public,
             counting,
         )
-        for batch in batches(len(shards), n_jobs)
+        for batch in batches(len(rows_of), n_jobs)
     )
     return run_tasks(train_batch, tasks, n_jobs=n_jobs)
 
 
-def _labels(y: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Labels of one shard; sparse ones are made dense here, and nowhere as a whole."""
+def _shard_labels(y: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the labels of one shard; sparse ones are made dense only here."""
     return y[rows].toarray().astype(np.int64) if issparse(y) else y[rows]
+
+
+def training_template(estimator: Learner) -> Learner:
+    """Return a clone without callbacks, which would see shards, to clone teachers from."""
+    template = clone(estimator)
+    dropped = drop_callbacks(template)
+    if dropped:
+        warn(
+            f"callbacks set on estimator are dropped ({', '.join(sorted(set(dropped)))}): they "
+            "would be shown private rows. Set them on the PrivateTeacherEnsemble instead, which "
+            "tells them counts only."
+        )
+    return template

@@ -1,4 +1,4 @@
-"""Votes: many teachers' ballots, counted, and the work on many teachers at once."""
+"""Votes of many teachers, counted in parallel."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot.divergences import EVERYONE
-from secretballot.ensemble._ballots import Failures, ballots, training_failure
+from secretballot.ensemble._estimator_types import Classes, Rows, Teacher
 from secretballot.ensemble._target import as_target
+from secretballot.ensemble._teacher_ballots import Failures, ballots, training_failure
 from secretballot.mechanisms import Counting
 
 Votes = NDArray[Any]
 GroupVotes = dict[str, Votes]
 
 
-class Counted(NamedTuple):
-    """Votes by group of teachers, as they are counted, and what went wrong."""
+class BatchVotes(NamedTuple):
+    """Votes of some teachers by privacy group, and their failures."""
 
     votes: GroupVotes
     failures: Failures
@@ -28,16 +29,13 @@ class Counted(NamedTuple):
 
 
 def count_by_group(
-    teachers: Mapping[int, Any],
+    teachers: Mapping[int, Teacher],
     groups: Sequence[str],
-    X: Any,
-    classes: Any,
+    X: Rows | None,
+    classes: Classes,
     counting: Counting | None = None,
-) -> Counted:
-    """Votes of some teachers, by their number, counted one teacher at a time.
-
-    Without rows to vote on (`X` is None) it only tells who could not be trained.
-    """
+) -> BatchVotes:
+    """Count the votes of some teachers, one teacher at a time; without rows, only failures."""
     failures = Failures()
     votes: GroupVotes = {}
     counting = counting or as_target(classes).counting
@@ -45,80 +43,73 @@ def count_by_group(
         if X is None:
             failures += training_failure(teacher, index)
             continue
-        cast, failed = ballots(teacher, X, classes, index, counting)
+        codes, failure = ballots(teacher, X, classes, index, counting)
         if group in votes:
-            votes[group] = counting.add(votes[group], cast)
+            votes[group] = counting.add(votes[group], codes)
         else:
-            votes[group] = counting.begin(cast, len(teachers))
-        failures += failed
-    return Counted(votes, failures, len(teachers))
+            votes[group] = counting.begin(codes, len(teachers))
+        failures += failure
+    return BatchVotes(votes, failures, len(teachers))
 
 
-class Tally:
-    """Votes by group of teachers, added up as they arrive.
-
-    Weights come last, so that the order doesn't matter.
-    """
+class VoteTally:
+    """Votes by privacy group, added up in any order; weights are applied later."""
 
     def __init__(self, counting: Counting) -> None:
         self._counting = counting
         self.votes: GroupVotes = {}
         self.failures = Failures()
 
-    def add(self, counted: Counted) -> None:
+    def add(self, batch: BatchVotes) -> None:
         """Add the votes of some teachers."""
-        self.failures += counted.failures
-        for group, votes in counted.votes.items():
+        self.failures += batch.failures
+        for group, votes in batch.votes.items():
             self.votes[group] = self._counting.join(self.votes.get(group), votes)
 
 
 def collect_votes(
-    teachers: Sequence[Any],
-    X: Any,
-    classes: Any,
+    teachers: Sequence[Teacher],
+    X: Rows,
+    classes: Classes,
     n_jobs: int | None,
     groups: Sequence[str] | None = None,
 ) -> GroupVotes:
-    """Votes of all teachers by group, counted in parallel; all are of one group if None."""
-    return tally_of(teachers, X, classes, n_jobs, groups).votes
+    """Return the votes of all teachers by group, counted in parallel; one group for None."""
+    return tally_votes(teachers, X, classes, n_jobs, groups).votes
 
 
-def tally_of(
-    teachers: Sequence[Any],
-    X: Any,
-    classes: Any,
+def tally_votes(
+    teachers: Sequence[Teacher],
+    X: Rows | None,
+    classes: Classes,
     n_jobs: int | None,
     groups: Sequence[str] | None = None,
     counting: Counting | None = None,
-    told: Callable[[int], None] | None = None,
-) -> Tally:
-    """Return the votes of all teachers, and what went wrong; `told` hears how many have voted."""
+    on_batch: Callable[[int], None] | None = None,
+) -> VoteTally:
+    """Count the votes of all teachers; `on_batch` is called with the size of each batch."""
     counting = counting or as_target(classes).counting
-    of = [EVERYONE] * len(teachers) if groups is None else groups
+    group_of = [EVERYONE] * len(teachers) if groups is None else groups
     tasks = (
         (
             {index: teachers[index] for index in batch},
-            [of[index] for index in batch],
+            [group_of[index] for index in batch],
             X,
             classes,
             counting,
         )
         for batch in batches(len(teachers), n_jobs)
     )
-    tally = Tally(counting)
-    for counted in run_tasks(count_by_group, tasks, n_jobs=n_jobs):
-        tally.add(counted)
-        if told is not None:
-            told(counted.n_teachers)
+    tally = VoteTally(counting)
+    for batch_votes in run_tasks(count_by_group, tasks, n_jobs=n_jobs):
+        tally.add(batch_votes)
+        if on_batch is not None:
+            on_batch(batch_votes.n_teachers)
     return tally
 
 
 def batches(n_teachers: int, n_jobs: int | None) -> list[range]:
-    """Teachers that are worked on together.
-
-    What all teachers share (the public rows) is sent once per batch, so there should be few; but
-    enough that all workers end at about the same time.
-    """
+    """Divide the teachers into batches: few, as each is sent the public rows, but of like size."""
     workers = effective_n_jobs(n_jobs)
     size = 1 if workers == 1 else max(1, n_teachers // (16 * workers))
     return [range(start, min(start + size, n_teachers)) for start in range(0, n_teachers, size)]
@@ -127,13 +118,12 @@ def batches(n_teachers: int, n_jobs: int | None) -> list[range]:
 def run_tasks(
     function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], *, n_jobs: int | None
 ) -> Iterator[Any]:
-    """Results of ``function(*task)`` as they arrive, in any order, so that none has to wait.
+    """Yield the results of ``function(*task)`` in the order in which they arrive.
 
-    In processes, not in threads, unless the caller says otherwise with joblib: scikit-learn sets
-    the filters of warnings anew for every task, also inside of forests, and all threads share
-    them. Some would warn, or fail at a warning, only because another was about to begin.
+    Workers are processes, unless the caller configures joblib otherwise: scikit-learn sets warning
+    filters anew for every task, also inside of forests, and threads share these filters.
     """
     backend, _ = get_active_backend()
-    arrives = getattr(backend, "supports_return_generator", False)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if arrives else "list")
+    as_generator = getattr(backend, "supports_return_generator", False)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_generator else "list")
     return iter(parallel(delayed(function)(*task) for task in tasks))

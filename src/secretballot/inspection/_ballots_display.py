@@ -126,7 +126,7 @@ class BallotsDisplay:
         n_classes = 2 if isinstance(mechanism, BinaryVoting) else len(estimator.classes_)
         several = sorted({max(round(share * n_teachers), 1) for share in _AROUND})
         rows = [
-            NoiseAgainstBallots.of(
+            NoiseAgainstBallots.compute(
                 n_public=n_public,
                 n_teachers=each,
                 rows_each=float("nan"),

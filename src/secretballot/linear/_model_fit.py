@@ -120,9 +120,9 @@ def run_fit(
     _check_public_rows(model, data)
     if data.classes_learned:
         warn_classes_learned()
-    warn_settings(model, data.levels, data.n_units)
-    randomness, scope = Randomness.of(model.random_state), accountant.scope(model.epsilon)
-    randomness.check(accountant)
+    warn_settings(accountant, model.epsilon, data.levels, data.n_units)
+    randomness, scope = Randomness.from_seed(model.random_state), accountant.scope(model.epsilon)
+    randomness.check_ledger(accountant)
     model._scope = scope
 
     # The signal-to-noise ratio, which follows from public numbers, sets the size of the model.

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from secretballot.accounting import PrivacyAccountant, calibrate
 from secretballot.ensemble import PrivateTeacherEnsemble, recommend_teachers
-from secretballot.ensemble.advice import usual_n_teachers
+from secretballot.ensemble.advice import recommended_n_teachers
 from secretballot.mechanisms import GNMax, LaplaceProportions
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-5}
@@ -86,17 +86,17 @@ def test_out_of_range(wrong, message):
         recommend_teachers(**{"n_private": 100, "n_public": 4, **BUDGET, **wrong})
 
 
-def test_the_usual_number_hears_through_the_noise_what_teachers_have_rows_for():
+def test_evidence_equals_the_rows_of_a_teacher_at_the_recommended_number():
     for n_private, n_public, sigma in ((34_000, 2_000, 189.0), (34_000, 400, 85.0)):
-        usual = usual_n_teachers(n_private, n_public, sigma)
+        usual = recommended_n_teachers(n_private, n_public, sigma)
         evidence = np.sqrt(n_public) * usual / (np.sqrt(2) * sigma)
         assert evidence == pytest.approx(n_private / usual, rel=0.1)  # two digits
-    assert usual_n_teachers(100, 400, 1e6) == 10
-    assert usual_n_teachers(5, 400, 1e6) == 1
+    assert recommended_n_teachers(100, 400, 1e6) == 10
+    assert recommended_n_teachers(5, 400, 1e6) == 1
 
 
 @pytest.mark.parametrize("mechanism", [None, GNMax(sigma=9.0)], ids=repr)
-def test_the_ensemble_takes_the_usual_number_for_none(private, public, mechanism):
+def test_n_teachers_none_is_the_recommended_number(private, public, mechanism):
     accountant = PrivacyAccountant(20.0, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
@@ -106,7 +106,7 @@ def test_the_ensemble_takes_the_usual_number_for_none(private, public, mechanism
         accountant=accountant,
         check_public_rows=False,
     ).fit(*private, X_public=public[0][:12])
-    assert ensemble.n_teachers_ == usual_n_teachers(200, 12, ensemble.mechanism_.sigma)
+    assert ensemble.n_teachers_ == recommended_n_teachers(200, 12, ensemble.mechanism_.sigma)
     assert ensemble.n_teachers is None
 
 

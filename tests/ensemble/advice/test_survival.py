@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice._survival import (
-    WORTH_ASKING,
+    MIN_SURVIVAL,
     evidence,
+    is_useful,
     survival,
-    worth_asking,
 )
 from secretballot.ensemble.individual._plan import Plan
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, TauVoting
@@ -55,8 +55,8 @@ def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(
     # What the error advises would do.
     said = r"sigma=([\d.]+), .* Use some (\d+) teachers, about (\d+) rows, or about ([\d.]+) times"
     sigma, teachers, rows, times = map(float, re.search(said, str(refused.value)).groups())
-    assert survival(GNMax(sigma=sigma), Plan(int(teachers)), 2, 30) >= WORTH_ASKING
-    assert survival(GNMax(sigma=sigma), Plan(int(teachers) - 2), 2, 30) < WORTH_ASKING
+    assert survival(GNMax(sigma=sigma), Plan(int(teachers)), 2, 30) >= MIN_SURVIVAL
+    assert survival(GNMax(sigma=sigma), Plan(int(teachers) - 2), 2, 30) < MIN_SURVIVAL
     for better in (
         {"X_public": public[0][: int(rows)]},
         {"accountant": PrivacyAccountant(times, 1e-5), "X_public": public[0]},
@@ -95,10 +95,10 @@ def test_nor_are_individual_budgets_drowned(private, public, individualization):
 def test_many_labels_that_are_seldom_right_are_worth_asking_for_where_a_student_learns():
     # 400 rows and 100 teachers at sigma 150: a unanimous vote wins with .68.
     votes, noisy = Plan(100), GNMax(sigma=150)
-    assert 0.6 < survival(noisy, votes, 2, 400) < WORTH_ASKING
-    assert worth_asking(noisy, votes, 2, 400, learns=True)
-    assert not worth_asking(noisy, votes, 2, 400, learns=False)
-    assert not worth_asking(noisy, votes, 2, 100, learns=True)
+    assert 0.6 < survival(noisy, votes, 2, 400) < MIN_SURVIVAL
+    assert is_useful(noisy, votes, 2, 400, learns=True)
+    assert not is_useful(noisy, votes, 2, 400, learns=False)
+    assert not is_useful(noisy, votes, 2, 100, learns=True)
     # Noise for all rows: the evidence is the teachers' and the budget's, whatever the rows.
     for n_rows in (400, 40_000):
         right = survival(GNMax(sigma=8 * np.sqrt(n_rows)), votes, 2, n_rows)
@@ -134,5 +134,5 @@ def test_a_pool_is_asked_whose_single_labels_drown(private):
         accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
         check_public_rows=False,
     ).fit(*private, X_public=pool)
-    assert survival(ensemble.mechanism_, Plan(40), 2, 120) < WORTH_ASKING
+    assert survival(ensemble.mechanism_, Plan(40), 2, 120) < MIN_SURVIVAL
     assert ensemble.n_answered_ == 120

@@ -289,7 +289,7 @@ def test_budgets_are_finite_and_positive(epsilon):
 def test_a_mechanism_with_weights_of_its_own():
     for mechanism in (GNMax(sigma=9, weight=2.0), GNMax(sigma=9, ballots=2)):
         ensemble = ensemble_of(Weighting(), mechanism=mechanism)
-        with pytest.raises(ValueError, match="has a weight or ballots of its own"):
+        with pytest.raises(ValueError, match="has a weight or ballots, which"):
             ensemble.fit(X, Y, X_public=POOL, budgets=BUDGETS)
 
 

@@ -74,7 +74,7 @@ def test_every_replaced_ballot(variant, kind):
         accountant=accountant,
         student=None,
     )
-    plan = quietly(ensemble.fit, X, Y, budgets=OF_ROW)._labelling.plan
+    plan = quietly(ensemble.fit, X, Y, budgets=OF_ROW)._labelling.facts.plan
     planned = plan.individualize(MECHANISMS[kind], N_LABELS)
     mechanism = getattr(planned, "mechanism", planned)  # turns are in the counts
     rng = np.random.default_rng(1)

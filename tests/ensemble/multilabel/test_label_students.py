@@ -33,7 +33,7 @@ class Recording(LogisticRegression):
 
 def fit(student, released, unanswered="drop"):
     labels = PrivateLabels(released, released >= 0)
-    return fit_student(student, POOL, labels, LABELS, unanswered, Randomness.of(0))
+    return fit_student(student, POOL, labels, LABELS, unanswered, Randomness.from_seed(0))
 
 
 def in_part():
@@ -65,7 +65,7 @@ def test_all_labels_together_are_learned_from_rows_that_have_all():
     assert (forest.predict(POOL[20:]) == TRUTH[20:]).all()
     labels = PrivateLabels(in_part()[:20], in_part()[:20] >= 0)
     with pytest.raises(ValueError, match="not one of 20 rows has all .*MultiOutputClassifier"):
-        fit_student(forest, POOL[:20], labels, LABELS, "drop", Randomness.of(0))
+        fit_student(forest, POOL[:20], labels, LABELS, "drop", Randomness.from_seed(0))
 
 
 def test_marked_cells():

@@ -162,7 +162,7 @@ def test_turns_leave_out_ballots_evenly():
     accountant = PrivacyAccountant({"strict": 1.0, "generous": 4.0}, 1e-5, order="renyi")
     ensemble = ensemble_of(individualization=Vanishing(), accountant=accountant, student=None)
     quietly(ensemble.fit, X, Y, budgets=LEVELS)
-    plan = ensemble._labelling.plan
+    plan = ensemble._labelling.facts.plan
     groups = list(zip(*np.unique(plan.groups, return_counts=True), strict=True))
     # Ballots on 99 labels: none is longer than 1, but half for each label is.
     short = plan.individualize(TauVoting(sigma=1.0, n_votes=10, tau=1.0), 99)

@@ -104,11 +104,9 @@ def test_the_ensemble_tells_the_noise_to_whom_it_concerns(private, public, accou
 
 
 def test_noise_as_a_share_of_all_ballots(private, public):
-    assert (
-        vote_noise(ConfidentGNMax(sigma=5, sigma_threshold=9, threshold=2), Plan(20), 3, 7) == 0.25
-    )
-    assert vote_noise(BinaryVoting(sigma=5, n_votes=20), Plan(20), 3, 7) == 0.25
-    assert vote_noise(PowersetVoting(sigma=5, n_labels=3), Plan(20), 3, 7) is None
+    assert vote_noise(ConfidentGNMax(sigma=5, sigma_threshold=9, threshold=2), Plan(20), 7) == 0.25
+    assert vote_noise(BinaryVoting(sigma=5, n_votes=20), Plan(20), 7) == 0.25
+    assert vote_noise(PowersetVoting(sigma=5, n_labels=3), Plan(20), 7) is None
     accountant = PrivacyAccountant({"strict": 20.0, "generous": 60.0}, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
@@ -121,7 +119,7 @@ def test_noise_as_a_share_of_all_ballots(private, public):
     )
     budgets = np.where(np.arange(200) % 4, "strict", "generous")
     ensemble.fit(*private, X_public=public[0][:12], budgets=budgets)
-    weight, groups = ensemble.mechanism_.weight, ensemble._labelling.plan.groups
+    weight, groups = ensemble.mechanism_.weight, ensemble._labelling.facts.plan.groups
     total = sum(weight[group] for group in groups)
     assert ensemble.student_.vote_noise == pytest.approx(ensemble.mechanism_.sigma / total)
 

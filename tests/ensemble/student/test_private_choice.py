@@ -19,8 +19,8 @@ from tests.ensemble.conftest import make_blobs
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.ensemble import PrivateChoice, PrivateTeacherEnsemble, PublicData, PublicStudent
 from secretballot.ensemble._target import ClassTarget
-from secretballot.ensemble.student import _choosing as choosing
-from secretballot.ensemble.student._choosing import right_counts
+from secretballot.ensemble.student import _student_choice as choosing
+from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import BinaryVoting, GNMax
 
 MODEL = LogisticRegression()
@@ -172,7 +172,7 @@ def furthest():
     target = ClassTarget(np.array([0, 1]))
 
     def counts(X, y):
-        return right_counts(
+        return count_right_answers(
             candidates, accountant, SimpleNamespace(X=X, y=y, owners=owners, target=target)
         )
 
@@ -195,7 +195,7 @@ def test_nobody_moves_a_count_by_more_than_is_charged(monkeypatch):
         except ValueError:
             return np.zeros(len(truth))
 
-    monkeypatch.setattr(choosing, "_right", all_or_nothing)
+    monkeypatch.setattr(choosing, "_row_scores", all_or_nothing)
     assert furthest() > 2
 
 
@@ -228,7 +228,7 @@ def test_it_is_no_student_of_its_own(private):
 def test_copies_searches_and_what_may_be_published(private, public):
     accountant = PrivacyAccountant(50.0, 1e-5)
     student = PrivateChoice([*THREE, GRID], share=0.3)
-    assert [each.params.get("max_depth") for each in clone(student).listed()[3:]] == [1, 2]
+    assert [each.params.get("max_depth") for each in clone(student).expand()[3:]] == [1, 2]
     ensemble = made(student, accountant, epsilon=30.0, mechanism=GNMax(sigma=4.0))
     search = GridSearchCV(ensemble, {"student__share": [0.2, 0.3]}, cv=2, refit=False)
     search.set_params(estimator__epsilon=10.0).fit(*private, X_public=PublicData(public[0]))

@@ -55,9 +55,9 @@ def test_predictions_cost_nothing(ensemble, private, public):
 def test_unanswered_rows_are_dropped_or_marked():
     labels = released("no", None, "yes", "yes")
     tree = RandomForestClassifier(n_estimators=2)
-    dropped = fit_student(tree, X, labels, CLASSES, "drop", Randomness.of(0))
+    dropped = fit_student(tree, X, labels, CLASSES, "drop", Randomness.from_seed(0))
     assert dropped.classes_.tolist() == [0, 1]
-    marked = fit_student(tree, X, labels, CLASSES, "mark", Randomness.of(0))
+    marked = fit_student(tree, X, labels, CLASSES, "mark", Randomness.from_seed(0))
     assert marked.classes_.tolist() == [-1, 0, 1]
     # A student that doesn't know -1 gives it no probability, and is told if it predicts it.
     student = PublicStudent(marked, CLASSES, {})
@@ -80,7 +80,9 @@ def test_a_semi_supervised_student(ensemble, private, public):
 def test_one_class_makes_a_constant_student():
     labels = released("yes", None, "yes", "yes")
     with pytest.warns(UserWarning, match="all 3 answered rows have the label 'yes'"):
-        fitted = fit_student(LogisticRegression(), X, labels, CLASSES, "drop", Randomness.of(0))
+        fitted = fit_student(
+            LogisticRegression(), X, labels, CLASSES, "drop", Randomness.from_seed(0)
+        )
     student = PublicStudent(fitted, CLASSES, {})
     assert student.predict(X).tolist() == ["yes"] * 4
     assert student.predict_proba(X).tolist() == [[0, 1]] * 4
@@ -89,7 +91,12 @@ def test_one_class_makes_a_constant_student():
 def test_nothing_answered():
     with pytest.raises(ValueError, match="not one of the 2 rows of X_public was answered"):
         fit_student(
-            LogisticRegression(), X[:2], released(None, None), CLASSES, "drop", Randomness.of(0)
+            LogisticRegression(),
+            X[:2],
+            released(None, None),
+            CLASSES,
+            "drop",
+            Randomness.from_seed(0),
         )
 
 
@@ -113,10 +120,12 @@ def test_labels_outlive_a_student_that_fails(ensemble, private, public):
 def test_a_student_keeps_the_seed_it_has():
     labels = released("no", "no", "yes", "yes")
     forest = RandomForestClassifier(n_estimators=2, random_state=3)
-    assert fit_student(forest, X, labels, CLASSES, "drop", Randomness.of(0)).random_state == 3
+    assert (
+        fit_student(forest, X, labels, CLASSES, "drop", Randomness.from_seed(0)).random_state == 3
+    )
     forest.set_params(random_state=None)
     seeds = [
-        fit_student(forest, X, labels, CLASSES, "drop", Randomness.of(seed)).random_state
+        fit_student(forest, X, labels, CLASSES, "drop", Randomness.from_seed(seed)).random_state
         for seed in (0, 0, 1, None)
     ]
     assert seeds[0] == seeds[1] != seeds[2]

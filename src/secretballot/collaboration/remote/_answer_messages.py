@@ -48,7 +48,7 @@ def decode_answer(fields: Fields, body: Buffer, terms: VoteTerms, n_rows: int) -
     voters: tuple[str, ...] | dict[str, tuple[str, ...]]
     if labels is None:
         voters = tuple(read_field(fields, "voters", list[str]))
-        released, answered = terms.target.released(codes, n_rows)
+        released, answered = terms.target.private_labels(codes, n_rows)
     else:
         by_label = read_field(fields, "voters", dict[str, list[str]])
         if set(by_label) != set(labels):

@@ -1,12 +1,14 @@
-"""What to take, from public numbers: which vote, how many teachers and rows; what noise leaves."""
+"""Advice from public numbers: mechanism, number of teachers, and whether votes survive noise."""
 
 from secretballot.ensemble.advice._expected_vote import ExpectedVote
-from secretballot.ensemble.advice._n_teachers import usual_n_teachers
 from secretballot.ensemble.advice._recommend_mechanism import (
     MechanismAdvice,
     recommend_mechanism,
 )
-from secretballot.ensemble.advice._recommend_teachers import recommend_teachers
+from secretballot.ensemble.advice._recommend_teachers import (
+    recommend_teachers,
+    recommended_n_teachers,
+)
 from secretballot.ensemble.advice._survival import check_noise, vote_noise, warn_noise
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 
@@ -18,7 +20,7 @@ __all__ = [
     "recommend_teachers",
     "check_noise",
     "recommend_mechanism",
-    "usual_n_teachers",
+    "recommended_n_teachers",
     "vote_noise",
     "warn_noise",
 ]

@@ -1,4 +1,4 @@
-"""Advice which vote on labels to take, from public numbers."""
+"""Recommendation of a mechanism for several labels a row, from public numbers."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from secretballot.ensemble.advice._ballot_model import BallotModel
 from secretballot.ensemble.advice._expected_vote import ExpectedVote, Vote, expected_votes
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
 
-#: Balanced accuracies closer than that are called equal, and the simplest mechanism is taken.
-_ALIKE = 0.005
+#: Balanced accuracies that differ by less count as equal: then the simplest mechanism is taken.
+_TOLERANCE = 0.005
 
-#: Labels that are released with less are not worth their budget; .5 is chance.
-_LEAST_BALANCE = 0.6
+#: Least balanced accuracy at which labels are worth their budget; .5 is chance.
+_MIN_ACCURACY = 0.6
 
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismAdvice(Shown):
-    """What `recommend_mechanism` found.
+    """Result of `recommend_mechanism`.
 
     Attributes
     ----------
     mechanism : BinaryVoting, TauVoting or PowersetVoting
-        The one that is recommended, with noise for all rows.
+        Recommended mechanism, with noise for all rows.
     reason : str
-        Why, in a sentence or two.
+        Reason, in a sentence or two.
     candidates : dict of str to ExpectedVote
-        All that were compared: their ``mechanism``, and the expected ``recall``, ``specificity``
-        and ``balanced_accuracy`` of a released label.
+        Compared mechanisms: ``mechanism``, and the expected ``recall``, ``specificity`` and
+        ``balanced_accuracy`` of a released label.
     noiseless : float
-        Expected balanced accuracy of a majority of the teachers without noise: no vote on labels
-        that they get wrong together can repair them.
+        Expected balanced accuracy of a majority of the teachers without noise: no vote corrects
+        the errors that most teachers share.
     """
 
     mechanism: Vote
@@ -71,35 +71,35 @@ def recommend_mechanism(
     shared_errors: float = 0.3,
     correlation: float = 0.0,
 ) -> MechanismAdvice:
-    """Advise which vote on labels to take, and why.
+    """Recommend a mechanism for a vote on several labels a row.
 
-    Everything it is given must be public: known beforehand, or a guess. It computes the noise at
-    which each vote answers all rows, and how often present and absent labels would then come out
-    right if teachers were as good as was guessed.
+    All parameters must be public: known beforehand, or a guess. The function computes the noise at
+    which each vote answers all rows, and the expected recall and specificity of released labels if
+    the guesses are right.
 
     Parameters
     ----------
     n_teachers : int
-        Ballots on each row.
+        Number of ballots on each row.
     n_labels : int
-        Labels of each row.
+        Number of labels of each row.
     n_queries : int
-        Rows to be answered.
+        Number of rows to be answered.
     epsilon, delta : float
-        What they may cost.
+        Budget of all rows.
     recall : float
-        How often a teacher calls a present label present.
+        Probability that a teacher calls a present label present.
     specificity : float
-        How often a teacher calls an absent label absent. Accuracy in place of the two says nothing
-        where labels are rare: who never calls one present is right about nearly all of them.
+        Probability that a teacher calls an absent label absent. Accuracy would not do where labels
+        are rare: a teacher that never calls one present is nearly always right.
     n_positives : int, default=None
-        How many labels a row has that are present. None: half of them, for which clipped ballots
-        are not considered.
+        Number of present labels of a row. None: half of the labels, for which clipped ballots are
+        not considered.
     shared_errors : float, default=0.3
-        From 0, teachers err on rows of their own, to 1, all teachers err on the same rows. At 0
-        a majority is nearly always right, which no real teachers are.
+        From 0 (teachers err independently) to 1 (all teachers err on the same rows). At 0 a
+        majority is nearly always right, unlike that of real teachers.
     correlation : float, default=0.0
-        From 0, teachers err about each label on its own, to 1, about all labels of a row or none.
+        From 0 (a teacher errs on each label independently) to 1 (on all labels of a row or none).
 
     Returns
     -------
@@ -112,17 +112,17 @@ def recommend_mechanism(
 
     Notes
     -----
-    Expected scores are those of simulated ballots (a probit model, always the same draws) of which
-    labels are released. `recall`, `specificity` and `shared_errors` can be measured where some rows
-    and labels are public: train a few teachers on as many rows as each will have, and look at their
-    ballots on others. The default of `shared_errors` is the median of six sets of labels, on which
-    promised and realised scores are compared in the guide on several labels a row.
+    Expected scores are computed from simulated ballots (a probit model with a fixed seed). Where
+    some rows and labels are public, `recall`, `specificity` and `shared_errors` can be measured:
+    train a few teachers on as many rows as each will have, and compare their ballots on others.
+    The default of `shared_errors` is the median of six sets of labels, on which expected and
+    realised scores are compared in the guide on several labels a row.
 
-    Noise is on both counts of a label. So a row of ballots clipped to tau moves the squares of
-    gaps by up to min(2 tau^2, n_labels) where whole ballots move them by n_labels: clipping pays
-    only where 2 tau^2 is below n_labels, and tau^2 should not be below the number of labels that
-    rows have, or present labels lose their majority. PMWV, which charges half of that, recommends
-    tau voting wherever tau is below the root of n_labels [1]_.
+    Noise is added to both counts of a label. So a row of ballots clipped to tau moves the squares
+    of gaps by up to min(2 tau^2, n_labels), and whole ballots by n_labels: clipping pays only where
+    2 tau^2 is below n_labels. And tau^2 should not be below the number of labels that rows have, or
+    present labels lose their majority. PMWV, which charges half of that, recommends tau voting
+    wherever tau is below the root of n_labels [1]_.
 
     References
     ----------
@@ -177,14 +177,16 @@ def recommend_mechanism(
         for make in makers.values()
     ]
     expected, noiseless = expected_votes(mechanisms, model)
-    found = dict(zip(makers, expected, strict=True))
-    best = max(each.balanced_accuracy for each in expected)
-    # In this order: the simplest first.
-    name = next(name for name in found if found[name].balanced_accuracy >= best - _ALIKE)
+    candidates = dict(zip(makers, expected, strict=True))
+    best = max(vote.balanced_accuracy for vote in expected)
+    # Candidates are in order of simplicity.
+    name = next(
+        name for name, vote in candidates.items() if vote.balanced_accuracy >= best - _TOLERANCE
+    )
     return MechanismAdvice(
-        mechanism=found[name].mechanism,
-        reason=_reason(name, found, noiseless),
-        candidates=found,
+        mechanism=candidates[name].mechanism,
+        reason=_reason(name, candidates, noiseless),
+        candidates=candidates,
         noiseless=noiseless,
     )
 
@@ -192,7 +194,7 @@ def recommend_mechanism(
 def _candidates(
     n_teachers: int, n_labels: int, n_positives: int | None
 ) -> dict[str, Callable[[float], Vote]]:
-    """Return what makes each vote from an amount of noise."""
+    """Return functions that make each vote from an amount of noise."""
 
     def binary(sigma: float) -> Vote:
         return BinaryVoting(sigma=sigma, n_votes=n_teachers)
@@ -203,39 +205,41 @@ def _candidates(
     def clipped(tau: float) -> Callable[[float], Vote]:
         return lambda sigma: TauVoting(sigma=sigma, n_votes=n_teachers, tau=tau)
 
-    made: dict[str, Callable[[float], Vote]] = {"Binary": binary}
+    makers: dict[str, Callable[[float], Vote]] = {"Binary": binary}
     for size in () if n_positives is None else sorted({n_positives, -(-3 * n_positives // 2)}):
         if 2 * size < n_labels:
-            made[f"tau = sqrt({size})"] = clipped(math.sqrt(size))
-    made["Powerset"] = sets
-    return made
+            makers[f"tau = sqrt({size})"] = clipped(math.sqrt(size))
+    makers["Powerset"] = sets
+    return makers
 
 
-def _reason(name: str, found: dict[str, ExpectedVote], noiseless: float) -> str:
-    said = {
+def _reason(name: str, candidates: dict[str, ExpectedVote], noiseless: float) -> str:
+    reasons = {
         "Binary": "no other vote is expected to have more labels right: clipping or voting on "
         "whole sets saves less noise here than it loses votes.",
         "Powerset": "ballots agree on whole sets often enough, and one vote a row needs less "
         "noise than one for each label.",
     }
-    because = said.get(
+    reason = reasons.get(
         name,
         "rows have few labels, so that ballots clipped to as many keep their votes and move less.",
     )
-    others = ", ".join(
-        f"{each.balanced_accuracy:.3f} by {other}" for other, each in found.items() if other != name
+    alternatives = ", ".join(
+        f"{vote.balanced_accuracy:.3f} by {other}"
+        for other, vote in candidates.items()
+        if other != name
     )
-    reached = found[name].balanced_accuracy
+    accuracy = candidates[name].balanced_accuracy
     return (
-        f"{name}: {because} Expected balanced accuracy {reached:.3f} ({others}; a majority without "
-        f"noise {noiseless:.3f}), if teachers are as was guessed.{_remedy(reached, noiseless)}"
+        f"{name}: {reason} Expected balanced accuracy {accuracy:.3f} ({alternatives}; a majority "
+        f"without noise {noiseless:.3f}), if the guesses are right.{_remedy(accuracy, noiseless)}"
     )
 
 
-def _remedy(reached: float, noiseless: float) -> str:
-    if reached >= _LEAST_BALANCE:
+def _remedy(accuracy: float, noiseless: float) -> str:
+    if accuracy >= _MIN_ACCURACY:
         return ""
-    if noiseless >= _LEAST_BALANCE:
+    if noiseless >= _MIN_ACCURACY:
         return (
             " None of them is worth its budget: use more teachers, fewer rows or a larger epsilon."
         )

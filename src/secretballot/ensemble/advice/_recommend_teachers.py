@@ -1,4 +1,4 @@
-"""Advice before anything is spent: noise against ballots, from public numbers."""
+"""Recommendation of a number of teachers, from public numbers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,30 @@ from collections.abc import Iterable
 
 from secretballot._numbers import check_integer
 from secretballot.accounting import calibrate
-from secretballot.ensemble.advice._n_teachers import usual_n_teachers
-from secretballot.ensemble.advice._survival import WORTH_ASKING, WORTH_LEARNING
+from secretballot.ensemble.advice._survival import MIN_EVIDENCE, MIN_SURVIVAL
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.mechanisms import GNMax
 
-#: Numbers of teachers, and into how many parts a pool is cut.
-_TEACHERS, _PARTS = (50, 100, 200, 500, 1000, 2000, 5000), (1, 4, 16)
+#: Numbers of teachers to compare, and divisors of the number of public rows.
+_TEACHERS, _DIVISORS = (50, 100, 200, 500, 1000, 2000, 5000), (1, 4, 16)
 
-#: Rows of more classes need up to .8 % more noise than rows of two, which are found much faster.
+#: More than two classes need up to .8 % more noise than two, for which calibration is much faster.
 _MORE_CLASSES = 1.01
+
+#: Least number of private rows of a teacher.
+_MIN_ROWS = 10
+
+
+def recommended_n_teachers(n_private: int, n_public: int, sigma: float) -> int:
+    """Return a number of teachers that was near the best on several data sets.
+
+    With more teachers the evidence of a pool, in standard deviations, grows, and the number of rows
+    of a teacher falls. Here both are equal. With the noise `sigma` all public rows fit the budget.
+    """
+    evidence_per_teacher = math.sqrt(n_public) / (math.sqrt(2) * sigma)
+    exact = math.sqrt(n_private / evidence_per_teacher)
+    rounded = round(exact, 1 - math.floor(math.log10(exact)))  # two significant digits
+    return max(1, min(round(rounded), n_private // _MIN_ROWS))
 
 
 def recommend_teachers(
@@ -32,9 +46,9 @@ def recommend_teachers(
 ) -> TeacherAdvice:
     """Recommend an estimator and a number of teachers, from public numbers alone.
 
-    Everything it is given must be public: it computes the noise that a budget asks for, and sets
-    it against the ballots that noise is added to. It knows nothing of the data, so it can't say
-    how often teachers are right.
+    All parameters must be public. The function computes the noise that a budget requires, and
+    compares it with the number of ballots. It uses no data, so it does not estimate how accurate
+    teachers are.
 
     Parameters
     ----------
@@ -43,13 +57,13 @@ def recommend_teachers(
     n_public : int
         Public rows that could be labelled.
     epsilon, delta : float
-        The budget, all of which is spent on labels.
+        Budget, all of which is spent on labels.
     n_classes : int, default=2
         Number of classes.
     n_teachers : iterable of int, default=None
-        Numbers of teachers to compare. None: from 50 to 5,000, as far as each has ten rows.
+        Numbers of teachers to compare. None: from 50 to 5,000, with ten rows each at least.
     n_rows : iterable of int, default=None
-        Numbers of public rows to compare with all of them. None: a quarter, and a sixteenth.
+        Numbers of public rows to compare with all. None: a quarter, and a sixteenth.
     plain_table : bool, default=True
         Whether the task is to predict one class a row of a table of numbers and categories. False
         for text, images or sequences, several labels a row, a special estimator, or parties that
@@ -58,8 +72,8 @@ def recommend_teachers(
     Returns
     -------
     advice : TeacherAdvice
-        A table (print it, or ``advice.frame()``) and, in words, which estimator and how many
-        teachers. `BallotsDisplay` draws it.
+        Table (print it, or ``advice.frame()``), estimator and number of teachers, with a reason.
+        `BallotsDisplay` draws it.
 
     Raises
     ------
@@ -68,16 +82,15 @@ def recommend_teachers(
 
     See Also
     --------
-    recommend_mechanism : Which vote to take for several labels a row.
-    secretballot.inspection.BallotsDisplay : The picture.
+    recommend_mechanism : Mechanism for several labels a row.
+    secretballot.inspection.BallotsDisplay : Plot.
 
     Notes
     -----
-    Fewer public rows have better labels, and say no more together: noise grows as the root of
-    their number. What counts is the evidence, which grows with the teachers and with epsilon.
-    More teachers know less each: the number recommended is that at which the evidence is as many
-    standard deviations as a teacher has rows (`PrivateTeacherEnsemble` takes it for
-    ``n_teachers=None``).
+    Fewer public rows have better labels but no more evidence together: noise grows as the root of
+    their number. Evidence grows with the number of teachers and with epsilon, while each teacher
+    has fewer rows. At the recommended number the evidence, in standard deviations, equals the
+    number of rows of a teacher (`PrivateTeacherEnsemble` uses it for ``n_teachers=None``).
 
     Examples
     --------
@@ -92,21 +105,23 @@ def recommend_teachers(
     check_integer("n_public", n_public)
     check_integer("n_classes", n_classes, least=2)
     if n_teachers is None:
-        n_teachers = [each for each in _TEACHERS if each <= n_private // 10]
-    several = tuple(n_teachers)
-    for each in several:
-        check_integer("n_teachers", each, most=n_private)
-    parts = {n_public // part for part in _PARTS} if n_rows is None else set(n_rows)
-    for each in parts - {0}:
-        check_integer("n_rows", each, most=n_public)
+        n_teachers = [count for count in _TEACHERS if count <= n_private // _MIN_ROWS]
+    teacher_counts = tuple(n_teachers)
+    for count in teacher_counts:
+        check_integer("n_teachers", count, most=n_private)
+    pool_sizes = {n_public // part for part in _DIVISORS} if n_rows is None else set(n_rows)
+    for count in pool_sizes - {0}:
+        check_integer("n_rows", count, most=n_public)
 
     sigmas = {}
-    for n_labelled in sorted({*parts, n_public} - {0}, reverse=True):
-        least = calibrate(GNMax, epsilon=epsilon, delta=delta, n_queries=n_labelled, n_columns=2)
-        sigmas[n_labelled] = least.sigma * (1 if n_classes == 2 else _MORE_CLASSES)
-    usual = usual_n_teachers(n_private, n_public, sigmas[n_public])
+    for n_labelled in sorted({*pool_sizes, n_public} - {0}, reverse=True):
+        calibrated = calibrate(
+            GNMax, epsilon=epsilon, delta=delta, n_queries=n_labelled, n_columns=2
+        )
+        sigmas[n_labelled] = calibrated.sigma * (1 if n_classes == 2 else _MORE_CLASSES)
+    recommended = recommended_n_teachers(n_private, n_public, sigmas[n_public])
     table = tuple(
-        NoiseAgainstBallots.of(
+        NoiseAgainstBallots.compute(
             n_public=n_labelled,
             n_teachers=teachers,
             rows_each=n_private / teachers,
@@ -114,13 +129,13 @@ def recommend_teachers(
             n_classes=n_classes,
         )
         for n_labelled, sigma in sigmas.items()
-        for teachers in sorted({*several, usual})
+        for teachers in sorted({*teacher_counts, recommended})
     )
-    chosen = next(row for row in table if row.n_teachers == usual)
+    chosen = next(row for row in table if row.n_teachers == recommended)
     return TeacherAdvice(
         rows=table,
         estimator="PrivateLogisticRegression" if plain_table else "PrivateTeacherEnsemble",
-        n_teachers=usual,
+        n_teachers=recommended,
         reason=_reason(chosen, plain_table=plain_table),
     )
 
@@ -130,26 +145,26 @@ def _reason(chosen: NoiseAgainstBallots, *, plain_table: bool) -> str:
         f"PrivateTeacherEnsemble with about {chosen.n_teachers} teachers and all "
         f"{chosen.n_public} public rows"
     )
-    said = (
+    text = (
         "Take PrivateLogisticRegression: to predict one class a row of a table it is the more "
         f"accurate (measured on Adult). Otherwise {teachers}."
         if plain_table
         else f"Take {teachers}."
     )
-    sure, most = chosen.survives[1.0], chosen.survives[0.75]
-    said += (
-        f" A label on which all teachers agree survives with probability {sure:.2f}, one on which "
-        f"three quarters agree with {most:.2f}."
+    unanimous, three_quarters = chosen.survives[1.0], chosen.survives[0.75]
+    text += (
+        f" A label on which all teachers agree survives with probability {unanimous:.2f}, one on "
+        f"which three quarters agree with {three_quarters:.2f}."
     )
-    if chosen.evidence < WORTH_LEARNING:
-        needed = math.ceil(chosen.n_teachers * WORTH_LEARNING / chosen.evidence)
+    if chosen.evidence < MIN_EVIDENCE:
+        needed = math.ceil(chosen.n_teachers * MIN_EVIDENCE / chosen.evidence)
         return (
-            f"{said} That is too little for a student to learn from: use more epsilon, or at least "
+            f"{text} That is too little for a student to learn from: use more epsilon, or at least "
             f"{needed} teachers if there are rows for them. Fewer public rows don't help."
         )
-    if sure < WORTH_ASKING:
+    if unanimous < MIN_SURVIVAL:
         return (
-            f"{said} Single labels are next to worthless; a student of them all may still learn: "
+            f"{text} Single labels are next to worthless; a student of them all may still learn: "
             "one that knows the noise (NoisyVoteLogisticRegression)."
         )
-    return said
+    return text

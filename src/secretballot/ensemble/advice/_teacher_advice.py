@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View
 from secretballot.divergences import max_log_probabilities
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Shares of the ballots that a majority may have.
 _MAJORITIES = (0.6, 0.75, 0.9, 1.0)
@@ -17,25 +20,24 @@ _MAJORITIES = (0.6, 0.75, 0.9, 1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseAgainstBallots:
-    """What noise leaves of votes, for one number of public rows and one of teachers.
+    """Noise compared with votes, for one number of public rows and one of teachers.
 
     Attributes
     ----------
     n_public : int
-        Public rows that are labelled.
+        Number of public rows that are labelled.
     n_teachers : int
-        Teachers that vote.
+        Number of teachers that vote.
     rows_each : float
         Private rows of a teacher, on average.
     sigma : float
-        The noise on the votes of each class at which all rows fit the budget.
+        Noise on the votes of each class at which all rows fit the budget.
     survives : dict of float to float
-        Of majorities with that share of the ballots: how likely the noise lets them win. The
-        other ballots are all on one other class, which is the worst they can do.
+        Probability that a majority with that share of the ballots wins despite the noise. All
+        other ballots are on one other class, which is the worst case.
     evidence : float
-        What a student has to learn from: the ballots over the noise on the difference of two
-        classes, in standard deviations, times the root of the rows. It hardly depends on how many
-        rows are labelled.
+        Evidence for a student: the number of ballots over the noise on the difference of two
+        classes, times the root of the number of rows. It hardly depends on that number.
     """
 
     n_public: int
@@ -46,14 +48,14 @@ class NoiseAgainstBallots:
     evidence: float
 
     @classmethod
-    def of(
+    def compute(
         cls, *, n_public: int, n_teachers: int, rows_each: float, sigma: float, n_classes: int
     ) -> NoiseAgainstBallots:
-        """Return what so much noise leaves of the votes of so many teachers."""
+        """Compute survival probabilities and evidence."""
         shares = np.array(_MAJORITIES)
         votes = np.zeros((len(shares), n_classes))
-        # Given the winner's noise, the others stay behind independently, and log Phi is concave:
-        # for the winner it is worst that all of them are on one class.
+        # Given the winner's noise, the other classes are behind independently, and log Phi is
+        # concave: for the winner it is worst if all other ballots are on one class.
         votes[:, 0], votes[:, 1] = shares * n_teachers, (1 - shares) * n_teachers
         wins = np.exp(max_log_probabilities(votes, sigma)[:, 0])
         return cls(
@@ -73,17 +75,17 @@ class TeacherAdvice(Shown):
     Attributes
     ----------
     rows : tuple of NoiseAgainstBallots
-        One for each number of public rows and teachers.
+        One row for each number of public rows and teachers.
     estimator : str
-        Which to take: ``"PrivateLogisticRegression"`` or ``"PrivateTeacherEnsemble"``.
+        Recommended: ``"PrivateLogisticRegression"`` or ``"PrivateTeacherEnsemble"``.
     n_teachers : int
-        How many teachers, should it be an ensemble, that label the whole pool.
+        Number of teachers of an ensemble that labels the whole pool.
     reason : str
         The advice in words.
 
     See Also
     --------
-    secretballot.inspection.BallotsDisplay : The picture.
+    secretballot.inspection.BallotsDisplay : Plot.
     """
 
     rows: tuple[NoiseAgainstBallots, ...]
@@ -112,7 +114,7 @@ class TeacherAdvice(Shown):
         return str(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values.
+        """Return the attributes as plain values.
 
         Returns
         -------
@@ -121,13 +123,13 @@ class TeacherAdvice(Shown):
         """
         return {**asdict(self), "rows": [asdict(row) for row in self.rows]}
 
-    def frame(self) -> Any:
+    def frame(self) -> pd.DataFrame:
         """Return the table as a data frame, one column for each majority; needs pandas.
 
         Returns
         -------
         frame : DataFrame
-            The rows of the table.
+            Rows of the table.
         """
         try:
             import pandas as pd

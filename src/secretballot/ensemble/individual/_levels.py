@@ -1,4 +1,4 @@
-"""Who asked for how much privacy: the level of each row, and what the levels allow."""
+"""Privacy levels of the rows, and their budgets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples
@@ -19,21 +19,11 @@ from secretballot.ledger import ONLY_LEVEL, LevelBudget
 
 @dataclass(frozen=True)
 class Levels:
-    """The levels of a budget, from the strictest on, and whose each is. All of it is public.
+    """Levels of a budget, and the level of each row. All of it is public."""
 
-    Attributes
-    ----------
-    budgets : tuple of LevelBudget
-        Ascending in epsilon.
-    of_row : ndarray of shape (n_rows,)
-        Position in `budgets` of each row's level.
-    people : ndarray of shape (n_levels,)
-        How many rows, or owners, are of each level.
-    """
-
-    budgets: tuple[LevelBudget, ...]
-    of_row: NDArray[np.intp]
-    people: NDArray[np.intp]
+    budgets: tuple[LevelBudget, ...]  # ascending in epsilon
+    of_row: NDArray[np.intp]  # position of each row's level
+    people: NDArray[np.intp]  # rows, or owners, per level
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,29 +37,29 @@ class Levels:
 
     @property
     def rates(self) -> NDArray[np.float64]:
-        """What each level can spend per Renyi order, at the order that it is counted at.
+        """Budget of each level per Renyi order, at the order at which it is counted.
 
-        Costs of small moves are about a constant times order times squared shift, so budgets
-        compare as their rates do.
+        The cost of a small move is about a constant times order times squared shift, so rates
+        compare budgets.
         """
         return np.array([_rate(level) for level in self.budgets])
 
     def described(self, **per_level: Sequence[Any]) -> dict[str, Any]:
         """Return values per level under the levels' names."""
         return {
-            what: dict(zip(self.names, values, strict=True)) for what, values in per_level.items()
+            key: dict(zip(self.names, values, strict=True)) for key, values in per_level.items()
         }
 
     @property
     def ledger_note(self) -> dict[str, Any]:
-        """What is said of the levels in the ledger."""
+        """Description of the levels in the ledger."""
         return self.described(people=self.people.tolist())
 
 
 def _rate(level: LevelBudget) -> float:
     if isinstance(level.order, str):
         return level.amount
-    if math.isinf(level.order):  # basic composition: counted as if it were converted
+    if math.isinf(level.order):  # basic composition: as if it were converted
         order = best_order(level.epsilon, level.delta)
         return gate_budget(level.epsilon, level.delta, order) / order
     return level.amount / level.order
@@ -78,45 +68,34 @@ def _rate(level: LevelBudget) -> float:
 def affordable(
     rates: NDArray[np.float64], values: NDArray[np.float64], *, power: int
 ) -> NDArray[np.float64]:
-    """Choices of a value per level, among which is the best.
+    """Return choices of a value per level, among which is the best.
 
-    A level with rate r that chose v lasts for r / v^power votes, and a vote is the better the
-    larger the values. Whatever level runs out first, the others should choose the largest value
-    with which they last as long: so it is enough to try each level as the first, with each value.
-
-    Parameters
-    ----------
-    rates : ndarray of shape (n_levels,)
-    values : ndarray of shape (n_values,)
-        Ascending.
-    power : int
-
-    Returns
-    -------
-    ndarray of shape (n_choices, n_levels)
+    A level with rate r and value v lasts for r / v^power votes, and larger values make better
+    votes. For the level that runs out first, the others take the largest value with which they
+    last as long. So it is enough to try each level as the first, with each of the ascending
+    values. The result has the shape (n_choices, n_levels).
     """
-    spends = values**power
-    lasts = np.unique(rates[:, None] / spends)  # how long the first level lasts
-    room = rates / lasts[:, None] * (1 + 1e-12)
-    largest = np.searchsorted(spends, room, side="right") - 1
+    costs = values**power
+    durations = np.unique(rates[:, None] / costs)  # votes until the first level runs out
+    allowance = rates / durations[:, None] * (1 + 1e-12)
+    largest = np.searchsorted(costs, allowance, side="right") - 1
     return np.asarray(np.unique(values[largest[(largest >= 0).all(axis=1)]], axis=0))
 
 
-def check_levels(budgets: Any, n_rows: int, owners: Any, accountant: Any) -> Levels:
-    """Check the level of each row against the budget's levels and the owners.
-
-    Raises
-    ------
-    ValueError
-        If a row has no level or an unknown one, a level has no rows, or owners have several.
-    """
+def check_levels(
+    budgets: ArrayLike,
+    n_rows: int,
+    owners: ArrayLike | None,
+    accountant: PrivacyAccountant | None,
+) -> Levels:
+    """Check that each row, and each owner, has one level of the budget, and each level a row."""
     if not isinstance(accountant, PrivacyAccountant):
         raise ValueError(
             "budgets names levels of the accountant, but accountant=None. Use "
             "accountant=PrivacyAccountant({'strict': 1.0, 'generous': 3.0}, delta)."
         )
-    known = sorted(accountant.levels, key=lambda level: level.epsilon)
-    if [level.name for level in known] == [ONLY_LEVEL]:
+    levels = sorted(accountant.levels, key=lambda level: level.epsilon)
+    if [level.name for level in levels] == [ONLY_LEVEL]:
         raise ValueError(
             "budgets names levels of the accountant, but the accountant has one budget for "
             "everyone. Open it with one per level: PrivacyAccountant({'strict': 1.0, 'generous': "
@@ -127,13 +106,13 @@ def check_levels(budgets: Any, n_rows: int, owners: Any, accountant: Any) -> Lev
             f"budgets has {_num_samples(budgets)} entries, but X has {n_rows} rows; give one level "
             "per row."
         )
-    listed = np.asarray(budgets, dtype=object)
-    if listed.ndim != 1:
-        raise ValueError(f"budgets has shape {listed.shape}; give one level per row.")
-    position = {level.name: index for index, level in enumerate(known)}
+    names = np.asarray(budgets, dtype=object)
+    if names.ndim != 1:
+        raise ValueError(f"budgets has shape {names.shape}; give one level per row.")
+    position = {level.name: index for index, level in enumerate(levels)}
     valid = ", ".join(map(repr, position))
     of_row = np.empty(n_rows, dtype=np.intp)
-    for row, name in enumerate(listed.tolist()):
+    for row, name in enumerate(names.tolist()):
         if not isinstance(name, str):
             raise ValueError(
                 f"budgets[{row}]={name!r} is not a level: every row needs one of {valid}. "
@@ -145,18 +124,18 @@ def check_levels(budgets: Any, n_rows: int, owners: Any, accountant: Any) -> Lev
                 f"{valid}. {NOT_FOR_PUBLICATION}"
             )
         of_row[row] = position[name]
-    counted = of_row if owners is None else _of_owners(of_row, owners)
-    people = np.bincount(counted, minlength=len(known))
+    of_person = of_row if owners is None else _levels_of_owners(of_row, owners)
+    people = np.bincount(of_person, minlength=len(levels))
     if not people.all():
-        empty = known[int(np.argmin(people))].name
+        empty = levels[int(np.argmin(people))].name
         raise ValueError(
             f"no row of budgets is of the level {empty!r}, which the accountant has; open a budget "
             "of the levels that occur, or check the spelling."
         )
-    return Levels(tuple(known), of_row, people)
+    return Levels(tuple(levels), of_row, people)
 
 
-def _of_owners(of_row: NDArray[np.intp], owners: Any) -> NDArray[np.intp]:
+def _levels_of_owners(of_row: NDArray[np.intp], owners: ArrayLike) -> NDArray[np.intp]:
     """Return the level of each owner."""
     level_of: dict[Any, int] = {}
     for row, owner in enumerate(np.asarray(owners, dtype=object).tolist()):

@@ -1,10 +1,10 @@
-"""A plan of who votes: which rows each teacher has, and what its ballot counts."""
+"""Plan of an ensemble: the rows of each teacher, and the weights and turns of ballots."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,92 +16,85 @@ from secretballot.ensemble._partition import PrivateRows, Shards
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import Votes
 from secretballot.ensemble.individual._levels import Levels
-from secretballot.mechanisms import CountClasses, CountClipped, Counting, CountLabels
+from secretballot.mechanisms import CountClasses, Counting, Mechanism
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One ballot a teacher, one teacher a row: the plan without individual budgets.
-
-    Attributes
-    ----------
-    n_teachers : int
-        How many teachers are trained.
-    """
+    """Plan without individual budgets: one ballot a teacher, one teacher a row."""
 
     n_teachers: int
 
     @property
     def n_equal(self) -> int:
-        """For how many equal ballots a mechanism is given, which `individualize` adapts."""
+        """Number of equal ballots for which a mechanism is given, before it is adapted."""
         return self.n_teachers
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Group of each teacher, whose votes are counted together."""
+        """Privacy group of each teacher; votes of a group are counted together."""
         return (EVERYONE,) * self.n_teachers
 
     @property
     def ledger_note(self) -> dict[str, Any]:
-        """What is said of it in the ledger."""
+        """Description of the plan in the ledger."""
         return {}
 
     def assign(self, rows: PrivateRows, randomness: Randomness) -> Shards:
-        """Return the rows of each teacher; looks at positions, owners and levels only."""
+        """Return the rows of each teacher, from positions, owners and levels only."""
         return rows.split(self.n_teachers, randomness.partition())
 
     def individualize(
-        self, mechanism: Any, n_columns: int, first_row: int = 0, division: str = ""
-    ) -> Any:
-        """Return the mechanism that charges each level for what its rows can move.
+        self, mechanism: Mechanism, n_columns: int, first_row: int = 0, division: str = ""
+    ) -> Mechanism:
+        """Return the mechanism that charges each level for the influence of its rows.
 
-        `division` is the public name of how rows were divided among the teachers.
+        `division` is the public name of the division of rows among the teachers.
         """
         del n_columns, first_row, division
         return mechanism
 
-    def presence(self, mechanism: Any, n_rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Return in which rows the teachers of each of `groups` vote; who is not named, in all."""
-        there: dict[str, NDArray[np.bool_]] = mechanism.participation(n_rows)
-        return there
+    def presence(self, mechanism: Mechanism, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+        """Return the rows on which the teachers of a group vote; others vote on all rows."""
+        return mechanism.participation(n_rows)
 
-    def add_up(
-        self, votes: Mapping[str, Votes], mechanism: Any, counting: Counting | None = None
-    ) -> Votes:
-        """Return what is counted: each group's votes with their weight, on the rows of its turns.
-
-        Parameters
-        ----------
-        votes : dict of str to ndarray of shape (n_queries, ...)
-            Votes of the teachers of each group.
-        mechanism : mechanism
-            What `individualize` returned; it holds weights and turns.
-        counting : Counting, default=None
-            How they were counted; as votes for classes if None.
-        """
-        n_rows = len(next(iter(votes.values())))
-        there = self.presence(mechanism, n_rows)
-        weights = {
-            group: np.asarray(self.weight(group, mechanism)) * there.get(group, np.bool_(True))
-            for group in votes
-        }
-        counts = (counting or CountClasses()).total(votes, weights)
-        n_votes = getattr(getattr(mechanism, "mechanism", None), "n_votes", None)
-        if n_votes is None or not isinstance(counting, CountLabels | CountClipped):
-            return counts
-        # Turns differ by a ballot: one that is missing is for no label, and against none.
-        cast = sum(n * weights[group] for group, n in Counter(self.groups).items())
-        return np.asarray(counts + (n_votes - np.asarray(cast))[..., None] / 2)
-
-    def weight(self, group: str, mechanism: Any) -> float:
-        """Return what a ballot of a group counts."""
+    def weight(self, group: str, mechanism: Mechanism) -> float:
+        """Return the weight of a ballot of a group."""
         del group, mechanism
         return 1
 
+    def ballot_weights(
+        self, groups: Iterable[str], mechanism: Mechanism, n_rows: int
+    ) -> dict[str, NDArray[Any]]:
+        """Return the weight of a ballot of each group in each row, 0 where it sits out."""
+        presence = self.presence(mechanism, n_rows)
+        return {
+            group: np.asarray(self.weight(group, mechanism)) * presence.get(group, np.bool_(True))
+            for group in groups
+        }
+
+    def total_weight(self, mechanism: Mechanism, n_rows: int) -> NDArray[Any]:
+        """Return the weight of all ballots in each row; shape () if it is the same in all."""
+        sizes = Counter(self.groups)
+        weights = self.ballot_weights(sizes, mechanism, n_rows)
+        return np.asarray(sum(size * weights[group] for group, size in sizes.items()))
+
+    def add_up(
+        self, votes: Mapping[str, Votes], mechanism: Mechanism, counting: Counting | None = None
+    ) -> Votes:
+        """Return the counts: the weighted votes of all groups, on the rows of their turns.
+
+        The individualized mechanism has the weights and turns. The default `counting` is that of
+        votes for classes.
+        """
+        n_rows = len(next(iter(votes.values())))
+        weights = self.ballot_weights(votes, mechanism, n_rows)
+        return (counting or CountClasses()).total(votes, weights)
+
 
 class Individualization(ABC):
-    """How budgets become a plan of who votes."""
+    """Rule that makes a plan from the budgets of levels."""
 
     @abstractmethod
     def plan(self, levels: Levels, n_teachers: int) -> Plan:
-        """Return the plan for people of some levels; with equal budgets the plain one."""
+        """Return the plan for some levels; with equal budgets the plain one."""

@@ -1,4 +1,4 @@
-"""Upsampling: generous rows are with several teachers."""
+"""Upsampling: rows with larger budgets go to several teachers."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from secretballot.ensemble._partition import PrivateRows, Shards
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels, affordable
 from secretballot.ensemble.individual._plan import Individualization, Plan
+from secretballot.mechanisms import Mechanism
 
-#: Fewer copies are chosen if they buy this share of the most answers: copies cost training.
-_NEARLY = 0.9
+#: Fewer copies, which are faster to train, are taken for this share of the most answers.
+_ENOUGH = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upsampling(Individualization):
-    """Individual budgets by copies: rows go to as many teachers as their budget earns.
+    """Individual budgets by copies: rows with larger budgets go to several teachers.
 
-    No row is twice with the same teacher. The number of teachers grows with the data, and the
-    noise and the threshold of the mechanism with it, so that the votes' relation to the noise
-    stays what it would be without copies; a strict row then weighs less in it.
+    No teacher has a row twice. The number of teachers grows with the data, and the noise and the
+    threshold of the mechanism grow with it. So the ratio of votes to noise is that without copies;
+    a row with a strict budget has less influence.
 
     Parameters
     ----------
     copies : dict of str to int, default=None
-        In how many teachers a row of each level is. None: the small whole numbers with which the
-        most rows can be labelled before any level has spent its budget.
+        Number of teachers of a row, per level. None: small whole numbers with which the most rows
+        can be labelled before any level has spent its budget.
     max_copies : int, default=8
-        The most copies of a row that are considered.
+        Largest number of copies that is considered.
 
     See Also
     --------
     Weighting : Ballots of different weight; trains nothing twice.
-    Vanishing : Teachers of strict rows sit out some votes.
+    Vanishing : Teachers of rows with strict budgets sit out some votes.
 
     References
     ----------
     Boenisch, Muehl, Rinberg, Ihrig and Dziedzic, "Individualized PATE: Differentially Private
-    Machine Learning with Individual Privacy Guarantees" (PoPETs 2023), Algorithm 1. The copies
-    there grow without bound on budgets that are no simple multiples.
+    Machine Learning with Individual Privacy Guarantees" (PoPETs 2023), Algorithm 1. There the
+    number of copies has no bound for budgets that are no simple multiples.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Upsampling(Individualization):
 
     def plan(self, levels: Levels, n_teachers: int) -> Plan:
         """Choose the copies of each level, and with them the number of teachers."""
-        copies = self._chosen(levels)
+        copies = self._choose(levels)
         if copies.max() == copies.min():
             return Plan(n_teachers)
         growth = float((copies * levels.people).sum() / levels.people.sum())
@@ -84,20 +85,20 @@ class Upsampling(Individualization):
             )
         return _UpsamplingPlan(grown, n_teachers, levels, tuple(copies.tolist()))
 
-    def _chosen(self, levels: Levels) -> NDArray[np.intp]:
+    def _choose(self, levels: Levels) -> NDArray[np.intp]:
         if self.copies is not None:
-            return self._given(self.copies, levels)
+            return self._checked(self.copies, levels)
         check_integer("max_copies", self.max_copies)
         share = levels.people / levels.people.sum()
         rates = levels.rates
-        found = affordable(rates, np.arange(1.0, self.max_copies + 1), power=2)
-        growth = found @ share
-        answers = growth**2 * (rates / found**2).min(axis=1)
-        good = np.flatnonzero(answers >= _NEARLY * answers.max())
-        return found[good[np.argmin(growth[good])]].astype(np.intp)
+        choices = affordable(rates, np.arange(1.0, self.max_copies + 1), power=2)
+        growth = choices @ share
+        answers = growth**2 * (rates / choices**2).min(axis=1)
+        good = np.flatnonzero(answers >= _ENOUGH * answers.max())
+        return choices[good[np.argmin(growth[good])]].astype(np.intp)
 
     @staticmethod
-    def _given(copies: Mapping[str, int], levels: Levels) -> NDArray[np.intp]:
+    def _checked(copies: Mapping[str, int], levels: Levels) -> NDArray[np.intp]:
         if not isinstance(copies, Mapping) or set(copies) != set(levels.names):
             raise ValueError(
                 f"copies={copies!r} must be a dict of the levels "
@@ -109,7 +110,7 @@ class Upsampling(Individualization):
 
 @dataclass(frozen=True)
 class _UpsamplingPlan(Plan):
-    """More teachers, and rows of some levels with several of them."""
+    """Plan with more teachers, and with several teachers for rows of some levels."""
 
     n_plain: int
     levels: Levels
@@ -128,8 +129,8 @@ class _UpsamplingPlan(Plan):
         return rows.spread(copies, self.n_teachers, randomness.partition())
 
     def individualize(
-        self, mechanism: Any, n_columns: int, first_row: int = 0, division: str = ""
-    ) -> Any:
+        self, mechanism: Mechanism, n_columns: int, first_row: int = 0, division: str = ""
+    ) -> Mechanism:
         del n_columns, first_row, division
         ballots = dict(zip(self.levels.names, self.copies, strict=True))
         return replace(mechanism.scaled(self.n_teachers / self.n_plain), ballots=ballots)

@@ -1,4 +1,4 @@
-"""Logistic regression on labels that are winners of noisy votes."""
+"""Logistic regression on winners of noisy votes."""
 
 from __future__ import annotations
 
@@ -6,55 +6,56 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import Tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._errors import warn
 from secretballot._sklearn_compat import Interval, _fit_context
+from secretballot.ensemble._estimator_types import Rows
 
-#: Nodes of the integral over the noise of the class that won, where there are more than two.
+#: Nodes of the integral over the noise of the winner, for more than two classes.
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 _LOG_NODE_WEIGHTS = np.log(_NODE_WEIGHTS) - np.log(2 * np.pi) / 2
 
 
 class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
-    """Logistic regression of the share of ballots that each class has, from noisy winners.
+    """Logistic regression of the shares of ballots, from the winners of noisy votes.
 
-    A released label is the class with the most votes after known noise was added to them. So the
-    class j of a row wins with the probability that its share p_j of the ballots, plus noise,
-    is the largest; of two classes it is ``Phi((2 p - 1) / (sqrt(2) vote_noise))``. This student
-    maximises that likelihood, with p the softmax of a linear function. Plain logistic regression
-    takes a label for what a share of all ballots had said, and a label that noise has turned as
-    seriously as one on which all teachers agreed.
+    A released label is the class with the most votes after known noise was added. So class j of a
+    row wins with the probability that its share p_j of the ballots, plus noise, is the largest;
+    for two classes this is ``Phi((2 p - 1) / (sqrt(2) vote_noise))``. This student maximises that
+    likelihood, with p the softmax of a linear function. Plain logistic regression ignores the
+    noise: it trusts a label that noise has changed as much as one on which all teachers agree.
 
     Parameters
     ----------
     vote_noise : float, default=None
         Standard deviation of the noise on the votes of a class, as a share of all ballots: sigma
-        divided by the number of teachers. It is public. `PrivateTeacherEnsemble` fills it in for
-        its student, and for any part of it with a parameter of that name, where it is None; fitted
-        elsewhere without it, this is `LogisticRegression`.
+        divided by the number of teachers. It is public. Where it is None, `PrivateTeacherEnsemble`
+        sets it for its student, and for parts of it that have this parameter. Otherwise None fits
+        `LogisticRegression`.
     C : float, default=0.1
         Inverse strength of the l2 penalty on the coefficients. Features should be scaled.
     max_iter : int, default=500
-        Most iterations of L-BFGS.
+        Maximum number of iterations of L-BFGS.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients; one row of two classes.
+        Coefficients; one row for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     n_iter_ : int
-        Iterations that were needed.
+        Number of iterations.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -62,12 +63,12 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    PrivateTeacherEnsemble : Tells its student the noise.
+    PrivateTeacherEnsemble : Sets `vote_noise` of its student.
 
     Notes
     -----
-    Labels on which a threshold was passed first (`ConfidentGNMax`) have the same likelihood: the
-    noise of the threshold is another one. `predict_proba` is the expected share of ballots.
+    Labels of rows that passed a threshold (`ConfidentGNMax`) have the same likelihood: the noise
+    of the threshold is independent. `predict_proba` is the expected share of ballots.
 
     Examples
     --------
@@ -92,58 +93,58 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
         self.C = C
         self.max_iter = max_iter
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> NoisyVoteLogisticRegression:
-        """Fit the shares of ballots that make the labels likeliest.
+    def fit(self, X: Rows, y: ArrayLike) -> NoisyVoteLogisticRegression:
+        """Fit by penalised maximum likelihood.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,)
-            Their labels: winners of noisy votes.
+            Labels: winners of noisy votes.
 
         Returns
         -------
         self : NoisyVoteLogisticRegression
             The fitted student.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(
                 f"y has one class, {self.classes_.tolist()[0]!r}; at least 2 are needed."
             )
         if self.vote_noise is None:
-            plain = LogisticRegression(C=self.C, max_iter=self.max_iter).fit(X, codes)
+            plain = LogisticRegression(C=self.C, max_iter=self.max_iter).fit(rows, codes)
             self.coef_, self.intercept_ = plain.coef_, plain.intercept_
             self.n_iter_ = int(plain.n_iter_.max())
             return self
         n_outputs = 1 if n_classes == 2 else n_classes
-        start = np.zeros((X.shape[1] + 1, n_outputs))
-        found = minimize(
+        start = np.zeros((rows.shape[1] + 1, n_outputs))
+        optimum = minimize(
             self._loss,
             start.ravel(),
-            args=(X, codes, n_outputs),
+            args=(rows, codes, n_outputs),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": self.max_iter},
         )
-        if not found.success:
+        if not optimum.success:
             warn(
                 f"max_iter={self.max_iter} iterations of L-BFGS did not converge; scale the "
                 "features (StandardScaler), or allow more."
             )
-        weights = found.x.reshape(start.shape)
+        weights = optimum.x.reshape(start.shape)
         self.coef_, self.intercept_ = weights[:-1].T.copy(), weights[-1].copy()
-        self.n_iter_ = int(found.nit)
+        self.n_iter_ = int(optimum.nit)
         return self
 
     def _loss(
@@ -162,8 +163,8 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
         gradient[:-1] -= weights[:-1] / self.C
         return float(penalty - log_likely.sum()), -gradient.ravel()
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the log odds of two classes, or the scores of more.
+    def decision_function(self, X: Rows) -> NDArray[np.float64]:
+        """Return the log odds for two classes, or one score per class.
 
         Parameters
         ----------
@@ -176,11 +177,11 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores = np.asarray(safe_sparse_dot(X, self.coef_.T)) + self.intercept_
+        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores = np.asarray(safe_sparse_dot(rows, self.coef_.T)) + self.intercept_
         return scores[:, 0] if len(self.intercept_) == 1 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> NDArray[Any]:
         """Predict the class with the largest share of ballots.
 
         Parameters
@@ -197,7 +198,7 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict logarithms of the shares of ballots.
 
         Parameters
@@ -215,7 +216,7 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
             scores = np.stack([np.zeros_like(scores), scores], axis=1)
         return np.asarray(log_softmax(scores, axis=1))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict the share of ballots of each class.
 
         Parameters
@@ -234,7 +235,7 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
 def _log_win(
     shares: NDArray[np.float64], codes: NDArray[Any], noise: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return log probabilities that the given classes win, and slopes by the softmax's scores."""
+    """Return log probabilities that the classes win, and gradients by the scores of the softmax."""
     rows = np.arange(len(codes))
     ahead = (shares[rows, codes][:, None] - shares) / noise
     if shares.shape[1] == 2:
@@ -243,14 +244,14 @@ def _log_win(
         by_ahead = np.zeros_like(ahead)
         by_ahead[rows, 1 - codes] = np.exp(_log_density(margin) - log_likely) / np.sqrt(2)
     else:
-        # Given the winner's own noise, all others are behind independently of each other.
+        # Given the winner's noise, the other classes are behind independently.
         margins = ahead[:, :, None] + _NODES
         log_behind = log_ndtr(margins)
         log_behind[rows, codes] = 0
-        log_each = log_behind.sum(axis=1) + _LOG_NODE_WEIGHTS
-        log_likely = logsumexp(log_each, axis=1)
+        log_terms = log_behind.sum(axis=1) + _LOG_NODE_WEIGHTS
+        log_likely = logsumexp(log_terms, axis=1)
         ratio = np.exp(_log_density(margins) - log_behind)
-        by_ahead = (ratio * np.exp(log_each - log_likely[:, None])[:, None]).sum(axis=2)
+        by_ahead = (ratio * np.exp(log_terms - log_likely[:, None])[:, None]).sum(axis=2)
         by_ahead[rows, codes] = 0
     by_share = -by_ahead / noise
     by_share[rows, codes] = by_ahead.sum(axis=1) / noise

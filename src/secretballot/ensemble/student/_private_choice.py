@@ -1,68 +1,72 @@
-"""Several students, of which the private data choose one."""
+"""Several students, one of which is chosen on private data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._numbers import check_number
+from secretballot.ensemble._estimator_types import Learner, Rows
+
+Pair: TypeAlias = tuple[Learner, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
 
 class Candidate(NamedTuple):
-    """One student of several."""
+    """One student of several, and its setting of the grid."""
 
-    estimator: Any
+    estimator: Learner
     params: dict[str, Any]
 
 
-def _proba(choice: Any) -> bool:
+def _has_probabilities(choice: PrivateChoice) -> bool:
     best = vars(choice).get("best_estimator_")
-    some = [each.estimator for each in choice.listed()] if best is None else [best]
-    return all(hasattr(each, "predict_proba") for each in some)
+    students = [candidate.estimator for candidate in choice.expand()] if best is None else [best]
+    return all(hasattr(student, "predict_proba") for student in students)
 
 
 class PrivateChoice(ClassifierMixin, BaseEstimator):
-    """Students of which the best on private data is chosen, for a small part of the budget.
+    """Several students; the best on private data is chosen, for a small share of the budget.
 
     For the parameter ``student`` of `PrivateTeacherEnsemble`. All candidates learn from the same
-    released labels, which is free. How many private rows each of them then gets right is not:
-    which one has most is released with noise (`BestOfCounts`), at the same price however many there
-    are. Of candidates that differ by less than the noise any may come out.
+    released labels, which is free. The choice is not: the candidate with the largest noisy count
+    of right answers on private rows is released (`BestOfCounts`). The cost does not depend on the
+    number of candidates. Among candidates that differ by less than the noise any may be chosen.
 
     Parameters
     ----------
     candidates : list of estimator or (estimator, grid), or one such pair
         A grid is one of `ParameterGrid`: each of its settings is a candidate.
     scoring : str or callable, default=None
-        None counts right answers on all private rows (of several labels a row, the share of them
-        that is right; with owners, each one's average). That says little where a class is rare: a
-        candidate that never names it has nearly all. A scorer's name (``"balanced_accuracy"``), or
-        ``scorer(estimator, X, y)``: each teacher votes for the candidate that scores best on its
-        own rows, and a noisy plurality wins (`GNMax`). Parties that trained elsewhere have no rows
-        here: they vote by how far a candidate agrees with them on the public ones, by accuracy if
-        None. Ballots split among candidates that are alike, so count where that is possible.
+        None counts right answers on all private rows (for several labels a row, the share of them
+        that is right; with owners, the average of each). Use a scorer where a class is rare: a
+        candidate that never predicts it has nearly all rows right. With a scorer's name
+        (``"balanced_accuracy"``), or ``scorer(estimator, X, y)``, each teacher votes for the
+        candidate that scores best on the teacher's rows, and a noisy plurality wins (`GNMax`).
+        Parties have no rows here: they vote by the agreement of a candidate with their predictions
+        of the public rows, by accuracy for None. Votes split among similar candidates, so prefer
+        None where it is possible.
     share : float, default=0.05
-        The part of what the fit may spend that the choice takes; the labels have the rest.
+        Share of what the fit may spend that the choice takes; the labels take the remainder.
 
     Attributes
     ----------
     best_index_ : int
-        Which candidate was chosen, in the order of the list, and of `ParameterGrid`.
+        Position of the chosen candidate, in the order of the list, and of `ParameterGrid`.
     best_estimator_ : estimator
         That candidate, fitted. It predicts positions in the ensemble's ``classes_``, or labels.
     best_params_ : dict
-        The setting of its grid; empty if it had none.
+        Its setting of the grid; empty without a grid.
     n_candidates_ : int
-        How many there were.
+        Number of candidates.
 
     See Also
     --------
@@ -70,10 +74,10 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Free is what looks at released labels alone, such as a `GridSearchCV` as the student (which
-    believes noisy labels), and what a teacher does within its own rows, such as a `GridSearchCV` as
-    the ensemble's estimator. With budgets per level all levels pay for the choice alike, and the
-    smallest budget says how much noise it has.
+    A `GridSearchCV` as the student is free, as it reads released labels only (and takes noisy
+    labels for true). So is a `GridSearchCV` as the ensemble's estimator: each teacher searches
+    within its own rows. With budgets per level all levels pay for the choice alike, and its noise
+    is calibrated to the smallest budget.
 
     Examples
     --------
@@ -98,44 +102,48 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
     (170,)
     """
 
-    def __init__(self, candidates: Any, scoring: Any = None, share: float = 0.05) -> None:
+    def __init__(
+        self,
+        candidates: Sequence[Learner | Pair] | Pair,
+        scoring: str | Callable[..., float] | None = None,
+        share: float = 0.05,
+    ) -> None:
         self.candidates = candidates
         self.scoring = scoring
         self.share = share
 
-    def listed(self) -> list[Candidate]:
-        """Return all candidates, unfitted."""
-        found: list[Candidate] = []
-        given = self.candidates
-        entries = [given] if _is_pair(given) else given
+    def expand(self) -> list[Candidate]:
+        """Return all candidates of all grids, unfitted."""
+        expanded: list[Candidate] = []
+        entries: Any = [self.candidates] if _is_pair(self.candidates) else self.candidates
         if not isinstance(entries, list | tuple) or not entries:
             raise ValueError(
-                f"candidates={given!r} must be a list of estimators, or of pairs (estimator, "
-                "grid); or one such pair."
+                f"candidates={self.candidates!r} must be a list of estimators, or of pairs "
+                "(estimator, grid); or one such pair."
             )
-        for at, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             estimator, grid = entry if _is_pair(entry) else (entry, {})
             if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
                 raise ValueError(
-                    f"candidates[{at}]={entry!r} is no estimator, nor a pair (estimator, grid)."
+                    f"candidates[{index}]={entry!r} is no estimator, nor a pair (estimator, grid)."
                 )
             if isinstance(estimator, type):
                 raise ValueError(
-                    f"candidates[{at}]={estimator.__name__} is a class; give one of it."
+                    f"candidates[{index}]={estimator.__name__} is a class; give one of it."
                 )
             for params in ParameterGrid(grid):
                 settings = {name: clone(value, safe=False) for name, value in params.items()}
-                found.append(Candidate(clone(estimator).set_params(**settings), params))
-        return found
+                expanded.append(Candidate(clone(estimator).set_params(**settings), params))
+        return expanded
 
     def check(self) -> None:
         """Raise ValueError if a parameter is out of range."""
-        self.listed()
+        self.expand()
         check_number("share", self.share, above=0, below=1)
         self.scorer()
 
-    def scorer(self) -> Any:
-        """Return the scorer; None where right answers are counted."""
+    def scorer(self) -> Callable[..., float] | None:
+        """Return the scorer; None for the number of right answers."""
         if self.scoring is None or callable(self.scoring):
             return self.scoring
         try:
@@ -146,53 +154,53 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
                 f"scorer(estimator, X, y). {error}"
             ) from None
 
-    def chosen(self, index: int, fitted: Any) -> PrivateChoice:
-        """Return a fitted copy, of which a candidate was chosen."""
-        choice, listed = clone(self), self.listed()
+    def with_choice(self, index: int, student: Any) -> PrivateChoice:
+        """Return a fitted copy, with the chosen candidate."""
+        choice, candidates = clone(self), self.expand()
         choice.best_index_ = index
-        choice.best_estimator_ = fitted
-        choice.best_params_ = dict(listed[index].params)
-        choice.n_candidates_ = len(listed)
+        choice.best_estimator_ = student
+        choice.best_params_ = dict(candidates[index].params)
+        choice.n_candidates_ = len(candidates)
         return choice
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        known = [get_tags(each.estimator).input_tags for each in self.listed()]
-        tags.input_tags.sparse = all(each.sparse for each in known)
-        tags.input_tags.allow_nan = all(each.allow_nan for each in known)
+        input_tags = [get_tags(candidate.estimator).input_tags for candidate in self.expand()]
+        tags.input_tags.sparse = all(candidate.sparse for candidate in input_tags)
+        tags.input_tags.allow_nan = all(candidate.allow_nan for candidate in input_tags)
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
 
     @property
-    def classes_(self) -> Any:
-        """The classes of the one that was chosen."""
+    def classes_(self) -> NDArray[Any] | list[NDArray[Any]]:
+        """Classes of the chosen student."""
         return self._best.classes_
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features that the one that was chosen has seen in fit."""
+        """Number of features that the chosen student has seen in fit."""
         return self._best.n_features_in_
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features that the one that was chosen has seen in fit."""
+        """Names of the features that the chosen student has seen in fit."""
         return self._best.feature_names_in_
 
     @property
     def _best(self) -> Any:
         if not hasattr(self, "best_estimator_"):
-            raise AttributeError("nothing was chosen yet: it is chosen as an ensemble is fitted.")
+            raise AttributeError("no student is chosen yet: an ensemble chooses in its fit.")
         return self.best_estimator_
 
-    def fit(self, X: Any, y: Any) -> PrivateChoice:
-        """Refuse: only an ensemble has private rows to choose by.
+    def fit(self, X: object, y: object) -> PrivateChoice:
+        """Raise an error: only an ensemble has private rows to choose by.
 
         Parameters
         ----------
         X, y : object
-            Not looked at.
+            Ignored.
 
         Raises
         ------
@@ -200,13 +208,13 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
             Always.
         """
         raise TypeError(
-            "PrivateChoice is no estimator of its own: private rows choose, and a budget pays. "
+            "PrivateChoice cannot be fitted alone: it chooses on private rows, paid by a budget. "
             "Give it as student= of PrivateTeacherEnsemble; on labels that were released already "
             "GridSearchCV chooses for free."
         )
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Predict with the one that was chosen.
+    def predict(self, X: Rows) -> NDArray[np.int64]:
+        """Predict with the chosen student.
 
         Parameters
         ----------
@@ -221,9 +229,9 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @available_if(_proba)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict probabilities with the one that was chosen.
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Rows) -> NDArray[np.float64]:
+        """Predict probabilities with the chosen student.
 
         Parameters
         ----------
@@ -233,14 +241,14 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         Returns
         -------
         probabilities : ndarray
-            As it gives them.
+            Probabilities of the chosen student.
         """
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
 
-def _is_pair(entry: Any) -> bool:
-    """Whether it is an estimator with its grid."""
+def _is_pair(entry: object) -> bool:
+    """Return True for an estimator with its grid."""
     if not (isinstance(entry, tuple) and len(entry) == 2 and hasattr(entry[0], "get_params")):
         return False
     grids = entry[1] if isinstance(entry[1], list | tuple) else [entry[1]]

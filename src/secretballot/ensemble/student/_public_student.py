@@ -1,28 +1,30 @@
-"""The public part: a model trained on private labels only, and what they cost."""
+"""Public part of an ensemble: the student and its privacy guarantee."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from secretballot.accounting import PrivacyStatement
+from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
+from secretballot.ensemble._target import dense_labels
 
 
-def _has(method: str) -> Any:
+def _has(method: str) -> Callable[[PublicStudent], bool]:
     return lambda student: hasattr(student.estimator, method)
 
 
 class PublicStudent(ClassifierMixin, BaseEstimator):
-    """A fitted student and what its labels cost, without anything private.
+    """Fitted student and the privacy guarantee of its labels, without anything private.
 
-    What `PrivateTeacherEnsemble.to_student` returns. It is already fitted: `fit` does nothing, and
+    Returned by `PrivateTeacherEnsemble.to_student`. It is already fitted: `fit` does nothing, and
     `clone` returns the object itself.
 
     Parameters
@@ -30,22 +32,22 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     estimator : estimator
         The fitted student. It predicts positions in ``classes``.
     classes : ndarray of shape (n_classes,) or list of ndarray
-        The class labels; of several labels a row a list of those of each, 0 and 1.
+        The class labels; for several labels a row a list with 0 and 1 for each.
     privacy : dict
-        The privacy guarantee of the labels it was trained on, as plain values: the budget's unit,
-        neighbouring relation, epsilon and delta, and the share of it that was spent when the
-        labels had been released (left out if it is sensitive itself: data-dependent accounting);
-        how the data was split, and whether classes or noise were outside the guarantee; and
-        under ``"statement"`` what `statement` returns.
+        Privacy guarantee of the labels it was trained on, as plain values: the budget's unit,
+        neighbouring relation, epsilon and delta; the share that was spent after the release of
+        the labels (not for data-dependent accounting, where it is sensitive); the partition of
+        the data; whether classes or noise were outside the guarantee; and under ``"statement"``
+        the privacy statement.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,) or list of ndarray
         The class labels.
     n_features_in_ : int
-        Number of features seen in fit, if the student says it.
+        Number of features seen in fit, if the student has it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the student says them.
+        Names of the features, if the student has them.
 
     See Also
     --------
@@ -62,14 +64,14 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     ['yes', 'no']
     """
 
-    def __init__(self, estimator: Any, classes: Any, privacy: dict[str, Any]) -> None:
+    def __init__(self, estimator: Any, classes: Classes, privacy: dict[str, Any]) -> None:
         self.estimator = estimator
         self.classes = classes
         self.privacy = privacy
 
     @property
-    def classes_(self) -> NDArray[Any] | list[NDArray[Any]]:
-        """The class labels; 0 and 1 for each label if there are several a row."""
+    def classes_(self) -> Classes:
+        """Class labels; for several labels a row a list with 0 and 1 for each."""
         return self.classes if isinstance(self.classes, list) else np.asarray(self.classes)
 
     @property
@@ -88,13 +90,13 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
     def __sklearn_clone__(self) -> PublicStudent:
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
-    def fit(self, X: Any = None, y: Any = None) -> PublicStudent:
-        """Do nothing: the student is fitted.
+    def fit(self, X: object = None, y: object = None) -> PublicStudent:
+        """Return the student, which is already fitted.
 
         Parameters
         ----------
@@ -111,12 +113,12 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         return self
 
     def statement(self) -> PrivacyStatement:
-        """Return the privacy statement that was true when its labels had been released.
+        """Return the privacy statement as of the release of its labels.
 
         Returns
         -------
         statement : PrivacyStatement
-            The guarantee, everything released from the budget until then, and what it rests on.
+            Guarantee, releases until then, and assumptions.
         """
         if "statement" not in self.privacy:
             raise ValueError(
@@ -125,7 +127,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
             )
         return PrivacyStatement.from_dict(self.privacy["statement"])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> NDArray[Any]:
         """Predict class labels.
 
         Parameters
@@ -136,22 +138,21 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            The predicted labels; of several a row 1 where one is present.
+            Predicted labels; for several labels a row 1 where one is present.
         """
-        given = self.estimator.predict(X)
-        codes = np.asarray(given.toarray() if issparse(given) else given)
+        codes = dense_labels(self.estimator.predict(X))
         unlabelled = codes < 0
         if unlabelled.any():
-            # Semi-supervised students know -1 as a label; it is no class.
-            none = int(unlabelled.reshape(len(codes), -1).any(axis=1).sum())
+            # Semi-supervised students may predict -1, which is no class.
+            n_rows = int(unlabelled.reshape(len(codes), -1).any(axis=1).sum())
             raise ValueError(
-                f"the student predicts no class for {none} rows; it should "
+                f"the student predicts no class for {n_rows} rows; it should "
                 "treat -1 as unlabelled, or be given unanswered='drop'."
             )
         return codes.astype(np.int64) if codes.ndim == 2 else np.asarray(self.classes_)[codes]
 
     @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict class probabilities.
 
         Parameters
@@ -162,15 +163,15 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
-            Probability of each class in the order of ``classes_``; 0 for classes that no label
-            of the student's training data named. Of several labels a row the probability of each.
+            Probability of each class in the order of ``classes_``, or of each label; 0 for classes
+            that do not occur in the student's training data.
         """
         if isinstance(self.classes, list):
             return label_probabilities(self.estimator, X, len(self.classes))
-        given = np.asarray(self.estimator.predict_proba(X))
-        known = np.asarray(self.estimator.classes_)
-        if len(known) == len(self.classes_):
-            return given
-        widened = np.zeros((len(given), len(self.classes_)), dtype=given.dtype)
-        widened[:, known[known >= 0]] = given[:, known >= 0]
-        return widened
+        learned = np.asarray(self.estimator.predict_proba(X))
+        codes = np.asarray(self.estimator.classes_)
+        if len(codes) == len(self.classes_):
+            return learned
+        probabilities = np.zeros((len(learned), len(self.classes_)), dtype=learned.dtype)
+        probabilities[:, codes[codes >= 0]] = learned[:, codes >= 0]
+        return probabilities

@@ -1,18 +1,20 @@
-"""What the student does for the ensemble, free of charge."""
+"""Methods of an ensemble that its student provides, free of charge."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot.accounting import PrivacyStatement
-from secretballot.ensemble._rows import matching_rows
+from secretballot.accounting import PrivacyAccountant, PrivacyStatement
+from secretballot.ensemble._estimator_types import Classes, Learner, Rows
+from secretballot.ensemble._public_rows import matching_rows
 from secretballot.ensemble.student._public_student import PublicStudent
 
 UNFITTED = "This %(name)s has no teachers yet: call fit with private data first."
@@ -23,17 +25,17 @@ NO_STUDENT = (
 STUDENT_NONE = "This %(name)s has student=None: give an estimator, and call fit with X_public."
 
 
-class _OfStudent:
-    """A method that an ensemble has if its student has it.
+class _StudentMethod:
+    """Method that an ensemble has if its student has it.
 
-    As scikit-learn's `available_if`, but the error itself says what to do, not only its cause.
+    It replaces scikit-learn's `available_if`, whose error has the remedy in its cause only.
     """
 
-    def __init__(self, method: Any) -> None:
+    def __init__(self, method: Callable[..., Any]) -> None:
         self.method = method
         update_wrapper(self, method)
 
-    def __get__(self, ensemble: Any, owner: Any = None) -> Any:
+    def __get__(self, ensemble: Any, owner: type | None = None) -> Any:
         if ensemble is None:
             return self.method
         name = self.method.__name__
@@ -43,7 +45,7 @@ class _OfStudent:
                 "the labels of X_public (fit again). Private labels of single rows cost budget: "
                 "predict_private."
             )
-        if name == "predict_proba":  # some students have it once they are fitted
+        if name == "predict_proba":  # some students have it only after fit
             getattr(vars(ensemble).get("student_", ensemble.student), name)
         return MethodType(self.method, ensemble)
 
@@ -51,14 +53,14 @@ class _OfStudent:
 class StudentMethods:
     """Prediction by the fitted student: it learned from released labels only."""
 
-    accountant: Any
-    student: Any
+    accountant: PrivacyAccountant | None
+    student: Learner | None
     student_: Any
-    classes_: NDArray[Any]
+    classes_: Classes
     _privacy: dict[str, Any]
 
     def to_student(self) -> PublicStudent:
-        """Return the public part alone, for deployment: the student and its privacy guarantee.
+        """Return the public part, for deployment: the student and its privacy guarantee.
 
         Returns
         -------
@@ -66,11 +68,11 @@ class StudentMethods:
             A fitted classifier that holds no teacher, vote, partition or accountant.
         """
         self._check_student()
-        # Copied: what is handed out must not change this ensemble, nor be changed by it.
+        # Copies, so that neither object can change the other.
         return PublicStudent(self.student_, self.classes_.copy(), dict(self._privacy))
 
     def statement(self) -> PrivacyStatement:
-        """Return what a data owner signs: the accountant's privacy statement as of now.
+        """Return the accountant's current privacy statement, for a data owner to sign.
 
         Returns
         -------
@@ -89,8 +91,8 @@ class StudentMethods:
         none = self.student is None
         check_is_fitted(self, "student_", msg=STUDENT_NONE if none else NO_STUDENT)
 
-    @_OfStudent
-    def predict(self, X: Any) -> NDArray[Any]:
+    @_StudentMethod
+    def predict(self, X: Rows) -> NDArray[Any]:
         """Predict with the student. Free: it learned from released labels only.
 
         Parameters
@@ -101,13 +103,13 @@ class StudentMethods:
         Returns
         -------
         labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Predicted class labels; of several a row 1 where one is present.
+            Predicted class labels; for several labels a row 1 where one is present.
         """
         self._check_student()
         return self.to_student().predict(matching_rows(self, X, "X"))
 
-    @_OfStudent
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    @_StudentMethod
+    def predict_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict class probabilities with the student. Free.
 
         Parameters
@@ -118,15 +120,14 @@ class StudentMethods:
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
-            Probability of each class in the order of ``classes_``; of several labels a row the
-            probability of each.
+            Probability of each class in the order of ``classes_``, or of each label.
         """
         self._check_student()
         return self.to_student().predict_proba(matching_rows(self, X, "X"))
 
-    @_OfStudent
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of the student. Of private rows the number is a leak: use `score_private`.
+    @_StudentMethod
+    def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the accuracy of the student. On private rows it leaks: use `score_private`.
 
         Parameters
         ----------
@@ -140,6 +141,6 @@ class StudentMethods:
         Returns
         -------
         score : float
-            Mean accuracy; of several labels a row the share of rows with all of them right.
+            Mean accuracy; for several labels a row the share of rows with all of them right.
         """
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))

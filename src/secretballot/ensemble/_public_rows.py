@@ -1,23 +1,32 @@
-"""Tables of rows, private and public: checked as wholes, and the categories of their columns."""
+"""Checks of whole tables of rows, private and public."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.utils import assert_all_finite, check_array, get_tags, indexable
+from sklearn.base import BaseEstimator
+from sklearn.utils import InputTags, assert_all_finite, check_array, get_tags, indexable
 from sklearn.utils.validation import validate_data
 
 from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot._sklearn_compat import _num_samples
-from secretballot.ensemble._parts import is_parties
-from secretballot.schema import check_table, column_names
+from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
+from secretballot.ensemble._frozen_parties import is_parties
+from secretballot.schema import RowSchema, check_table, column_names
+
+if TYPE_CHECKING:
+    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+
+#: Steps of a pipeline that pass rows on.
+_NO_STEPS = (None, "passthrough")
 
 
-def as_rows(X: Any, name: str) -> Any:
-    """Rows that can be indexed; anything the estimator may take, so little else is checked."""
+def as_rows(X: Rows, name: str) -> Any:
+    """Return rows that can be indexed; little else is checked: estimators take many tables."""
     (X,) = indexable(X)
     shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
     check_table(X, name, one_dimension=not _is_numeric(dtype))
@@ -29,39 +38,38 @@ def as_rows(X: Any, name: str) -> Any:
     return X
 
 
-def _is_numeric(dtype: Any) -> bool:
-    if hasattr(dtype, "is_numeric"):  # of polars
+def _is_numeric(dtype: object) -> bool:
+    if hasattr(dtype, "is_numeric"):  # a type of polars
         return bool(dtype.is_numeric())
     return getattr(dtype, "kind", "O") in "biufc"
 
 
-def check_names(ensemble: Any, X: Any, name: str) -> None:
-    """Refuse public rows with column names where teachers know none, and the other way around.
+def check_names(feature_names: ArrayLike | None, X: Rows, name: str) -> None:
+    """Refuse public rows that have column names where private rows had none, or the reverse.
 
     Each teacher would warn of it.
     """
-    fitted = getattr(ensemble, "feature_names_in_", None)
-    names = [each for each in column_names(X) or [] if isinstance(each, str)]
-    if fitted is None and len(names):
+    names = [column for column in column_names(X) or [] if isinstance(column, str)]
+    if feature_names is None and len(names):
         raise ValueError(
             f"{name} has the columns {names[:3]!r}, and the teachers were fitted on rows without "
             f"column names: pass {name}.to_numpy(), or fit on a data frame."
         )
-    if fitted is not None and not len(names):
+    if feature_names is not None and not len(names):
         raise ValueError(
             f"{name} has no column names, and the teachers were fitted on a data frame: pass "
             f"pandas.DataFrame({name}, columns=ensemble.feature_names_in_)."
         )
 
 
-def check_values(X: Any, estimators: Sequence[Any], name: str) -> None:
+def check_values(X: Rows, estimators: Sequence[Learner] | Sequence[Teacher], name: str) -> None:
     """Refuse complex numbers, objects, and missing or infinite values that no estimator takes.
 
-    Before any training, whatever is asked later, and for the table as a whole: a teacher that
-    meets such a value would vote by rule, and nobody would know why.
+    This happens before any training and for the whole table: a teacher that meets such a value
+    would vote by rule, for no visible reason.
     """
-    known = [tags for each in estimators if (tags := _input_tags(each)) is not None]
-    if not known or any(tags.string or tags.categorical for tags in known):
+    all_tags = [tags for learner in estimators if (tags := _input_tags(learner)) is not None]
+    if not all_tags or any(tags.string or tags.categorical for tags in all_tags):
         return
     try:
         numbers = check_array(
@@ -76,28 +84,28 @@ def check_values(X: Any, estimators: Sequence[Any], name: str) -> None:
         )
     except (TypeError, ValueError) as error:
         if "Complex data" in str(error):
-            # Not what scikit-learn says: it shows the table, which may be private.
+            # scikit-learn's message shows the table, which may be private.
             raise ValueError(
                 f"Complex data not supported: {name} holds complex numbers; give real ones."
             ) from None
         if isinstance(error, TypeError) and not hasattr(X, "columns"):
             raise
         return  # Texts, dates: a single estimator may know what they mean.
-    if not all(tags.allow_nan for tags in known):
+    if not all(tags.allow_nan for tags in all_tags):
         try:
             assert_all_finite(numbers, input_name=name)
         except ValueError as error:
-            said = str(error).splitlines()[0].rstrip(".")
+            message = str(error).splitlines()[0].rstrip(".")
             raise ValueError(
-                f"{said}. Begin with a step that fills in missing values, "
+                f"{message}. Begin with a step that fills in missing values, "
                 "make_pipeline(SimpleImputer(), estimator), or leave such rows out."
             ) from None
 
 
-def _input_tags(estimator: Any) -> Any:
-    """Input tags of what meets the rows first; None where that is not one estimator, or unknown.
+def _input_tags(estimator: Any) -> InputTags | None:
+    """Return the input tags of the step that rows reach first; None if there are several.
 
-    A pipeline's own tags, and those of many meta-estimators, say nothing of missing values.
+    The tags of a pipeline, and of many meta-estimators, say nothing of missing values.
     """
     try:
         tags = get_tags(estimator)
@@ -117,46 +125,50 @@ def _input_tags(estimator: Any) -> Any:
     return None if tags.no_validation else tags.input_tags
 
 
-_NO_STEPS = (None, "passthrough")
+def features_of(X: Rows) -> dict[str, Any]:
+    """Return `n_features_in_` and `feature_names_in_`, as scikit-learn reads them."""
+    reader = BaseEstimator()
+    validate_data(reader, X, reset=True, skip_check_array=True)
+    return vars(reader)
 
 
-def check_queries(ensemble: Any, X: Any, name: str) -> Any:
-    """Public rows that the teachers can be asked about: as many columns, no values they refuse."""
-    schema = getattr(ensemble, "_row_schema", None)
-    X = as_rows(X, name)
+def check_queries(
+    ensemble: PrivateTeacherEnsemble, schema: RowSchema | None, X: Rows, name: str
+) -> Any:
+    """Return public rows that the teachers can be asked about."""
+    table = as_rows(X, name)
     if schema is None:
-        check_names(ensemble, X, name)
-        X = matching_rows(ensemble, X, name)
-    check_pool(ensemble, X, name)
-    return X if schema is None else schema.read(X, name).table
+        check_names(getattr(ensemble, "feature_names_in_", None), table, name)
+        table = matching_rows(ensemble, table, name)
+    check_pool(ensemble.estimator, table, name)
+    return table if schema is None else schema.read(table, name).table
 
 
-def check_pool(ensemble: Any, X: Any, name: str) -> None:
-    """Refuse public rows that are none, or hold values that no teacher takes."""
+def check_pool(estimator: Learner | Sequence[Teacher], X: Rows, name: str) -> None:
+    """Refuse an empty table of public rows, and values that no teacher takes."""
     if _num_samples(X) == 0:
         raise ValueError(f"{name} has 0 rows; give at least one.")
-    teachers = ensemble.estimator
-    check_values(X, list(teachers) if is_parties(teachers) else [teachers], name)
+    check_values(X, list(estimator) if is_parties(estimator) else [estimator], name)
 
 
-def matching_rows(ensemble: Any, X: Any, name: str) -> Any:
-    """Rows with the columns that the teachers were fitted on."""
-    X = as_rows(X, name)
-    check_table(X, name, one_dimension=not hasattr(ensemble, "n_features_in_"))
+def matching_rows(estimator: BaseEstimator, X: Rows, name: str) -> Any:
+    """Return rows that have the columns on which an estimator was fitted."""
+    table = as_rows(X, name)
+    check_table(table, name, one_dimension=not hasattr(estimator, "n_features_in_"))
     try:
-        validate_data(ensemble, X, reset=False, skip_check_array=True)
+        validate_data(estimator, table, reset=False, skip_check_array=True)
     except ValueError as error:
         if name == "X":
             raise
-        told = str(error).replace("X has", f"{name} has", 1)
-        raise ValueError(f"{name} must have the columns of X: {told}") from None
-    return X
+        message = str(error).replace("X has", f"{name} has", 1)
+        raise ValueError(f"{name} must have the columns of X: {message}") from None
+    return table
 
 
-def types_learned(X: Any) -> list[str]:
-    """Return the columns of a private data frame, whose types teachers see where no pool has any.
+def types_learned(X: Rows) -> list[str]:
+    """Return the columns of a private data frame: teachers see their types if there is no pool.
 
-    An array has one type for all columns, which whoever makes it has chosen; lists have none.
+    An array has one type for all columns, chosen by whoever made it; lists have none.
     """
     if isinstance(X, np.ndarray | list | tuple) or issparse(X):
         return []
@@ -164,7 +176,7 @@ def types_learned(X: Any) -> list[str]:
 
 
 def warn_types_learned(columns: list[str]) -> None:
-    """Say that types were read off the private table."""
+    """Warn that types were read off the private table."""
     shown = ", ".join(map(repr, columns[:3])) + (", ..." if len(columns) > 3 else "")
     warn(
         f"the types and categories of columns ({shown}) are those of the private table: one row "
@@ -176,7 +188,7 @@ def warn_types_learned(columns: list[str]) -> None:
 
 
 def warn_categories_left_out(left_out: Mapping[Any, int]) -> None:
-    """Say that public types list categories that no public row shows."""
+    """Warn of public types that list categories which no public row shows."""
     for name, count in left_out.items():
         warn(
             f"the data type of {name!r} lists {count} "

@@ -1,96 +1,96 @@
-"""The classes that are voted on, labels as their positions, and labels that were released."""
+"""Classes, positions of labels among them, and released labels."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._views import Shown, View, label_parts
 
 
-def declared_classes(classes: Any) -> NDArray[Any]:
-    """Sorted classes of the parameter ``classes``."""
-    given = np.asarray(classes)
-    if given.ndim != 1:
-        raise ValueError(f"classes has shape {given.shape}; give a list of labels.")
-    return _checked(given, "classes")
+def declared_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Return the sorted classes of the parameter ``classes``."""
+    labels = np.asarray(classes)
+    if labels.ndim != 1:
+        raise ValueError(f"classes has shape {labels.shape}; give a list of labels.")
+    return _sorted_classes(labels, "classes")
 
 
 def learned_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """Sorted classes that occur in ``y``."""
-    return _checked(y, "y")
+    """Return the sorted classes that occur in ``y``."""
+    return _sorted_classes(y, "y")
 
 
-def _checked(labels: NDArray[Any], name: str) -> NDArray[Any]:
+def _sorted_classes(labels: NDArray[Any], name: str) -> NDArray[Any]:
     try:
-        found = np.unique(labels)
+        classes = np.unique(labels)
     except TypeError:
         raise ValueError(
             f"{name} mixes labels that can't be sorted; give all as strings or all as numbers."
             + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
         ) from None
-    if len(found) < 2:
+    if len(classes) < 2:
         raise ValueError(
-            f"{name} holds {len(found)} class(es), {found.tolist()!r}; a vote needs at least two."
-            + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
+            f"{name} holds {len(classes)} class(es), {classes.tolist()!r}; a vote needs at least "
+            "two." + (f" {NOT_FOR_PUBLICATION}" if name == "y" else "")
         )
-    if name == "classes" and len(found) != len(labels):
+    if name == "classes" and len(classes) != len(labels):
         raise ValueError(f"classes={labels.tolist()!r} names a class twice.")
-    return found
+    return classes
 
 
 def positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Position of each label in ``classes``, -1 for labels that are not there."""
+    """Return the position of each label in ``classes``, -1 for labels that are no class."""
     try:
         codes = np.searchsorted(classes, labels)
         codes[codes == len(classes)] = 0
-        known = np.asarray(classes[codes] == labels, dtype=bool)
+        is_class = np.asarray(classes[codes] == labels, dtype=bool)
     except TypeError:
         # Text and numbers have no order among each other.
-        found = {label: code for code, label in enumerate(classes.tolist())}
-        return np.array([_of(found, label) for label in labels.tolist()], dtype=np.intp)
-    if known.shape != labels.shape:
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        return np.array([_look_up(code_of, label) for label in labels.tolist()], dtype=np.intp)
+    if is_class.shape != labels.shape:
         return np.full(len(labels), -1)
-    return np.where(known, codes, -1)
+    return np.where(is_class, codes, -1)
 
 
-def _of(found: dict[Any, int], label: Any) -> int:
+def _look_up(code_of: dict[Any, int], label: object) -> int:
     try:
-        return found.get(label, -1)
-    except TypeError:  # what can't be looked up is no label
+        return code_of.get(label, -1)
+    except TypeError:  # an object without a hash is no label
         return -1
 
 
-def encode(labels: Any, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
-    """Position of each label in ``classes``; `ValueError` for labels that are not there."""
-    given = np.asarray(labels)
-    codes = positions(given, classes)
+def encode(labels: ArrayLike, classes: NDArray[Any], name: str) -> NDArray[np.intp]:
+    """Return the position of each label in ``classes``; `ValueError` for other labels."""
+    labels = np.asarray(labels)
+    codes = positions(labels, classes)
     if (codes < 0).any():
         raise ValueError(
             f"{name} holds labels that are not among the classes {classes.tolist()!r}, such as "
-            f"{given[codes < 0][:1].tolist()!r}; name all of them in classes. "
-            f"{_encoded_hint(given, classes)}{NOT_FOR_PUBLICATION}"
+            f"{labels[codes < 0][:1].tolist()!r}; name all of them in classes. "
+            f"{_encoded_hint(labels, classes)}{NOT_FOR_PUBLICATION}"
         )
     return codes
 
 
 def _encoded_hint(labels: NDArray[Any], classes: NDArray[Any]) -> str:
-    """Return what helps where a meta-estimator of scikit-learn has encoded the labels."""
+    """Return a hint for labels that a meta-estimator of scikit-learn may have encoded."""
     codes = list(range(len(classes)))
     if labels.dtype.kind not in "iu" or not np.isin(labels, codes).all():
         return ""
-    rest = "" if len(codes) == 2 else ", or classes=[0, 1] for one against the rest"
+    binary = "" if len(codes) == 2 else ", or classes=[0, 1] for one against the rest"
     return (
         "Within VotingClassifier, StackingClassifier and OneVsRestClassifier labels are encoded: "
-        f"there give classes={codes!r}{rest}. "
+        f"there give classes={codes!r}{binary}. "
     )
 
 
 def warn_classes_learned() -> None:
-    """Say that the set of classes was read off private labels."""
+    """Warn that the set of classes was read off private labels."""
     warn(
         "classes=None: the set of classes is learned from private labels and released exactly, "
         "outside the guarantee (a label that only one row has reveals that row). Name the "
@@ -108,8 +108,8 @@ class PrivateLabels(NamedTuple):
         The label of each row. Where ``answered`` is False: -1 if the classes are signed integers
         without -1, else None.
     answered : ndarray of shape (n_queries,), dtype=bool
-        Which rows got a label. The others were refused by the mechanism, or the budget ended
-        before them.
+        True for rows that got a label. The others were refused by the mechanism, or the budget
+        ended before them.
 
     Examples
     --------
@@ -123,7 +123,12 @@ class PrivateLabels(NamedTuple):
     labels: NDArray[Any]
     answered: NDArray[np.bool_]
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
+    @property
+    def n_answered(self) -> int:
+        """Number of rows that are answered, with all of their labels."""
+        return int(self.answered.reshape(len(self.answered), -1).all(axis=1).sum())
+
+    def __array__(self, *args: object, **kwargs: object) -> NDArray[Any]:
         raise TypeError(
             "PrivateLabels are two arrays, which as one would be counted together; use "
             "released.labels[released.answered], and the same rows of what they are compared with."
@@ -138,7 +143,7 @@ class PrivateLabels(NamedTuple):
 def private_labels(
     outcome: NDArray[np.intp], n_queries: int, classes: NDArray[Any]
 ) -> PrivateLabels:
-    """Labels of an outcome: class positions, -1 where refused, of the rows that were begun."""
+    """Return the labels of an outcome: positions of classes, -1 where refused, of begun rows."""
     codes = np.full(n_queries, -1, dtype=np.intp)
     codes[: len(outcome)] = outcome
     answered = codes >= 0

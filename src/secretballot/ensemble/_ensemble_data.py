@@ -1,0 +1,219 @@
+"""Checked input of one fit: private rows or parties, and the public rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length
+
+from secretballot._owners import check_owners, listed
+from secretballot._row_order import check_row_order
+from secretballot._sklearn_compat import _num_samples
+from secretballot.ensemble._estimator_types import Rows, Teacher
+from secretballot.ensemble._frozen_parties import check_parties, shared_features
+from secretballot.ensemble._mechanism_choice import choose_n_teachers
+from secretballot.ensemble._partition import PrivateRows, Shards, partition_rows
+from secretballot.ensemble._private_labels import encode
+from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
+from secretballot.ensemble._public_rows import (
+    as_rows,
+    check_names,
+    check_pool,
+    check_values,
+    features_of,
+    types_learned,
+    warn_categories_left_out,
+)
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._read_target import check_targets, target_of_data, target_of_parties
+from secretballot.ensemble._target import Target
+from secretballot.ensemble.individual import Levels, Plan, check_levels
+from secretballot.schema import RowSchema
+
+if TYPE_CHECKING:
+    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitFacts:
+    """Public facts of a fit, on which its guarantee rests."""
+
+    target: Target
+    plan: Plan
+    split_by: str  # unit whose rows all go to one teacher: "row", "owner" or "party"
+    n_people: int | None = None  # private rows, or owners; None for parties
+    classes_learned: bool = False
+    types_learned: list[str] = field(default_factory=list)  # columns
+    levels: Levels | None = None
+    public_may_be_private: bool = False
+
+    @property
+    def ledger_note(self) -> dict[str, Any]:
+        """Facts that the ledger records with each release."""
+        note: dict[str, Any] = {
+            "n_teachers": self.plan.n_teachers,
+            "split_by": self.split_by,
+            "classes_learned": self.classes_learned,
+        }
+        if self.target.multilabel:
+            note["n_labels"] = self.target.n_columns
+        if self.types_learned:
+            note["types_learned"] = self.types_learned
+        if self.public_may_be_private:
+            note["public_may_be_private"] = True
+        if self.levels is not None:
+            note.update(self.levels.ledger_note, individualization=self.plan.ledger_note)
+        return note
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleData:
+    """Checked input of one fit, which is not kept after it."""
+
+    facts: FitFacts
+    features: dict[str, Any]  # `n_features_in_` and `feature_names_in_`, as far as known
+    X_public: Any = None
+    schema: RowSchema | None = None  # of the public rows
+    X: Any = None
+    y: Any = None
+    owners: ArrayLike | None = None
+    misfits: Mapping[Any, NDArray[np.bool_]] = field(default_factory=dict)  # cells, by column
+    parties: list[Teacher] | None = None
+
+    @property
+    def target(self) -> Target:
+        """Classes, or labels, that are voted on."""
+        return self.facts.target
+
+    def shards(self, randomness: Randomness) -> Shards:
+        """Return the positions of the rows of each teacher."""
+        return self.facts.plan.assign(PrivateRows(_num_samples(self.X), self.owners), randomness)
+
+
+class FitArguments(NamedTuple):
+    """Arguments of `fit`."""
+
+    X: Rows | None
+    y: Rows | None
+    X_public: Rows | PublicData | None
+    owners: ArrayLike | None
+    budgets: ArrayLike | None
+
+
+def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:
+    """Check private rows that are to be split among teachers."""
+    X, y, X_public, owners, budgets = arguments
+    if X is None or y is None:
+        raise ValueError(
+            f"{type(ensemble).__name__} requires y to be passed, but the target y is None."
+            if y is None
+            else "X is None; give the private rows."
+        )
+    for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
+        check_row_order(name, values, X)
+    table = as_rows(X, "X")
+    labels = check_targets(y)
+    check_consistent_length(table, labels)
+    n_rows = _num_samples(table)
+    pool, schema = _read_pool(ensemble, X_public, table)
+    learned_types = types_learned(table) if schema is None or not schema.container else []
+    misfits: Mapping[Any, NDArray[np.bool_]] = {}
+    if schema is None:
+        check_values(table, [ensemble.estimator], "X")
+    else:
+        table, misfits = schema.read(table)
+    if n_rows < (ensemble.n_teachers or 1):
+        # Also where owners split the rows: there are no more owners than rows.
+        partition_rows(n_rows, ensemble.n_teachers, np.random.SeedSequence(0))
+    features = features_of(table)
+    target, classes_learned = target_of_data(labels, ensemble.classes)
+    if not target.multilabel:
+        # A label of another type than the classes would change the type of all teachers' labels.
+        labels = target.classes[encode(labels, target.classes, "y")]
+    if owners is not None:
+        check_owners(owners, n_rows)
+    n_people = n_rows if owners is None else len(set(listed(owners)))
+    n_teachers = choose_n_teachers(ensemble, n_people, pool, target)
+    levels = None
+    if budgets is not None:
+        levels = check_levels(budgets, n_rows, owners, ensemble.accountant)
+    facts = FitFacts(
+        target=target,
+        plan=_plan(ensemble, levels, n_teachers),
+        split_by="row" if owners is None else "owner",
+        n_people=n_people,
+        classes_learned=classes_learned,
+        types_learned=learned_types,
+        levels=levels,
+        public_may_be_private=declared_private(X_public),
+    )
+    return EnsembleData(
+        facts=facts,
+        features=features,
+        X_public=pool,
+        schema=schema,
+        X=table,
+        y=labels,
+        owners=owners,
+        misfits=misfits,
+    )
+
+
+def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> EnsembleData:
+    """Check parties, which are fitted already."""
+    X_public = arguments.X_public
+    for name, value in arguments._asdict().items():
+        if name != "X_public" and value is not None:
+            raise ValueError(
+                f"{name} was given, but estimator is a list of parties that are fitted already; "
+                "call fit(None, None, X_public=...)."
+            )
+    if ensemble.individualization is not None:
+        raise ValueError(
+            f"individualization={ensemble.individualization!r} decides which rows a teacher is "
+            "trained on, but estimator is a list of parties that are fitted already; leave it out."
+        )
+    parties = check_parties(ensemble.estimator)
+    features = shared_features(parties)
+    target, classes_learned = target_of_parties(parties, ensemble.classes)
+    pool, schema = _read_pool(ensemble, X_public, None)
+    if pool is not None:
+        check_names(features.get("feature_names_in_"), pool, "X_public")
+    facts = FitFacts(
+        target=target,
+        plan=Plan(len(parties)),
+        split_by="party",
+        classes_learned=classes_learned,
+        public_may_be_private=declared_private(X_public),
+    )
+    return EnsembleData(
+        facts=facts, features=features, X_public=pool, schema=schema, parties=parties
+    )
+
+
+def _plan(ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teachers: int) -> Plan:
+    if ensemble.individualization is None:
+        return Plan(n_teachers)
+    if levels is None:
+        raise ValueError(
+            f"individualization={ensemble.individualization!r} needs budgets: pass fit(..., "
+            "budgets=) the level of each row, one of the accountant's."
+        )
+    return ensemble.individualization.plan(levels, n_teachers)
+
+
+def _read_pool(
+    ensemble: PrivateTeacherEnsemble, X_public: Rows | PublicData | None, X: Rows | None
+) -> tuple[Any, RowSchema | None]:
+    """Return the checked public rows, and the schema through which private rows are read."""
+    if X_public is None:
+        return None, None
+    pool = as_rows(public_rows(X_public, X), "X_public")
+    check_pool(ensemble.estimator, pool, "X_public")
+    schema = RowSchema.of(pool, ensemble.categories)
+    warn_categories_left_out(schema.left_out)
+    return schema.read(pool, "X_public").table, schema

@@ -1,0 +1,244 @@
+"""Run of one fit, and of a vote of fitted teachers, with progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from secretballot._errors import warn
+from secretballot._estimator_progress import EstimatorTask, Progress
+from secretballot._sklearn_compat import _num_samples, unfitted, with_callbacks
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble._ensemble_data import (
+    EnsembleData,
+    FitArguments,
+    prepare_parties,
+    prepare_rows,
+)
+from secretballot.ensemble._estimator_types import Rows, Teacher
+from secretballot.ensemble._frozen_parties import is_parties
+from secretballot.ensemble._labelling import Labelling, count_is_private
+from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._teachers import train_teachers, training_template
+from secretballot.ensemble._votes import GroupVotes, VoteTally, tally_votes
+from secretballot.ensemble.student import StudentChoice, fit_student, try_student
+from secretballot.mechanisms import Counting, Mechanism
+from secretballot.schema import warn_misfits
+from secretballot.screening import PublicRowsCheck, check_stacked
+
+if TYPE_CHECKING:
+    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+
+
+@dataclass
+class EnsembleFit:
+    """Results of one fit, as far as it has come: a failure loses nothing trained or paid for."""
+
+    data: EnsembleData | None = None  # while the fit runs
+    labelling: Labelling | None = None
+    public_rows_check: PublicRowsCheck | None = None
+    teachers: list[Teacher] = field(default_factory=list)
+    mechanism: Mechanism | None = None
+    pool_labels: PrivateLabels | None = None
+    student: Any = None
+    privacy: dict[str, Any] = field(default_factory=dict)  # guarantee of the released labels
+
+
+@with_callbacks
+def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: FitArguments) -> None:
+    """Fit an ensemble: check, train teachers, label public rows, train the student.
+
+    `fitted` is filled in step by step. The ensemble is not changed, so that callbacks never see
+    teachers on it.
+    """
+    accountant = ensemble.accountant
+    if arguments.X_public is not None and accountant is None:
+        raise ValueError(
+            "X_public was given but accountant=None: labels are not released without a "
+            "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
+        )
+    if accountant is not None:
+        check_stacked(ensemble)
+    prepare = prepare_parties if is_parties(ensemble.estimator) else prepare_rows
+    data = prepare(ensemble, arguments)
+    labelling = Labelling(data.facts, Randomness.from_seed(ensemble.random_state))
+    fitted.data, fitted.labelling = data, labelling
+    mechanism, choice, check = None, None, None
+    if accountant is not None:
+        labelling.open_scope(ensemble, silent=data.X_public is None)
+    if data.X_public is not None:
+        # Before any training: an empty budget, or a useless student, should not cost hours.
+        choice = StudentChoice.prepare(ensemble, data, labelling)
+        check = _public_rows_check(ensemble, data, labelling)
+        share = (1.0 if choice is None else choice.remaining_share) + check.remaining_share - 1
+        n_queries = _num_samples(data.X_public)
+        mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, share=share)
+        if ensemble.student is not None and choice is None:
+            try_student(ensemble.student, data.X_public, data.target.classes, ensemble.unanswered)
+    n_tasks = 1 + (mechanism is not None) * (1 + (ensemble.student is not None))
+    # Callbacks that fail do so before anything is paid.
+    progress = Progress(ensemble, "fit", n_tasks, ensemble.verbose)
+    if check is not None:
+        fitted.public_rows_check = check.release_count(
+            ensemble,
+            arguments.X,
+            data.X_public,
+            arguments.owners,
+            scope=labelling.scope,
+            random_state=labelling.randomness.noise(check.NOISE_INDEX),
+            note=data.facts.ledger_note,
+        )
+    with progress.task("train teachers", data.facts.plan.n_teachers) as task:
+        tally = _train(ensemble, fitted, data, labelling.counting(mechanism), task)
+    if mechanism is not None:
+        fitted.mechanism = mechanism
+        with progress.task("label public rows") as task:
+            labels = _label(ensemble, labelling, tally.votes, mechanism, choice)
+            fitted.pool_labels = labels
+            progress.paid()
+            task.counts = _report_answers(progress, labels, ensemble.accountant)
+        fitted.privacy = labelling.privacy(ensemble.accountant)
+        if ensemble.student is not None:
+            with progress.task("fit student"):
+                train = partial(
+                    fit_student,
+                    X_public=data.X_public,
+                    labels=labels,
+                    classes=data.target.classes,
+                    unanswered=ensemble.unanswered,
+                    randomness=labelling.randomness,
+                    vote_noise=labelling.vote_noise(mechanism, len(labels.labels)),
+                )
+                if choice is None:
+                    fitted.student = train(ensemble.student)
+                else:
+                    fitted.student = choice.choose(train, fitted.teachers)
+                    fitted.privacy = labelling.privacy(ensemble.accountant)
+    progress.end()
+    # After the release: where warnings are errors, it must not be an unpaid one.
+    tally.failures.warn_failures()
+    warn_misfits(data.misfits)
+
+
+def _public_rows_check(
+    ensemble: PrivateTeacherEnsemble, data: EnsembleData, labelling: Labelling
+) -> PublicRowsCheck:
+    if data.facts.n_people is None:
+        return PublicRowsCheck(n=0, skipped="parties keep their rows to themselves")
+    return PublicRowsCheck.of(ensemble, data.facts.n_people, data.X_public, labelling.scope)
+
+
+def _train(
+    ensemble: PrivateTeacherEnsemble,
+    fitted: EnsembleFit,
+    data: EnsembleData,
+    counting: Counting,
+    task: EstimatorTask,
+) -> VoteTally:
+    """Train the teachers, or take the parties, and count their votes on the public rows."""
+    n_teachers, classes = data.facts.plan.n_teachers, data.target.classes
+    if data.parties is not None:
+        fitted.teachers = data.parties
+        task.advance("teacher", n_teachers)
+        tally = tally_votes(
+            data.parties, data.X_public, classes, ensemble.n_jobs, counting=counting
+        )
+        tally.failures.check_any_success(multilabel=data.target.multilabel)
+        return tally
+    template, randomness = training_template(ensemble.estimator), fitted.labelling.randomness
+    trained: dict[int, Teacher] = {}
+    tally = VoteTally(counting)
+    for batch in train_teachers(template, data, randomness, counting, ensemble.n_jobs):
+        trained.update(batch.teachers)
+        tally.add(batch.votes)
+        task.advance("teacher", len(batch.teachers))
+    tally.failures.check_any_success(multilabel=data.target.multilabel)
+    fitted.teachers = [trained[number] for number in range(n_teachers)]
+    return tally
+
+
+def _label(
+    ensemble: PrivateTeacherEnsemble,
+    labelling: Labelling,
+    votes: GroupVotes,
+    mechanism: Mechanism,
+    choice: StudentChoice | None,
+) -> PrivateLabels:
+    """Release the labels of the public rows, after the choice of a student is reserved."""
+    if choice is None:
+        return labelling.release_labels(ensemble, mechanism, votes, in_fit=True)
+    choice.reserve()
+    try:
+        return labelling.release_labels(ensemble, mechanism, votes, in_fit=True)
+    except Exception:
+        choice.cancel()
+        raise
+
+
+def _report_answers(
+    progress: Progress, labels: PrivateLabels, accountant: PrivacyAccountant
+) -> dict[str, int]:
+    """Print the number of answered rows, and return it as metadata, unless it is private."""
+    if count_is_private(accountant):
+        return {}
+    n_rows = len(labels.answered)
+    progress.say(f"rows labelled: {labels.n_answered} of {n_rows}")
+    return {"n_done": labels.n_answered, "n_total": n_rows}
+
+
+def ask_teachers(
+    ensemble: PrivateTeacherEnsemble,
+    labelling: Labelling,
+    teachers: list[Teacher],
+    X: Rows,
+    mechanism: Mechanism,
+) -> PrivateLabels:
+    """Release labels of new rows.
+
+    Callbacks get an estimator without teachers. Labels that were released are paid for, so they
+    are returned even if a callback fails afterwards.
+    """
+    released: list[PrivateLabels] = []
+    try:
+        _ask(unfitted(ensemble), ensemble, labelling, teachers, X, mechanism, released)
+    except Exception as error:
+        if not released or isinstance(error, Warning):
+            raise  # warnings are errors where that is asked for
+        warn(
+            "the labels were released and are returned, but the report of progress after that "
+            f"failed: {type(error).__name__}: {error}"
+        )
+    return released[0]
+
+
+@with_callbacks
+def _ask(
+    listener: PrivateTeacherEnsemble,
+    ensemble: PrivateTeacherEnsemble,
+    labelling: Labelling,
+    teachers: list[Teacher],
+    X: Rows,
+    mechanism: Mechanism,
+    released: list[PrivateLabels],
+) -> None:
+    """Count the votes of the teachers and release labels; `listener` has the callbacks."""
+    facts = labelling.facts
+    progress = Progress(listener, "predict_private", 2, ensemble.verbose)
+    with progress.task("ask teachers", len(teachers)) as task:
+        tally = tally_votes(
+            teachers,
+            X,
+            facts.target.classes,
+            ensemble.n_jobs,
+            facts.plan.groups,
+            labelling.counting(mechanism),
+            lambda n_teachers: task.advance("teacher", n_teachers),
+        )
+        tally.failures.check_any_success(multilabel=facts.target.multilabel)
+    with progress.task("label rows") as task:
+        released.append(labelling.release_labels(ensemble, mechanism, tally.votes))
+        task.counts = _report_answers(progress, released[0], ensemble.accountant)
+    progress.end()
+    tally.failures.warn_failures()

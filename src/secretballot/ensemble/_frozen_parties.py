@@ -1,0 +1,92 @@
+"""Parties: fitted models, in place of private rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from secretballot.ensemble._estimator_types import Learner, Teacher
+
+
+def is_parties(estimator: Learner | Sequence[Teacher]) -> TypeGuard[Sequence[Teacher]]:
+    """Return True if the parameter ``estimator`` is a list of parties."""
+    return isinstance(estimator, list | tuple)
+
+
+def check_parties(parties: Sequence[Teacher]) -> list[Teacher]:
+    """Check that each party is a fitted model that `clone` will not unfit."""
+    if not parties:
+        raise ValueError("estimator is an empty list; give at least one FrozenEstimator.")
+    for index, party in enumerate(parties):
+        if not isinstance(party, FrozenEstimator):
+            raise ValueError(
+                f"estimator[{index}] is a {type(party).__name__}. A list holds parties that are "
+                "already fitted, and clone would drop their fit: wrap each one in "
+                "sklearn.frozen.FrozenEstimator."
+            )
+        try:
+            check_is_fitted(party)
+        except NotFittedError:
+            raise ValueError(
+                f"estimator[{index}] is a FrozenEstimator of an unfitted "
+                f"{type(party.estimator).__name__}; fit it before it is frozen."
+            ) from None
+        if is_regressor(party):
+            raise ValueError(
+                f"estimator[{index}] is a regressor; a party votes for a class: give a classifier."
+            )
+        if not hasattr(party, "predict"):
+            raise ValueError(f"estimator[{index}] has no predict method; a party must vote.")
+    # A model wrapped twice is one party, and so is one at the end of two pipelines. (A copy can't
+    # be distinguished from another party that came to the same model.)
+    first_index: dict[int, int] = {}
+    for index, party in enumerate(parties):
+        other = first_index.setdefault(id(model_of(party)), index)
+        if other != index:
+            raise ValueError(
+                f"estimator[{index}] is the same fitted model as estimator[{other}]: one party "
+                "would have two ballots, and its data twice the weight that is charged. Give each "
+                "party once."
+            )
+    return list(parties)
+
+
+def model_of(party: Any) -> Any:
+    """Return the fitted model inside of frozen estimators, searches and pipelines."""
+    if isinstance(party, FrozenEstimator):
+        return model_of(party.estimator)
+    best = _instance_attribute(party, "best_estimator_")
+    inner = last_step(party) if best is None else best
+    return party if inner is party else model_of(inner)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of nested pipelines; any other estimator itself."""
+    steps = _instance_attribute(estimator, "steps")
+    return last_step(steps[-1][1]) if isinstance(steps, list) and steps else estimator
+
+
+def _instance_attribute(estimator: object, name: str) -> Any:
+    """Return an attribute of the instance: a frozen estimator passes on those of its model."""
+    return getattr(estimator, "__dict__", {}).get(name)
+
+
+def shared_features(parties: Sequence[Teacher]) -> dict[str, Any]:
+    """Return the number and names of features, which parties that know them must agree on."""
+    features = {}
+    for name in ("n_features_in_", "feature_names_in_"):
+        values = [getattr(party, name) for party in parties if hasattr(party, name)]
+        if any(not np.array_equal(value, values[0]) for value in values):
+            raise ValueError(
+                f"estimator: the parties differ in {name}; all must have been fitted on the same "
+                "features."
+            )
+        if values:
+            features[name] = values[0]
+    return features

@@ -1,0 +1,141 @@
+"""Checks of an ensemble's parameters, of the budget, and of the arguments of fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sklearn.base import is_regressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import ClassifierTags, Tags, get_tags
+
+from secretballot._errors import warn
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble._estimator_types import Learner, Teacher
+from secretballot.ensemble._frozen_parties import check_parties, is_parties, last_step
+from secretballot.ensemble.individual import Individualization, Levels
+from secretballot.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+
+
+def check_parameters(ensemble: PrivateTeacherEnsemble) -> None:
+    """Check the estimators and the mechanism of an ensemble."""
+    for name, value in (("estimator", ensemble.estimator), ("student", ensemble.student)):
+        if isinstance(value, type):
+            raise ValueError(f"{name}={value.__name__} is a class; give an instance of it.")
+    if is_parties(ensemble.estimator):
+        check_parties(ensemble.estimator)
+    elif is_regressor(ensemble.estimator):
+        raise ValueError(
+            f"estimator={ensemble.estimator!r} is a regressor; a teacher votes for a class: give "
+            "a classifier."
+        )
+    elif isinstance(last_step(ensemble.estimator), FrozenEstimator):
+        raise ValueError(
+            "estimator is, or ends in, one FrozenEstimator, so all teachers would be the same "
+            "model. Give a list of FrozenEstimators, one for each party, or an estimator to be "
+            "trained."
+        )
+    if ensemble.mechanism is not None and ensemble.individualization is not None:
+        _check_individual(ensemble.mechanism, ensemble.individualization)
+
+
+def _check_individual(mechanism: Mechanism, individualization: Individualization) -> None:
+    """Refuse a mechanism that individual budgets cannot adapt."""
+    if not mechanism.scalable:
+        raise ValueError(
+            f"mechanism={mechanism!r} does not scale with the number of votes, which "
+            f"individualization={individualization!r} changes; use GNMax or ConfidentGNMax."
+        )
+    if mechanism.for_plain_ballots() != mechanism:
+        raise ValueError(
+            f"mechanism={mechanism!r} has a weight or ballots, which "
+            f"individualization={individualization!r} is to choose; leave them out."
+        )
+
+
+def refuse_arguments(unsupported: Mapping[str, object], weights: str) -> None:
+    """Refuse unknown arguments of `fit`; `weights` explains why it takes no `sample_weight`."""
+    for name in unsupported:
+        raise TypeError(
+            f"fit() got an unexpected keyword argument 'sample_weight': {weights}"
+            if name == "sample_weight"
+            else f"fit() got an unexpected keyword argument {name!r}; it takes X, y, X_public, "
+            "owners and budgets."
+        )
+
+
+def check_unit(accountant: PrivacyAccountant, *, owners: bool) -> None:
+    """Check that the privacy unit of the budget is the unit of the partition."""
+    if owners and accountant.unit != "owner":
+        raise ValueError(
+            f"owners was given, but the accountant's unit={accountant.unit!r}: all rows of an "
+            "owner go to one teacher, so that owners are protected. Use "
+            "PrivacyAccountant(..., unit='owner'), or leave owners out."
+        )
+    if not owners and accountant.unit not in ("row", "label"):
+        remedy = {
+            "owner": "Pass owners= to fit, one owner id per row",
+            "voter": "Give a list of FrozenEstimators, one for each voter",
+        }.get(accountant.unit, "Use another unit")
+        raise ValueError(
+            f"the accountant's unit={accountant.unit!r}, but rows are split one by one. {remedy}, "
+            "or use PrivacyAccountant(..., unit='row')."
+        )
+    if accountant.relation != "replace":
+        raise ValueError(
+            f"the accountant's relation={accountant.relation!r}: removing a row or an owner is "
+            "not what one ballot of this partition bounds. Use "
+            "PrivacyAccountant(..., relation='replace')."
+        )
+
+
+def warn_settings(
+    accountant: PrivacyAccountant,
+    epsilon: float | Mapping[str, float] | None,
+    levels: Levels | None,
+    n_people: int | None,
+) -> None:
+    """Warn, before anything is spent, of settings that protect or buy less than they seem to."""
+    budget = {level.name: level.epsilon for level in accountant.levels}
+    if len(budget) > 1 and levels is None and n_people is not None:
+        warn(
+            f"the accountant has the levels {', '.join(map(repr, budget))}, but budgets was not "
+            "given: all rows pay alike, and what may be spent ends with the strictest budget. Pass "
+            "fit(..., budgets=) the level of each row."
+        )
+    caps = epsilon if isinstance(epsilon, Mapping) else dict.fromkeys(budget, epsilon)
+    if epsilon is not None and all(caps[level] > total for level, total in budget.items()):
+        warn(
+            f"epsilon={epsilon!r} is more than the accountant's budget of {accountant.epsilon!r}, "
+            "which therefore decides alone. Use a smaller epsilon to cap one fit, or None."
+        )
+    if n_people and accountant.delta > 1 / n_people:
+        warn(
+            f"the accountant's delta={accountant.delta:g} is above 1/n = {1 / n_people:.2g} for "
+            f"n={n_people}: publishing somebody's whole record would satisfy it. Use a delta well "
+            "below that, such as 1e-5."
+        )
+
+
+def combine_tags(
+    tags: Tags, estimator: Learner | Sequence[Teacher], student: Learner | None
+) -> Tags:
+    """Return the tags of an ensemble: a classifier if it has a student; inputs all parts take."""
+    teachers = list(estimator) if is_parties(estimator) else [estimator]
+    learners = teachers if student is None else [*teachers, student]
+    # Parameters are checked in fit; until then they may be anything.
+    parts = [get_tags(learner) for learner in learners if hasattr(learner, "__sklearn_tags__")]
+    tags.input_tags.sparse = all(part.input_tags.sparse for part in parts)
+    tags.input_tags.allow_nan = all(part.input_tags.allow_nan for part in parts)
+    tags.target_tags.required = not is_parties(estimator)
+    if student is not None:
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(
+            multi_class=all(
+                part.classifier_tags is None or part.classifier_tags.multi_class for part in parts
+            )
+        )
+    return tags

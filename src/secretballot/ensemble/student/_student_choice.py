@@ -1,0 +1,240 @@
+"""Choice among students: reserved, paid for, and drawn after all of them are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils.parallel import Parallel, delayed
+
+from secretballot._errors import warn
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.accounting import PrivacyAccountant, Reservation
+from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
+from secretballot.ensemble._private_labels import encode
+from secretballot.ensemble._target import Target, dense_labels
+from secretballot.ensemble._teacher_ballots import ballots, predicted_codes
+from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
+from secretballot.ensemble.student._public_student import PublicStudent
+from secretballot.ensemble.student._trial import try_student
+from secretballot.mechanisms import BestOfCounts, GNMax
+from secretballot.schema import check_row_independence
+from secretballot.scoring import People
+
+if TYPE_CHECKING:
+    from secretballot.ensemble._ensemble_data import EnsembleData
+    from secretballot.ensemble._labelling import Labelling
+    from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
+
+Scorer = Callable[[PublicStudent, Rows, ArrayLike], float]
+
+#: Share of the budget that the labels leave for rounding errors.
+_ROUNDING = 1e-6
+
+
+@dataclass
+class StudentChoice:
+    """Choice among the students of one fit."""
+
+    ensemble: PrivateTeacherEnsemble
+    data: EnsembleData
+    labelling: Labelling
+    student: PrivateChoice
+    candidates: list[Candidate]
+    mechanism: BestOfCounts | GNMax | None = None  # calibrated; None for a single candidate
+    reservation: Reservation | None = None  # once it is paid for
+
+    @classmethod
+    def prepare(
+        cls, ensemble: PrivateTeacherEnsemble, data: EnsembleData, labelling: Labelling
+    ) -> StudentChoice | None:
+        """Try all candidates on made-up labels; None if the student is no `PrivateChoice`."""
+        student = ensemble.student
+        if not isinstance(student, PrivateChoice):
+            return None
+        student.check()
+        by_ballot = data.parties is not None or student.scoring is not None
+        if by_ballot and ensemble.individualization is not None:
+            raise ValueError(
+                f"individualization={ensemble.individualization!r} has ballots of several weights, "
+                f"and scoring={student.scoring!r} would choose by ballot; leave scoring out, which "
+                "counts rows."
+            )
+        choice = cls(ensemble, data, labelling, student, student.expand())
+        for candidate in choice.candidates:
+            fitted = try_student(
+                candidate.estimator,
+                data.X_public,
+                data.target.classes,
+                ensemble.unanswered,
+                scorer=student.scorer(),
+            )
+            if not by_ballot:
+                # It will predict all private rows; a prediction must depend on its row alone.
+                check_row_independence(
+                    lambda rows, student=fitted: dense_labels(student.predict(rows)),
+                    data.X_public,
+                    f"{candidate.estimator!r}.predict",
+                )
+        if len(choice.candidates) > 1:
+            choice.mechanism = ensemble.accountant.calibrate(
+                (lambda noise: GNMax(sigma=noise)) if by_ballot else _best_of_counts,
+                1,
+                n_columns=len(choice.candidates),
+                scope=labelling.scope,
+                share=student.share,
+            )
+        return choice
+
+    @property
+    def remaining_share(self) -> float:
+        """Share of what the fit may spend that is left to the labels."""
+        return 1.0 if self.mechanism is None else (1 - self.student.share) * (1 - _ROUNDING)
+
+    def reserve(self) -> None:
+        """Pay for the choice, before the labels use up the budget."""
+        if self.mechanism is not None:
+            n_candidates = len(self.candidates)
+            self.reservation = self.ensemble.accountant.reserve(
+                self.mechanism,
+                1,
+                n_columns=n_candidates,
+                scope=self.labelling.scope,
+                note={**self.data.facts.ledger_note, "chosen_among": n_candidates},
+            )
+
+    def cancel(self) -> None:
+        """Refund the reservation: nothing was drawn."""
+        if self.reservation is not None:
+            self.ensemble.accountant.settle(self.reservation)
+            self.reservation = None
+
+    def choose(self, train: Callable[[Learner], Any], teachers: Sequence[Teacher]) -> PrivateChoice:
+        """Train all candidates, and return the student with the chosen one."""
+        fitted = self._train(train)
+        indices = list(fitted)
+        if len(fitted) == 1 or self.mechanism is None:
+            self.cancel()
+            return self.student.with_choice(indices[0], fitted[indices[0]])
+        data, ensemble, labelling = self.data, self.ensemble, self.labelling
+        public = [PublicStudent(model, data.target.classes, {}) for model in fitted.values()]
+        if isinstance(self.mechanism, BestOfCounts):
+            counts = count_right_answers(public, ensemble.accountant, data, ensemble.n_jobs)
+        else:
+            votes = _votes_for_candidates(public, self.student.scorer(), data, teachers, labelling)
+            counts = np.bincount(votes, minlength=len(public)).astype(np.float64)
+        outcome = ensemble.accountant.release(
+            self.mechanism,
+            counts[None],
+            reservation=self.reservation,
+            random_state=labelling.next_noise(),
+            scope=labelling.scope,
+            note=data.facts.ledger_note,
+        )
+        best = indices[int(outcome[0])]
+        return self.student.with_choice(best, fitted[best])
+
+    def _train(self, train: Callable[[Learner], Any]) -> dict[int, Any]:
+        """Return the candidates that could be trained, by position; raise if none could."""
+        fitted: dict[int, Any] = {}
+        errors = []
+        for index, candidate in enumerate(self.candidates):
+            try:
+                fitted[index] = train(candidate.estimator)
+            except ValueError as error:
+                errors.append(error)
+        if not fitted:
+            self.cancel()
+            raise errors[0]
+        if errors:
+            warn(
+                f"{len(errors)} of {len(errors) + len(fitted)} candidates could not be fitted on "
+                f"the labels and are left out. The first error: {errors[0]}"
+            )
+        return fitted
+
+
+def _best_of_counts(noise: float) -> BestOfCounts:
+    return BestOfCounts(scale=noise)
+
+
+def count_right_answers(
+    candidates: Sequence[PublicStudent],
+    accountant: PrivacyAccountant,
+    data: EnsembleData,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    """Count the private rows that each candidate predicts correctly; owners weigh alike."""
+    people = People.from_owners(accountant, data.owners, _num_samples(data.X))
+    target = data.target
+    truth = dense_labels(data.y) if target.multilabel else encode(data.y, target.classes, "y")
+    scores = Parallel(n_jobs=n_jobs)(
+        delayed(_row_scores)(candidate, data.X, truth, target) for candidate in candidates
+    )
+    return people.total(np.array(list(scores)))
+
+
+def _row_scores(
+    candidate: PublicStudent, X: Rows, truth: NDArray[Any], target: Target
+) -> NDArray[np.float64]:
+    """Return the share of right answers of each row, 0 where there is no prediction."""
+    codes, _ = predicted_codes(candidate, X, target, target.counting)
+    right = codes == truth
+    return right.astype(np.float64) if right.ndim == 1 else right.mean(axis=1)
+
+
+def _votes_for_candidates(
+    candidates: Sequence[PublicStudent],
+    scorer: Scorer | None,
+    data: EnsembleData,
+    teachers: Sequence[Teacher],
+    labelling: Labelling,
+) -> NDArray[np.intp]:
+    """Return the candidate that each teacher votes for.
+
+    A teacher votes by its own private rows, a party by its predictions of the public rows.
+    """
+    if data.parties is None:
+        # The partition of the training: its random stream is keyed.
+        shards = data.shards(labelling.randomness)
+        samples = ((_safe_indexing(data.X, rows), data.y[rows]) for rows in shards)
+    else:
+        samples = (
+            (data.X_public, _predictions(index, data, teachers)) for index in range(len(teachers))
+        )
+    votes = [_best(index, candidates, scorer, X, y) for index, (X, y) in enumerate(samples)]
+    return np.array(votes, dtype=np.intp)
+
+
+def _predictions(index: int, data: EnsembleData, teachers: Sequence[Teacher]) -> NDArray[Any]:
+    """Return a party's predictions of the public rows."""
+    codes, _ = ballots(teachers[index], data.X_public, data.target.classes, index)
+    return codes if data.target.multilabel else np.asarray(data.target.classes)[codes]
+
+
+def _best(
+    index: int, candidates: Sequence[PublicStudent], scorer: Scorer | None, X: Rows, y: Any
+) -> int:
+    """Return the candidate with the best score, the first of equals; by a rule without scores."""
+    labels = y.toarray() if issparse(y) else y
+    scores = np.array([_score(candidate, scorer, X, labels) for candidate in candidates])
+    if np.isnan(scores).all():
+        return index % len(candidates)
+    return int(np.nanargmax(scores))
+
+
+def _score(candidate: PublicStudent, scorer: Scorer | None, X: Rows, y: NDArray[Any]) -> float:
+    if not _num_samples(X):
+        return np.nan
+    try:
+        if scorer is None:
+            return float(np.mean(candidate.predict(X) == y))
+        return float(scorer(candidate, X, y))
+    except MemoryError:
+        raise
+    except Exception:  # an error, such as for a single class, is that teacher's alone
+        return np.nan
