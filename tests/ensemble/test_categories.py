@@ -60,7 +60,7 @@ SAID = r"the types and categories of columns \('job', 'age'\) are those of the p
 
 
 @pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
-def test_types_of_the_private_table_are_told_once():
+def test_types_of_the_private_table_warn_once():
     # Without a pool nothing is released by the fit; then it is the first release that tells.
     ensemble = ensemble_of().fit(table(), Y)
     with pytest.warns(PrivacyLeakWarning, match=SAID) as warned:
@@ -71,14 +71,14 @@ def test_types_of_the_private_table_are_told_once():
     assert "the types and categories of some columns were read off the private table" in text
 
 
-def test_a_pool_says_the_types_of_all_rows():
+def test_private_rows_take_the_types_of_the_pool():
     ensemble = ensemble_of().fit(table(), Y, X_public=POOL.astype({"job": object}))
     assert "types_learned" not in ensemble.accountant.entries()[0].note
     (dtype,) = {str(shown) for shown in ensemble._row_schema.sample.dtypes[["job"]]}
     assert dtype == "object"
 
 
-def test_categories_that_no_public_row_shows():
+def test_categories_without_a_public_row():
     kind = pandas.CategoricalDtype(["HIV", "clerk", "cook", "flu"])
     pool = POOL.astype({"job": kind})
     with pytest.warns(UserWarning, match=r"'job' lists 2 categories that no public.*categories="):

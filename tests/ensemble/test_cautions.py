@@ -40,7 +40,7 @@ LEVELS = {"strict": 90.0, "generous": 200.0}
     ],
     ids=["one teacher", "levels", "epsilon", "epsilon of levels", "delta", "delta of owners"],
 )
-def test_settings(ensemble, private, public, parameters, data, message):
+def test_settings_that_protect_less_warn(ensemble, private, public, parameters, data, message):
     ensemble.set_params(**parameters)
     with pytest.warns(UserWarning, match=message) as warned:
         ensemble.fit(*private, X_public=public[0][:4], **data)
@@ -49,7 +49,7 @@ def test_settings(ensemble, private, public, parameters, data, message):
     ensemble.fit(*private, **data)
 
 
-def test_a_cap_below_one_level_is_no_mistake(ensemble, private, public):
+def test_a_cap_below_one_level_does_not_warn(ensemble, private, public):
     ensemble.set_params(accountant=PrivacyAccountant(LEVELS, 1e-5), epsilon=91)
     budgets = np.where(OWNERS < 20, "strict", "generous")
     ensemble.fit(*private, X_public=public[0], budgets=budgets)

@@ -57,7 +57,7 @@ def routing():
     ],
     ids=lambda learner: type(learner).__name__,
 )
-def test_inside_it_is_all_covered(learner):
+def test_preprocessing_inside_the_ensemble_is_private(learner):
     ensemble = ensemble_of(estimator=learner, student=learner).fit(X, Y, X_public=POOL)
     assert ensemble.accountant.spent().n_releases == 1
     assert ensemble.score(POOL, TRUTH) > 0.8
@@ -72,7 +72,7 @@ LOG = FunctionTransformer(np.log)
 
 
 @pytest.mark.usefixtures("routing")
-def test_a_step_before_it_transforms_the_pool_if_asked_to():
+def test_a_pipeline_step_transforms_the_pool_if_routed():
     far, pool = np.exp(X), np.exp(POOL)
     steps = behind(LOG, transform_input=["X_public"]).fit(far, Y, X_public=pool)
     assert steps.score(pool, TRUTH) > 0.9
@@ -94,7 +94,7 @@ def test_transforming_the_pool_needs_metadata_routing():
 
 
 @pytest.mark.parametrize("routed", [False, True])
-def test_outputs_add_up(routed):
+def test_outputs_of_a_multi_output_classifier_add_up(routed):
     accountant = PrivacyAccountant(1e4, 1e-5)
     ensemble = ensemble_of(accountant, classes=[0, 1], epsilon=5e3)
     with sklearn.config_context(enable_metadata_routing=routed):
@@ -116,7 +116,7 @@ def test_outputs_add_up(routed):
     ],
     ids=["one against the rest", "voting", "calibrated"],
 )
-def test_around_it_every_fit_spends(around, classes, releases):
+def test_each_fit_of_a_meta_estimator_spends(around, classes, releases):
     accountant = PrivacyAccountant(1e4, 1e-5)
     ensemble = ensemble_of(accountant, classes=classes).set_fit_request(X_public=True)
     fitted = around(ensemble).fit(X, Y, X_public=POOL)
@@ -127,7 +127,7 @@ def test_around_it_every_fit_spends(around, classes, releases):
 
 
 @pytest.mark.usefixtures("routing")
-def test_a_label_that_one_row_has_shows_around_it():
+def test_a_meta_estimator_reveals_a_rare_label():
     named = np.where(np.arange(180) == 7, "rare", np.array(["a", "b", "c"])[Y])
     ensemble = ensemble_of(classes=range(4)).set_fit_request(X_public=True)
     fitted = VotingClassifier([("one", ensemble)]).fit(X, named, X_public=POOL)
@@ -135,7 +135,7 @@ def test_a_label_that_one_row_has_shows_around_it():
 
 
 @pytest.mark.usefixtures("routing")
-def test_stacking_it_fails_before_anything_is_spent():
+def test_stacking_fails_before_anything_is_spent():
     for epsilon, error in ((None, "X_public: StackingClassifier passes it"), (50.0, "passes it")):
         ensemble = ensemble_of(epsilon=epsilon).set_fit_request(X_public=True)
         stacked = StackingClassifier([("one", ensemble)], final_estimator=NB, cv=2)
@@ -144,7 +144,7 @@ def test_stacking_it_fails_before_anything_is_spent():
         assert not ensemble.accountant.entries()
 
 
-def test_without_routing():
+def test_meta_estimators_without_routing():
     ensemble = ensemble_of()
     assert CalibratedClassifierCV(ensemble, cv=2).fit(X, Y, X_public=POOL).score(POOL, TRUTH) > 0.7
     assert ensemble.accountant.spent().n_releases == 2
@@ -156,7 +156,7 @@ def test_without_routing():
 
 
 @pytest.mark.usefixtures("routing")
-def test_bagging_it_seeds_the_noise(tmp_path):
+def test_bagging_seeds_the_noise(tmp_path):
     named = PrivacyAccountant(1e4, 1e-5, ledger=tmp_path / "budget.db")
     for accountant in (None, named):
         ensemble = ensemble_of(accountant).set_fit_request(X_public=True)

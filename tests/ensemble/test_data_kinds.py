@@ -48,7 +48,7 @@ def test_sparse(ensemble, private, public, make):
     assert ensemble.score(make(public[0]), public[1]) > 0.8
 
 
-def test_tags_are_those_of_all_parts(ensemble):
+def test_tags_combine_estimator_and_student(ensemble):
     ensemble.set_params(student=GaussianNB())
     assert not get_tags(ensemble).input_tags.sparse
     ensemble.set_params(student=None)
@@ -105,7 +105,7 @@ def test_texts(accountant):
     assert ensemble.predict(["good", "bad"]).tolist() == ["good", "bad"]
 
 
-def test_missing_values_are_the_learners_business(ensemble, private, public):
+def test_missing_values_reach_the_estimator(ensemble, private, public):
     X, pool = private[0].copy(), public[0].copy()
     X[::7, 1] = pool[::7, 1] = np.nan
     imputed = make_pipeline(SimpleImputer(), LogisticRegression())

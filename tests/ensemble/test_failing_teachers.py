@@ -117,7 +117,7 @@ def test_rows_that_a_teacher_cannot_answer(at_once):
     ],
     ids=["2", "nan", "None", "text", "too few", "a column", "nothing"],
 )
-def test_answers_that_are_no_ballots(answer, said):
+def test_predictions_that_are_not_ballots(answer, said):
     ensemble = ensemble_of(Picky(ask=20.0, answer=answer)).fit(X, Y)
     with pytest.warns(UserWarning, match=f"could not answer some.*{PRIVATE}.*{said}"):
         ensemble.predict_private(POOL)
@@ -140,7 +140,7 @@ class Unspeakable(Exception):
     ],
     ids=["unspeakable", "colours"],
 )
-def test_whatever_the_error_says(error, said):
+def test_errors_of_any_kind(error, said):
     # It may quote a private value, and is shown on a terminal.
     for kind in ({"train": 7.0}, {"ask": 20.0}):
         ensemble = ensemble_of(Picky(error=error, **kind))
@@ -154,7 +154,7 @@ def unknown_categories():
     return make_pipeline(OneHotEncoder(), DecisionTreeClassifier())
 
 
-def test_an_encoder_that_meets_a_category_it_has_not_seen():
+def test_an_encoder_with_an_unknown_category():
     # The attack: one row decides whether some teacher knows "rare", and who asks is told.
     jobs = np.array(["cook", "clerk"], dtype=object)[np.arange(60) % 2][:, None]
     jobs[7] = "rare"
@@ -185,7 +185,7 @@ def test_a_warning_that_is_an_error_inside_a_teacher():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_what_is_not_the_teachers_fault_passes_through(error):
+def test_memory_errors_and_interrupts_are_raised(error):
     with pytest.raises(error):
         ensemble_of(Picky(train=7.0, error=error)).fit(X, Y)
     ensemble = ensemble_of(Picky(ask=20.0, error=error)).fit(X, Y)
@@ -195,7 +195,7 @@ def test_what_is_not_the_teachers_fault_passes_through(error):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_only_if_all_fail_it_is_an_error(n_jobs):
+def test_an_error_is_raised_only_if_all_teachers_fail(n_jobs):
     ensemble = ensemble_of(LogisticRegression(C=-1), n_jobs=n_jobs)
     message = f"none of 6 teachers could be trained. No label .*{PRIVATE}.*InvalidParameterError"
     with pytest.raises(ValueError, match=message):
@@ -225,7 +225,7 @@ def test_parties_fail_alike():
     assert votes_of(ensemble).tolist() == [[0, 5], [1, 4], [0, 5], [0, 5]]
 
 
-def test_a_search_is_not_told_by_an_error():
+def test_a_failing_teacher_does_not_fail_a_search():
     accountant = PrivacyAccountant(500.0, 1e-5)
     search = GridSearchCV(
         ensemble_of(Picky(train=7.0), accountant=accountant),
@@ -291,7 +291,7 @@ def test_values_that_the_estimator_never_takes(learner, value):
     ],
     ids=["imputer", "function", "nested", "tree"],
 )
-def test_missing_values_are_let_through_to_who_takes_them(learner):
+def test_missing_values_reach_estimators_that_allow_them(learner):
     table = X.copy()
     table[::9] = np.nan
     assert ensemble_of(learner).fit(table, Y, X_public=table[:9] + 0.5).n_answered_ == 9

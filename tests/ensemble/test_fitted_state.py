@@ -14,7 +14,7 @@ from secretballot.ensemble import PublicData
 from secretballot.mechanisms import GNMax
 
 
-def test_a_fit_forgets_all_that_the_last_one_added(ensemble, private, public):
+def test_a_fit_deletes_the_attributes_of_the_last_one(ensemble, private, public):
     unfitted = set(vars(ensemble))
     ensemble.fit(*private, X_public=public[0])
     assert set(vars(ensemble)) - unfitted > {"student_", "_teachers"}
@@ -25,7 +25,7 @@ def test_a_fit_forgets_all_that_the_last_one_added(ensemble, private, public):
         check_is_fitted(ensemble, "_teachers")
 
 
-def test_what_is_no_fits_is_kept(ensemble, private, public):
+def test_other_attributes_are_kept(ensemble, private, public):
     ensemble.set_params(epsilon=5.0).fit(*private, X_public=public[0])
     ensemble.remark = "mine"
     ensemble.fit(*private)
@@ -34,7 +34,7 @@ def test_what_is_no_fits_is_kept(ensemble, private, public):
     assert not hasattr(clone(ensemble), "_teachers")
 
 
-def test_what_a_fit_gets_comes_by_name(ensemble, private, public):
+def test_fit_arguments_are_keyword_only(ensemble, private, public):
     with pytest.raises(TypeError, match="positional"):
         ensemble.fit(*private, public[0])
 

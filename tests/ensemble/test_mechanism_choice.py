@@ -97,7 +97,7 @@ SETS = [
 
 
 @pytest.mark.parametrize("mechanism", SETS, ids=lambda each: type(each).__name__)
-def test_sets_of_labels_are_not_asked_for_where_rows_have_one_class(private, public, mechanism):
+def test_label_mechanisms_are_refused_for_one_class_a_row(private, public, mechanism):
     accountant = PrivacyAccountant(20.0, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
@@ -128,7 +128,7 @@ LEVELS = {"strict": 5.0, "generous": 20.0}
     ],
     ids=repr,
 )
-def test_no_level_is(private, public, mechanism):
+def test_no_level_is_charged_less_than_a_ballot(private, public, mechanism):
     accountant = PrivacyAccountant(LEVELS, 1e-5)
     budgets = np.where(np.arange(200) % 2, "strict", "generous")
     ensemble = PrivateTeacherEnsemble(
@@ -147,7 +147,9 @@ def test_no_level_is(private, public, mechanism):
 
 @pytest.mark.parametrize("individualization", [Upsampling(), Weighting(), Vanishing()], ids=repr)
 @pytest.mark.parametrize("mechanism", [EverySecond(sigma=20), turns(VOTE, 1, 2)], ids=repr)
-def test_nor_where_budgets_are_individual(private, public, individualization, mechanism):
+def test_individual_budgets_are_not_charged_less_than_a_ballot(
+    private, public, individualization, mechanism
+):
     accountant = PrivacyAccountant(LEVELS, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),

@@ -127,7 +127,7 @@ def test_a_pool_with_missing_values_is_refused_before_anything_is_spent(ensemble
         ("row", "add_remove", "relation='add_remove'.*relation='replace'"),
     ],
 )
-def test_a_budget_for_something_else(ensemble, private, public, unit, relation, message):
+def test_a_budget_with_another_unit_or_relation(ensemble, private, public, unit, relation, message):
     other = PrivacyAccountant(5.0, 1e-5, unit=unit, relation=relation)
     ensemble.set_params(accountant=other)
     with pytest.raises(ValueError, match=message):
@@ -160,7 +160,7 @@ def test_owners_need_a_budget_for_owners(ensemble, private, public):
     ids=lambda value: value if isinstance(value, str) else "owners",
 )
 @pytest.mark.parametrize("levels", [False, True])
-def test_owners_that_are_not_one_for_each_row(ensemble, private, owners, message, levels):
+def test_owners_of_another_length(ensemble, private, owners, message, levels):
     epsilon = {"strict": 5.0, "generous": 9.0} if levels else 5.0
     ensemble.set_params(accountant=PrivacyAccountant(epsilon, 1e-5, unit="owner"))
     budgets = np.where(np.arange(200) < 90, "strict", "generous") if levels else None
@@ -184,7 +184,7 @@ def test_queries_with_other_columns(ensemble, private):
     assert ensemble.accountant.spent().n_releases == 0
 
 
-def test_a_teacher_without_probabilities_will_do(private, public, accountant):
+def test_teachers_need_no_probabilities(private, public, accountant):
     ensemble = PrivateTeacherEnsemble(
         LinearSVC(),
         5,
@@ -197,14 +197,14 @@ def test_a_teacher_without_probabilities_will_do(private, public, accountant):
     assert not hasattr(ensemble, "predict_proba")
 
 
-def test_weights_of_rows_are_explained(ensemble, private):
+def test_sample_weight_is_refused_with_a_reason(ensemble, private):
     with pytest.raises(TypeError, match="'sample_weight': every teacher's ballot.*class_weight"):
         ensemble.fit(*private, sample_weight=np.ones(200))
     with pytest.raises(TypeError, match="argument 'groups'; it takes X, y, X_public, owners and"):
         ensemble.fit(*private, groups=np.ones(200))
 
 
-def test_a_seed_is_refused_as_it_was_written(ensemble, private, public, tmp_path):
+def test_a_refused_seed_is_quoted(ensemble, private, public, tmp_path):
     named = PrivacyAccountant(100.0, 1e-5, ledger=tmp_path / "budget.db")
     ensemble.set_params(accountant=named, random_state=7)
     with pytest.raises(ValueError, match="random_state=7 makes the noise reproducible.*budget.db"):
@@ -212,7 +212,7 @@ def test_a_seed_is_refused_as_it_was_written(ensemble, private, public, tmp_path
     assert not hasattr(ensemble, "_teachers")
 
 
-def test_a_cap_that_is_used_up_says_what_helps(ensemble, private, public):
+def test_an_exhausted_cap_names_remedies(ensemble, private, public):
     ensemble.set_params(epsilon=8.0).fit(*private, X_public=public[0])
     # A larger epsilon from now on is no cap of this fit.
     helps = "left of epsilon=8.0 .*another fit with a larger epsilon"

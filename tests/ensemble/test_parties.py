@@ -99,7 +99,7 @@ def test_parties_with_other_columns(parties, private):
         PrivateTeacherEnsemble([*parties, other]).fit(None, None)
 
 
-def test_there_is_nothing_to_train(parties, private):
+def test_parties_take_no_private_rows(parties, private):
     ensemble = PrivateTeacherEnsemble(parties, classes=[0, 1])
     with pytest.raises(ValueError, match=r"X was given.*fit\(None, None, X_public=...\)"):
         ensemble.fit(private[0], None)

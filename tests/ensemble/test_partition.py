@@ -84,7 +84,7 @@ def test_owners_in_a_series():
         assert (partition_owners(series, 4, 2, STREAM) == expected).all()
 
 
-def test_an_owner_that_is_added_leaves_the_others_where_they_are():
+def test_a_new_owner_does_not_move_others():
     owners = [f"user-{number}" for number in range(40)]
     before = partition_owners(owners, 40, 10, STREAM)
     after = partition_owners(["a new one", *owners], 41, 10, STREAM)
@@ -115,5 +115,5 @@ def test_bad_owners(owners, message):
         partition_owners(owners, 4, 3, STREAM)
 
 
-def test_shards_without_rows_are_there():
+def test_empty_shards_are_returned():
     assert [part.tolist() for part in shards(np.array([3, 1, 3]), 5)] == [[], [1], [], [0, 2], []]

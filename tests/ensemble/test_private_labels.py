@@ -65,13 +65,13 @@ def test_bad_classes(classes, message):
 
 
 @pytest.mark.parametrize("labels", [[0, 2], ["0", "1"], [0.5, 1.0], [None, 1]])
-def test_labels_of_no_class(labels):
+def test_labels_that_are_not_among_the_classes(labels):
     with pytest.raises(ValueError, match=r"y holds labels that are not among the classes \[0, 1\]"):
         encode(np.array(labels), np.array([0, 1]), "y")
 
 
 @pytest.mark.parametrize("use", [np.asarray, np.unique, lambda both: accuracy_score([1, 0], both)])
-def test_labels_and_what_is_answered_are_not_one_array(use):
+def test_private_labels_are_no_array(use):
     """As one array they would be counted together: two labels and two flags are four values."""
     released = PrivateLabels(np.array([1, 0]), np.array([True, True]))
     with pytest.raises(TypeError, match=r"labels\[.*answered\]"):

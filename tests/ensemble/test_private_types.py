@@ -198,7 +198,7 @@ class Asked(PrivacyAccountant):
 @pytest.mark.parametrize(
     ("name", "cell"), [("age", "n/a"), ("town", 3), ("job", "HIV"), ("wage", None), ("day", 1j)]
 )
-def test_scores_of_neighbours_are_alike(name, cell):
+def test_scores_of_neighbouring_data_differ_little(name, cell):
     budget = Asked(1e3, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LEARNERS["selector"],
@@ -244,7 +244,7 @@ def test_the_type_of_labels_reaches_no_teacher(label):
     assert np.abs(kinds[0] - kinds[1]).max() <= 1
 
 
-def test_errors_of_private_rows_say_that_they_are_private():
+def test_errors_that_quote_private_rows_are_marked():
     X, budget = ROWS[["age", "wage"]].to_numpy(), PrivacyAccountant(1.0, 1e-5)
     ensemble = PrivateTeacherEnsemble(GaussianNB(), 4, classes=[0, 1], accountant=budget)
     with pytest.raises(ValueError, match=r"such as \[77\].* NOT FOR PUBLICATION"):

@@ -91,7 +91,7 @@ def test_callbacks_get_names_and_counts(ensemble, private, public, listener, n_j
     assert not any(private_attributes for *_, private_attributes in listener.heard)
 
 
-def test_callbacks_are_told_of_the_end_of_a_failed_fit(ensemble, private, listener):
+def test_callbacks_receive_the_end_of_a_failed_fit(ensemble, private, listener):
     ensemble.set_params(estimator=LogisticRegression(C=-1)).set_callbacks(listener)
     with pytest.raises(ValueError, match="none of 10 teachers could be trained"):
         ensemble.fit(*private)

@@ -11,13 +11,13 @@ from secretballot.ensemble import PublicData
 from secretballot.ensemble._public_data import public_rows
 
 
-def test_nothing_can_slice_it():
+def test_public_data_cannot_be_sliced():
     pool = PublicData(np.zeros((5, 2)))
     for name in ("__len__", "shape", "__array__", "__getitem__", "__iter__", "dtype", "iloc"):
         assert not hasattr(pool, name)
 
 
-def test_it_is_never_copied():
+def test_public_data_is_never_copied():
     pool = PublicData(np.zeros((5, 2)))
     assert clone(pool, safe=False) is pool
     assert copy.copy(pool) is pool
@@ -38,6 +38,6 @@ def test_an_empty_pool_is_refused():
         public_rows(PublicData(np.zeros((0, 2))), np.ones((5, 2)))
 
 
-def test_nothing_is_no_pool():
+def test_public_data_of_none_is_refused():
     with pytest.raises(ValueError, match="X is None; give the public rows, or X_public=None"):
         PublicData(None)

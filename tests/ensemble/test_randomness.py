@@ -14,7 +14,7 @@ def draw(stream):
     return tuple(stream.generate_state(4).tolist())
 
 
-def test_every_use_has_a_stream_of_its_own():
+def test_each_use_has_a_separate_stream():
     randomness = Randomness.from_seed(0)
     streams = [randomness.partition(), randomness.student()]
     streams += [randomness.teacher(index) for index in range(5)]

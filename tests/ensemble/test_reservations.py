@@ -95,7 +95,7 @@ def test_a_search_draws_on_one_reservation(ensemble, private, public):
         ensemble.fit(*private, X_public=public[0])
 
 
-def test_less_noise_than_was_paid_for(ensemble, private, public):
+def test_less_noise_than_reserved_is_refused(ensemble, private, public):
     accountant = budget()
     reservation = accountant.reserve(GNMax(sigma=4), 100, n_columns=2)
     ensemble.set_params(accountant=accountant, reservation=reservation)
@@ -126,7 +126,7 @@ def test_levels(ensemble, private, public, individualization):
     replay(accountant._ledger)
 
 
-def test_two_classes_behind_a_threshold_know_their_votes(ensemble, private, public):
+def test_two_classes_with_a_threshold_use_the_number_of_votes(ensemble, private, public):
     accountant = budget(order="renyi")
     mechanism = ConfidentGNMax(sigma=4, sigma_threshold=4, threshold=5)
     ensemble.set_params(accountant=accountant, mechanism=mechanism)

@@ -137,7 +137,7 @@ def test_owners_with_metadata_routing(private, public):
 
 
 @pytest.mark.usefixtures("routing")
-def test_metadata_that_was_not_asked_for_is_an_error(accountant, private, public):
+def test_unrequested_metadata_is_an_error(accountant, private, public):
     with pytest.raises(ValueError, match="X_public.*not explicitly set as requested"):
         cross_validate(
             make(accountant),

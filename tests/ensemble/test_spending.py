@@ -68,7 +68,7 @@ def test_refused_rows_are_marked(ensemble, private, public):
     assert ensemble.accountant.spent().share > 0
 
 
-def test_a_run_that_ends_early_says_so(private, public):
+def test_a_budget_that_ends_early_warns(private, public):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5)
     mechanism = accountant.calibrate(GNMax, n_queries=12, n_columns=2)
     ensemble = PrivateTeacherEnsemble(
@@ -131,7 +131,7 @@ def test_an_accountant_may_come_later(private, public, accountant):
     assert accountant.spent().epsilon < 6
 
 
-def test_refitting_forgets_what_was_released(ensemble, private, public):
+def test_a_new_fit_deletes_released_labels(ensemble, private, public):
     ensemble.set_params(epsilon=5.0).fit(*private, X_public=public[0])
     ensemble.fit(*private)
     for name in ("student_", "pool_labels_", "mechanism_", "n_answered_"):
@@ -140,7 +140,7 @@ def test_refitting_forgets_what_was_released(ensemble, private, public):
         ensemble.predict(public[0])
 
 
-def test_learned_classes_are_a_leak_that_is_told_once(ensemble, private, public):
+def test_learned_classes_warn_once(ensemble, private, public):
     ensemble.set_params(classes=None, epsilon=5.0)
     with pytest.warns(PrivacyLeakWarning, match="classes=None") as warned:
         ensemble.fit(*private, X_public=PublicData(public[0]))
@@ -152,7 +152,7 @@ def test_learned_classes_are_a_leak_that_is_told_once(ensemble, private, public)
         ensemble.predict_private(public[0])
 
 
-def test_classes_that_no_teacher_saw_are_voted_on(ensemble, private, public):
+def test_declared_classes_without_a_private_row(ensemble, private, public):
     ensemble.set_params(classes=[0, 1, 2]).fit(*private, X_public=public[0])
     assert ensemble.classes_.tolist() == [0, 1, 2]
     assert ensemble.predict_proba(public[0]).shape == (30, 3)
@@ -253,7 +253,7 @@ def test_a_second_budget_for_the_same_teachers_is_refused(ensemble, private, pub
     assert second.spent().n_releases == 0
 
 
-def test_the_ensemble_states_what_its_budget_guarantees(ensemble, accountant, private, public):
+def test_the_statement_of_an_ensemble(ensemble, accountant, private, public):
     ensemble.fit(*private, X_public=public[0])
     told = ensemble.to_student().statement()
     assert told == ensemble.statement() == accountant.statement()

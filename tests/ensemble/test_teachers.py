@@ -76,7 +76,7 @@ def check_votes(private, public, backend):
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 7])
 @pytest.mark.parametrize("n_teachers", [1, 3, 250])
-def test_batches_cover_all_teachers_once(n_teachers, n_jobs):
+def test_batches_contain_each_teacher_once(n_teachers, n_jobs):
     assert [index for batch in batches(n_teachers, n_jobs) for index in batch] == list(
         range(n_teachers)
     )
@@ -90,14 +90,14 @@ class Alone(ClassifierMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_no_threads_share_the_filters_of_warnings(n_jobs):
+def test_workers_do_not_share_warning_filters(n_jobs):
     # scikit-learn sets them for each task: in threads one sees those that another is setting.
     votes = collect_votes([Alone() for _ in range(5)], np.zeros((3, 1)), CLASSES, n_jobs)["*"]
     assert (votes == [0, 5]).all()
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_memory_is_that_of_the_counts(n_jobs):
+def test_memory_is_bounded_by_the_counts(n_jobs):
     teachers = [ConstantTeacher(CLASSES[:1]) for _ in range(200)]
     X = np.zeros((20_000, 1))
     tracemalloc.start()
@@ -128,7 +128,7 @@ class Careless(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("kind", ["array", "sparse", "frame", "list"])
-def test_no_teacher_changes_what_the_others_are_asked(kind, n_jobs):
+def test_a_teacher_cannot_change_the_rows_of_others(kind, n_jobs):
     # Scalers with copy=False do that: one private row would reach the ballots of all teachers.
     rows = [[1.0], [-1.0], [9.0]]
     make = {"array": np.asarray, "sparse": csr_array, "list": lambda X: [np.array(x) for x in X]}

@@ -43,7 +43,7 @@ def cut_normals(rng, right, shared, correlation):
 @pytest.mark.parametrize("n_positives", [1, 3])
 @pytest.mark.parametrize("sigma", [3.0, 12.0])
 @pytest.mark.parametrize(("shared", "correlation"), [(0.0, 0.0), (0.5, 0.0), (0.2, 0.9)])
-def test_what_is_expected_is_what_ballots_give(
+def test_expected_scores_are_those_of_simulated_ballots(
     recall, specificity, n_positives, sigma, shared, correlation
 ):
     rng = np.random.default_rng(5)
@@ -75,7 +75,7 @@ def test_what_is_expected_is_what_ballots_give(
 
 
 @pytest.mark.parametrize("name", ["scene", "emotions", "celeba"])
-def test_real_ballots_have_what_was_promised(name):
+def test_expected_scores_are_close_to_realised_ones(name):
     """Promised are recall and specificity of Binary votes from those of teachers; no more."""
     data = load_ballots(name, 200)
     if data is None:
@@ -105,7 +105,7 @@ def test_real_ballots_have_what_was_promised(name):
     assert (recall, specificity) == pytest.approx(had, abs=0.06)
 
 
-def test_rare_labels_that_nobody_names_are_not_promised():
+def test_rare_labels_that_teachers_miss_have_low_expected_scores():
     """Teachers that never name one of 20 rare labels are right in 95 of 100: that is chance."""
     found = advice(
         n_teachers=100, n_labels=20, n_positives=1, recall=0.01, specificity=0.995, epsilon=20
@@ -140,7 +140,7 @@ def test_ballots_that_agree_on_whole_sets_are_voted_on_as_sets():
     assert isinstance(advice(epsilon=1.3).mechanism, BinaryVoting)
 
 
-def test_what_cannot_be_paid_is_said():
+def test_worthless_budgets_are_reported():
     found = advice(epsilon=0.02, n_labels=3)
     assert "None of them is worth its budget" in found.reason
     # Nothing but noise: sets are drawn by lot, and half of their labels are right.

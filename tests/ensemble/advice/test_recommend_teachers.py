@@ -18,7 +18,7 @@ def advice():
     return recommend_teachers(n_private=3_000, n_public=16, n_teachers=[20, 200], **BUDGET)
 
 
-def test_what_survives(advice):
+def test_survival_probabilities_of_majorities(advice):
     assert [(row.n_public, row.n_teachers) for row in advice.rows] == [
         (n_public, n_teachers)
         for n_public in (16, 4, 1)
@@ -34,7 +34,7 @@ def test_what_survives(advice):
         assert row.rows_each == 3_000 / row.n_teachers
 
 
-def test_the_rest_on_one_other_class_is_the_worst_of_more():
+def test_all_other_ballots_on_one_class_is_the_worst_case():
     advice = recommend_teachers(
         n_private=900, n_public=4, n_classes=5, n_teachers=[60], n_rows=[], **BUDGET
     )
@@ -48,7 +48,7 @@ def test_the_rest_on_one_other_class_is_the_worst_of_more():
         assert won > row.survives[0.6] - 5 * 0.5 / np.sqrt(100_000)
 
 
-def test_it_is_told_as_text_and_values(advice):
+def test_text_values_and_frame(advice):
     text = str(advice)
     assert "60% survive" in text
     assert text.endswith(advice.reason)
@@ -58,7 +58,7 @@ def test_it_is_told_as_text_and_values(advice):
     assert frame["survives 0.75"].tolist() == [row.survives[0.75] for row in advice.rows]
 
 
-def test_what_to_take(advice):
+def test_recommended_estimator_and_reason(advice):
     assert advice.estimator == "PrivateLogisticRegression"
     assert "teachers" in advice.reason
     text = recommend_teachers(
@@ -110,7 +110,7 @@ def test_n_teachers_none_is_the_recommended_number(private, public, mechanism):
     assert ensemble.n_teachers is None
 
 
-def test_none_needs_what_the_number_is_chosen_by(private, public):
+def test_n_teachers_none_needs_a_pool_and_a_budget(private, public):
     ensemble = PrivateTeacherEnsemble(LogisticRegression(), None, classes=[0, 1])
     with pytest.raises(ValueError, match="n_teachers=None is chosen by the noise"):
         ensemble.fit(*private)

@@ -20,7 +20,7 @@ from secretballot.ensemble.individual._plan import Plan
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, TauVoting
 
 
-def test_what_a_unanimous_vote_survives():
+def test_survival_of_a_unanimous_vote():
     votes = Plan(10)
     assert survival(GNMax(sigma=8), votes, 2, 3) == pytest.approx(ndtr(10 / (8 * np.sqrt(2))))
     threshold = ConfidentGNMax(sigma=8, sigma_threshold=5, threshold=7)
@@ -37,7 +37,7 @@ def test_what_a_unanimous_vote_survives():
 
 
 @pytest.mark.parametrize(("tau", "ahead"), [(2.0, 10), (1.0, 10), (0.75, 5), (0.5, 0)])
-def test_a_label_that_all_name_survives_less_if_ballots_are_shorter_than_one(tau, ahead):
+def test_survival_of_a_label_with_ballots_clipped_below_one(tau, ahead):
     """All absent is not the hardest: a present label has 10 tau of 10 votes."""
     mechanism = TauVoting(sigma=2, n_votes=10, tau=tau)
     expected = ndtr(ahead / (2 * np.sqrt(2)))
@@ -76,7 +76,7 @@ def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(
 
 
 @pytest.mark.parametrize("individualization", [Upsampling(), Weighting(), Vanishing()], ids=repr)
-def test_nor_are_individual_budgets_drowned(private, public, individualization):
+def test_noise_that_drowns_individual_budgets_is_refused(private, public, individualization):
     accountant = PrivacyAccountant({"strict": 0.5, "generous": 1.5}, 1e-5)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
@@ -92,7 +92,7 @@ def test_nor_are_individual_budgets_drowned(private, public, individualization):
     assert accountant.spent()["strict"].n_releases == 0
 
 
-def test_many_labels_that_are_seldom_right_are_worth_asking_for_where_a_student_learns():
+def test_many_noisy_labels_are_useful_to_a_student():
     # 400 rows and 100 teachers at sigma 150: a unanimous vote wins with .68.
     votes, noisy = Plan(100), GNMax(sigma=150)
     assert 0.6 < survival(noisy, votes, 2, 400) < MIN_SURVIVAL
@@ -123,7 +123,7 @@ def test_a_pool_from_which_no_student_learns_is_refused_unspent(private, public)
     assert accountant.spent().n_rows == 30
 
 
-def test_a_pool_is_asked_whose_single_labels_drown(private):
+def test_a_pool_with_drowned_single_labels_is_labelled_for_a_student(private):
     pool = np.random.default_rng(2).normal(size=(120, 2))
     student = LogisticRegression()
     ensemble = PrivateTeacherEnsemble(

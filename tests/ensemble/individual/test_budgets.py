@@ -74,7 +74,7 @@ def test_every_level_stays_within_its_budget(variant, order, n_rows):
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
-def test_labelling_stops_before_a_level_exceeds_its_own(variant):
+def test_labelling_stops_before_a_level_exceeds_its_budget(variant):
     mechanism = ConfidentGNMax(sigma=8, sigma_threshold=8, threshold=8)
     ensemble = ensemble_of(variant, mechanism=mechanism, student=None)
     queries = np.tile(POOL, (40, 1))
@@ -118,7 +118,7 @@ def test_jobs_make_no_difference(variant):
     np.testing.assert_array_equal(labels(1), labels(2))
 
 
-def test_the_statement_says_what_each_person_got():
+def test_the_statement_lists_the_guarantee_of_each_level():
     said = {}
     for variant in (None, *VARIANTS):
         ensemble = fitted(variant)
@@ -286,14 +286,14 @@ def test_budgets_are_finite_and_positive(epsilon):
         PrivacyAccountant({"strict": 1.0, "generous": epsilon}, 1e-5)
 
 
-def test_a_mechanism_with_weights_of_its_own():
+def test_a_mechanism_with_weights_is_refused():
     for mechanism in (GNMax(sigma=9, weight=2.0), GNMax(sigma=9, ballots=2)):
         ensemble = ensemble_of(Weighting(), mechanism=mechanism)
         with pytest.raises(ValueError, match="has a weight or ballots, which"):
             ensemble.fit(X, Y, X_public=POOL, budgets=BUDGETS)
 
 
-def test_no_accountant_no_levels():
+def test_levels_need_an_accountant():
     ensemble = ensemble_of(Upsampling()).set_params(accountant=None)
     with pytest.raises(ValueError, match="budgets names levels of the accountant, but accountant="):
         ensemble.fit(X, Y, budgets=BUDGETS)

@@ -73,7 +73,7 @@ def test_copies_are_nearly_the_best_there_are():
     st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=60)
-def test_no_row_is_twice_with_a_teacher(copies, n_teachers, seed):
+def test_no_teacher_has_a_row_twice(copies, n_teachers, seed):
     copies = np.array(copies)
     rows, teachers = spread_rows(copies, n_teachers, np.random.SeedSequence(seed))
     assert Counter(rows.tolist()) == Counter(np.repeat(np.arange(len(copies)), copies).tolist())
@@ -91,7 +91,7 @@ def test_copies_are_spread_evenly():
     assert max(shared) <= 10
 
 
-def test_which_rows_depends_on_levels_and_positions_only():
+def test_shards_depend_on_levels_and_positions_only():
     levels = levels_of((0.7, 2.8), [300, 100])
     for variant in VARIANTS:
         plans = [variant.plan(levels, 20) for _ in range(2)]
@@ -199,7 +199,7 @@ def test_a_small_level_joins_the_next_stricter_one():
     assert mechanism.weight["c"] == mechanism.weight["b"]
 
 
-def test_the_strictest_level_joins_nobody():
+def test_a_strictest_level_that_is_too_small_is_refused():
     levels = levels_of((0.5, 1.0), [10, 990])
     for variant in VARIANTS[1:]:
         with pytest.raises(ValueError, match="strictest level 'a' has 10 rows.*at least 100"):

@@ -54,7 +54,7 @@ def test_ballot_thresholds(value):
 
 
 @pytest.mark.parametrize("classes", [[0, 1], [[0, 1]] * 4, ["a", "b", "c"]], ids=str)
-def test_classes_that_are_not_those_of_y(classes):
+def test_classes_that_differ_from_y(classes):
     with pytest.raises(ValueError, match=r"classes=.* is not what y has, 3 labels"):
         ensemble_of(classes=classes).fit(X, Y, X_public=POOL)
 
@@ -74,7 +74,7 @@ def test_sets_of_names(names):
         ensemble_of(accountant=None, student=None).fit(X, names)
 
 
-def test_sparse_labels_that_are_there_twice():
+def test_duplicate_entries_of_sparse_labels():
     twice = coo_array((np.ones(2, dtype=int), ([4, 4], [1, 1])), shape=Y.shape)
     with pytest.raises(ValueError, match="holds other values than 0 and 1"):
         ensemble_of(accountant=None, student=None).fit(X, twice)
@@ -98,7 +98,7 @@ def test_teachers_that_cannot_learn_labels():
     assert ensemble.accountant.spent().n_releases == 0
 
 
-def test_votes_of_one_class_take_no_labels():
+def test_class_mechanisms_are_refused_for_labels():
     for mechanism in (BINARY, PowersetVoting(sigma=1.0, n_labels=2)):
         ensemble = ensemble_of(
             LogisticRegression(), mechanism=mechanism, student=None, classes=[0, 1]
@@ -107,7 +107,7 @@ def test_votes_of_one_class_take_no_labels():
             ensemble.fit(X, Y[:, 0], X_public=POOL)
 
 
-def test_clipping_that_gains_nothing():
+def test_clipping_without_effect_warns():
     ensemble = ensemble_of(mechanism=TauVoting(sigma=1.0, n_votes=10, tau=1.8), student=None)
     with pytest.warns(UserWarning, match=r"tau=1.8 is no less than sqrt\(n_labels\)"):
         ensemble.fit(X, Y, X_public=POOL)

@@ -80,7 +80,7 @@ def test_any_multilabel_classifier_teaches(estimator):
         lambda Y: pd.DataFrame(Y).astype("Int64"),
     ],
 )
-def test_labels_may_be_given_as(make):
+def test_labels_in_any_container(make):
     expected = ensemble_of(student=None, random_state=0).fit(X, Y)._teachers
     teachers = ensemble_of(student=None, random_state=0).fit(X, make(Y))._teachers
     for one, other in zip(expected, teachers, strict=True):
@@ -181,7 +181,7 @@ def test_ballots_are_counted_as_the_mechanism_takes_them(cut):
         assert sorted(map(tuple, found)) == sorted(map(tuple, expected))
 
 
-def test_probabilities_that_are_none_are_ballots_by_rule():
+def test_invalid_probabilities_are_ballots_by_rule():
     said = np.array(SAID[0])
     said[1, 2] = np.nan
     counting = mechanisms(ballot_threshold=0.5)["binary"].counting(N_LABELS)

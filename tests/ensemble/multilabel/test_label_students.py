@@ -99,7 +99,7 @@ def test_a_label_that_is_never_present_is_predicted_absent(student):
     assert (fitted.predict_proba(POOL) == [1, 0, 1]).all()
 
 
-def test_a_student_of_some_labels_is_one_of_all():
+def test_a_student_of_varying_labels_predicts_all_labels():
     released = TRUTH.copy()
     released[:, 1] = 0
     with pytest.warns(UserWarning, match=r"1 of 3 labels \(1\)"):

@@ -70,7 +70,7 @@ def test_labels_are_released_and_paid(kind, order):
     ],
     ids=["tau", "powerset", "hierarchy"],
 )
-def test_what_is_not_answered_and_what_is_absent(mechanism):
+def test_unanswered_and_absent_labels(mechanism):
     ensemble = ensemble_of(mechanism=mechanism, student=None).fit(X, Y, X_public=POOL)
     labels, answered = ensemble.pool_labels_
     if isinstance(mechanism, BinaryVoting):
@@ -105,7 +105,7 @@ def test_noise_that_drowns_even_unanimous_labels_is_refused():
         ensemble_of(accountant=PrivacyAccountant(0.5, 1e-5)).fit(X, Y, X_public=POOL)
 
 
-def test_how_likely_a_unanimous_vote_survives():
+def test_survival_of_unanimous_labels():
     plan, rng = Plan(10), np.random.default_rng(0)
     for mechanism in (
         BinaryVoting(sigma=5.0, n_votes=10),

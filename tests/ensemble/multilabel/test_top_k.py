@@ -49,7 +49,7 @@ def test_a_fixed_number_of_labels():
 
 @pytest.mark.parametrize("kind", [Weighting, Upsampling, Vanishing])
 @pytest.mark.parametrize("n_votes", [None, 10])
-def test_levels_pay_for_what_their_ballots_move(kind, n_votes):
+def test_levels_pay_for_the_influence_of_their_ballots(kind, n_votes):
     accountant = PrivacyAccountant(
         {"low": 300.0, "high": 900.0}, 1e-4, order="renyi", approximation_delta=5e-5
     )
@@ -76,7 +76,7 @@ def test_levels_pay_for_what_their_ballots_move(kind, n_votes):
         ({"max_items": 2}, "max_items=2 labels, and a teacher may name all 3"),
     ],
 )
-def test_what_would_charge_too_little_is_refused(parameters, message):
+def test_mechanisms_that_undercharge_are_refused(parameters, message):
     mechanism = StableTopK(**GIVEN, **parameters)
     accountant = budget()
     with pytest.raises(ValueError, match=message):
@@ -86,7 +86,7 @@ def test_what_would_charge_too_little_is_refused(parameters, message):
         RoundRobin(mechanism=StableTopK(**GIVEN, relation="add_remove"), turns={"low": (1, 2)})
 
 
-def test_how_likely_a_set_that_all_name_survives():
+def test_survival_of_a_unanimous_set():
     rng = np.random.default_rng(0)
     mechanism = StableTopK(rho=1.0, delta_t=1e-6, n_votes=10, choice_share=0.3)
     expected = survival(mechanism, Plan(10), 3, 5)

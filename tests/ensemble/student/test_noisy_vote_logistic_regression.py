@@ -27,7 +27,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_how_likely_a_class_wins():
+def test_probability_that_a_class_wins():
     shares = np.array([[0.7, 0.3], [0.2, 0.8]])
     two, _ = _log_win(shares, np.array([1, 1]), 0.5)
     assert np.exp(two) == pytest.approx(ndtr(np.array([-0.4, 0.6]) / (0.5 * np.sqrt(2))))
@@ -45,7 +45,7 @@ def test_how_likely_a_class_wins():
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("noise", [0.02, 0.3, 4.0])
-def test_slope_of_the_likelihood(n_classes, noise):
+def test_gradient_of_the_likelihood(n_classes, noise):
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(20, 3)), rng.integers(n_classes, size=20)
     student = NoisyVoteLogisticRegression(vote_noise=noise, C=2.0)
@@ -56,7 +56,7 @@ def test_slope_of_the_likelihood(n_classes, noise):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_shares_are_found_from_noisy_winners(n_classes):
+def test_shares_are_estimated_from_noisy_winners(n_classes):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 2))
     true = 1.5 * rng.normal(size=(2, n_classes))
@@ -70,7 +70,7 @@ def test_shares_are_found_from_noisy_winners(n_classes):
     assert plain_off > 2 * off
 
 
-def test_without_noise_it_is_plain():
+def test_without_noise_it_is_logistic_regression():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.choice(["a", "b", "c"], 50)
     plain = LogisticRegression(C=0.1, max_iter=500).fit(X, y)
@@ -79,7 +79,7 @@ def test_without_noise_it_is_plain():
     assert (student.predict(X) == plain.predict(X)).all()
 
 
-def test_the_ensemble_tells_the_noise_to_whom_it_concerns(private, public, accountant):
+def test_the_ensemble_sets_the_noise_of_nested_students(private, public, accountant):
     student = make_pipeline(StandardScaler(), NoisyVoteLogisticRegression())
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
@@ -124,7 +124,7 @@ def test_noise_as_a_share_of_all_ballots(private, public):
     assert ensemble.student_.vote_noise == pytest.approx(ensemble.mechanism_.sigma / total)
 
 
-def test_students_of_labels_are_told_too(private, public, accountant):
+def test_the_noise_of_label_students_is_set(private, public, accountant):
     X, y = private
     ensemble = PrivateTeacherEnsemble(
         MultiOutputClassifier(LogisticRegression()),

@@ -46,7 +46,7 @@ def made(student, accountant, **options):
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
 @pytest.mark.parametrize("scoring", [None, "roc_auc"])
-def test_the_best_is_chosen_and_a_share_set_aside_for_it(order, scoring, private, public):
+def test_the_best_candidate_is_chosen_with_a_reserved_share(order, scoring, private, public):
     accountant = PrivacyAccountant(40.0, 1e-5, order=order)
     student = PrivateChoice(THREE, scoring=scoring, share=0.3)
     ensemble = made(student, accountant, epsilon=30.0).fit(*private, X_public=public[0])
@@ -112,7 +112,7 @@ def test_one_candidate_needs_no_choice_and_pays_for_none(ensemble, private, publ
     assert ensemble.student_.best_index_ == 0
 
 
-def test_what_cannot_learn_the_labels_is_left_out(ensemble, private, public):
+def test_candidates_that_cannot_learn_are_left_out(ensemble, private, public):
     class Picky(DummyClassifier):
         """It has seen made-up labels; of the real ones it wants more."""
 
@@ -134,7 +134,7 @@ def test_what_cannot_learn_the_labels_is_left_out(ensemble, private, public):
     assert [entry.n_rows for entry in ensemble.accountant.entries()] == [0, 12, 0]
 
 
-def test_labels_that_do_not_fit_give_the_share_back(ensemble, private, public):
+def test_a_refused_pool_refunds_the_share(ensemble, private, public):
     ensemble.set_params(mechanism=GNMax(sigma=0.01), student=PrivateChoice(THREE))
     with pytest.raises(BudgetExceededError):
         ensemble.fit(*private, X_public=public[0])
@@ -185,7 +185,7 @@ def furthest():
     return max(moved)
 
 
-def test_nobody_moves_a_count_by_more_than_is_charged(monkeypatch):
+def test_one_person_moves_a_count_by_one_at_most(monkeypatch):
     assert 0.5 <= furthest() <= 1 + 1e-12
 
     # Planted: where a candidate fails it has nothing right at all.
@@ -219,13 +219,13 @@ def test_bad_input_spends_nothing(student, message, ensemble, private, public):
     assert not ensemble.accountant.entries()
 
 
-def test_it_is_no_student_of_its_own(private):
+def test_a_choice_cannot_be_fitted_alone(private):
     with pytest.raises(TypeError, match="Give it as student="):
         PrivateChoice(THREE).fit(*private)
     assert not hasattr(PrivateChoice(THREE), "classes_")
 
 
-def test_copies_searches_and_what_may_be_published(private, public):
+def test_clones_searches_and_public_students(private, public):
     accountant = PrivacyAccountant(50.0, 1e-5)
     student = PrivateChoice([*THREE, GRID], share=0.3)
     assert [each.params.get("max_depth") for each in clone(student).expand()[3:]] == [1, 2]

@@ -32,13 +32,13 @@ def test_a_score_is_released_and_charged(ensemble, private, public):
     assert confusion.classes.tolist() == [0, 1]
 
 
-def test_they_are_there_if_a_student_is(ensemble):
+def test_score_methods_need_a_student(ensemble):
     for method in METHODS:
         assert hasattr(ensemble, method)
         assert not hasattr(clone(ensemble).set_params(student=None), method)
 
 
-def test_what_is_none_of_the_classes_is_wrong_and_no_error(ensemble, private, public):
+def test_labels_that_are_no_class_are_wrong_answers(ensemble, private, public):
     ensemble.set_params(epsilon=50.0).fit(*private, X_public=public[0])
     y = np.where(np.arange(200) < 100, 7, private[1])
     score = ensemble.score_private(private[0], y, sigma=0.5)
@@ -116,7 +116,7 @@ def test_labels_and_parties(public):
         ensemble.score_private(X, y)
 
 
-def test_without_a_budget_or_a_fit(private):
+def test_scores_without_a_budget_or_a_fit(private):
     ensemble = PrivateTeacherEnsemble(LogisticRegression(), student=LogisticRegression())
     with pytest.raises(ValueError, match="accountant=None"):
         ensemble.score_private(*private)

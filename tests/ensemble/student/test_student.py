@@ -88,7 +88,7 @@ def test_one_class_makes_a_constant_student():
     assert student.predict_proba(X).tolist() == [[0, 1]] * 4
 
 
-def test_nothing_answered():
+def test_a_pool_without_answers_is_refused():
     with pytest.raises(ValueError, match="not one of the 2 rows of X_public was answered"):
         fit_student(
             LogisticRegression(),
@@ -100,7 +100,7 @@ def test_nothing_answered():
         )
 
 
-def test_labels_outlive_a_student_that_fails(ensemble, private, public):
+def test_labels_are_kept_if_the_student_fails(ensemble, private, public):
     class Failing(LogisticRegression):
         n_fits = 0
 
@@ -132,7 +132,7 @@ def test_a_student_keeps_the_seed_it_has():
     assert seeds[3] is None
 
 
-def test_to_student_is_the_public_part_alone(ensemble, private, public):
+def test_to_student_holds_nothing_private(ensemble, private, public):
     scaled = make_pipeline(StandardScaler(), LogisticRegression())
     X_, y = private
     names = np.array(["no", "yes"])
@@ -164,7 +164,7 @@ def test_to_student_is_the_public_part_alone(ensemble, private, public):
     assert "cryptographic" in str(loaded.statement())
 
 
-def test_a_public_student_is_fitted_for_good():
+def test_a_public_student_stays_fitted():
     fitted = LogisticRegression().fit(X, [0, 0, 1, 1])
     student = PublicStudent(fitted, CLASSES, {"unit": "row"})
     assert is_classifier(student)
@@ -177,7 +177,7 @@ def test_a_public_student_is_fitted_for_good():
         student.statement()
 
 
-def test_before_a_pool_is_labelled(ensemble, private):
+def test_predictions_before_a_pool_is_labelled(ensemble, private):
     with pytest.raises(NotFittedError, match="no teachers yet"):
         ensemble.to_student()
     ensemble.fit(*private)

@@ -71,7 +71,9 @@ GAP = np.where(np.arange(60).reshape(30, 2) == 31, np.nan, 0.0)
     ],
     ids=lambda value: repr(value.get("student"))[:40] if isinstance(value, dict) else None,
 )
-def test_found_before_paying(ensemble, private, public, parameters, pool, message):
+def test_bad_students_are_refused_before_payment(
+    ensemble, private, public, parameters, pool, message
+):
     ensemble.set_params(estimator=Binary(), **parameters)
     if pool is not None:  # which the teachers take
         ensemble.set_params(
@@ -83,7 +85,7 @@ def test_found_before_paying(ensemble, private, public, parameters, pool, messag
     assert not hasattr(ensemble, "_teachers")
 
 
-def test_a_missing_value_in_one_row_of_many_is_met(ensemble, private):
+def test_the_trial_includes_rows_with_missing_values(ensemble, private):
     pool = np.zeros((1000, 2))
     pool[617, 1] = np.nan
     careful = make_pipeline(FunctionTransformer(np.nan_to_num), LogisticRegression())
