@@ -122,7 +122,7 @@ def test_ballots_of_an_advice():
     display = BallotsDisplay.from_advice(advice, ax=ax)
     assert display.ax_ is ax
     drawn = {line.get_label(): line.get_ydata() for line in display.lines_}
-    whole = [row.survives[0.9] for row in advice.rows if row.n_public == 16]
+    whole = [row.survival[0.9] for row in advice.rows if row.n_public == 16]
     assert list(drawn["90% of ballots"]) == whole
     fewer = BallotsDisplay.from_advice(advice, n_public=4)
     assert {row.n_public for row in fewer.rows} == {4}
@@ -137,7 +137,7 @@ def test_ballots_of_an_ensemble(fitted):
     # Of two classes the gap is 12 ballots at 60 %, beside noise of sqrt(2) * 12.
     noise = np.random.default_rng(0).normal(scale=12.0, size=(200_000, 2))
     won = ((noise + [36, 24]).argmax(axis=1) == 0).mean()
-    assert own.survives[0.6] == pytest.approx(won, abs=6 * 0.5 / np.sqrt(200_000))
+    assert own.survival[0.6] == pytest.approx(won, abs=6 * 0.5 / np.sqrt(200_000))
     assert own.sigma == 12.0
 
 

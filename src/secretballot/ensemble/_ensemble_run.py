@@ -23,6 +23,7 @@ from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teachers import train_teachers, training_template
 from secretballot.ensemble._votes import GroupVotes, VoteTally, tally_votes
+from secretballot.ensemble.advice import vote_noise
 from secretballot.ensemble.student import StudentChoice, fit_student, try_student
 from secretballot.mechanisms import Counting, Mechanism
 from secretballot.schema import warn_misfits
@@ -109,7 +110,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
                     classes=data.target.classes,
                     unanswered=ensemble.unanswered,
                     randomness=labelling.randomness,
-                    vote_noise=labelling.vote_noise(mechanism, len(labels.labels)),
+                    vote_noise=vote_noise(mechanism, data.facts.plan, len(labels.labels)),
                 )
                 if choice is None:
                     fitted.student = train(ensemble.student)

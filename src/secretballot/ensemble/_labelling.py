@@ -18,7 +18,7 @@ from secretballot.ensemble._private_labels import PrivateLabels, warn_classes_le
 from secretballot.ensemble._public_rows import warn_types_learned
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
-from secretballot.ensemble.advice import check_noise, vote_noise, warn_noise
+from secretballot.ensemble.advice import check_noise, warn_noise
 from secretballot.mechanisms import Counting, Mechanism
 
 if TYPE_CHECKING:
@@ -132,10 +132,6 @@ class Labelling:
         facts = [self.randomness.partition_digest, self.facts.n_people, self.facts.plan.n_teachers]
         fit = None if self.scope is None else self.scope.id
         return sha256(json.dumps([fit, *facts]).encode()).hexdigest()[:32]
-
-    def vote_noise(self, mechanism: Mechanism, n_rows: int) -> float | None:
-        """Return the noise on the votes of a class as a share of all ballots, if it is known."""
-        return vote_noise(mechanism, self.facts.plan, n_rows)
 
     def counting(self, mechanism: Mechanism | None) -> Counting:
         """Return the mechanism's rule for counting ballots; without one, that of the target."""

@@ -33,12 +33,11 @@ def count_by_group(
     groups: Sequence[str],
     X: Rows | None,
     classes: Classes,
-    counting: Counting | None = None,
+    counting: Counting,
 ) -> BatchVotes:
     """Count the votes of some teachers, one teacher at a time; without rows, only failures."""
     failures = Failures()
     votes: GroupVotes = {}
-    counting = counting or as_target(classes).counting
     for (index, teacher), group in zip(teachers.items(), groups, strict=True):
         if X is None:
             failures += training_failure(teacher, index)

@@ -129,7 +129,7 @@ class BallotsDisplay:
             NoiseAgainstBallots.compute(
                 n_public=n_public,
                 n_teachers=each,
-                rows_each=float("nan"),
+                rows_per_teacher=float("nan"),
                 sigma=mechanism.sigma,
                 n_classes=n_classes,
             )
@@ -154,8 +154,8 @@ class BallotsDisplay:
         ax = axes_of(self, ax)
         self.lines_ = []
         teachers = [row.n_teachers for row in self.rows]
-        for share in self.rows[0].survives:
-            survive = [row.survives[share] for row in self.rows]
+        for share in self.rows[0].survival:
+            survive = [row.survival[share] for row in self.rows]
             label = f"{share:.0%} of ballots"
             self.lines_ += ax.plot(teachers, survive, marker="o", markersize=4, label=label)
         ax.axvline(self.n_teachers, color=ink(ax), linewidth=0.8, linestyle="--")

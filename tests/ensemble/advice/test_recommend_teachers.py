@@ -28,10 +28,10 @@ def test_survival_probabilities_of_majorities(advice):
         exact = calibrate(GNMax, **BUDGET, n_queries=row.n_public, n_columns=2).sigma
         assert row.sigma == exact
         noise = np.sqrt(2) * exact
-        for share, survives in row.survives.items():
-            assert survives == pytest.approx(ndtr((2 * share - 1) * row.n_teachers / noise))
+        for share, survival in row.survival.items():
+            assert survival == pytest.approx(ndtr((2 * share - 1) * row.n_teachers / noise))
         assert row.evidence == pytest.approx(np.sqrt(row.n_public) * row.n_teachers / noise)
-        assert row.rows_each == 3_000 / row.n_teachers
+        assert row.rows_per_teacher == 3_000 / row.n_teachers
 
 
 def test_all_other_ballots_on_one_class_is_the_worst_case():
@@ -45,7 +45,7 @@ def test_all_other_ballots_on_one_class_is_the_worst_case():
     for others in ([24, 0, 0, 0], [12, 12, 0, 0], [6, 6, 6, 6]):
         won = ((noise + [36, *others]).argmax(axis=1) == 0).mean()
         # Five standard deviations of the simulation.
-        assert won > row.survives[0.6] - 5 * 0.5 / np.sqrt(100_000)
+        assert won > row.survival[0.6] - 5 * 0.5 / np.sqrt(100_000)
 
 
 def test_text_values_and_frame(advice):
@@ -53,9 +53,9 @@ def test_text_values_and_frame(advice):
     assert "60% survive" in text
     assert text.endswith(advice.reason)
     values = advice.to_dict()
-    assert values["rows"][0]["survives"] == advice.rows[0].survives
+    assert values["rows"][0]["survival"] == advice.rows[0].survival
     frame = advice.frame()
-    assert frame["survives 0.75"].tolist() == [row.survives[0.75] for row in advice.rows]
+    assert frame["survival 0.75"].tolist() == [row.survival[0.75] for row in advice.rows]
 
 
 def test_recommended_estimator_and_reason(advice):

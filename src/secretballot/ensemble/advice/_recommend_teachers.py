@@ -124,7 +124,7 @@ def recommend_teachers(
         NoiseAgainstBallots.compute(
             n_public=n_labelled,
             n_teachers=teachers,
-            rows_each=n_private / teachers,
+            rows_per_teacher=n_private / teachers,
             sigma=sigma,
             n_classes=n_classes,
         )
@@ -151,7 +151,7 @@ def _reason(chosen: NoiseAgainstBallots, *, plain_table: bool) -> str:
         if plain_table
         else f"Take {teachers}."
     )
-    unanimous, three_quarters = chosen.survives[1.0], chosen.survives[0.75]
+    unanimous, three_quarters = chosen.survival[1.0], chosen.survival[0.75]
     text += (
         f" A label on which all teachers agree survives with probability {unanimous:.2f}, one on "
         f"which three quarters agree with {three_quarters:.2f}."

@@ -28,11 +28,11 @@ class NoiseAgainstBallots:
         Number of public rows that are labelled.
     n_teachers : int
         Number of teachers that vote.
-    rows_each : float
+    rows_per_teacher : float
         Private rows of a teacher, on average.
     sigma : float
         Noise on the votes of each class at which all rows fit the budget.
-    survives : dict of float to float
+    survival : dict of float to float
         Probability that a majority with that share of the ballots wins despite the noise. All
         other ballots are on one other class, which is the worst case.
     evidence : float
@@ -42,14 +42,20 @@ class NoiseAgainstBallots:
 
     n_public: int
     n_teachers: int
-    rows_each: float
+    rows_per_teacher: float
     sigma: float
-    survives: dict[float, float]
+    survival: dict[float, float]
     evidence: float
 
     @classmethod
     def compute(
-        cls, *, n_public: int, n_teachers: int, rows_each: float, sigma: float, n_classes: int
+        cls,
+        *,
+        n_public: int,
+        n_teachers: int,
+        rows_per_teacher: float,
+        sigma: float,
+        n_classes: int,
     ) -> NoiseAgainstBallots:
         """Compute survival probabilities and evidence."""
         shares = np.array(_MAJORITIES)
@@ -61,9 +67,9 @@ class NoiseAgainstBallots:
         return cls(
             n_public=n_public,
             n_teachers=n_teachers,
-            rows_each=rows_each,
+            rows_per_teacher=rows_per_teacher,
             sigma=sigma,
-            survives=dict(zip(_MAJORITIES, wins.tolist(), strict=True)),
+            survival=dict(zip(_MAJORITIES, wins.tolist(), strict=True)),
             evidence=math.sqrt(n_public) * n_teachers / (math.sqrt(2) * sigma),
         )
 
@@ -94,16 +100,16 @@ class TeacherAdvice(Shown):
     reason: str
 
     def _view(self) -> View:
-        shares = list(self.rows[0].survives)
+        shares = list(self.rows[0].survival)
         headings = ["public rows", "teachers", "rows each", "sigma"]
         headings += [f"{share:.0%} survive" for share in shares] + ["evidence"]
         cells: list[list[Cell]] = [
             [
                 f"{row.n_public:,}",
                 f"{row.n_teachers:,}",
-                f"{row.rows_each:,.0f}",
+                f"{row.rows_per_teacher:,.0f}",
                 f"{row.sigma:.4g}",
-                *(Shade(f"{row.survives[share]:.3f}", row.survives[share]) for share in shares),
+                *(Shade(f"{row.survival[share]:.3f}", row.survival[share]) for share in shares),
                 f"{row.evidence:.1f}",
             ]
             for row in self.rows
@@ -138,6 +144,6 @@ class TeacherAdvice(Shown):
         flat = []
         for row in self.rows:
             values = asdict(row)
-            survives = values.pop("survives")
-            flat.append({**values, **{f"survives {share:g}": p for share, p in survives.items()}})
+            survival = values.pop("survival")
+            flat.append({**values, **{f"survival {share:g}": p for share, p in survival.items()}})
         return pd.DataFrame(flat)

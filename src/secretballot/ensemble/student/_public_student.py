@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,6 @@ from secretballot.accounting import PrivacyStatement
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._label_model import label_probabilities
 from secretballot.ensemble._target import dense_labels
-
-
-def _has(method: str) -> Callable[[PublicStudent], bool]:
-    return lambda student: hasattr(student.estimator, method)
 
 
 class PublicStudent(ClassifierMixin, BaseEstimator):
@@ -151,7 +146,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
             )
         return codes.astype(np.int64) if codes.ndim == 2 else np.asarray(self.classes_)[codes]
 
-    @available_if(_has("predict_proba"))
+    @available_if(lambda student: hasattr(student.estimator, "predict_proba"))
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict class probabilities.
 
