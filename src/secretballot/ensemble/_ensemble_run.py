@@ -92,7 +92,8 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
             note=data.facts.ledger_note,
         )
     with progress.task("train teachers", data.facts.plan.n_teachers) as task:
-        tally = _train(ensemble, fitted, data, labelling.counting(mechanism), task)
+        counting = labelling.counting(mechanism)
+        tally = _train(ensemble, fitted, data, labelling.randomness, counting, task)
     if mechanism is not None:
         fitted.mechanism = mechanism
         with progress.task("label public rows") as task:
@@ -135,6 +136,7 @@ def _train(
     ensemble: PrivateTeacherEnsemble,
     fitted: EnsembleFit,
     data: EnsembleData,
+    randomness: Randomness,
     counting: Counting,
     task: EstimatorTask,
 ) -> VoteTally:
@@ -148,7 +150,7 @@ def _train(
         )
         tally.failures.check_any_success(multilabel=data.target.multilabel)
         return tally
-    template, randomness = training_template(ensemble.estimator), fitted.labelling.randomness
+    template = training_template(ensemble.estimator)
     trained: dict[int, Teacher] = {}
     tally = VoteTally(counting)
     for batch in train_teachers(template, data, randomness, counting, ensemble.n_jobs):

@@ -106,8 +106,11 @@ def warn_settings(
             "given: all rows pay alike, and what may be spent ends with the strictest budget. Pass "
             "fit(..., budgets=) the level of each row."
         )
-    caps = epsilon if isinstance(epsilon, Mapping) else dict.fromkeys(budget, epsilon)
-    if epsilon is not None and all(caps[level] > total for level, total in budget.items()):
+    if epsilon is None:
+        caps = dict.fromkeys(budget, 0.0)
+    else:
+        caps = dict(epsilon) if isinstance(epsilon, Mapping) else dict.fromkeys(budget, epsilon)
+    if all(caps[level] > total for level, total in budget.items()):
         warn(
             f"epsilon={epsilon!r} is more than the accountant's budget of {accountant.epsilon!r}, "
             "which therefore decides alone. Use a smaller epsilon to cap one fit, or None."

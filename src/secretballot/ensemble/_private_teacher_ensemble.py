@@ -322,7 +322,7 @@ class PrivateTeacherEnsemble(
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         for name in _FITTED:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         check_parameters(self)
         fitted = EnsembleFit()
         try:
@@ -333,11 +333,11 @@ class PrivateTeacherEnsemble(
 
     def _set_fitted(self, fitted: EnsembleFit) -> None:
         """Set the attributes of a fit, as far as it has come."""
-        if fitted.data is not None:
+        if fitted.data is not None and fitted.labelling is not None:
             self._labelling, self._row_schema = fitted.labelling, fitted.data.schema
             self.classes_ = fitted.data.target.classes
             self.n_teachers_ = fitted.data.facts.plan.n_teachers
-            vars(self).update(fitted.data.features)
+            self.__dict__.update(fitted.data.features)
         if fitted.public_rows_check is not None:
             self.public_rows_check_ = fitted.public_rows_check
         if fitted.teachers:

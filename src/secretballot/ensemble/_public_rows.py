@@ -62,7 +62,7 @@ def check_names(feature_names: ArrayLike | None, X: Rows, name: str) -> None:
         )
 
 
-def check_values(X: Rows, estimators: Sequence[Learner] | Sequence[Teacher], name: str) -> None:
+def check_values(X: Rows, estimators: Sequence[object], name: str) -> None:
     """Refuse complex numbers, objects, and missing or infinite values that no estimator takes.
 
     This happens before any training and for the whole table: a teacher that meets such a value

@@ -125,6 +125,6 @@ def as_target(classes: Classes) -> Target:
     return LabelTarget(len(classes)) if isinstance(classes, list) else ClassTarget(classes)
 
 
-def dense_labels(labels: Rows) -> NDArray[Any]:
+def dense_labels(labels: Any) -> NDArray[Any]:
     """Return labels or predictions as a dense array."""
     return np.asarray(labels.toarray() if issparse(labels) else labels)

@@ -63,9 +63,7 @@ def _scores(presence: NDArray[np.float64], model: BallotModel) -> tuple[float, f
 
 
 @singledispatch
-def _presence(
-    mechanism: BinaryVoting | TauVoting, counts: NDArray[Any], model: BallotModel
-) -> NDArray[np.float64]:
+def _presence(mechanism: Vote, counts: NDArray[Any], model: BallotModel) -> NDArray[np.float64]:
     """Compute the probabilities that labels are released as present."""
     gap = 2 * counts.astype(float) - model.n_teachers
     return np.asarray(ndtr(gap / (math.sqrt(2) * mechanism.sigma)))

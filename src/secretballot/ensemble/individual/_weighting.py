@@ -92,7 +92,7 @@ def merge_small_levels(levels: Levels, n_teachers: int) -> tuple[int, ...]:
     return tuple(merged)
 
 
-def largest_remainder(shares: NDArray[np.float64], total: int) -> NDArray[np.intp]:
+def largest_remainder(shares: NDArray[Any], total: int) -> NDArray[np.intp]:
     """Return whole numbers proportional to `shares` that add up to `total`."""
     exact = shares / shares.sum() * total
     rounded = np.floor(exact).astype(np.intp)
