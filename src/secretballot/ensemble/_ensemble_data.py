@@ -16,7 +16,7 @@ from secretballot._sklearn_compat import _num_samples
 from secretballot.ensemble._estimator_types import Rows, Teacher
 from secretballot.ensemble._frozen_parties import check_parties, shared_features
 from secretballot.ensemble._mechanism_choice import choose_n_teachers
-from secretballot.ensemble._partition import PrivateRows, Shards, partition_rows
+from secretballot.ensemble._partition import OwnedRows, Shards, partition_rows
 from secretballot.ensemble._private_labels import encode
 from secretballot.ensemble._public_data import PublicData, declared_private, public_rows
 from secretballot.ensemble._public_rows import (
@@ -91,7 +91,7 @@ class EnsembleData:
 
     def shards(self, randomness: Randomness) -> Shards:
         """Return the positions of the rows of each teacher."""
-        return self.facts.plan.assign(PrivateRows(_num_samples(self.X), self.owners), randomness)
+        return self.facts.plan.assign(OwnedRows(_num_samples(self.X), self.owners), randomness)
 
 
 class FitArguments(NamedTuple):

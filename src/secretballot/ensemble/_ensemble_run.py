@@ -22,7 +22,7 @@ from secretballot.ensemble._labelling import Labelling, count_is_private
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teachers import train_teachers, training_template
-from secretballot.ensemble._votes import GroupVotes, VoteTally, tally_votes
+from secretballot.ensemble._votes import GroupTally, GroupVotes, tally_votes
 from secretballot.ensemble.advice import vote_noise
 from secretballot.ensemble.student import StudentChoice, fit_student, try_student
 from secretballot.mechanisms import Counting, Mechanism
@@ -139,7 +139,7 @@ def _train(
     randomness: Randomness,
     counting: Counting,
     task: EstimatorTask,
-) -> VoteTally:
+) -> GroupTally:
     """Train the teachers, or take the parties, and count their votes on the public rows."""
     n_teachers, classes = data.facts.plan.n_teachers, data.target.classes
     if data.parties is not None:
@@ -152,7 +152,7 @@ def _train(
         return tally
     template = training_template(ensemble.estimator)
     trained: dict[int, Teacher] = {}
-    tally = VoteTally(counting)
+    tally = GroupTally(counting)
     for batch in train_teachers(template, data, randomness, counting, ensemble.n_jobs):
         trained.update(batch.teachers)
         tally.add(batch.votes)

@@ -17,7 +17,7 @@ Shards = list[NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
-class PrivateRows:
+class OwnedRows:
     """Number of private rows and, where they are split by owner, the owner of each row."""
 
     n_rows: int

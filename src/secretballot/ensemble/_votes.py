@@ -51,7 +51,7 @@ def count_by_group(
     return BatchVotes(votes, failures, len(teachers))
 
 
-class VoteTally:
+class GroupTally:
     """Votes by privacy group, added up in any order; weights are applied later."""
 
     def __init__(self, counting: Counting) -> None:
@@ -85,7 +85,7 @@ def tally_votes(
     groups: Sequence[str] | None = None,
     counting: Counting | None = None,
     on_batch: Callable[[int], None] | None = None,
-) -> VoteTally:
+) -> GroupTally:
     """Count the votes of all teachers; `on_batch` is called with the size of each batch."""
     counting = counting or as_target(classes).counting
     group_of = [EVERYONE] * len(teachers) if groups is None else groups
@@ -99,7 +99,7 @@ def tally_votes(
         )
         for batch in batches(len(teachers), n_jobs)
     )
-    tally = VoteTally(counting)
+    tally = GroupTally(counting)
     for batch_votes in run_tasks(count_by_group, tasks, n_jobs=n_jobs):
         tally.add(batch_votes)
         if on_batch is not None:

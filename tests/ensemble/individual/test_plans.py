@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
-from secretballot.ensemble._partition import PrivateRows, spread_rows
+from secretballot.ensemble._partition import OwnedRows, spread_rows
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import affordable, check_levels
 from secretballot.ensemble.individual._plan import Plan
@@ -31,7 +31,7 @@ def levels_of(epsilons, people, owners=None, order="renyi"):
 
 
 def rows_of(plan, n_rows, owners=None):
-    return plan.assign(PrivateRows(n_rows, owners), RANDOMNESS)
+    return plan.assign(OwnedRows(n_rows, owners), RANDOMNESS)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.ensemble._partition import PrivateRows, Shards
+from secretballot.ensemble._partition import OwnedRows, Shards
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble.individual._levels import Levels
 from secretballot.ensemble.individual._plan import Individualization, Plan
@@ -129,7 +129,7 @@ class OneLevelPlan(Plan):
         of_kind = dict(zip(self.kinds, values, strict=True))
         return tuple(of_kind[kind] for kind in self.merged)
 
-    def assign(self, rows: PrivateRows, randomness: Randomness) -> Shards:
+    def assign(self, rows: OwnedRows, randomness: Randomness) -> Shards:
         kind_of_row = np.array(self.merged)[self.levels.of_row]
         return [
             shard
