@@ -15,7 +15,7 @@ from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
     from scipy.sparse import sparray, spmatrix
 
 _NUMBERS = "biuf"
@@ -160,9 +160,9 @@ def _canonical_name(name: Hashable) -> Hashable:
     if hasattr(name, "as_unit") and name == name:  # a pandas time, in the unit of its index
         fine = getattr(name, "nanosecond", 0) or getattr(name, "nanoseconds", 0)
         try:
-            return name.as_unit("ns" if fine else "us")
+            name = name.as_unit("ns" if fine else "us")
         except (OverflowError, ValueError):
-            return name.as_unit("s")
+            name = name.as_unit("s")
     return name
 
 

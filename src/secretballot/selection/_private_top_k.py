@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer, check_number
-from secretballot._views import Prose, Shown, View
+from secretballot._views import Prose, View
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ExponentialTopK,
@@ -72,7 +72,11 @@ class PrivateItems(NamedTuple):
             parts.append(Prose.of(f"{', '.join(names)}{further}"))
         return View("PrivateItems", tuple(parts))
 
-    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_
+    def __str__(self) -> str:
+        return self._view().text
+
+    def _repr_html_(self) -> str:
+        return self._view().html
 
 
 def private_top_k(
@@ -188,14 +192,16 @@ default="stable"
             f"mechanism={mechanism!r} must be one of {', '.join(map(repr, _NAMED))}; a mechanism, "
             "such as ExponentialTopK(k=3, rho=0.1); or a function from an amount of noise to one."
         )
+    chosen: Any = mechanism
     if not isinstance(mechanism, Mechanism):
         trial = mechanism(1.0)
         _check_suitable(trial, items, domain, limits)
         trial.check_counts(table)  # before the search for noise
         columns = len(items.counts) if domain == "known" else None
-        mechanism = accountant.calibrate(mechanism, 1, n_columns=columns, scope=scope)
-    _check_suitable(mechanism, items, domain, limits)
-    outcome = accountant.release(mechanism, table, scope=scope, random_state=random_state)[0]
+        make: Any = mechanism
+        chosen = accountant.calibrate(make, 1, n_columns=columns, scope=scope)
+    _check_suitable(chosen, items, domain, limits)
+    outcome = accountant.release(chosen, table, scope=scope, random_state=random_state)[0]
     if (outcome < 0).any():
         return PrivateItems(None, False)
     return PrivateItems(items.names_at(np.flatnonzero(outcome[: len(items.counts)])), True)
@@ -220,7 +226,7 @@ def _named(
     unknown = domain == "unknown"
     if k is None and name != "stable":
         raise ValueError(f"k=None with mechanism={name!r}: say how many items are wanted.")
-    parameters = {**people, "k": k, "relation": accountant.relation}
+    parameters: dict[str, Any] = {**people, "k": k, "relation": accountant.relation}
     if name not in _STABLE_SETS:
         if unknown:
             raise ValueError(
@@ -236,7 +242,7 @@ def _named(
             n_tests = 1 if name == "stable" else 0
             delta_t = _remaining_delta(accountant, part / max(n_draws + n_tests, 1))
         parameters |= {"unknown_domain": unknown, "k_max": k_max, "delta_t": delta_t}
-    return lambda noise: _NAMED[name](rho=1 / noise**2, **parameters)
+    return lambda noise: _NAMED[name](rho=1 / noise**2, **parameters)  # type: ignore[call-arg]
 
 
 def _budget_share(epsilon: float | None, accountant: PrivacyAccountant) -> float:
