@@ -12,9 +12,8 @@ from scipy.special import log_ndtr
 from secretballot.accounting import ORDERS
 from secretballot.divergences import max_log_probabilities, renyi_divergence, three_way_logs
 from secretballot.divergences._bit import worst_bit
-from secretballot.divergences._divergence import log_moments
+from secretballot.divergences._divergence import cell_bound, log_moments
 from secretballot.divergences._exact_max import exact_max
-from secretballot.divergences._supremum import cell_bound
 from secretballot.divergences._worst_max import (
     RATIOS,
     _slope,

@@ -28,6 +28,10 @@ from secretballot.divergences._divergence import renyi_divergence as renyi_diver
 from secretballot.divergences._exact_max import largest_normal as largest_normal
 from secretballot.divergences._exact_max import level_quadrature as level_quadrature
 from secretballot.divergences._exact_max import max_log_probabilities as max_log_probabilities
+from secretballot.divergences._full_tails import draw_exponential as draw_exponential
+from secretballot.divergences._full_tails import draw_gumbel as draw_gumbel
+from secretballot.divergences._full_tails import draw_laplace as draw_laplace
+from secretballot.divergences._full_tails import draw_uniform as draw_uniform
 from secretballot.divergences._gaussian_cost import GaussianCost as GaussianCost
 from secretballot.divergences._gaussian_cost import gaussian_budget as gaussian_budget
 from secretballot.divergences._groups import EVERYONE as EVERYONE
@@ -68,10 +72,6 @@ from secretballot.divergences._quadrature import Quadrature as Quadrature
 from secretballot.divergences._threshold_search import bracket_threshold as bracket_threshold
 from secretballot.divergences._threshold_search import find_sharpness as find_sharpness
 from secretballot.divergences._worst_max import three_way_logs as three_way_logs
-from secretballot.divergences.drawing import draw_exponential as draw_exponential
-from secretballot.divergences.drawing import draw_gumbel as draw_gumbel
-from secretballot.divergences.drawing import draw_laplace as draw_laplace
-from secretballot.divergences.drawing import draw_uniform as draw_uniform
 from secretballot.divergences.integer import IntegerBit as IntegerBit
 from secretballot.divergences.integer import IntegerCounts as IntegerCounts
 from secretballot.divergences.integer import IntegerMax as IntegerMax

@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from secretballot.divergences._divergence import (
+    cell_bound,
     curve_at_orders,
     log_moments,
     renyi_divergence,
     round_up,
 )
 from secretballot.divergences._orders import ORDERS, Floats
-from secretballot.divergences._supremum import cell_bound
 
 _BLOCK = 128  # rows evaluated together, so that temporaries stay in cache
 _TAIL = 10.0  # standard deviations beyond which a tail is bounded, not searched

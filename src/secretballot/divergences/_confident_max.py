@@ -15,10 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from secretballot.divergences._bit import gaussian_bound, has_ballot, mills_ratio, worst_bit
-from secretballot.divergences._divergence import largest_divergence, log_moments, round_up
+from secretballot.divergences._divergence import (
+    cell_bound,
+    largest_divergence,
+    log_moments,
+    round_up,
+)
 from secretballot.divergences._moves import Move
 from secretballot.divergences._orders import ORDERS, Floats, order_array
-from secretballot.divergences._supremum import cell_bound
 
 _TOLERANCE = 1e-4  # of the search, relative
 _FEWEST = 16  # cells of a piece of the line before the search

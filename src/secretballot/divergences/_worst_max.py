@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, owens_t
 
 from secretballot.divergences._bit import gaussian_bound, log_density, mills_ratio, worst_bit
-from secretballot.divergences._divergence import log_moments
+from secretballot.divergences._divergence import cell_bound, log_moments
 from secretballot.divergences._orders import ORDERS, Floats, order_array
-from secretballot.divergences._supremum import cell_bound
 
 #: The ratios of the table: each 4 % above the one before.
 RATIOS: Floats = np.geomspace(1e-3, 20.0, 254)

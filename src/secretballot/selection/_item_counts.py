@@ -157,13 +157,16 @@ def _canonical_name(name: Hashable) -> Hashable:
         return tuple(map(_canonical_name, name))
     if isinstance(name, float | complex) and name.imag == 0 and name.real.is_integer():
         return int(name.real)
-    if hasattr(name, "as_unit") and name == name:  # a pandas time, in the unit of its index
-        fine = getattr(name, "nanosecond", 0) or getattr(name, "nanoseconds", 0)
-        try:
-            name = name.as_unit("ns" if fine else "us")
-        except (OverflowError, ValueError):
-            name = name.as_unit("s")
-    return name
+    as_unit = getattr(name, "as_unit", None)
+    if as_unit is None or name != name:
+        return name
+    # A pandas time is in the unit of its index.
+    fine = getattr(name, "nanosecond", 0) or getattr(name, "nanoseconds", 0)
+    try:
+        canonical: Hashable = as_unit("ns" if fine else "us")
+    except (OverflowError, ValueError):
+        canonical = as_unit("s")
+    return canonical
 
 
 def _sort_key(name: Hashable) -> tuple[int, Hashable]:
