@@ -41,10 +41,23 @@ def find_sharpness(delta_of: Callable[[float], float], delta: float) -> float:
     ValueError
         If no sharpness meets the condition.
     """
-    sharpness = min(bracket_threshold(lambda number: delta_of(number) > delta)[0], _MOST)
-    if sharpness < _LEAST:
+    from scipy.optimize import brentq
+
+    low = high = 1.0
+    while low > _LEAST and delta_of(low) > delta:
+        high, low = low, low / 8
+    while high < _MOST and delta_of(high) <= delta:
+        low, high = high, high * 8
+    if delta_of(low) > delta:
         raise ValueError(
             f"delta={delta!r} can't be reached by any amount of this noise; use a larger delta or "
             "epsilon, for a Dirichlet draw a pseudo_count or a larger min_count, or Laplace noise."
         )
-    return sharpness
+    if delta_of(high) <= delta:
+        return high
+    ends = math.log(low), math.log(high)
+    root = brentq(lambda log: delta_of(math.exp(log)) - delta, *ends, xtol=1e-16, rtol=1e-15)
+    sharpness, step = math.exp(root), 1e-16
+    while sharpness > low and delta_of(sharpness) > delta:
+        sharpness, step = sharpness * (1 - step), step * 2
+    return max(sharpness, low)
