@@ -15,7 +15,7 @@ from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
     from scipy.sparse import sparray, spmatrix
 
 _NUMBERS = "biuf"
