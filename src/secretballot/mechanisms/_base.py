@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,14 +50,18 @@ class Mechanism(ABC):
     multilabel: ClassVar[bool] = False
     scalable: ClassVar[bool] = False
 
+    if TYPE_CHECKING:
+        relations: ClassVar[frozenset[str]]  # subclasses may set it instead
+    else:
+
+        @property
+        def relations(self) -> frozenset[str]:
+            """Neighbouring relations for which the costs are proven."""
+            return frozenset({getattr(self, "relation", "replace")})
+
     def __post_init__(self) -> None:
         """Check the fields that have the same meaning in all mechanisms."""
         check_fields(self)
-
-    @property
-    def relations(self) -> frozenset[str]:
-        """Neighbouring relations for which the costs are proven."""
-        return frozenset({getattr(self, "relation", "replace")})
 
     @abstractmethod
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:

@@ -8,11 +8,11 @@ answer instead of an error.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from secretballot._numbers import check_unmasked
 
@@ -27,7 +27,7 @@ def right_answers(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.float64]:
         )
     pairs = zip(true.ravel().tolist(), predicted.ravel().tolist(), strict=True)
     right = np.fromiter((_are_equal(*pair) for pair in pairs), bool, true.size)
-    return right.reshape(len(true), -1).all(axis=1).astype(np.float64)
+    return np.asarray(right.reshape(len(true), -1).all(axis=1), dtype=np.float64)
 
 
 def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.intp]:
@@ -45,7 +45,7 @@ def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:
     """Convert labels to an array; labels of a list keep their types."""
     check_unmasked(name, labels)
     if issparse(labels):
-        return np.asarray(labels.toarray())
+        return np.asarray(cast("csr_array", labels).toarray())
     table = np.asarray(labels) if hasattr(labels, "dtype") else _as_objects(labels)
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(

@@ -17,8 +17,6 @@ from secretballot.scoring._score_price import Epsilon, ScorePrice, price_score
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pandas import DataFrame
-
     from secretballot.accounting import PrivacyAccountant, Scope
 
 #: Key of the seeded noise of scores; other random streams have other keys.
@@ -46,7 +44,7 @@ class ScoreMethods:
     @available_if(_can_predict)
     def score_private(
         self,
-        X: ArrayLike | DataFrame,
+        X: ArrayLike,
         y: ArrayLike,
         *,
         owners: ArrayLike | None = None,
@@ -105,7 +103,7 @@ class ScoreMethods:
     @available_if(_can_predict)
     def confusion_private(
         self,
-        X: ArrayLike | DataFrame,
+        X: ArrayLike,
         y: ArrayLike,
         *,
         owners: ArrayLike | None = None,
@@ -182,9 +180,7 @@ class ScoreMethods:
             accountant, n, n_classes=n_classes, epsilon=epsilon, sigma=sigma, level=level
         )
 
-    def _predict_private(
-        self, X: ArrayLike | DataFrame, y: ArrayLike, owners: ArrayLike | None
-    ) -> ArrayLike:
+    def _predict_private(self, X: ArrayLike, y: ArrayLike, owners: ArrayLike | None) -> ArrayLike:
         """Predict private rows, read as public ones; a row without a prediction has None.
 
         Such a row is a wrong answer: an error would reveal it, unpaid.
@@ -203,7 +199,7 @@ class ScoreMethods:
         missing = np.full((1, *n_labels), None)
         return np.asarray(apply_in_halves(self._predict_array, rows, missing)[0])
 
-    def _predict_array(self, X: ArrayLike | DataFrame) -> NDArray[Any]:
+    def _predict_array(self, X: ArrayLike) -> NDArray[Any]:
         return np.asarray(self.predict(X))
 
     def _check_accountant(self) -> PrivacyAccountant:
