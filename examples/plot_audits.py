@@ -137,7 +137,7 @@ figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 shares = np.linspace(0.4, 1.1, 60)
 ax.plot(shares, [exact(share) for share in shares], color="#8c8c8c", label="exactly")
 tried = np.linspace(0.4, 1.1, 15)
-bounds = np.array([audited(share).most_telling.lower_bound for share in tried])
+bounds = np.array([audited(share).tightest.lower_bound for share in tried])
 caught = bounds > CLAIM
 ax.plot(tried[~caught], bounds[~caught], "o", color=BLUE, label="proven: nothing wrong is seen")
 ax.plot(tried[caught], bounds[caught], "X", color=ORANGE, markersize=9, label="proven: caught")

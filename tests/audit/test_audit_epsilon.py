@@ -13,8 +13,8 @@ from secretballot.audit import (
     exact_epsilon,
     outcome_law,
 )
-from secretballot.audit._draws import mechanism_draws
-from secretballot.audit._exact import composed
+from secretballot.audit._audit_draws import mechanism_draws
+from secretballot.audit._exact import compose_rows
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 DELTA = 1e-2
@@ -39,7 +39,7 @@ def test_five_composed_tied_queries_against_enumeration(sigma, n_classes):
     mechanism = GNMax(sigma=sigma)
     votes = [each + [0] * (n_classes - 2) for each in TIED]
     neighbours = pair(*votes, n_rows=5)
-    laws = [composed(outcome_law(mechanism, data).log_probabilities) for data in neighbours[:2]]
+    laws = [compose_rows(outcome_law(mechanism, data).log_probabilities) for data in neighbours[:2]]
     assert len(laws[0]) == n_classes**5
     exact = exact_epsilon(*laws, DELTA)
     audit = audit_epsilon(mechanism, [neighbours], DELTA, n_draws=400_000, random_state=1)
@@ -73,7 +73,7 @@ def test_a_single_release_nearly_spends_its_claim(mechanism, neighbours):
     audit = audit_epsilon(mechanism, [neighbours], DELTA, n_draws=300_000, random_state=0)
     audit.check()
     assert audit.share > 0.7
-    assert 0.85 * audit.most_telling.claim < audit.most_telling.exact <= audit.most_telling.claim
+    assert 0.85 * audit.tightest.claim < audit.tightest.exact <= audit.tightest.claim
 
 
 def test_groups_are_held_against_their_own_charge():
@@ -135,7 +135,7 @@ def test_what_is_no_number_holds_nothing(unknown):
 
 def test_nothing_claimed():
     audit = audit_epsilon(GNMax(sigma=1), [pair([5], [5])], DELTA, n_draws=100)
-    assert (audit.most_telling.claim, audit.share) == (0.0, 0.0)
+    assert (audit.tightest.claim, audit.share) == (0.0, 0.0)
     assert audit.holds
     audit = audit_epsilon(GNMax(sigma=1), [pair(*TIED)], DELTA, claim=0, random_state=0)
     assert audit.share == np.inf

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot.audit import epsilon_lower_bound
-from secretballot.audit._events import MEASURE, SEARCH, telling_event
+from secretballot.audit._events import MEASURE, SEARCH, find_event
 
 
 def normals(mean, n, seed):
@@ -41,10 +41,10 @@ def test_the_event_is_chosen_by_the_first_half_alone(kind):
     one, two = rng.integers(20, size=400), rng.integers(20, size=400)
     if kind == "floats":
         one, two = rng.normal(size=4000), rng.normal(size=4000)
-    in_one, _ = telling_event(one, two, None, 0.0, 0.01)
+    in_one, _ = find_event(one, two, None, 0.0, 0.01)
     changed_one, changed_two = one.copy(), two.copy()
     changed_one[MEASURE], changed_two[MEASURE] = one[MEASURE][::-1], 7 - two[MEASURE]
-    again, _ = telling_event(changed_one, changed_two, None, 0.0, 0.01)
+    again, _ = find_event(changed_one, changed_two, None, 0.0, 0.01)
     assert (in_one[SEARCH] == again[SEARCH]).all()
     assert (in_one[MEASURE][::-1] == again[MEASURE]).all()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS
 from secretballot.audit import exact_divergence, exact_epsilon, hockey_stick, outcome_law
-from secretballot.audit._exact import composed
+from secretballot.audit._exact import compose_rows
 from secretballot.divergences import EVERYONE
 from secretballot.divergences._bit import bit_divergence
 from secretballot.mechanisms import ConfidentGNMax, GNMax
@@ -74,8 +74,8 @@ def test_the_divergence_of_a_known_pair():
 
 def test_rows_that_are_composed():
     rows = np.log([[0.5, 0.5], [0.1, 0.9]])
-    np.testing.assert_allclose(np.exp(composed(rows)), [0.05, 0.45, 0.05, 0.45])
-    assert composed(np.log(np.full((30, 2), 0.5))) is None
+    np.testing.assert_allclose(np.exp(compose_rows(rows)), [0.05, 0.45, 0.05, 0.45])
+    assert compose_rows(np.log(np.full((30, 2), 0.5))) is None
 
 
 def test_confident_law_adds_up_and_names_the_outcomes():

@@ -11,7 +11,7 @@ from tests.checks._registry import EXAMPLES
 
 from secretballot._progress import watched
 from secretballot._tables import mechanism_text
-from secretballot.audit import Audit, Neighbours, composed, exact_epsilon, outcome_law
+from secretballot.audit import Audit, Neighbours, compose_rows, exact_epsilon, outcome_law
 from secretballot.checks import MechanismExample
 from secretballot.checks._budgets import own_delta
 from secretballot.checks._ensemble_neighbours import audit_ensemble
@@ -82,7 +82,7 @@ def _composed_example(example: MechanismExample) -> MechanismExample | None:
     for pair in example_neighbours(example):
         many = [np.concatenate([data] * _COMPOSED) for data in pair[:2]]
         laws = [outcome_law(example.mechanism, data) for data in many]
-        joint = [None if law is None else composed(law.log_probabilities) for law in laws]
+        joint = [None if law is None else compose_rows(law.log_probabilities) for law in laws]
         if joint[0] is None or joint[1] is None:
             return None
         exact = exact_epsilon(joint[0], joint[1], AUDIT_DELTA)
@@ -114,7 +114,7 @@ def _default(example: MechanismExample, name: str) -> Any:
 
 def _row(what: str, audit: Audit) -> tuple[str, ...]:
     audit.check()
-    pair = audit.most_telling
+    pair = audit.tightest
     exact = "" if pair.exact is None else f"{pair.exact:.3f}"
     numbers = (f"{pair.claim:.3f}", f"{pair.lower_bound:.3f}", exact, f"{pair.share:.2f}")
     return (what, _told(pair.neighbours), *numbers)

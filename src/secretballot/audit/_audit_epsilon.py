@@ -1,33 +1,35 @@
-"""The audit: draws for a family of neighbours, held against what is claimed."""
+"""Audit of a claimed epsilon: outcomes drawn on a family of neighbours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from secretballot._numbers import check_number
 from secretballot._progress import watched
 from secretballot.accounting import RenyiCost
-from secretballot.audit._draws import Draw, mechanism_draws
+from secretballot.audit._audit_draws import Draw, mechanism_draws
+from secretballot.audit._audit_report import Audit, PairAudit
 from secretballot.audit._events import Statistics
-from secretballot.audit._exact import composed, exact_divergence, exact_epsilon
+from secretballot.audit._exact import compose_rows, exact_divergence, exact_epsilon
 from secretballot.audit._lower_bound import check_probabilities, epsilon_lower_bound
 from secretballot.audit._neighbours import Neighbours, as_neighbours, claimed_cost
 from secretballot.audit._outcome_law import OutcomeLaw
 from secretballot.audit._outcome_law import outcome_law as law_of_mechanism
-from secretballot.audit._report import Audit, PairAudit
 
-#: ``outcome_law(data)``: the law of what the data's rows release, None if it is unknown.
-OutcomeLaws = Callable[[Any], OutcomeLaw | None]
+if TYPE_CHECKING:
+    from secretballot.mechanisms import Mechanism
+
+#: ``outcome_law(data)``: the law of the rows' outcomes, None if it is unknown.
+OutcomeLaws: TypeAlias = Callable[[Any], OutcomeLaw | None]
 
 
 def audit_epsilon(
-    mechanism: Any,
-    neighbours: Iterable[Any],
+    mechanism: Mechanism | None,
+    neighbours: Iterable[Neighbours | tuple[Any, Any]],
     delta: float,
     *,
     claim: float | Mapping[str, float] | None = None,
@@ -36,36 +38,36 @@ def audit_epsilon(
     n_draws: int = 100_000,
     confidence: float = 0.999,
     events: Statistics | None = None,
-    random_state: Any = None,
+    random_state: int | np.random.SeedSequence | None = None,
 ) -> Audit:
-    """Hold a claimed epsilon against outcomes drawn on neighbouring data sets.
+    """Compare a claimed epsilon with outcomes drawn on neighbouring data sets.
 
-    For each pair of neighbours the outcomes are drawn, and an event that tells the two apart is
+    For each pair of neighbours the outcomes are drawn, and an event that separates the two is
     searched on one half of the draws and measured on the other. Where all outcomes of a mechanism
-    can be enumerated, its exact epsilon and its exact Renyi curve are held against the claim too.
+    can be enumerated, its exact epsilon and its exact Renyi curve are compared with the claim too.
 
     Parameters
     ----------
     mechanism : mechanism or None
-        What is audited, and what claims an epsilon. None if `draw` and `claim` say all.
+        The mechanism that claims an epsilon. None if `draw` and `claim` are given.
     neighbours : iterable of Neighbours or of pairs (data, neighbour)
-        Neighbouring data sets, as telling as possible, and made up: an audit draws from the
-        mechanism without paying, and what it reports would give private data away.
+        Neighbouring data sets on which the outcomes differ most. Use made-up data: an audit draws
+        from the mechanism without paying, and its report would reveal private data.
     delta : float
         The delta of the claim.
     claim : float or dict of str to float, default=None
-        Claimed epsilon, for all or by group. None: what the mechanism charges at most, converted
+        Claimed epsilon, for all or by group. None: the most that the mechanism charges, converted
         at `delta`.
     draw : callable, default=None
         ``draw(data, n_draws, rng)`` returns independent outcomes on `data`, shape (n_draws, ...).
         None: the mechanism's own `sample`.
     outcome_law : callable, default=None
         ``outcome_law(data)`` returns the `OutcomeLaw` of the data's rows, or None. By default
-        that of the mechanism, if it is drawn from.
+        that of the mechanism, unless `draw` is given.
     n_draws : int, default=100_000
         Draws on each data set.
     confidence : float, default=0.999
-        Probability with which not one of all the bounds is above the true epsilon.
+        Probability with which none of the bounds is above the true epsilon.
     events : callable, default=None
         Statistics of outcomes whose level sets are the events, as in `epsilon_lower_bound`.
     random_state : int, SeedSequence or None, default=None
@@ -118,67 +120,68 @@ def audit_epsilon(
     draws = mechanism_draws(mechanism) if draw is None else draw
     if outcome_law is None and mechanism is not None and draw is None:
         outcome_law = partial(law_of_mechanism, mechanism)
-    found = []
-    seeds = np.random.SeedSequence(_entropy(random_state)).spawn(len(pairs))
+    audits = []
+    seeds = _seed_sequence(random_state).spawn(len(pairs))
     for pair, seed in watched(zip(pairs, seeds, strict=True), "pairs of neighbours", len(pairs)):
         curve, epsilon = _claim(mechanism, pair, delta, claim)
         rngs = map(np.random.default_rng, seed.spawn(2))
-        one, two = (
+        outcomes, neighbour_outcomes = (
             np.asarray(draws(data, n_draws, rng)) for data, rng in zip(pair[:2], rngs, strict=True)
         )
+        bound = epsilon_lower_bound(
+            outcomes,
+            neighbour_outcomes,
+            delta,
+            confidence=1 - (1 - confidence) / len(pairs),
+            events=events,
+        )
         exact, share = _exact(outcome_law, pair, delta, curve)
-        found.append(
+        audits.append(
             PairAudit(
-                neighbours=pair,
-                claim=epsilon,
-                lower_bound=epsilon_lower_bound(
-                    one, two, delta, confidence=1 - (1 - confidence) / len(pairs), events=events
-                ),
-                exact=exact,
-                renyi_share=share,
+                neighbours=pair, claim=epsilon, lower_bound=bound, exact=exact, renyi_share=share
             )
         )
-    return Audit(pairs=tuple(found), delta=delta, confidence=confidence, n_draws=n_draws)
+    return Audit(pairs=tuple(audits), delta=delta, confidence=confidence, n_draws=n_draws)
 
 
-def _entropy(random_state: Any) -> Any:
+def _seed_sequence(random_state: int | np.random.SeedSequence | None) -> np.random.SeedSequence:
+    """Build a seed sequence that spawns the same seeds at every call."""
     if isinstance(random_state, np.random.SeedSequence):
-        return random_state.generate_state(4).tolist()
-    return random_state
+        return np.random.SeedSequence(random_state.generate_state(4).tolist())
+    return np.random.SeedSequence(random_state)
 
 
 def _claim(
-    mechanism: Any, pair: Neighbours, delta: float, claim: float | Mapping[str, float] | None
+    mechanism: Mechanism | None,
+    pair: Neighbours,
+    delta: float,
+    claim: float | Mapping[str, float] | None,
 ) -> tuple[RenyiCost | None, float]:
-    """Return the claimed curve, if a mechanism claims one, and the claimed epsilon."""
+    """Compute the claimed curve, if a mechanism claims one, and the claimed epsilon."""
     if claim is not None:
         by_group = isinstance(claim, Mapping)
-        epsilon = claim.get(pair.group) if by_group else claim
+        epsilon = claim.get(pair.group) if isinstance(claim, Mapping) else claim
         check_number(f"claim[{pair.group!r}]" if by_group else "claim", epsilon, least=0)
-        return None, float(epsilon)
+        return None, float(epsilon)  # type: ignore[arg-type]
+    assert mechanism is not None
     counts = np.asarray(pair.data)
     n_columns = counts.shape[1] if counts.ndim > 1 else None
     curve = claimed_cost(mechanism, n_rows=len(counts), n_columns=n_columns, group=pair.group)
-    return curve, curve.epsilon(delta)
+    return curve, float(curve.epsilon(delta))
 
 
 def _exact(
     outcome_law: OutcomeLaws | None, pair: Neighbours, delta: float, curve: RenyiCost | None
 ) -> tuple[float | None, float | None]:
-    """Return the exact epsilon of a pair and its exact share of the claimed curve."""
+    """Compute the exact epsilon of a pair, and its exact share of the claimed curve."""
     laws = [outcome_law(data) if outcome_law else None for data in pair[:2]]
-    if laws[0] is None or laws[1] is None:
-        return None, None
-    joint = [composed(each.log_probabilities) for each in laws if each is not None]
-    if joint[0] is None or joint[1] is None:
+    log_p, log_q = (None if law is None else compose_rows(law.log_probabilities) for law in laws)
+    if log_p is None or log_q is None:
         return None, None
     share = None
     if curve is not None and not curve.delta.any():
-        share = _largest_share(exact_divergence(joint[0], joint[1]).curve, curve.curve)
-    return exact_epsilon(joint[0], joint[1], delta), share
-
-
-def _largest_share(exact: NDArray[np.float64], claimed: NDArray[np.float64]) -> float:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(exact == 0, 0.0, exact / claimed)
-    return float(share[np.isfinite(claimed)].max(initial=0))
+        exact, claimed = exact_divergence(log_p, log_q).curve, curve.curve
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(exact == 0, 0.0, exact / claimed)
+        share = float(shares[np.isfinite(claimed)].max(initial=0))
+    return exact_epsilon(log_p, log_q, delta), share

@@ -1,4 +1,4 @@
-"""Exact figures where the outcomes can be enumerated."""
+"""Exact epsilon, delta and Renyi divergence of laws whose outcomes can be enumerated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_OUTCOMES = 1_000_000
 
 
 def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
-    """Exact delta of two neighbouring laws at an epsilon: the worse of both directions.
+    """Compute the exact delta of two neighbouring laws at an epsilon, in the worse direction.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
     >>> round(hockey_stick(np.log([0.75, 0.25]), np.log([0.25, 0.75]), epsilon=0.0), 12)
     0.5
     """
-    p, q = _checked(log_p, log_q)
+    p, q = _check_laws(log_p, log_q)
     return max(
         float(np.maximum(np.exp(a) - np.exp(epsilon + b), 0.0).sum()) for a, b in ((p, q), (q, p))
     )
 
 
 def exact_epsilon(log_p: ArrayLike, log_q: ArrayLike, delta: float) -> float:
-    """Exact epsilon of two neighbouring laws at a delta: the worse of both directions.
+    """Compute the exact epsilon of two neighbouring laws at a delta, in the worse direction.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def exact_epsilon(log_p: ArrayLike, log_q: ArrayLike, delta: float) -> float:
     >>> float(np.exp(exact_epsilon(np.log([0.75, 0.25]), np.log([0.25, 0.75]), delta=0.25)))
     2.0
     """
-    p, q = _checked(log_p, log_q)
-    return max(_one_way(p, q, delta), _one_way(q, p, delta), 0.0)
+    p, q = _check_laws(log_p, log_q)
+    return max(_epsilon_one_way(p, q, delta), _epsilon_one_way(q, p, delta), 0.0)
 
 
 def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
-    """Exact Renyi curve of two neighbouring laws: the worse of both directions at each order.
+    """Compute the exact Renyi curve of two neighbouring laws, the worse direction at each order.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
     Returns
     -------
     RenyiCost
-        To be held against what a mechanism claims, such as its ``max_cost()``.
+        To compare with the claim of a mechanism, such as its ``max_cost()``.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
     >>> float(np.exp(curve.at(np.inf)).round(12))
     3.0
     """
-    p, q = _checked(log_p, log_q)
+    p, q = _check_laws(log_p, log_q)
     possible = (p > -np.inf) | (q > -np.inf)
     p, q = p[possible], q[possible]
     if not (np.isfinite(p) & np.isfinite(q)).all():
@@ -98,8 +98,8 @@ def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
     return RenyiCost(np.maximum(renyi_divergence(p, q, ORDERS), renyi_divergence(q, p, ORDERS)))
 
 
-def composed(log_p: ArrayLike) -> Floats | None:
-    """Return the law of several independent rows together, or None if it is too long.
+def compose_rows(log_p: ArrayLike) -> Floats | None:
+    """Compute the law of several independent rows together; None if it is too long.
 
     The outcomes of the rows vary as in ``itertools.product``: the last row's fastest.
     """
@@ -112,17 +112,17 @@ def composed(log_p: ArrayLike) -> Floats | None:
     return law
 
 
-def _one_way(log_p: Floats, log_q: Floats, delta: float) -> float:
+def _epsilon_one_way(log_p: Floats, log_q: Floats, delta: float) -> float:
     possible = log_p > -np.inf
     p, q = np.exp(log_p[possible]), np.exp(log_q[possible])
     ranked = np.argsort(log_q[possible] - log_p[possible], kind="stable")
-    gain, price = np.cumsum(p[ranked]) - delta, np.cumsum(q[ranked])
+    gain, total_q = np.cumsum(p[ranked]) - delta, np.cumsum(q[ranked])
     useful = gain > 0
     with np.errstate(divide="ignore"):
-        return float(np.log(gain[useful] / price[useful]).max(initial=0.0))
+        return float(np.log(gain[useful] / total_q[useful]).max(initial=0.0))
 
 
-def _checked(log_p: ArrayLike, log_q: ArrayLike) -> tuple[Floats, Floats]:
+def _check_laws(log_p: ArrayLike, log_q: ArrayLike) -> tuple[Floats, Floats]:
     p, q = np.asarray(log_p, dtype=np.float64), np.asarray(log_q, dtype=np.float64)
     for name, law in (("log_p", p), ("log_q", q)):
         total = np.exp(law).sum()

@@ -11,8 +11,8 @@ from secretballot.audit._events import (
     Outcomes,
     Statistics,
     Trials,
+    find_event,
     log_odds_bound,
-    telling_event,
 )
 
 
@@ -24,7 +24,7 @@ def epsilon_lower_bound(
     confidence: float = 0.999,
     events: Statistics | None = None,
 ) -> float:
-    """Smallest epsilon that outcomes on two neighbouring data sets leave possible.
+    """Compute the smallest epsilon that is consistent with outcomes on two neighbouring data sets.
 
     An event is searched on one half of the draws and measured on the other, in both directions.
     A claim below the bound is refuted; a bound far below the claim proves nothing.
@@ -40,7 +40,7 @@ def epsilon_lower_bound(
     events : callable, default=None
         Takes outcomes and returns a statistic of each, shape (n_draws,), or several, shape
         (n_draws, n_statistics); the events are "a statistic is at least, or at most, t". None:
-        sets of outcomes, the most telling first; for floating-point outcomes, the level sets of
+        sets of outcomes, by their likelihood ratio; for floating-point outcomes, the level sets of
         their coordinates and of the direction in which their means differ.
 
     Returns
@@ -72,20 +72,20 @@ def epsilon_lower_bound(
     0.0
     """
     check_probabilities(delta, confidence)
-    one, two = np.asarray(outcomes), np.asarray(neighbour_outcomes)
-    if min(len(one), len(two)) < 4:
+    first, second = np.asarray(outcomes), np.asarray(neighbour_outcomes)
+    if min(len(first), len(second)) < 4:
         raise ValueError(
-            f"outcomes has {len(one)} draws and neighbour_outcomes {len(two)}; pass at least 4."
+            f"outcomes has {len(first)} draws and neighbour_outcomes {len(second)}; "
+            "pass at least 4."
         )
-    if one.shape[1:] != two.shape[1:]:
+    if first.shape[1:] != second.shape[1:]:
         raise ValueError(
-            f"outcomes has shape {one.shape} and neighbour_outcomes {two.shape}; they may differ "
-            "in the number of draws only."
+            f"outcomes has shape {first.shape} and neighbour_outcomes {second.shape}; they may "
+            "differ in the number of draws only."
         )
     error = (1 - confidence) / 4  # two directions, two probabilities each
-    return max(
-        _one_way(one, two, delta, error, events), _one_way(two, one, delta, error, events), 0.0
-    )
+    directions = (first, second), (second, first)
+    return max(_bound_one_way(*pair, delta, error, events) for pair in directions)
 
 
 def check_probabilities(delta: float, confidence: float) -> None:
@@ -94,9 +94,10 @@ def check_probabilities(delta: float, confidence: float) -> None:
     check_number("confidence", confidence, above=0, below=1)
 
 
-def _one_way(
-    one: Outcomes, two: Outcomes, delta: float, error: float, events: Statistics | None
+def _bound_one_way(
+    first: Outcomes, second: Outcomes, delta: float, error: float, events: Statistics | None
 ) -> float:
-    hits, other_hits = (event[MEASURE] for event in telling_event(one, two, events, delta, error))
+    in_event, in_other = find_event(first, second, events, delta, error)
+    hits, other_hits = in_event[MEASURE], in_other[MEASURE]
     trials = Trials(int(hits.sum()), len(hits), int(other_hits.sum()), len(other_hits))
     return float(log_odds_bound(trials, delta, error))

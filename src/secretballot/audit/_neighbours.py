@@ -1,14 +1,17 @@
-"""Pairs of neighbouring data sets, and what a mechanism claims of them."""
+"""Pairs of neighbouring data sets, and the cost that a mechanism claims for them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from secretballot.accounting import RenyiCost
 from secretballot.divergences import EVERYONE, split_group
+
+if TYPE_CHECKING:
+    from secretballot.mechanisms import Mechanism
 
 
 class Neighbours(NamedTuple):
@@ -20,8 +23,8 @@ class Neighbours(NamedTuple):
         As the mechanism, or the function that draws, takes them. For a mechanism: counts of shape
         (n_rows, ...); several rows are audited together, as one release.
     group : str, default="*"
-        Whose unit is replaced: the level, or ``"level/division/part"``, to which the mechanism
-        charges it. The default is for mechanisms that charge everyone alike.
+        Group of the unit that is replaced: the level, or ``"level/division/part"``, to which the
+        mechanism charges it. The default is for mechanisms that charge everyone alike.
     """
 
     data: Any
@@ -30,9 +33,9 @@ class Neighbours(NamedTuple):
 
 
 def claimed_cost(
-    mechanism: Any, *, n_rows: int = 1, n_columns: int | None = None, group: str = EVERYONE
+    mechanism: Mechanism, *, n_rows: int = 1, n_columns: int | None = None, group: str = EVERYONE
 ) -> RenyiCost:
-    """Return the most that a mechanism charges one group for a release fixed in advance.
+    """Compute the most that a mechanism charges one group for a release fixed in advance.
 
     Parameters
     ----------
@@ -56,29 +59,30 @@ def claimed_cost(
     >>> round(cost.epsilon(delta=1e-5), 3)
     0.34
     """
-    charged = mechanism.max_cost(n_columns)
+    costs = mechanism.max_cost(n_columns)
     times = 1 if mechanism.rows == "parallel" else n_rows
-    there = mechanism.participation(times)
+    participation = mechanism.participation(times)
     total = RenyiCost.zero()
-    for name in charged_to(group, charged):
-        total = total + (there[name].sum() if name in there else times) * charged[name]
+    for name in groups_paid(group, costs):
+        n_times = participation[name].sum() if name in participation else times
+        total = total + n_times * costs[name]
     return total
 
 
-def charged_to(group: str, charged: Collection[str]) -> list[str]:
-    """Return which of the groups that a mechanism charges one group pays for."""
-    mine = [name for name in charged if name in {EVERYONE, split_group(group)[0], group}]
-    if not mine:
+def groups_paid(group: str, charged: Collection[str]) -> list[str]:
+    """Select the charged groups that one group belongs to, and pays for."""
+    paid = [name for name in charged if name in {EVERYONE, split_group(group)[0], group}]
+    if not paid:
         raise ValueError(
             f"group={group!r} is charged nothing by the mechanism, which names "
-            f"{', '.join(map(repr, charged))}; say whose unit is replaced: "
+            f"{', '.join(map(repr, charged))}; name the group of the replaced unit: "
             "Neighbours(data, neighbour, group=...)."
         )
-    return mine
+    return paid
 
 
-def as_neighbours(pair: Any) -> Neighbours:
-    """Return a pair that may have been given as a plain sequence of two."""
+def as_neighbours(pair: Neighbours | tuple[Any, Any]) -> Neighbours:
+    """Convert a plain sequence of two data sets."""
     if isinstance(pair, Neighbours):
         return pair
     try:

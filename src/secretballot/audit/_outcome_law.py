@@ -1,4 +1,4 @@
-"""The exact law of a mechanism's outcome, for mechanisms that offer it."""
+"""Exact laws of mechanisms' outcomes, where they can be enumerated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, log_softmax
 
 from secretballot.audit._top_k_law import top_k_law
-from secretballot.divergences import max_log_probabilities, winner_log_probabilities
+from secretballot.divergences import Floats, max_log_probabilities, winner_log_probabilities
 from secretballot.mechanisms import (
     BestOfCounts,
     BinaryVoting,
     ConfidentGNMax,
     GNMax,
+    Mechanism,
     PowersetVoting,
     SkellamMax,
     TauVoting,
@@ -28,7 +29,7 @@ _MOST_LABELS = 6
 
 
 class OutcomeLaw(NamedTuple):
-    """What rows can release, and with which probability.
+    """All outcomes of rows, and their probabilities.
 
     Attributes
     ----------
@@ -39,11 +40,11 @@ class OutcomeLaw(NamedTuple):
     """
 
     outcomes: NDArray[Any]
-    log_probabilities: NDArray[np.float64]
+    log_probabilities: Floats
 
 
-def outcome_law(mechanism: Any, counts: ArrayLike) -> OutcomeLaw | None:
-    """Return the exact law of each row's outcome; None if it can't be enumerated.
+def outcome_law(mechanism: Mechanism, counts: ArrayLike) -> OutcomeLaw | None:
+    """Compute the exact law of each row's outcome; None if it can't be enumerated.
 
     A mechanism offers its law by a method ``outcome_law(counts)`` that returns an `OutcomeLaw`.
 
@@ -66,12 +67,12 @@ def outcome_law(mechanism: Any, counts: ArrayLike) -> OutcomeLaw | None:
     >>> law.outcomes, np.exp(law.log_probabilities).round(3)
     (array([0, 1]), array([[0.76, 0.24]]))
     """
-    votes, own = np.asarray(counts), getattr(mechanism, "outcome_law", None)
-    return _law_of(mechanism, votes) if own is None else OutcomeLaw(*own(votes))
+    votes, own_law = np.asarray(counts), getattr(mechanism, "outcome_law", None)
+    return _law_of(mechanism, votes) if own_law is None else OutcomeLaw(*own_law(votes))
 
 
 @singledispatch
-def _law_of(mechanism: Any, counts: NDArray[Any]) -> OutcomeLaw | None:
+def _law_of(mechanism: Mechanism, counts: NDArray[Any]) -> OutcomeLaw | None:
     return None
 
 
@@ -106,43 +107,44 @@ def _(mechanism: ConfidentGNMax, counts: NDArray[Any]) -> OutcomeLaw:
 
 @_law_of.register
 def _(mechanism: BinaryVoting | TauVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
-    # They differ in what is counted.
+    # The two differ in how ballots are counted.
     present = mechanism.check_counts(counts)
-    if present.shape[1] > _MOST_LABELS:
+    n_labels = present.shape[1]
+    if n_labels > _MOST_LABELS:
         return None
     gap = (2 * present - mechanism.n_votes) / (np.sqrt(2) * mechanism.sigma)
-    answers, each = [0, 1], [log_ndtr(-gap), log_ndtr(gap)]
+    answers, log_answers = [0, 1], [log_ndtr(-gap), log_ndtr(gap)]
     if mechanism.threshold is not None and mechanism.sigma_threshold is not None:
         larger = np.maximum(present, mechanism.n_votes - present)
         over = (larger - mechanism.threshold) / mechanism.sigma_threshold
-        answers, each = [-1, 0, 1], [log_ndtr(-over), *(log_ndtr(over) + one for one in each)]
-    labels = range(present.shape[1])
-    outcomes = np.array(list(product(range(len(answers)), repeat=len(labels))))
-    per_label = np.stack(each, axis=-1)  # (n_rows, n_labels, n_answers)
-    told = np.array(answers)[outcomes]
-    log_p = np.zeros((len(present), len(told)))
-    possible = np.ones(len(told), dtype=bool)
-    above = dict(getattr(mechanism, "hierarchy", None) or ())
-    for label in labels:
-        parents = told[:, above.get(label, ())]
-        # Without parents, or where all are present, the label is asked; elsewhere it follows.
+        answers = [-1, 0, 1]
+        log_answers = [log_ndtr(-over), *(log_ndtr(over) + log_p for log_p in log_answers)]
+    places = np.array(list(product(range(len(answers)), repeat=n_labels)))
+    per_label = np.stack(log_answers, axis=-1)  # (n_rows, n_labels, n_answers)
+    outcomes = np.array(answers)[places]
+    log_p = np.zeros((len(present), len(outcomes)))
+    possible = np.ones(len(outcomes), dtype=bool)
+    parents_of = dict(getattr(mechanism, "hierarchy", None) or ())
+    for label in range(n_labels):
+        parents = outcomes[:, parents_of.get(label, ())]
+        # A label is asked if all its parents are present; otherwise its answer follows from theirs.
         asked = (parents == 1).all(axis=1)
-        log_p += np.where(asked, per_label[:, label, outcomes[:, label]], 0.0)
-        follows = np.where((parents == 0).any(axis=1), 0, -1)
-        possible &= asked | (told[:, label] == follows)
-    return OutcomeLaw(told[possible], log_p[:, possible])
+        log_p += np.where(asked, per_label[:, label, places[:, label]], 0.0)
+        implied = np.where((parents == 0).any(axis=1), 0, -1)
+        possible &= asked | (outcomes[:, label] == implied)
+    return OutcomeLaw(outcomes[possible], log_p[:, possible])
 
 
 @_law_of.register
 def _(mechanism: PowersetVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
-    cast, n_labels = mechanism.check_counts(counts), mechanism.n_labels
+    ballots, n_labels = mechanism.check_counts(counts), mechanism.n_labels
     if n_labels > _MOST_LABELS:
         return None
     outcomes = np.array(list(product((0, 1), repeat=n_labels)))
     if mechanism.max_positives is not None:
         outcomes = outcomes[outcomes.sum(axis=1) <= mechanism.max_positives]
-    same = (cast["ballot"][:, :, None] == np.packbits(outcomes, axis=1)).all(axis=-1)
-    votes = (cast["count"][..., None] * same).sum(axis=1)
+    same = (ballots["ballot"][:, :, None] == np.packbits(outcomes, axis=1)).all(axis=-1)
+    votes = (ballots["count"][..., None] * same).sum(axis=1)
     log_p = max_log_probabilities(votes, mechanism.sigma)
     if mechanism.threshold is None or mechanism.sigma_threshold is None:
         return OutcomeLaw(outcomes, log_p)

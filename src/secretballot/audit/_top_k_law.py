@@ -1,4 +1,4 @@
-"""The exact law of a set of largest counts: all orders in which its items may be drawn."""
+"""Exact laws of private top-k sets, summed over all orders in which items may be drawn."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, softmax
 
-from secretballot.divergences import max_log_probabilities
+from secretballot.divergences import Floats, max_log_probabilities
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
@@ -22,7 +22,6 @@ from secretballot.mechanisms import (
 )
 from secretballot.mechanisms.top_k import Draws, floor_height
 
-Floats = NDArray[np.float64]
 #: Probabilities of all sets, shape (n_rows, 2**n_items): item i is in set s if its bit i is 1.
 Sets = Floats
 
@@ -34,7 +33,7 @@ _STEP, _REACH = 0.1, 12.0
 
 
 def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floats] | None:
-    """Return all outcomes and their log probabilities; None if there are too many.
+    """Compute all outcomes and their log probabilities; None if there are too many.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floa
     Returns
     -------
     outcomes : ndarray of shape (n_outcomes, n_items)
-        All sets; and a last row of -1 where it can be that nothing is released.
+        All sets; and a last row of -1 if the mechanism may release nothing.
     log_probabilities : ndarray of shape (n_rows, n_outcomes)
     """
     votes = mechanism.check_counts(counts)
@@ -53,7 +52,8 @@ def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floa
         return None
     sets, nothing = _law_of(mechanism, votes)
     outcomes = np.arange(2**n_items)[:, None] >> np.arange(n_items) & 1
-    law = _named(sets, n_items)
+    # Items that only fill sets up are left out.
+    law = sets.reshape(len(sets), -1, 2**n_items).sum(axis=1)
     if nothing is not None:
         outcomes = np.vstack([outcomes, np.full(n_items, -1)])
         law = np.hstack([law, nothing[:, None]])
@@ -63,14 +63,14 @@ def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floa
 
 @singledispatch
 def _law_of(mechanism: TopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    """Return the probability of each set, and that nothing is released, if that can be."""
+    """Compute the probability of each set, and of no release if there may be none."""
     raise NotImplementedError
 
 
 @_law_of.register
 def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scale = mechanism._unit_sensitivity / mechanism._width
-    return _drawn(votes, mechanism._set_size, scale), None
+    return _draw_in_turn(votes, mechanism._set_size, scale), None
 
 
 @_law_of.register
@@ -87,10 +87,10 @@ def _(mechanism: JointTopK, votes: Floats) -> tuple[Sets, Floats | None]:
 @_law_of.register
 def _(mechanism: LimitedDomainTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scale = mechanism._unit_sensitivity / mechanism._width
-    values, tops = _tops(votes, mechanism.k_max)
+    values, tops = _largest_sets(votes, mechanism.k_max)
     floor = floor_height(mechanism, values[:, -1], scale, mechanism.k_max, mechanism.delta_t)
-    pool = np.where(_holds(tops[:, -1], votes.shape[1]), votes, -np.inf)
-    return _drawn(pool, mechanism._set_size, scale, floor), None
+    pool = np.where(_members(tops[:, -1], votes.shape[1]), votes, -np.inf)
+    return _draw_in_turn(pool, mechanism._set_size, scale, floor), None
 
 
 @_law_of.register
@@ -103,12 +103,12 @@ def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     density = -(at**2) / 2 - math.log(2 * math.pi) / 2
     sets = np.zeros((len(votes), 2 ** votes.shape[1]))
     for mask in range(sets.shape[1]):
-        inside = _holds(mask, votes.shape[1])
+        inside = _members(mask, votes.shape[1])
         if inside.sum() == mechanism.k:
-            rest = above[:, inside].sum(axis=1) + below[:, ~inside].sum(axis=1)
+            others = above[:, inside].sum(axis=1) + below[:, ~inside].sum(axis=1)
             for least in np.flatnonzero(inside):
-                here = rest - above[:, least] + density[:, least]
-                sets[:, mask] += np.exp(here).sum(axis=-1) * (nodes[1] - nodes[0])
+                log_density = others - above[:, least] + density[:, least]
+                sets[:, mask] += np.exp(log_density).sum(axis=-1) * (nodes[1] - nodes[0])
     return sets, None
 
 
@@ -116,7 +116,7 @@ def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats | None]:
 def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     n_items = votes.shape[1]
     most = mechanism._max_size(n_items)
-    values, tops = _tops(votes, most)
+    values, tops = _largest_sets(votes, most)
     above = values
     if mechanism.n_votes is not None:
         above = np.hstack([np.full((len(votes), 1), mechanism.n_votes), values])
@@ -135,66 +135,65 @@ def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     sets = np.zeros((len(votes), _n_sets(votes, most)))
     for place, passed in enumerate(stable.T):
         size = place + mechanism._min_size
-        kept = _only(tops[:, size], sets.shape[1])
+        law = _certain_set(tops[:, size], sets.shape[1])
         if mechanism.k is not None:
-            kept = _about(mechanism, votes, values, tops, size)
-        sets += passed[:, None] * kept
+            law = _complete_or_shrink(mechanism, votes, values, tops, size)
+        sets += passed[:, None] * law
     if mechanism.k is None:
         return sets, nothing
-    return sets + nothing[:, None] * _about(mechanism, votes, values, tops, 0), None
+    return sets + nothing[:, None] * _complete_or_shrink(mechanism, votes, values, tops, 0), None
 
 
-def _about(
+def _complete_or_shrink(
     mechanism: StableTopK, votes: Floats, values: Floats, tops: NDArray[Any], size: int
 ) -> Sets:
-    """Return what k items are, given that the set of some size is stable: filled up or shrunk."""
+    """Compute the law of k items, given that the set of `size` items is stable."""
     k, most, n_items = mechanism._set_size, values.shape[1] - 1, votes.shape[1]
-    unit = mechanism._unit_sensitivity / math.sqrt(8 * mechanism._rho_parts.draws)
-    draws = Draws(unit, k)
+    draws = Draws(mechanism._unit_sensitivity / math.sqrt(8 * mechanism._rho_parts.draws), k)
     if size > k:
-        return _shrunk(values, tops, size, k, draws, _columns(votes, most))
-    found = np.zeros((len(votes), _n_sets(votes, most)))
+        return _shrink(values, tops, size, k, draws, _columns(votes, most))
+    sets = np.zeros((len(votes), _n_sets(votes, most)))
     for number in range(k + 1):
-        held = _holds(tops[:, size], n_items)
-        rows = np.flatnonzero(k - held.sum(axis=1) == number)
+        chosen = _members(tops[:, size], n_items)
+        rows = np.flatnonzero(k - chosen.sum(axis=1) == number)
         start = tops[rows, size] & (2**n_items - 1)
         scale, floor = float(draws.scale(np.array([number]))[0]), None
-        pool = np.where(held[rows], -np.inf, votes[rows])
+        pool = np.where(chosen[rows], -np.inf, votes[rows])
         if mechanism.unknown_domain:
-            pool = np.where(_holds(tops[rows, -1], n_items), pool, -np.inf)
+            pool = np.where(_members(tops[rows, -1], n_items), pool, -np.inf)
             floor = floor_height(mechanism, values[rows, -1], scale, most, mechanism.delta_t)
-        drawn = _drawn(pool, number, scale, floor)
+        drawn = _draw_in_turn(pool, number, scale, floor)
         for mask in range(drawn.shape[1]):
-            found[rows, start | mask] += drawn[:, mask]
-    return found
+            sets[rows, start | mask] += drawn[:, mask]
+    return sets
 
 
-def _shrunk(
+def _shrink(
     values: Floats, tops: NDArray[Any], size: int, k: int, draws: Draws, n_columns: int
 ) -> Sets:
-    """Return what k items are drawn from the `size` largest, by what stays or goes."""
+    """Compute the law of k items drawn from the `size` largest, as those that stay or go."""
     surplus = size - k
     keeps = k <= surplus
     number = k if keeps else surplus
     scores = np.full((len(values), n_columns), -np.inf)
     for place in range(size):
-        item = _holds(tops[:, place] ^ tops[:, place + 1], n_columns).argmax(axis=1)
+        item = _members(tops[:, place] ^ tops[:, place + 1], n_columns).argmax(axis=1)
         scores[np.arange(len(values)), item] = (1 if keeps else -1) * values[:, place]
-    drawn = _drawn(scores, number, float(draws.scale(np.array([number]))[0]))
+    drawn = _draw_in_turn(scores, number, float(draws.scale(np.array([number]))[0]))
     if keeps:
         return drawn
-    kept = np.zeros_like(drawn)
+    sets = np.zeros_like(drawn)
     rows = np.arange(len(values))
     for mask in range(drawn.shape[1]):
         inside = (mask & ~tops[:, size]) == 0
-        kept[rows[inside], tops[inside, size] ^ mask] = drawn[inside, mask]
-    return kept
+        sets[rows[inside], tops[inside, size] ^ mask] = drawn[inside, mask]
+    return sets
 
 
-def _drawn(scores: Floats, number: int, scale: float, floor: Floats | None = None) -> Sets:
-    """Return which items are drawn, one after the other and in proportion to exp(score / scale).
+def _draw_in_turn(scores: Floats, number: int, scale: float, floor: Floats | None = None) -> Sets:
+    """Compute the law of items drawn one after the other, in proportion to exp(score / scale).
 
-    With a floor the draws end where it is drawn, which weighs exp(floor / scale).
+    With a floor, which weighs exp(floor / scale), the draws end when it is drawn.
     """
     n_rows, n_items = scores.shape
     with np.errstate(invalid="ignore"):
@@ -205,19 +204,19 @@ def _drawn(scores: Floats, number: int, scale: float, floor: Floats | None = Non
     reached, ended = np.zeros((n_rows, 2**n_items)), np.zeros((n_rows, 2**n_items))
     reached[:, 0] = 1.0
     for mask in range(2**n_items):
-        here, inside = reached[:, mask], _holds(mask, n_items)
-        left = weights[:, ~inside].sum(axis=1)
+        probability, inside = reached[:, mask], _members(mask, n_items)
+        total = weights[:, ~inside].sum(axis=1) + ends
         over = (inside.sum() == number) | ~np.isfinite(scores[:, ~inside]).any(axis=1)
-        ended[:, mask] += np.where(over, here, 0.0)
-        here = np.where(over, 0.0, here / np.where(over, 1.0, left + ends))
-        ended[:, mask] += here * ends
+        ended[:, mask] += np.where(over, probability, 0.0)
+        per_weight = np.where(over, 0.0, probability / np.where(over, 1.0, total))
+        ended[:, mask] += per_weight * ends
         for item in np.flatnonzero(~inside):
-            reached[:, mask | 1 << int(item)] += here * weights[:, item]
+            reached[:, mask | 1 << int(item)] += per_weight * weights[:, item]
     return ended
 
 
-def _tops(votes: Floats, most: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the `most` + 1 largest counts, and the sets of the 0, 1, 2, ... `most` largest.
+def _largest_sets(votes: Floats, most: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Sort the `most` + 1 largest counts, and build the sets of the 0, 1, ... `most` largest.
 
     Items beyond those that there are have count 0 and come last.
     """
@@ -228,13 +227,13 @@ def _tops(votes: Floats, most: int) -> tuple[Floats, NDArray[np.int64]]:
     return np.take_along_axis(padded, order, axis=1), tops
 
 
-def _holds(sets: Any, n_items: int) -> NDArray[np.bool_]:
-    """Return which items sets have, shape (..., n_items)."""
+def _members(sets: ArrayLike, n_items: int) -> NDArray[np.bool_]:
+    """Mark the items of sets, shape (..., n_items)."""
     return (np.asarray(sets)[..., None] >> np.arange(n_items) & 1).astype(bool)
 
 
 def _columns(votes: Floats, most: int) -> int:
-    """Return how many items there are, those included that only fill sets up."""
+    """Count the items, those included that only fill sets up."""
     return max(int(votes.shape[1]), most)
 
 
@@ -242,11 +241,6 @@ def _n_sets(votes: Floats, most: int) -> int:
     return int(2 ** _columns(votes, most))
 
 
-def _only(chosen: NDArray[np.int64], n_sets: int) -> Sets:
-    """Return the law of a set that is certain."""
+def _certain_set(chosen: NDArray[np.int64], n_sets: int) -> Sets:
+    """Build the law of a set that is certain."""
     return np.asarray(np.arange(n_sets) == chosen[:, None], dtype=np.float64)
-
-
-def _named(sets: Sets, n_items: int) -> Sets:
-    """Return the law of the items that there are: others are left out of the sets."""
-    return np.asarray(sets.reshape(len(sets), -1, 2**n_items).sum(axis=1))

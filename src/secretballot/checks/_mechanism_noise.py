@@ -17,9 +17,9 @@ from secretballot.audit import (
     OutcomeLaw,
     as_neighbours,
     audit_epsilon,
-    charged_to,
+    draw_in_blocks,
+    groups_paid,
     hockey_stick,
-    in_blocks,
     mechanism_draws,
     outcome_law,
 )
@@ -58,7 +58,7 @@ def door_draws(example: MechanismExample) -> Draw:
     def draw(counts: Any, n_draws: int, rng: np.random.Generator) -> NDArray[Any]:
         accountant = budget_of(example)
         votes = example.mechanism.check_counts(counts)
-        return in_blocks(lambda rows: pay(accountant, example, rows, rng), votes, n_draws)
+        return draw_in_blocks(lambda rows: pay(accountant, example, rows, rng), votes, n_draws)
 
     return draw
 
@@ -137,7 +137,7 @@ def check_charges_pass_the_filter(example: MechanismExample) -> None:
             for known in (None, one, two) if charges_known(mechanism, votes[0]) else (None,):
                 counts = None if known is None else np.tile(known, (len(outcomes), 1))
                 charged = mechanism.cost(outcomes, counts, n_columns=columns_of(votes[0]))
-                mine = (charged[group] for group in charged_to(pair.group, charged))
+                mine = (charged[group] for group in groups_paid(pair.group, charged))
                 cost = sum(mine, RenyiCost.zero())
                 if cost.delta.any():
                     raise NotApplicable("what has a delta of its own has no moment to bound")

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Results of an audit."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _ROUNDING = 1 + 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class PairAudit(Shown):
-    """What was found on one pair of neighbours.
+    """Result of an audit on one pair of neighbours.
 
     Attributes
     ----------
     neighbours : Neighbours
     claim : float
-        Epsilon that is claimed at the audit's delta.
+        Claimed epsilon at the audit's delta.
     lower_bound : float
-        Epsilon below which the claim can't lie, at the audit's confidence.
+        Lower bound of the true epsilon, at the audit's confidence.
     exact : float or None
         The pair's exact epsilon, where its outcomes can be enumerated.
     renyi_share : float or None
@@ -45,23 +45,23 @@ class PairAudit(Shown):
 
     @property
     def faults(self) -> list[str]:
-        """What contradicts the claim; empty if nothing does."""
-        found = []  # "not below" rather than "above": NaN proves nothing
+        """Contradictions of the claim; empty if there are none."""
+        faults = []  # "not below" rather than "above": NaN proves nothing
         if not self.lower_bound <= self.claim:
-            found.append(f"outcomes prove epsilon >= {self.lower_bound:.4g}")
+            faults.append(f"outcomes prove epsilon >= {self.lower_bound:.4g}")
         if self.exact is not None and not self.exact <= self.claim * _ROUNDING:
-            found.append(f"the exact epsilon is {self.exact:.4g}")
+            faults.append(f"the exact epsilon is {self.exact:.4g}")
         if self.renyi_share is not None and not self.renyi_share <= _ROUNDING:
-            found.append(f"a Renyi divergence is {self.renyi_share:.4g} times what is claimed")
-        return found
+            faults.append(f"a Renyi divergence is {self.renyi_share:.4g} times what is claimed")
+        return faults
 
     def _view(self) -> View:
         faults = (Items(tuple(self.faults)),) if self.faults else ()
-        told = f"{_verdict(not self.faults)}: {self._found()}"
+        summary = f"{_verdict(not self.faults)}: {self._summary()}"
         table = Table(_HEADINGS, [self._cells()], "as a table")
-        return View("PairAudit", (Prose.of(told), *faults, table), between="\n")
+        return View("PairAudit", (Prose.of(summary), *faults, table), between="\n")
 
-    def _found(self) -> str:
+    def _summary(self) -> str:
         exact = "" if self.exact is None else f", exactly {self.exact:.4g}"
         return f"epsilon >= {self.lower_bound:.4g}{exact}, of {self.claim:.4g} claimed"
 
@@ -73,7 +73,7 @@ class PairAudit(Shown):
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(Shown):
-    """What an audit of a family of neighbours found.
+    """Result of an audit on a family of neighbours.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Audit(Shown):
     delta : float
         The delta of claims and bounds.
     confidence : float
-        Probability with which not one lower bound is above the true epsilon.
+        Probability with which no lower bound is above the true epsilon.
     n_draws : int
         Draws on each data set.
     """
@@ -94,38 +94,38 @@ class Audit(Shown):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing contradicts the claim."""
+        """True if nothing contradicts the claim."""
         return not any(pair.faults for pair in self.pairs)
 
     @property
-    def most_telling(self) -> PairAudit:
+    def tightest(self) -> PairAudit:
         """The pair whose lower bound is the largest share of its claim."""
         return max(self.pairs, key=lambda pair: pair.share)
 
     @property
     def share(self) -> float:
         """The largest share of a claim that is proven to be spent: 1 is a tight claim."""
-        return self.most_telling.share
+        return self.tightest.share
 
     def check(self) -> None:
-        """Raise `AssertionError`, naming what was found, unless the claim holds."""
+        """Raise `AssertionError`, with the contradictions, unless the claim holds."""
         for pair in self.pairs:
             if pair.faults:
                 data, neighbour, group = pair.neighbours
-                of = "" if group == EVERYONE else f" for group {group!r}"
+                whose = "" if group == EVERYONE else f" for group {group!r}"
                 raise AssertionError(
-                    f"epsilon = {pair.claim:.4g} is claimed at delta={self.delta:g}{of}, but "
+                    f"epsilon = {pair.claim:.4g} is claimed at delta={self.delta:g}{whose}, but "
                     f"{'; '.join(pair.faults)} (confidence {self.confidence:.10g}, "
                     f"{self.n_draws:,} draws), on the data\n{data}\nand the neighbour\n{neighbour}"
                 )
 
     def _view(self) -> View:
-        told = (
-            f"{_verdict(self.holds)}: {self.most_telling._found()} at "
+        summary = (
+            f"{_verdict(self.holds)}: {self.tightest._summary()} at "
             f"delta={self.delta:g} ({len(self.pairs)} pairs, {self.n_draws} draws each)"
         )
-        pairs = Table(_HEADINGS, [pair._cells() for pair in self.pairs], "each pair")
-        return View("Audit", (Prose.of(told), pairs))
+        pairs = Table(_HEADINGS, [pair._cells() for pair in self.pairs], "all pairs")
+        return View("Audit", (Prose.of(summary), pairs))
 
 
 _HEADINGS = ("group", "claim", "lower bound", "exact", "bound / claim", "")
