@@ -13,8 +13,8 @@ from secretballot._progress import watched
 from secretballot._tables import mechanism_text
 from secretballot.audit import Audit, Neighbours, compose_rows, exact_epsilon, outcome_law
 from secretballot.checks import MechanismExample
-from secretballot.checks._budgets import own_delta
 from secretballot.checks._ensemble_neighbours import audit_ensemble
+from secretballot.checks._mechanism_example import own_delta
 from secretballot.checks._mechanism_noise import AUDIT_DELTA, audit_example, example_neighbours
 
 _COMPOSED = 5

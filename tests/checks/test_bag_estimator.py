@@ -2,12 +2,28 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from secretballot.checks import bag_estimator_checks, check_bag_estimator
-from secretballot.quantification import MMDClassRatioEstimator
+from secretballot.quantification import MMDClassRatioEstimator, SoftmaxClassRatioEstimator
+
+ESTIMATORS = {
+    "exact kernel": MMDClassRatioEstimator(random_state=0),
+    "random features": MMDClassRatioEstimator(features="rff", random_state=0),
+    "landmarks": MMDClassRatioEstimator(features="nystroem", random_state=0),
+    "linear kernel": MMDClassRatioEstimator(kernel="linear", random_state=0),
+    "bag mixtures": MMDClassRatioEstimator(solver="bag_mixture", random_state=0),
+    "softmax, counted": SoftmaxClassRatioEstimator(alpha=1e-3, random_state=0),
+    "softmax, matched": make_pipeline(
+        SoftmaxClassRatioEstimator(features=None, alpha=1e-3, random_state=0),
+        MMDClassRatioEstimator(kernel="linear", random_state=0),
+    ),
+}
 
 
-@pytest.mark.parametrize("check", [pytest.param(c, id=name) for name, c in bag_estimator_checks()])
+@pytest.mark.parametrize(
+    "check", [pytest.param(check, id=name) for name, check in bag_estimator_checks(ESTIMATORS)]
+)
 def test_estimator(check):
     check()
 

@@ -17,8 +17,8 @@ from secretballot.checks import (
     mechanism_checks,
 )
 from secretballot.checks import _mechanism as mechanism_module
-from secretballot.checks._mechanism_door import check_relation_is_enforced
 from secretballot.checks._mechanism_noise import check_claim_survives_the_audit
+from secretballot.checks._mechanism_release import check_relation_is_enforced
 from secretballot.mechanisms import GNMax, Mechanism
 
 #: What says nothing about a mechanism, and why; elsewhere every promise is checked.
@@ -37,7 +37,7 @@ NOT_APPLICABLE = {
         )
     },
     **{
-        f"{name}-charges_pass_the_filter": "what has a delta of its own has no moment to bound"
+        f"{name}-charges_pass_the_filter": "with a delta of its own there is no moment to bound"
         for name, example in EXAMPLES.items()
         if hasattr(example.mechanism, "delta_t")
     },

@@ -19,9 +19,8 @@ from secretballot.checks import MechanismExample
 from secretballot.checks import _ensemble as ensemble
 from secretballot.checks import _ensemble_neighbours as neighbours
 from secretballot.checks import _mechanism as mechanism
-from secretballot.checks import _mechanism_costs as costs
-from secretballot.checks import _mechanism_door as door
 from secretballot.checks import _mechanism_noise as noise
+from secretballot.checks import _mechanism_release as release
 from secretballot.divergences import renyi_divergence
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
@@ -157,31 +156,31 @@ CASES = [
     ),
     (
         planted.known_votes_charged_more_than_any,
-        costs.check_charges_no_more_than_its_most,
+        release.check_charges_no_more_than_its_most,
         PLAIN,
         "no known row costs more than the worst case",
     ),
     (
         planted.answers_beyond_the_budget,
-        door.check_answers_only_what_was_paid_for,
+        release.check_answers_only_what_was_paid_for,
         PLAIN,
         "what is returned is recorded, no more",
     ),
     (
         planted.a_refusal_that_is_recorded,
-        door.check_refusal_changes_nothing,
+        release.check_refusal_changes_nothing,
         EXAMPLES["LaplaceProportions"],
         "a refusal records nothing",
     ),
     (
         planted.any_relation_will_do,
-        door.check_relation_is_enforced,
+        release.check_relation_is_enforced,
         PLAIN,
         "for which nothing is proven",
     ),
     (
         planted.a_ledger_that_forgets_an_entry,
-        door.check_ledger_replays_to_the_same_epsilon,
+        release.check_ledger_replays_to_the_same_epsilon,
         PLAIN,
         "the entries add up",
     ),
@@ -217,13 +216,13 @@ CASES = [
     ),
     (
         planted.spend_recorded_after_return,
-        door.check_returned_means_recorded,
+        release.check_returned_means_recorded,
         PLAIN,
         "in the ledger already",
     ),
     (
         planted.clone_with_a_copied_budget,
-        door.check_copies_share_one_budget,
+        release.check_copies_share_one_budget,
         PLAIN,
         "spends from the same budget",
     ),
@@ -253,19 +252,19 @@ CASES = [
     ),
     (
         planted.a_prefix_that_ends_because_of_an_unpaid_bit,
-        door.check_runs_end_predictably,
+        release.check_runs_end_predictably,
         CONFIDENT,
         "begun only if the most it can cost fits",
     ),
     (
         planted.a_batch_charged_as_one_row,
-        costs.check_every_row_is_charged_alone,
+        release.check_every_row_is_charged_alone,
         PLAIN,
         "a row costs the same in any batch",
     ),
     (
         planted.cost_of_a_row_for_the_whole_release,
-        costs.check_cost_is_linear_in_the_count,
+        release.check_cost_is_linear_in_the_count,
         PLAIN,
         "costs add up",
     ),

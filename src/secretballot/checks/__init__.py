@@ -1,11 +1,11 @@
-"""The family's contract: checks that every mechanism and every ensemble has to pass.
+"""Common checks that every mechanism and every ensemble has to pass.
 
 Run `check_mechanism` on an example of your own mechanism; in pytest, parametrize over
 ``mechanism_checks({"name": example})``.
 """
 
 from secretballot._public import published
-from secretballot.checks._bag_estimator import bag_estimator_checks, check_bag_estimator
+from secretballot.checks._bag_estimator_checks import bag_estimator_checks, check_bag_estimator
 from secretballot.checks._contract import NotApplicable
 from secretballot.checks._ensemble import check_ensemble, ensemble_checks
 from secretballot.checks._mechanism import check_mechanism, mechanism_checks

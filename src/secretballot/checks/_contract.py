@@ -1,52 +1,49 @@
-"""How a contract is checked: promise by promise, each kept, broken or not applicable."""
+"""Running of checks: each promise is kept, broken or not applicable."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from unittest import SkipTest
 
 from secretballot.accounting import PrivacyLeakWarning
 
-#: Raises AssertionError where a promise is broken, `NotApplicable` where it says nothing.
+#: Raises AssertionError if a promise is broken, `NotApplicable` if it does not apply.
 Check = Callable[[Any], None]
+
+P, R, S = ParamSpec("P"), TypeVar("R"), TypeVar("S")
 
 
 class NotApplicable(SkipTest):
-    """Raised by a check that says nothing about what is checked, with the reason.
+    """Raised by a check that does not apply, with the reason.
 
-    Neither passed nor failed: pytest and unittest report such a check as skipped.
+    Such a check has neither passed nor failed; pytest and unittest report it as skipped.
     """
 
 
-def promise_of(check: Check) -> str:
-    """Return the name of the promise that a check is for."""
-    return check.__name__.removeprefix("check_")
-
-
-def run(checks: Sequence[Check], subject: Any) -> dict[str, str]:
-    """Run all checks; return why some say nothing, by promise."""
+def run_checks(checks: Sequence[Callable[[S], None]], subject: S) -> dict[str, str]:
+    """Run all checks; return the reasons of those that do not apply, by promise."""
     reasons = {}
     for check in checks:
         try:
             check(subject)
         except NotApplicable as outcome:
-            reasons[promise_of(check)] = str(outcome)
+            reasons[_promise(check)] = str(outcome)
     return reasons
 
 
-def named(
-    checks: Sequence[Check], subjects: Mapping[str, Any]
+def name_checks(
+    checks: Sequence[Callable[[S], None]], subjects: Mapping[str, S]
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield a name and a check to call, for every subject and promise."""
     for name, subject in subjects.items():
         for check in checks:
-            yield f"{name}-{promise_of(check)}", partial(check, subject)
+            yield f"{name}-{_promise(check)}", partial(check, subject)
 
 
-def quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def quietly(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call without warnings: checks are seeded, and their runs may end early."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -54,16 +51,20 @@ def quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return call(*args, **kwargs)
 
 
-def refused(
+def expect_refusal(
     expected: type[Exception] | tuple[type[Exception], ...],
     promise: str,
-    call: Callable[..., Any],
-    *args: Any,
-    **kwargs: Any,
+    call: Callable[P, Any],
+    *args: P.args,
+    **kwargs: P.kwargs,
 ) -> str:
-    """Return what the refusal says; AssertionError if the call is not refused."""
+    """Return the message of a refusal; AssertionError if the call is not refused."""
     try:
         quietly(call, *args, **kwargs)
     except expected as error:
         return str(error)
     raise AssertionError(promise)
+
+
+def _promise(check: Check) -> str:
+    return getattr(check, "__name__", "").removeprefix("check_")

@@ -1,52 +1,50 @@
-"""What every estimator that spends a budget has to satisfy, on top of scikit-learn's own checks."""
+"""Common checks of ensembles, on top of scikit-learn's own."""
 
 from __future__ import annotations
 
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from secretballot.accounting import BudgetExceededError
-from secretballot.checks._contract import named, quietly, refused, run
-from secretballot.checks._ensemble_examples import (
-    Make,
-    fit,
-    some_budget,
-    some_data,
-    votes_of,
-)
+from secretballot.checks._contract import expect_refusal, name_checks, quietly, run_checks
 from secretballot.checks._ensemble_neighbours import (
+    BuildEnsemble,
     check_every_row_is_seen_once,
     check_one_owner_moves_one_ballot,
     check_one_record_moves_one_ballot,
     check_one_record_reaches_one_teacher,
     check_private_labels_survive_the_audit,
+    fit,
+    some_budget,
+    some_data,
+    votes_of,
 )
+from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.mechanisms import GNMax
 
 
-def check_ensemble(make: Make) -> dict[str, str]:
+def check_ensemble(build: BuildEnsemble) -> dict[str, str]:
     """Run all common checks on an ensemble.
 
     Parameters
     ----------
-    make : callable
+    build : callable
         Takes an accountant, or None, and returns an unfitted ensemble of six teachers with
         ``classes=[0, 1]``, a student and an integer ``random_state``.
 
     Returns
     -------
     dict of str to str
-        Promises that say nothing about this ensemble, and why.
+        Promises that do not apply to this ensemble, and the reasons.
 
     Raises
     ------
     AssertionError
-        Naming the promise that is broken.
+        If a promise is broken, with its name.
 
     Examples
     --------
@@ -61,47 +59,49 @@ def check_ensemble(make: Make) -> dict[str, str]:
     ... )
     {}
     """
-    return run(_CHECKS, make)
+    return run_checks(_CHECKS, build)
 
 
-def ensemble_checks(makes: Mapping[str, Make]) -> Iterator[tuple[str, Callable[[], None]]]:
+def ensemble_checks(
+    builders: Mapping[str, BuildEnsemble],
+) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield a name and a check to call, for every ensemble and promise.
 
     Parameters
     ----------
-    makes : mapping of str to callable
+    builders : mapping of str to callable
         By name, functions as `check_ensemble` takes them.
     """
-    return named(_CHECKS, makes)
+    return name_checks(_CHECKS, builders)
 
 
-def check_clone_shares_the_budget(make: Make) -> None:
+def check_clone_shares_the_budget(build: BuildEnsemble) -> None:
     accountant, (X, y, pool) = some_budget(), some_data()
     for count in range(3):
-        fit(clone(_thrifty(make(accountant))), X, y, pool)
+        fit(clone(_with_more_noise(build(accountant))), X, y, pool)
         assert len(accountant.entries()) == count + 1, "a clone's fit spends from the same budget"
 
 
-def check_refusal_returns_nothing_and_changes_nothing(make: Make) -> None:
+def check_refusal_returns_nothing_and_changes_nothing(build: BuildEnsemble) -> None:
     X, y, pool = some_data()
     accountant = some_budget()
-    ensemble = fit(make(accountant), X, y, pool)
+    ensemble = fit(build(accountant), X, y, pool)
     ensemble.set_params(epsilon=None)
-    while True:  # spend what is left, whatever the ensemble's own cap
+    while True:  # spend the whole budget, beyond the ensemble's own cap
         try:
             quietly(accountant.release, ensemble.mechanism_, np.ones((1000, 2)))
         except BudgetExceededError:
             break
     before = [entry.digest for entry in accountant.entries()]
     promise = "labels beyond the budget are refused"
-    refused(BudgetExceededError, promise, ensemble.predict_private, pool)
+    expect_refusal(BudgetExceededError, promise, ensemble.predict_private, pool)
     assert [entry.digest for entry in accountant.entries()] == before, "a refusal records nothing"
 
 
-def check_batches_draw_afresh(make: Make) -> None:
+def check_batches_draw_afresh(build: BuildEnsemble) -> None:
     X, y, pool = some_data()
     for seed in (0, None):
-        ensemble = _drowned(make(some_budget())).set_params(random_state=seed)
+        ensemble = _drown(build(some_budget())).set_params(random_state=seed)
         fit(ensemble, X, y, np.concatenate([pool] * 5))
         batches = [quietly(ensemble.predict_private, pool).labels for _ in range(2)]
         promise = "no batch of labels repeats the noise of another"
@@ -109,17 +109,19 @@ def check_batches_draw_afresh(make: Make) -> None:
         assert np.any(batches[0] != ensemble.pool_labels_.labels[: len(pool)]), promise
 
 
-def check_no_budget_no_release(make: Make) -> None:
+def check_no_budget_no_release(build: BuildEnsemble) -> None:
     X, y, pool = some_data()
-    ensemble = make(None)
-    message = refused(ValueError, "no label without a budget", ensemble.fit, X, y, X_public=pool)
+    ensemble = build(None)
+    message = expect_refusal(
+        ValueError, "no label without a budget", ensemble.fit, X, y, X_public=pool
+    )
     assert "accountant" in message, "the error names the remedy"
     quietly(ensemble.fit, X, y)  # teachers alone need none
 
 
-def check_free_methods_are_free(make: Make) -> None:
+def check_free_methods_are_free(build: BuildEnsemble) -> None:
     accountant, (X, y, pool) = some_budget(), some_data()
-    ensemble = fit(_thrifty(make(accountant)), X, y, pool)
+    ensemble = fit(_with_more_noise(build(accountant)), X, y, pool)
     spent = len(accountant.entries())
     ensemble.predict(X)
     ensemble.predict_proba(X)
@@ -133,41 +135,37 @@ def check_free_methods_are_free(make: Make) -> None:
     assert len(released.labels) == len(released.answered) == 2
 
 
-def check_public_attributes_are_public(make: Make) -> None:
-    # Private labels permuted: what the votes were changes, what was released does not (the noise
-    # drowns the votes), so a public attribute that changes would be private.
+def check_public_attributes_are_public(build: BuildEnsemble) -> None:
+    # Permuted private labels change the votes, but not the released labels (the noise drowns the
+    # votes). So a public attribute that changes would be private.
     X, y, pool = some_data()
-    first, second = (fit(_drowned(make(some_budget())), X, labels, pool) for labels in (y, 1 - y))
-    votes = [votes_of(e, pool) for e in (first, second)]
+    first, second = (fit(_drown(build(some_budget())), X, labels, pool) for labels in (y, 1 - y))
+    votes = [votes_of(ensemble, pool) for ensemble in (first, second)]
     assert np.any(votes[0] != votes[1]), "the check needs votes that differ"
     for name in sorted(name for name in vars(first) if not name.startswith("_")):
         if name == "accountant":
             continue
-        same = _content(getattr(first, name)) == _content(getattr(second, name))
+        same = pickle.dumps(getattr(first, name)) == pickle.dumps(getattr(second, name))
         assert same, f"the public attribute {name} depends on private data that was not released"
 
 
-def check_student_carries_no_private_state(make: Make) -> None:
+def check_student_carries_no_private_state(build: BuildEnsemble) -> None:
     X, y, pool = some_data()
-    ensemble = fit(make(some_budget()), X, y, pool)
+    ensemble = fit(build(some_budget()), X, y, pool)
     deployed = pickle.dumps(ensemble.to_student())
     for word in (rb"(?<!n)_teachers", b"PrivacyAccountant", b"_partition", b"TeacherEnsemble"):
         assert not re.search(word, deployed), f"the deployed student carries {word.decode()}"
     np.testing.assert_array_equal(pickle.loads(deployed).predict(X), ensemble.predict(X))
 
 
-def _thrifty(ensemble: Any) -> Any:
-    """Leave budget for more than one fit."""
+def _with_more_noise(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble:
+    """Use noise that leaves budget for more than one fit."""
     return ensemble.set_params(mechanism=GNMax(sigma=3.0))
 
 
-def _drowned(ensemble: Any) -> Any:
+def _drown(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble:
     """Hide every vote behind noise."""
     return ensemble.set_params(mechanism=GNMax(sigma=1e9))
-
-
-def _content(value: Any) -> bytes:
-    return pickle.dumps(value)
 
 
 _CHECKS = (

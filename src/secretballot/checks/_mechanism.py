@@ -1,4 +1,4 @@
-"""What every mechanism has to satisfy, whatever it releases."""
+"""Common checks of mechanisms."""
 
 from __future__ import annotations
 
@@ -7,21 +7,7 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, fields
 
-from secretballot.checks._contract import named, run
-from secretballot.checks._mechanism_costs import (
-    check_charges_no_more_than_its_most,
-    check_cost_is_linear_in_the_count,
-    check_every_row_is_charged_alone,
-)
-from secretballot.checks._mechanism_door import (
-    check_answers_only_what_was_paid_for,
-    check_copies_share_one_budget,
-    check_ledger_replays_to_the_same_epsilon,
-    check_refusal_changes_nothing,
-    check_relation_is_enforced,
-    check_returned_means_recorded,
-    check_runs_end_predictably,
-)
+from secretballot.checks._contract import name_checks, run_checks
 from secretballot.checks._mechanism_example import MechanismExample
 from secretballot.checks._mechanism_noise import (
     check_charges_pass_the_filter,
@@ -30,6 +16,18 @@ from secretballot.checks._mechanism_noise import (
     check_draws_follow_the_stated_law,
     check_every_release_draws_afresh,
     check_gaussian_charges_cover_the_law,
+)
+from secretballot.checks._mechanism_release import (
+    check_answers_only_what_was_paid_for,
+    check_charges_no_more_than_its_most,
+    check_copies_share_one_budget,
+    check_cost_is_linear_in_the_count,
+    check_every_row_is_charged_alone,
+    check_ledger_replays_to_the_same_epsilon,
+    check_refusal_changes_nothing,
+    check_relation_is_enforced,
+    check_returned_means_recorded,
+    check_runs_end_predictably,
 )
 
 
@@ -44,12 +42,12 @@ def check_mechanism(example: MechanismExample) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Promises that say nothing about this mechanism, and why.
+        Promises that do not apply to this mechanism, and the reasons.
 
     Raises
     ------
     AssertionError
-        Naming the promise that is broken.
+        If a promise is broken, with its name.
 
     Examples
     --------
@@ -62,7 +60,7 @@ def check_mechanism(example: MechanismExample) -> dict[str, str]:
     ... )
     {}
     """
-    return run(_CHECKS, example)
+    return run_checks(_CHECKS, example)
 
 
 def mechanism_checks(
@@ -70,15 +68,15 @@ def mechanism_checks(
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield a name and a check to call, for every example and promise.
 
-    A check that says nothing about a mechanism raises `NotApplicable`, which pytest and unittest
-    take for a skip.
+    A check that does not apply to a mechanism raises `NotApplicable`, which pytest and unittest
+    report as a skip.
 
     Parameters
     ----------
     examples : mapping of str to MechanismExample
         By name.
     """
-    return named(_CHECKS, examples)
+    return name_checks(_CHECKS, examples)
 
 
 def check_is_an_immutable_description(example: MechanismExample) -> None:

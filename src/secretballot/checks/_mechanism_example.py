@@ -1,14 +1,21 @@
-"""Example of a mechanism for the common checks."""
+"""Example of a mechanism for the common checks, and budgets for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from secretballot.accounting import PrivacyAccountant, PrivacySpent, RenyiCost
 from secretballot.audit import Neighbours
+from secretballot.checks._contract import quietly
+from secretballot.divergences import EVERYONE, Cost, level_cost, split_group
 from secretballot.mechanisms import Mechanism
+
+_LARGE_EPSILON = 1e9
+ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +40,102 @@ class MechanismExample:
     counts: NDArray[Any]
     neighbours: tuple[Neighbours | NDArray[Any], ...]
     tightness: float = 0.7
+
+
+def mechanism_counts(example: MechanismExample) -> NDArray[Any]:
+    """Convert the example's counts as the mechanism takes them."""
+    return example.mechanism.check_counts(example.counts)
+
+
+def charges_known(mechanism: Mechanism, counts: NDArray[Any]) -> bool:
+    """Check that a mechanism can be charged for known votes, not only in the worst case."""
+    try:
+        mechanism.state(counts)
+    except ValueError:
+        return False
+    return True
+
+
+def count_columns(counts: NDArray[Any]) -> int | None:
+    """Count the columns of counts, as the accountant does."""
+    return counts.shape[1] if counts.ndim > 1 and counts.dtype.names is None else None
+
+
+def relation_of(example: MechanismExample) -> str:
+    """Choose the relation that the mechanism is proven for; replacement if there are two."""
+    return min(example.mechanism.relations, key=["replace", "add_remove"].index)
+
+
+def own_delta(example: MechanismExample) -> float:
+    """Compute the delta that one row of the mechanism has of its own."""
+    return max(float(cost.delta) for cost in example.mechanism.max_cost().values())
+
+
+def budget_of(
+    example: MechanismExample, epsilon: float = _LARGE_EPSILON, **options: Any
+) -> PrivacyAccountant:
+    """Open a budget with the levels that the mechanism charges, which adds up its costs."""
+    levels = {split_group(group)[0] for group in example.mechanism.max_cost()} - {EVERYONE}
+    delta = 1e-5
+    if own_delta(example):
+        delta = 0.5
+        if options.get("order") != np.inf:
+            options = {"approximation_delta": 0.49, **options}
+    options = {"order": "renyi", "delta": delta, **options}
+    return PrivacyAccountant(
+        epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,
+        relation=relation_of(example),
+        **options,
+    )
+
+
+def epsilon_for_rows(example: MechanismExample, n_rows: int) -> float:
+    """Find the epsilon of a budget in which about `n_rows` rows fit, each at its most."""
+    columns = count_columns(mechanism_counts(example))
+    most = example.mechanism.max_cost(columns)
+    epsilon = 1.0
+    while True:
+        accountant = budget_of(example, epsilon)
+        if all(
+            n_rows * level_cost(most, level.name, level.order).at(level.order) <= level.amount
+            and n_rows * level_cost(most, level.name, level.order).delta
+            <= level.approximation_delta
+            for level in accountant.levels
+        ):
+            return epsilon
+        assert epsilon < _LARGE_EPSILON, f"{n_rows} rows fit no budget; give the example more noise"
+        epsilon *= 1.5
+
+
+def pay(
+    accountant: PrivacyAccountant,
+    example: MechanismExample,
+    counts: NDArray[Any],
+    seed: int | np.random.Generator | None = 0,
+) -> NDArray[Any]:
+    """Release the mechanism's outcome on counts, without warnings."""
+    return quietly(accountant.release, example.mechanism, counts, random_state=seed)
+
+
+def spent_by_level(accountant: PrivacyAccountant) -> dict[str, PrivacySpent]:
+    """Look up the spending of each level."""
+    spent = accountant.spent()
+    return spent if isinstance(spent, dict) else {accountant.levels[0].name: spent}
+
+
+def some_level(accountant: PrivacyAccountant) -> PrivacySpent:
+    """Look up the spending of one level: releases and rows are counted alike for all."""
+    return next(iter(spent_by_level(accountant).values()))
+
+
+def is_below(cost: RenyiCost, most: RenyiCost) -> bool:
+    """Check that a cost is nowhere above another, but for rounding."""
+    return bool((cost.curve <= most.curve * ROUNDING).all() and (cost.delta <= most.delta).all())
+
+
+def assert_same_cost(cost: Cost, other: Cost, promise: str) -> None:
+    """Compare two Renyi costs at the finite orders; AssertionError, with the promise."""
+    finite = slice(0, -1)
+    curve, other_curve = cost.curve[..., finite], other.curve[..., finite]
+    assert np.allclose(curve, other_curve, rtol=1e-9, atol=0), promise
+    assert np.allclose(cost.delta, other.delta, rtol=1e-9, atol=0), promise

@@ -1,30 +1,82 @@
-"""Promises about how a mechanism and the accountant work together."""
+"""Promises about charges, and about how a mechanism and the accountant work together."""
 
 from __future__ import annotations
 
 import pickle
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.checks._budgets import (
+from secretballot.checks._contract import NotApplicable, expect_refusal
+from secretballot.checks._mechanism_example import (
     ROUNDING,
+    MechanismExample,
+    assert_same_cost,
     budget_of,
-    columns_of,
+    charges_known,
+    count_columns,
     epsilon_for_rows,
+    is_below,
     mechanism_counts,
     pay,
-    same_cost,
     some_level,
     spent_by_level,
 )
-from secretballot.checks._contract import NotApplicable, refused
-from secretballot.checks._mechanism_example import MechanismExample
 from secretballot.divergences import Costs, level_cost
+
+
+def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
+    mechanism, counts = example.mechanism, mechanism_counts(example)
+    outcome = pay(budget_of(example), example, counts)
+    columns = count_columns(counts)
+    most, anywhere = mechanism.max_cost(columns), mechanism.max_cost()
+    votes = counts if charges_known(mechanism, counts) else None
+    known = mechanism.max_cost(columns, votes)
+    charged = mechanism.cost(outcome, n_columns=columns)
+    charged_known = mechanism.cost(outcome, votes, n_columns=columns)
+    for group, cost in charged.items():
+        assert cost.shape == (len(counts),), "cost() is per row"
+        assert is_below(cost, most[group]), "no row costs more than max_cost()"
+        assert is_below(most[group], anywhere[group]), "max_cost() bounds any number of columns"
+        assert is_below(charged_known[group], known[group]), "known rows cost at most their most"
+        finite = known[group].curve[..., :-1] <= most[group].curve[:-1] * ROUNDING
+        assert finite.all(), "no known row costs more than the worst case"
+
+
+def check_every_row_is_charged_alone(example: MechanismExample) -> None:
+    mechanism, counts = example.mechanism, mechanism_counts(example)
+    columns = count_columns(counts)
+    outcome = pay(budget_of(example), example, np.concatenate([counts] * 2))
+    together = mechanism.cost(outcome, n_columns=columns)
+    participation, first = mechanism.participation(len(outcome)), mechanism.participation(1)
+    for row in range(len(outcome)):
+        for group, alone in mechanism.cost(outcome[row : row + 1], n_columns=columns).items():
+            if group in participation and not participation[group][row]:
+                assert not together[group][row].curve.any(), "who sits a row out pays nothing"
+            elif group not in first or first[group][0]:
+                promise = "a row costs the same in any batch, wherever it stands"
+                assert_same_cost(together[group][row : row + 1], alone, promise)
+
+
+def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
+    accountant, counts = budget_of(example), mechanism_counts(example)
+    repeated = np.concatenate([counts] * 3)
+    outcome = pay(accountant, example, repeated)
+    costs = example.mechanism.cost(outcome, n_columns=count_columns(counts))
+    parallel = example.mechanism.rows == "parallel"
+    charges = {group: cost.max() if parallel else cost.sum() for group, cost in costs.items()}
+    for group, cost in costs.items():  # added up by hand
+        added = cost.curve.max(axis=0) if parallel else sum(cost.curve)
+        assert np.allclose(charges[group].curve[:-1], added[:-1], rtol=1e-9), "costs add up"
+    for level, spent in spent_by_level(accountant).items():
+        promise = "the ledger holds the cost of every row"
+        assert_same_cost(spent.cost, level_cost(charges, level, 2.0), promise)
+    pay(accountant, example, repeated)
+    assert some_level(accountant).n_releases == 2, "every release is an entry"
+    assert some_level(accountant).n_rows == 2 * len(repeated), "every row is counted"
 
 
 def check_answers_only_what_was_paid_for(example: MechanismExample) -> None:
@@ -42,19 +94,19 @@ def check_answers_only_what_was_paid_for(example: MechanismExample) -> None:
 
 
 def check_runs_end_predictably(example: MechanismExample) -> None:
-    # A run ends where the next row might not fit, whatever that row turned out to be.
+    # A run ends if the next row might not fit, whatever its outcome.
     if example.mechanism.rows == "parallel":
         raise NotApplicable("parallel rows are all answered, or none")
     counts = mechanism_counts(example)
-    most = example.mechanism.max_cost(columns_of(counts))
+    most = example.mechanism.max_cost(count_columns(counts))
     epsilon = epsilon_for_rows(example, 10)
     for seed in range(20):
         accountant = budget_of(example, epsilon)
         outcome = pay(accountant, example, np.concatenate([counts] * 100), seed)
-        cost = example.mechanism.cost(outcome, n_columns=columns_of(counts))
+        cost = example.mechanism.cost(outcome, n_columns=count_columns(counts))
 
-        def room(begun: int, cost: Costs = cost, budget: Any = accountant) -> bool:
-            spent = {group: each[:begun].sum() + most[group] for group, each in cost.items()}
+        def fits(n_rows: int, cost: Costs = cost, budget: PrivacyAccountant = accountant) -> bool:
+            spent = {group: rows[:n_rows].sum() + most[group] for group, rows in cost.items()}
             totals = [
                 (level_cost(spent, level.name, level.order), level) for level in budget.levels
             ]
@@ -64,8 +116,8 @@ def check_runs_end_predictably(example: MechanismExample) -> None:
                 for total, level in totals
             )
 
-        assert room(len(outcome) - 1), "a row is begun only if the most it can cost fits"
-        assert not room(len(outcome)), "a row that fits is begun"
+        assert fits(len(outcome) - 1), "a row is begun only if the most it can cost fits"
+        assert not fits(len(outcome)), "a row that fits is begun"
 
 
 def check_returned_means_recorded(example: MechanismExample) -> None:
@@ -83,7 +135,7 @@ def check_returned_means_recorded(example: MechanismExample) -> None:
 def check_refusal_changes_nothing(example: MechanismExample) -> None:
     accountant = budget_of(example, 1e-9, order=np.inf, delta=1e-9)
     before = [entry.digest for entry in accountant.entries()]
-    refused(
+    expect_refusal(
         (BudgetExceededError, ValueError),
         "a release beyond the budget is refused",
         *(accountant.release, example.mechanism, mechanism_counts(example)),
@@ -97,7 +149,7 @@ def check_relation_is_enforced(example: MechanismExample) -> None:
         raise NotApplicable("proven for both relations, there is none to refuse")
     for relation in unproven:
         accountant = PrivacyAccountant(epsilon=1e9, delta=1e-5, relation=relation, order="renyi")
-        message = refused(
+        message = expect_refusal(
             ValueError,
             f"nothing is released under {relation!r}, for which nothing is proven",
             *(accountant.release, example.mechanism, mechanism_counts(example)),
@@ -126,6 +178,6 @@ def check_ledger_replays_to_the_same_epsilon(example: MechanismExample) -> None:
             assert again[level].epsilon == spent.epsilon, "epsilon is replayed exactly"
         entries = PrivacyAccountant.open(path).entries()
         for level, spent in again.items():
-            total = sum((level_cost(entry.charges, level, 2.0) for entry in entries[1:]),
-                        level_cost(entries[0].charges, level, 2.0))  # fmt: skip
-            same_cost(spent.cost, total, "the entries add up to what is spent")
+            costs = [level_cost(entry.charges, level, 2.0) for entry in entries]
+            total = sum(costs[1:], costs[0])
+            assert_same_cost(spent.cost, total, "the entries add up to what is spent")

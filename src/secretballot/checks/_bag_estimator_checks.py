@@ -1,25 +1,23 @@
-"""What every estimator of class ratios has to satisfy: scikit-learn has no checks for bags."""
+"""Common checks of estimators of class ratios: scikit-learn has no checks for bags."""
 
 from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, cross_val_score
-from sklearn.pipeline import make_pipeline
 
-from secretballot.checks._contract import named, quietly, refused, run
-from secretballot.quantification import (
-    Bags,
-    MMDClassRatioEstimator,
-    SoftmaxClassRatioEstimator,
-)
+from secretballot.checks._contract import expect_refusal, name_checks, quietly, run_checks
+from secretballot.quantification import Bags
+
+Array: TypeAlias = NDArray[Any]
 
 _CENTRES = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
 _PROPORTIONS = np.array(
@@ -27,22 +25,8 @@ _PROPORTIONS = np.array(
 )
 _SIZE = 60
 
-#: Examples of our own.
-ESTIMATORS = {
-    "exact kernel": MMDClassRatioEstimator(random_state=0),
-    "random features": MMDClassRatioEstimator(features="rff", random_state=0),
-    "landmarks": MMDClassRatioEstimator(features="nystroem", random_state=0),
-    "linear kernel": MMDClassRatioEstimator(kernel="linear", random_state=0),
-    "bag mixtures": MMDClassRatioEstimator(solver="bag_mixture", random_state=0),
-    "softmax, counted": SoftmaxClassRatioEstimator(alpha=1e-3, random_state=0),
-    "softmax, matched": make_pipeline(
-        SoftmaxClassRatioEstimator(features=None, alpha=1e-3, random_state=0),
-        MMDClassRatioEstimator(kernel="linear", random_state=0),
-    ),
-}
 
-
-def check_bag_estimator(estimator: Any) -> dict[str, str]:
+def check_bag_estimator(estimator: BaseEstimator) -> dict[str, str]:
     """Run all common checks on an estimator of class ratios.
 
     Parameters
@@ -53,12 +37,12 @@ def check_bag_estimator(estimator: Any) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Promises that say nothing about this estimator, and why.
+        Promises that do not apply to this estimator, and the reasons.
 
     Raises
     ------
     AssertionError
-        Naming the promise that is broken.
+        If a promise is broken, with its name.
 
     Examples
     --------
@@ -67,37 +51,45 @@ def check_bag_estimator(estimator: Any) -> dict[str, str]:
     >>> check_bag_estimator(MMDClassRatioEstimator(gamma=0.1, random_state=0))
     {}
     """
-    return run(_CHECKS, estimator)
+    return run_checks(_CHECKS, estimator)
 
 
-def bag_estimator_checks() -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield a name and a check to call, for every kind of estimator and promise."""
-    return named(_CHECKS, ESTIMATORS)
+def bag_estimator_checks(
+    estimators: Mapping[str, BaseEstimator],
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield a name and a check to call, for every estimator and promise.
+
+    Parameters
+    ----------
+    estimators : mapping of str to estimator
+        By name, as `check_bag_estimator` takes them.
+    """
+    return name_checks(_CHECKS, estimators)
 
 
-def some_bags() -> tuple[list[Any], Any]:
-    """Return bags of 60 instances with three classes, and their proportions."""
+def some_bags() -> tuple[list[Array], Array]:
+    """Draw bags of 60 instances with three classes, and their proportions."""
     rng = np.random.default_rng(0)
     labels = [np.repeat(np.arange(3), np.rint(p * _SIZE).astype(int)) for p in _PROPORTIONS]
     return [_CENTRES[y] + rng.normal(size=(_SIZE, 3)) for y in labels], _PROPORTIONS.copy()
 
 
-def check_ratios_are_ratios_and_right(estimator: Any) -> None:
+def check_ratios_are_ratios_and_right(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
-    found = _fitted(estimator, bags, P).predict(bags)
-    assert found.shape == P.shape, "one row of ratios for each bag"
-    assert (found >= 0).all(), "ratios are not negative"
-    assert np.allclose(found.sum(axis=1), 1), "ratios sum to one"
-    error = np.abs(found - P).sum(axis=1).mean()
+    ratios = _fitted(estimator, bags, P).predict(bags)
+    assert ratios.shape == P.shape, "one row of ratios for each bag"
+    assert (ratios >= 0).all(), "ratios are not negative"
+    assert np.allclose(ratios.sum(axis=1), 1), "ratios sum to one"
+    error = np.abs(ratios - P).sum(axis=1).mean()
     guess = np.abs(P - P.mean(axis=0)).sum(axis=1).mean()
     assert error < guess, "ratios are nearer to the truth than the mean of all"
 
 
-def check_kinds_of_bags_agree(estimator: Any) -> None:
+def check_kinds_of_bags_agree(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
     first = _fitted(estimator, bags, P).predict(bags)
     stacked = np.concatenate(bags)
-    kinds = {
+    kinds: dict[str, Any] = {
         "a 3-d array": np.array(bags),
         "a tuple": tuple(bags),
         "CSR": [sparse.csr_array(bag) for bag in bags],
@@ -107,23 +99,23 @@ def check_kinds_of_bags_agree(estimator: Any) -> None:
         from pandas import DataFrame
 
         kinds["data frames"] = [DataFrame(bag) for bag in bags]
-    for kind, given in kinds.items():
-        found = _fitted(estimator, given, P).predict(given)
-        assert np.allclose(found, first, atol=1e-6), f"{kind} of bags give the same ratios"
+    for kind, others in kinds.items():
+        ratios = _fitted(estimator, others, P).predict(others)
+        assert np.allclose(ratios, first, atol=1e-6), f"{kind} of bags give the same ratios"
 
 
-def check_bags_are_predicted_one_by_one(estimator: Any) -> None:
+def check_bags_are_predicted_one_by_one(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
     fitted = _fitted(estimator, bags, P)
     together = fitted.predict(bags[::-1])
     alone = np.concatenate([fitted.predict([bag]) for bag in bags[::-1]])
     assert np.allclose(together, alone, atol=1e-7), "a bag's ratios don't depend on other bags"
     shuffled = [np.random.default_rng(1).permutation(bag) for bag in bags[::-1]]
-    found = fitted.predict(shuffled)
-    assert np.allclose(found, together, atol=1e-7), "nor on the order of its instances"
+    ratios = fitted.predict(shuffled)
+    assert np.allclose(ratios, together, atol=1e-7), "nor on the order of its instances"
 
 
-def check_nothing_given_is_changed(estimator: Any) -> None:
+def check_input_is_not_changed(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
     before = pickle.dumps((bags, P))
     model = clone(estimator)
@@ -133,7 +125,7 @@ def check_nothing_given_is_changed(estimator: Any) -> None:
     assert str(model.get_params()) == parameters, "fit changes no parameter"
 
 
-def check_fit_begins_anew(estimator: Any) -> None:
+def check_fit_begins_anew(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
     model = _fitted(estimator, bags, P)
     quietly(model.fit, bags[:3], P[:3])
@@ -142,15 +134,15 @@ def check_fit_begins_anew(estimator: Any) -> None:
     assert same, "a second fit forgets the first, and the same seed gives the same ratios"
 
 
-def check_pickled_and_cloned(estimator: Any) -> None:
+def check_pickled_and_cloned(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
     fitted = _fitted(estimator, bags, P)
     loaded = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(loaded.predict(bags), fitted.predict(bags)), "a pickle predicts the same"
-    refused(NotFittedError, "a clone is unfitted", clone(fitted).predict, bags)
+    expect_refusal(NotFittedError, "a clone is unfitted", clone(fitted).predict, bags)
 
 
-def check_scores_and_cross_validation(estimator: Any) -> None:
+def check_scores_and_cross_validation(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
     fitted = _fitted(estimator, bags, P)
     error = np.abs(fitted.predict(bags) - P).sum(axis=1).mean()
@@ -159,26 +151,26 @@ def check_scores_and_cross_validation(estimator: Any) -> None:
     assert np.isfinite(scores).all(), "cross-validation splits over bags"
 
 
-def check_bad_input_is_refused(estimator: Any) -> None:
+def check_bad_input_is_refused(estimator: BaseEstimator) -> None:
     bags, P = some_bags()
-    other = [*bags[:4], bags[4][:, :2]]
-    for promise, (given, proportions) in {
+    fewer_columns = [*bags[:4], bags[4][:, :2]]
+    for promise, (X, y) in {
         "an empty bag is refused": ([*bags[:4], bags[4][:0]], P),
         "a bag of one instance is refused": ([*bags[:4], bags[4][:1]], P),
-        "a bag with other columns is refused": (other, P),
+        "a bag with other columns is refused": (fewer_columns, P),
         "proportions that don't sum to one are refused": (bags, 0.9 * P),
         "counts for proportions are refused": (bags, np.rint(_SIZE * P)),
         "fewer proportions than bags are refused": (bags, P[:4]),
         "instances that are not in bags are refused": (bags[0], P),
         "missing values are refused": ([*bags[:4], np.full((4, 3), np.nan)], P),
     }.items():
-        refused(ValueError, promise, clone(estimator).fit, given, proportions)
+        expect_refusal(ValueError, promise, clone(estimator).fit, X, y)
     fitted = _fitted(estimator, bags, P)
     promise = "bags to predict need the columns of fit"
-    refused(ValueError, promise, fitted.predict, [bags[0][:, :2]])
+    expect_refusal(ValueError, promise, fitted.predict, [bags[0][:, :2]])
 
 
-def _fitted(estimator: Any, bags: Any, P: Any) -> Any:
+def _fitted(estimator: BaseEstimator, bags: Sequence[Array], P: Array) -> Any:
     return quietly(clone(estimator).fit, bags, P)
 
 
@@ -186,7 +178,7 @@ _CHECKS = (
     check_ratios_are_ratios_and_right,
     check_kinds_of_bags_agree,
     check_bags_are_predicted_one_by_one,
-    check_nothing_given_is_changed,
+    check_input_is_not_changed,
     check_fit_begins_anew,
     check_pickled_and_cloned,
     check_scores_and_cross_validation,
