@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 from tests.games._references import best_move, end, tied
 
-from secretballot.divergences import NoisyBit, NoisyMax, Step
+from secretballot.divergences import NoisyBit, NoisyMax, PureRelease, Step
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import price_law_cached
@@ -139,3 +139,16 @@ def test_several_ballots_and_votes_too_far_apart_are_bounded():
     assert max_choices(np.array([1e6, 10.0, 5.0]), 0.5) is None
     with pytest.raises(TypeError, match="str of step 'x' has no game"):
         KnownPlan((Step("x", "odd"),), {"x": np.zeros(1)})
+
+
+def test_a_vote_behind_a_purely_private_threshold():
+    test = Step("test", PureRelease(epsilon=0.5))
+    law = (test, Step("vote", NoisyMax(sigma=4.0, weight=1.0, n_classes=2), after="test"))
+    votes = np.array([[9.0, 1.0], [5.0, 5.0], [4.0, 6.0]])
+    known = KnownPlan(law, {"test": np.zeros(3), "vote": votes}).value_functions(3)
+    for epsilon in (0.0, 0.5, 1.5):
+        claimed = PlanPrice(known).delta(epsilon)
+        assert PlanPrice(known[:1]).delta(epsilon) > 0
+        # At least as much as the tests alone, at most as much as the worst case (on coarser grids).
+        assert price_law_cached((test,), 3).delta(epsilon) * 0.99 <= claimed
+        assert claimed <= price_law_cached(law, 3).delta(epsilon) * 1.01

@@ -8,7 +8,7 @@ from secretballot.divergences import NoisyMax, Step, gaussian_delta, three_way_l
 from secretballot.games._price import price_law_cached
 from secretballot.games.moves._bit_move import bit_tent, highest_tent
 from secretballot.games.moves._gaussian_move import GaussianPairMove
-from secretballot.games.moves._grid import LossGrid, PaddedValues
+from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._max_move import max_move
 from secretballot.games.moves._plane import (
     Region,
@@ -190,13 +190,18 @@ def test_one_gaussian_move_in_closed_form():
         assert np.all(found[near] >= truth * (1 - 1e-9))
 
 
-def test_a_vote_has_nothing_after_it_and_heavy_ballots_are_noisy_counts():
+def test_moves_behind_a_vote_are_bounded_by_the_larger_continuation():
     grid = LossGrid(0.05)
+    end = grid.final_value(-400, 400)
+    shifted = ValueFunction(grid, 0.3 + 0.7 * grid.final_value(-420, 380).values, -400)
     for move in (max_move(0.3, grid, 0.04, 0.2), GaussianPairMove(0.3, grid)):
-        yes, no = (
-            PaddedValues.from_function(grid.final_value(-9, 9), -5, 5, move.pad) for _ in range(2)
-        )
-        with pytest.raises(ValueError, match="can't depend on it"):
-            move.best(yes, no)
-    assert isinstance(max_move(1.0, grid, 0.04, 0.2), GaussianPairMove)
+        yes, no = (PaddedValues.from_function(f, -5, 5, move.pad) for f in (end, shifted))
+        bound = move.best(yes, no)
+        assert np.array_equal(bound, move.best(no, yes))
+        for after in (yes, no):
+            assert (bound >= move.best(after, after) * (1 - 1e-12)).all()
+
+
+def test_heavy_ballots_are_noisy_counts():
+    assert isinstance(max_move(1.0, LossGrid(0.05), 0.04, 0.2), GaussianPairMove)
     assert three_way_logs(np.zeros(1), np.zeros(1)).shape == (1, 3)

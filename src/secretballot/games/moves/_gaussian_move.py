@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from secretballot.divergences import Floats
-from secretballot.games.moves._grid import LossGrid, PaddedValues
+from secretballot.games.moves._grid import LossGrid, PaddedValues, larger_value
 
 _FURTHEST = 8.5  # standard deviations; what lies beyond is added
 
@@ -30,20 +30,20 @@ class GaussianPairMove:
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute the value at the nodes written to."""
-        check_same_follow("a noisy number", positive, negative)
-        half, step, ratio = self._half, positive.step, self.ratio
+        after = larger_value(positive, negative)
+        half, step, ratio = self._half, after.step, self.ratio
         z = step * np.arange(-half, half + 1)
         stick = ndtr(ratio / 2 - np.abs(z) / ratio) - np.exp(np.abs(z)) * ndtr(
             -ratio / 2 - np.abs(z) / ratio
         )
         # e^z T(z): the stick at -|z|, less 1 - e^z, is e^z times that at |z|.
         kernel = np.maximum(stick, 0.0) * np.exp(np.minimum(z, 0.0))
-        slopes = positive.slopes()
+        slopes = after.slopes()
         jumps = slopes[..., 1:] - slopes[..., :-1] * np.exp(-step)
-        start = positive.pad - 1 - half
-        jumps = jumps[..., start : start + positive.n_nodes + 2 * half]
+        start = after.pad - 1 - half
+        jumps = jumps[..., start : start + after.n_nodes + 2 * half]
         gain = np.apply_along_axis(np.correlate, -1, jumps, kernel, "valid")
-        return np.asarray(positive.shifted(0) + np.maximum(gain, 0.0) + 2 * ndtr(-_FURTHEST))
+        return np.asarray(after.shifted(0) + np.maximum(gain, 0.0) + 2 * ndtr(-_FURTHEST))
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,3 @@ class GaussianPair:
     def on_grid(self, grid: LossGrid, to_data: bool) -> GaussianPairMove:
         """Build the move, which is the same in both directions."""
         return GaussianPairMove(self.ratio, grid)
-
-
-def check_same_follow(name: str, positive: PaddedValues, negative: PaddedValues) -> None:
-    """Refuse moves that follow one outcome only, where outcomes are not told apart."""
-    if positive is not negative:
-        raise ValueError(f"what follows {name} can't depend on it.")

@@ -145,6 +145,17 @@ class PaddedValues:
         return out[..., : self.n_nodes]
 
 
+def larger_value(positive: PaddedValues, negative: PaddedValues) -> PaddedValues:
+    """Compute the larger of two values at each node, for moves whose outcomes are not told apart.
+
+    It is convex and bounds what follows any outcome, so a move before it bounds the move before
+    the two.
+    """
+    if positive is negative:
+        return positive
+    return replace(positive, values=np.maximum(positive.values, negative.values))
+
+
 def sum_outcomes(
     terms: Iterable[tuple[PaddedValues, Stencil]], out: Floats, scratch: Floats
 ) -> Floats:

@@ -21,12 +21,8 @@ from secretballot.games.moves._choices import (
     level_choices,
     max_choices,
 )
-from secretballot.games.moves._gaussian_move import (
-    GaussianPair,
-    GaussianPairMove,
-    check_same_follow,
-)
-from secretballot.games.moves._grid import LossGrid, PaddedValues
+from secretballot.games.moves._gaussian_move import GaussianPair, GaussianPairMove
+from secretballot.games.moves._grid import LossGrid, PaddedValues, larger_value
 from secretballot.games.moves._plane import Region, plane_kernels
 from secretballot.games.moves._play import GameMove, KnownChoices, Play, State
 from secretballot.games.moves._share_table import MORE_CLASSES, TWO_CLASSES, interpolate_share
@@ -69,18 +65,18 @@ class MaxMove:
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute an upper bound of the value of the best pair of gaps."""
-        check_same_follow("a noisy maximum", positive, negative)
+        after = larger_value(positive, negative)
         half = len(self.correction) // 2
-        coarse, jumps = positive.slope_jumps(self.stride, half)
+        coarse, jumps = after.slope_jumps(self.stride, half)
         plane = coarse + _largest_gain(jumps, self.kernels) + 2 * ndtr(-_FURTHEST)
         corrected = coarse + _largest_gain(
             jumps, [(self.correction[None].astype(np.float32), half)]
         )
         # The chord of a sum is the sum of chords.
-        binary = self.bit.best(positive, negative)
-        binary = binary + positive.interpolate(corrected, self.stride) - positive.shifted(0)
-        best = np.maximum(binary, positive.interpolate(plane, self.stride))
-        return np.asarray(np.minimum(best, self.gaussian.best(positive, negative)))
+        binary = self.bit.best(after, after)
+        binary = binary + after.interpolate(corrected, self.stride) - after.shifted(0)
+        best = np.maximum(binary, after.interpolate(plane, self.stride))
+        return np.asarray(np.minimum(best, self.gaussian.best(after, after)))
 
 
 def _largest_gain(jumps: Floats, kernels: Sequence[tuple[Singles, int]]) -> Floats:

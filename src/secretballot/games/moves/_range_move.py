@@ -10,9 +10,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from secretballot.divergences import BoundedRange, FewDraws, Floats, PureRelease
-from secretballot.games.moves._gaussian_move import check_same_follow
-from secretballot.games.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
-from secretballot.games.moves._play import M_co, Node, Play, play_of
+from secretballot.games.moves._grid import (
+    LossGrid,
+    PaddedValues,
+    Stencil,
+    larger_value,
+    sum_outcomes,
+)
+from secretballot.games.moves._play import M_co, Node, Play, State, play_of
 
 #: Distances of groups of t from half of the width, in widths.
 _GROUP_ENDS = np.array([0.015, 0.045, 0.075, 0.105, 0.15, 0.2, 0.3])
@@ -70,13 +75,13 @@ class RangeMove:
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute the value of the best ratios at the nodes written to."""
-        check_same_follow("a draw", positive, negative)
+        after = larger_value(positive, negative)
         # Of every cell to the right of a node: the slope in u, times the u of that node.
-        slopes = positive.slopes()
-        intercepts = positive.values[..., :-1] + slopes
-        value = np.array(positive.shifted(0))
+        slopes = after.slopes()
+        intercepts = after.values[..., :-1] + slopes
+        value = np.array(after.shifted(0))
         half = len(self.envelopes) // 2
-        coarse, jumps = positive.slope_jumps(self.stride, half)
+        coarse, jumps = after.slope_jumps(self.stride, half)
         bounds = sliding_window_view(jumps, 2 * half + 1, axis=-1) @ self.envelopes
         bounds += coarse[..., None]
         # Estimated addition of chords between these nodes: it only decides how tight the bound is.
@@ -90,10 +95,10 @@ class RangeMove:
                     # From the node before the first to the one after the last.
                     start, stop = max(run[0] - 1, 0), run[-1] + 1
                     nodes = slice(start * self.stride, stop * self.stride)
-                    self._play(cells, positive, intercepts, slopes, value, nodes)
+                    self._play(cells, after, intercepts, slopes, value, nodes)
                     bound[..., run[0] : stop + (stop == best.shape[-1])] = 0.0
             coarse = np.maximum(coarse, bound)
-        return np.maximum(value, positive.interpolate(coarse, self.stride))
+        return np.maximum(value, after.interpolate(coarse, self.stride))
 
     def _play(
         self,
@@ -181,8 +186,7 @@ def _tent(t: Floats, z: Floats, width: float) -> Floats:
 class ResponseMove:
     """Randomised response, which dominates any purely private release.
 
-    Any outcome is computed from the response (Kairouz, Oh and Viswanath 2015), so whichever
-    continuation is worth more may follow each answer.
+    Any outcome is computed from the response (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon: float
@@ -194,14 +198,31 @@ class ResponseMove:
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute the value of the response at the nodes written to."""
-        after = positive
-        if positive is not negative:
-            after = replace(positive, values=np.maximum(positive.values, negative.values))
+        after = larger_value(positive, negative)
         truth = float(1 / (1 + np.exp(-self.epsilon)))
         out, scratch = np.empty_like(after.shifted(0)), np.empty_like(after.shifted(0))
         true, false = (self.epsilon, truth), (-self.epsilon, 1 - truth)
         terms = [(after, self.grid.stencil(*outcome)) for outcome in (true, false)]
         return sum_outcomes(terms, out, scratch)
+
+
+@dataclass(frozen=True)
+class Response:
+    """Known data whose choices are bounded by randomised response."""
+
+    epsilon: float
+
+    @property
+    def variance(self) -> float:
+        return self.epsilon**2
+
+    @property
+    def largest_loss(self) -> float:
+        return self.epsilon
+
+    def on_grid(self, grid: LossGrid, to_data: bool) -> ResponseMove | None:
+        """Build the move, which is the same in both directions; None if it reveals nothing."""
+        return ResponseMove(self.epsilon, grid) if self.epsilon else None
 
 
 class _DrawPlay(Play[M_co]):
@@ -227,7 +248,10 @@ class ResponsePlay(_DrawPlay[PureRelease]):
     """A purely private release."""
 
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> ResponseMove | None:
-        return ResponseMove(self.move.epsilon, grid) if self.move.epsilon else None
+        return Response(self.move.epsilon).on_grid(grid, to_data=False)
+
+    def on_known_data(self, state: State) -> Response:
+        return Response(self.move.epsilon)
 
 
 class FewDrawsPlay(_DrawPlay[FewDraws]):

@@ -8,8 +8,8 @@ import numpy as np
 
 from secretballot.divergences import Floats
 from secretballot.games.moves._bit_move import BitMove, bit_move
-from secretballot.games.moves._gaussian_move import GaussianPairMove, check_same_follow
-from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
+from secretballot.games.moves._gaussian_move import GaussianPairMove
+from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction, larger_value
 from secretballot.games.moves._play import Play
 
 #: A bit is taken for a noisy number with this much more than 2/pi of the mu^2 of its own.
@@ -48,8 +48,7 @@ class SmallBitsMove:
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute an upper bound of the value of the best gaps at the nodes written to."""
-        check_same_follow("many bits", positive, negative)
-        value = positive.shifted(0)
+        value = larger_value(positive, negative).shifted(0)
         for n_left in range(self.bits.n_bits, 0, -1):
             # Beyond the nodes V is continued as by `ValueFunction`.
             function = ValueFunction(self.grid, value, 0)
