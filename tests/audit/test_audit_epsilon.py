@@ -76,7 +76,7 @@ def test_a_single_release_nearly_spends_its_claim(mechanism, neighbours):
     assert 0.85 * audit.tightest.claim < audit.tightest.exact <= audit.tightest.claim
 
 
-def test_groups_are_held_against_their_own_charge():
+def test_groups_are_compared_with_their_own_charge():
     mechanism = GNMax(sigma=1.5, weight={"light": 1.0, "heavy": 2.0})
     light = pair([8, 12], [7, 13], group="light")
     heavy = pair([8, 12], [6, 14], group="heavy")
@@ -106,7 +106,7 @@ def test_each_of_many_pairs_is_held_to_a_stricter_level():
     assert sum(refuted) <= 10
 
 
-def test_anything_that_draws_can_be_audited():
+def test_a_drawing_function_can_be_audited():
     def noisy_sum(data, n_draws, rng):
         return data + rng.laplace(scale=1.0, size=n_draws)
 
@@ -126,14 +126,14 @@ def test_anything_that_draws_can_be_audited():
 
 
 @pytest.mark.parametrize("unknown", ["claim", "lower_bound", "exact", "renyi_share"])
-def test_what_is_no_number_holds_nothing(unknown):
+def test_nan_refutes_a_claim(unknown):
     figures = {"claim": 1.0, "lower_bound": 0.9, "exact": 0.95, "renyi_share": 0.99}
     honest = PairAudit(neighbours=pair(*TIED), **figures)
     assert not honest.faults
     assert PairAudit(neighbours=pair(*TIED), **{**figures, unknown: math.nan}).faults
 
 
-def test_nothing_claimed():
+def test_zero_claims():
     audit = audit_epsilon(GNMax(sigma=1), [pair([5], [5])], DELTA, n_draws=100)
     assert (audit.tightest.claim, audit.share) == (0.0, 0.0)
     assert audit.holds

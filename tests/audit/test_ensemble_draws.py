@@ -50,7 +50,7 @@ def test_labels_that_are_not_released_are_outcomes_too():
     assert (draw(DATA, 20, np.random.default_rng(0)) == -1).all()
 
 
-def test_the_caller_is_left_alone():
+def test_the_ensemble_of_the_caller_is_not_changed():
     audited = ensemble()
     ensemble_draws(audited, [[1.0]])(DATA, 5, np.random.default_rng(0))
     assert audited.accountant is None
@@ -58,6 +58,6 @@ def test_the_caller_is_left_alone():
 
 
 @pytest.mark.parametrize("name", ["mechanism", "classes", "random_state"])
-def test_what_is_left_open_is_refused(name):
+def test_undetermined_ensembles_are_refused(name):
     with pytest.raises(ValueError, match=f"{name}=None can't be audited"):
         ensemble_draws(ensemble(**{name: None}), [[1.0]])

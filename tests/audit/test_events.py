@@ -11,14 +11,14 @@ def normals(mean, n, seed):
     return np.random.default_rng(seed).normal(mean, size=n)
 
 
-def test_floating_point_outcomes_are_cut_where_it_tells():
+def test_floating_point_outcomes_are_cut_at_the_best_level():
     one, two = normals(0.0, 200_000, 0), normals(1.0, 200_000, 1)
     # (epsilon, delta) of a Gaussian with shift 1 at epsilon = 2: delta = 0.0209 (closed form).
     found = epsilon_lower_bound(one, two, 0.0209)
     assert 1.6 < found < 2.0
 
 
-def test_several_coordinates_are_looked_at_together():
+def test_several_coordinates_are_combined():
     # Each coordinate alone shifts by 1, their mean by 2 of its standard deviations.
     one = np.random.default_rng(0).normal(0.0, size=(100_000, 4))
     two = np.random.default_rng(1).normal(1.0, size=(100_000, 4))
@@ -26,7 +26,7 @@ def test_several_coordinates_are_looked_at_together():
     assert epsilon_lower_bound(one, two, 1e-2) > 1.5 * alone
 
 
-def test_events_of_ones_own():
+def test_custom_events():
     # The sign tells nothing, the size does.
     one, two = normals(0.0, 50_000, 0), 3 * normals(0.0, 50_000, 1)
     assert epsilon_lower_bound(one, two, 0.0, events=np.sign) < 0.1
@@ -49,7 +49,7 @@ def test_the_event_is_chosen_by_the_first_half_alone(kind):
     assert (in_one[MEASURE][::-1] == again[MEASURE]).all()
 
 
-def test_outcomes_that_nobody_saw_are_in_no_event():
+def test_unseen_outcomes_are_in_no_event():
     one, two = np.zeros(2000, int), np.ones(2000, int)
     one[1::2], two[1::2] = 5, 5  # only in the half that is measured
     assert epsilon_lower_bound(one, two, 0.0) == 0
@@ -62,6 +62,6 @@ def test_labels_of_any_kind():
     assert epsilon_lower_bound(one, one, 1e-2) == 0
 
 
-def test_shapes_that_differ():
+def test_different_shapes_are_refused():
     with pytest.raises(ValueError, match=r"outcomes has shape \(9, 2\)"):
         epsilon_lower_bound(np.zeros((9, 2)), np.zeros((9, 3)), 0.1)

@@ -72,7 +72,7 @@ def test_the_divergence_of_a_known_pair():
     assert len(found.curve) == len(ORDERS)
 
 
-def test_rows_that_are_composed():
+def test_rows_are_composed():
     rows = np.log([[0.5, 0.5], [0.1, 0.9]])
     np.testing.assert_allclose(np.exp(compose_rows(rows)), [0.05, 0.45, 0.05, 0.45])
     assert compose_rows(np.log(np.full((30, 2), 0.5))) is None

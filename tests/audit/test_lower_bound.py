@@ -18,7 +18,7 @@ def true_epsilon(p, q, delta):
 
 
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.6), (0.9, 0.97), (0.2, 0.05)])
-def test_below_the_truth_and_near_it(p, q):
+def test_lower_bound_is_below_the_truth_and_near_it(p, q):
     truth = true_epsilon(p, q, 1e-2)
     found = [
         epsilon_lower_bound(bits(p, 400_000, s), bits(q, 400_000, 100 + s), 1e-2) for s in range(8)
@@ -27,7 +27,7 @@ def test_below_the_truth_and_near_it(p, q):
     assert min(found) >= 0.85 * truth
 
 
-def test_errs_no_more_often_than_it_says():
+def test_errors_are_as_rare_as_the_confidence():
     # At 80 % confidence a few of 200 bounds are too high, and not more than a fifth.
     p, q = ndtr(0.2), ndtr(-0.2)
     truth = true_epsilon(p, q, 1e-2)

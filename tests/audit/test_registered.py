@@ -39,7 +39,7 @@ def test_the_table_has_every_mechanism_and_the_ensembles():
         assert float(ratio) == pytest.approx(float(bound) / float(claim), abs=0.01)
 
 
-def test_the_table_says_what_is_claimed_today():
+def test_the_table_has_the_claims_of_today():
     # Claims don't depend on draws; which pair tells most may.
     def claims(page):
         lines = lines_of(page)
@@ -52,7 +52,7 @@ def test_the_table_says_what_is_claimed_today():
     assert {key: claimed[key] for key in same} == {key: printed[key] for key in same}
 
 
-def test_a_refuted_claim_makes_no_table(monkeypatch):
+def test_a_refuted_claim_stops_the_table(monkeypatch):
     def refuted(*args, **kwargs):
         found = audit_example(*args, **kwargs)
         pair = found.pairs[0]

@@ -91,13 +91,13 @@ PAIR = np.array([[[3.0, 2.0]], [[2.0, 3.0]]])
 OWN = MechanismExample(mechanism=GNMax(sigma=2.0), counts=PAIR[:, 0], neighbours=(PAIR,))
 
 
-def test_a_mechanism_of_ones_own_is_checked():
+def test_custom_mechanisms_are_checked():
     names = [name for name, _ in mechanism_checks({"mine": OWN})]
     assert len(names) == len(mechanism_module._CHECKS)
     assert all(name.startswith("mine-") for name in names)
 
 
-def test_a_check_that_says_nothing_has_not_passed():
+def test_a_check_that_does_not_apply_has_not_passed():
     reasons = check_mechanism(EXAMPLES["LaplaceProportions"])
     skipped = {name.partition("-")[2] for name in NOT_APPLICABLE if name.startswith("LaplaceProp")}
     assert set(reasons) == skipped
@@ -142,7 +142,7 @@ def test_broken_mechanisms_are_refused(mechanism, promise):
         check_mechanism(planted)
 
 
-def test_neighbours_that_tell_little_have_to_be_owned_up_to():
+def test_weak_neighbours_need_a_lower_tightness():
     example = EXAMPLES["GNMax"]
     dull = replace(example, neighbours=example.neighbours[:1])
     with pytest.raises(AssertionError, match=r"less than tightness=0\.7 of it"):

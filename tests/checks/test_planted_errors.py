@@ -284,7 +284,7 @@ CASES = [
         for number, case in enumerate(CASES)
     ],
 )
-def test_the_guard_fails(plant, check, subject, promise, monkeypatch):
+def test_the_check_fails_on_a_planted_error(plant, check, subject, promise, monkeypatch):
     for module in (noise, neighbours):  # half of the draws are enough
         monkeypatch.setattr(module, "CI_DRAWS", noise.CI_DRAWS // 2)
     plant(monkeypatch.setattr)
@@ -293,7 +293,7 @@ def test_the_guard_fails(plant, check, subject, promise, monkeypatch):
 
 
 @pytest.mark.parametrize("example", [THRESHOLD, WEIGHTED, COPIED, REPEATED])
-def test_the_guards_pass_without_a_planted_error(example: MechanismExample):
+def test_the_checks_pass_without_a_planted_error(example: MechanismExample):
     noise.check_claim_survives_the_audit(example)
     noise.check_charges_pass_the_filter(example)
 

@@ -30,7 +30,7 @@ def best_move(laws, *after):
     """Return u -> the best choice's worth; the last of `after` serves the other outcomes."""
     p, q = laws
 
-    def worth(u):
+    def value(u):
         u = np.asarray(u, dtype=float)
         total = np.zeros((len(p), *u.shape))
         for k in range(p.shape[1]):
@@ -39,15 +39,15 @@ def best_move(laws, *after):
             total += p[:, k].reshape(scale.shape) * leads_to(u * scale)
         return total.max(axis=0)
 
-    return worth
+    return value
 
 
 def enumerate_bits(gaps, ratio, n_rows, epsilon):
     """Delta of the best adaptive adversary who may choose these gaps: every branch is followed."""
-    worth = lambda u: end(u, epsilon)  # noqa: E731
+    value = lambda u: end(u, epsilon)  # noqa: E731
     for _ in range(n_rows):
-        worth = best_move(bit_laws(gaps, ratio), worth)
-    return float(worth(1.0))
+        value = best_move(bit_laws(gaps, ratio), value)
+    return float(value(1.0))
 
 
 def tied(n_rows, ratio, epsilon, gap=0.0):
@@ -80,13 +80,13 @@ def on_a_lattice(ratio, n_rows, epsilon, levels=40):
     reach = int(np.ceil((9 * ratio * np.sqrt(n_rows) + epsilon + 4 * ratio) / h))
     width = 3 * levels
     loss = h * np.arange(-reach, reach + 1)
-    worth = np.maximum(-np.expm1(-loss), 0.0)
+    value = np.maximum(-np.expm1(-loss), 0.0)
     for _ in range(n_rows):
         # Left of the lattice nothing is worth anything; right of it what the end is worth.
         right = -np.expm1(-h * np.arange(reach + 1, reach + width + 1))
-        wide = np.concatenate([np.zeros(width), worth, right])
-        n = len(worth)
-        worth = np.max(
+        wide = np.concatenate([np.zeros(width), value, right])
+        n = len(value)
+        value = np.max(
             [
                 one * wide[width + up : width + up + n]
                 + (1 - one) * wide[width - down : width - down + n]
@@ -95,4 +95,4 @@ def on_a_lattice(ratio, n_rows, epsilon, levels=40):
             axis=0,
         )
     node = round(epsilon / h)
-    return node * h, float(worth[reach - node])
+    return node * h, float(value[reach - node])

@@ -19,7 +19,7 @@ from tests.games._references import (
 from secretballot.divergences import NoisyBit, NoisyMax, Step
 from secretballot.games._price import _longest, price_law, price_law_cached, price_plan
 from secretballot.games._worst_game import FINE
-from secretballot.games.moves._bit_move import BitMove, GapCells, bit_move
+from secretballot.games.moves._bit_move import BitMove, GapCells, bit_move, bit_tent
 from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
 from secretballot.mechanisms import GNMax
 
@@ -46,7 +46,7 @@ def test_every_adaptive_adversary_on_some_gaps(ratio, n_rows):
             assert delta(ratio, n_rows, epsilon) <= 1.15 * least + 1e-12
 
 
-def test_the_enumeration_is_one_of_strategies():
+def test_the_enumeration_covers_adaptive_strategies():
     # For two rows a strategy is a first gap and one for each outcome: all of them, one by one.
     ratio, epsilon, found = 0.5, 0.4, 0.0
     p, q = bit_laws((-1.0, 0.0, 0.7), ratio)
@@ -84,7 +84,7 @@ def test_fixed_gaps_composed_exactly(n_rows, epsilon):
 @pytest.mark.parametrize(
     ("epsilon", "game", "ties"), [(np.log(2), 44, 48), (1.0, 88, 92), (2.0, 313, 318)]
 )
-def test_ties_are_not_the_worst(epsilon, game, ties):
+def test_adaptive_gaps_exceed_ties(epsilon, game, ties):
     law = GNMax(sigma=40).laws(2)["*"]
     assert _longest(law, 400, float(epsilon), 1e-5) == game
     ratio = np.sqrt(2) / 40
@@ -95,7 +95,7 @@ def test_ties_are_not_the_worst(epsilon, game, ties):
 
 
 @pytest.mark.parametrize(("n_rows", "epsilon"), [(10, 0.2), (44, np.log(2)), (150, 1.0)])
-def test_between_an_adversary_on_a_lattice_and_a_little_more(n_rows, epsilon):
+def test_price_is_close_above_the_lattice_adversary(n_rows, epsilon):
     ratio = np.sqrt(2) / 40
     epsilon, least = on_a_lattice(ratio, n_rows, epsilon)
     claimed = delta(ratio, n_rows, epsilon)
@@ -144,7 +144,7 @@ def test_monte_carlo_of_adversaries():
     epsilon=st.floats(0.0, 2.0),
     more=st.floats(1.1, 2.0),
 )
-def test_monotone(ratio, n_rows, epsilon, more):
+def test_price_grows_with_rows_and_shift(ratio, n_rows, epsilon, more):
     less = 1.0
     for at in np.linspace(epsilon / 2, epsilon + 0.1, 5):
         here = delta(ratio, n_rows, at)
@@ -162,11 +162,11 @@ def test_margins_cover_the_gaps_between():
         loss = grid.step * np.arange(-400, 401)
         u = np.exp(-loss)
         values = np.max([1 - u, 0.7 - 0.4 * u, 0.4 - 0.1 * u, 0.1 - 0.01 * u, 0 * u], axis=0)
-        worth = ValueFunction(grid, values, -400)
+        value = ValueFunction(grid, values, -400)
         later = ValueFunction(
             grid, np.maximum(values, np.maximum(0.8 - 0.5 * u, 0.15 - 0.02 * u)), -400
         )
-        for yes, no in ((worth, worth), (later, worth)):
+        for yes, no in ((value, value), (later, value)):
             second = PaddedValues.from_function(no, -100, 101, move.pad)
             first = second if yes is no else PaddedValues.from_function(yes, -100, 101, move.pad)
             bound = move.best(first, second)
@@ -210,9 +210,9 @@ def test_planted_missing_right_end(monkeypatch):
 
 def test_end_of_the_game():
     grid = LossGrid(0.1)
-    worth = grid.final_value(*grid.node_range(1.0, 0.5))
+    value = grid.final_value(*grid.node_range(1.0, 0.5))
     for loss in (-100.0, -1.0, -0.03, 0.0, 0.04, 0.33, 3.0, 11.0, 300.0):
-        at = float(worth.at(np.array(loss)))
+        at = float(value.at(np.array(loss)))
         assert at >= end(np.exp(-loss), 0.0) * (1 - 1e-12)
         assert at <= end(np.exp(-loss), 0.0) + 0.03
 
@@ -225,7 +225,7 @@ def test_other_moves_are_refused():
         price_law_cached((Step("x", Odd()),), 1)
 
 
-def test_two_classes_are_a_bit():
+def test_two_classes_are_one_noisy_bit():
     vote = (Step("vote", NoisyMax(sigma=40, weight=1, n_classes=2)),)
     assert price_law_cached(vote, 10).delta(0.3) == pytest.approx(
         delta(np.sqrt(2) / 40, 10, 0.3), rel=1e-12
@@ -233,3 +233,15 @@ def test_two_classes_are_a_bit():
     one = price_plan(GNMax(sigma=40), 10, n_columns=1)
     assert one.delta(0.0) == 0.0
     assert isinstance(bit_move(1.0, LossGrid(0.1), 0.1, 0.5), BitMove)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 4.0])
+def test_outer_gaps_are_below_their_envelopes(ratio):
+    # With a shift above 2 the best outer gap, half the shift, lies beyond 1 also where z is 0.
+    grid = LossGrid(0.05 * min(ratio, 1.0))
+    move = bit_move(ratio, grid, 0.04, 0.1)
+    half = len(move.envelopes[0]) // 2
+    z = move._stride * grid.step * np.arange(-half, half + 1)
+    gaps = np.linspace(1.0, 8.5, 300)[:, None]
+    for side, envelope in zip((gaps, -gaps), move.envelopes, strict=True):
+        assert (bit_tent(side, z, ratio) <= envelope + 1e-12).all()

@@ -58,12 +58,12 @@ def neighbours(row, ballots):
 
 
 def enumerate_known(rows, ballots, epsilon, to_data):
-    worth = lambda u: end(u, epsilon)  # noqa: E731
+    value = lambda u: end(u, epsilon)  # noqa: E731
     for row in reversed(rows):
         there = outcomes(neighbours(row, ballots))
         here = np.broadcast_to(outcomes(row), there.shape)
-        worth = best_move((there, here) if to_data else (here, there), worth)
-    return float(worth(1.0))
+        value = best_move((there, here) if to_data else (here, there), value)
+    return float(value(1.0))
 
 
 ROWS = [[6, 5], [9, 2], [11, 0], [4, 7]]
@@ -81,14 +81,14 @@ def test_known_votes_against_every_neighbour(rows, ballots):
     plan = known(steps(ballots, n_classes=n_classes), rows)
     apart = known(steps(ballots, NoisyBit, n_classes), rows)
     for epsilon in (-0.5, 0.1, 0.6):
-        for worth, two, to_data in zip(
+        for value, two, to_data in zip(
             plan.value_functions(len(rows)),
             apart.value_functions(len(rows)),
             (False, True),
             strict=True,
         ):
             least = enumerate_known(rows, ballots, epsilon, to_data)
-            claimed = PlanPrice((worth,)).delta(epsilon)
+            claimed = PlanPrice((value,)).delta(epsilon)
             assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-4
             assert claimed <= PlanPrice((two,)).delta(epsilon)
 
@@ -105,7 +105,7 @@ def test_the_law_with_the_votes_number_is_the_same_on_known_votes():
     assert prices[0] == pytest.approx(prices[1], rel=1e-3)
 
 
-def test_what_is_not_one_move_stays_two():
+def test_votes_without_a_joint_law_stay_two_moves():
     # Several ballots among three classes; votes that are too far apart; and a single class, in
     # which a replaced ballot changes nothing.
     rows = [[5, 4, 2], [8, 2, 1]]
@@ -194,10 +194,12 @@ def enumerate_worst(move, n_rows, epsilon, n_answers=None):
     """Delta of the adversary who chooses any votes and any neighbour in each row."""
     left = n_rows if n_answers is None else n_answers
     over, laws = (lambda u: end(u, epsilon)), all_pairs(move)
-    worths = [over] * (left + 1)
+    by_answers = [over] * (left + 1)
     for _ in range(n_rows):
-        worths = [over] + [best_move(laws, worths[k], worths[k - 1]) for k in range(1, left + 1)]
-    return float(worths[left](1.0))
+        by_answers = [over] + [
+            best_move(laws, by_answers[k], by_answers[k - 1]) for k in range(1, left + 1)
+        ]
+    return float(by_answers[left](1.0))
 
 
 def law(move):

@@ -23,21 +23,21 @@ def known(gaps):
 
 def enumerate_known(gaps, ratio, epsilon, to_data):
     """Delta against the neighbour who moves each gap either way, having seen what came before."""
-    worth = lambda u: end(u, epsilon)  # noqa: E731
+    value = lambda u: end(u, epsilon)  # noqa: E731
     for gap in reversed(gaps):
         data, there = ndtr([[gap, -gap]] * 2), ndtr([[gap + s, -gap - s] for s in (ratio, -ratio)])
-        worth = best_move((there, data) if to_data else (data, there), worth)
-    return float(worth(1.0))
+        value = best_move((there, data) if to_data else (data, there), value)
+    return float(value(1.0))
 
 
 @pytest.mark.parametrize("gaps", [[0.0], [3.0, -1.0], [0.0, 0.5, -2.0, 4.0, 1.0], [9.0] * 3])
-def test_every_neighbour(gaps):
+def test_known_plan_against_every_neighbour(gaps):
     plan = known(gaps)
     scaled = [gap / 2.0 for gap in gaps]
     for epsilon in (-0.5, 0.0, 0.2, 1.0):
-        for worth, to_data in zip(plan.value_functions(len(gaps)), (False, True), strict=True):
+        for value, to_data in zip(plan.value_functions(len(gaps)), (False, True), strict=True):
             least = enumerate_known(scaled, 0.5, epsilon, to_data)
-            claimed = PlanPrice((worth,)).delta(epsilon)
+            claimed = PlanPrice((value,)).delta(epsilon)
             assert least * (1 - 1e-9) <= claimed <= 1.01 * least + 1e-4
 
 
@@ -95,7 +95,7 @@ def test_planted_interpolation_linear_in_the_loss(monkeypatch):
 
 def test_both_directions_count():
     # At a gap that only one direction finds dear.
-    here, there = (PlanPrice((worth,)).delta(0.4) for worth in known([3.0]).value_functions(1))
+    here, there = (PlanPrice((value,)).delta(0.4) for value in known([3.0]).value_functions(1))
     assert here != pytest.approx(there, rel=0.1)
     assert PlanPrice(known([3.0]).value_functions(1)).delta(0.4) == max(here, there)
 
@@ -123,11 +123,11 @@ def test_three_classes():
     plan = KnownPlan(vote, {"vote": np.tile(votes, (3, 1))})
     p = np.exp(np.broadcast_to(choices.data, choices.neighbours.shape))
     q = np.exp(choices.neighbours)
-    for laws, worth in zip(((p, q), (q, p)), plan.value_functions(3), strict=True):
+    for laws, value in zip(((p, q), (q, p)), plan.value_functions(3), strict=True):
         least = lambda u: end(u, 0.3)  # noqa: E731
         for _ in range(3):
             least = best_move(laws, least)
-        claimed = PlanPrice((worth,)).delta(0.3)
+        claimed = PlanPrice((value,)).delta(0.3)
         assert least(1.0) * (1 - 1e-9) <= claimed <= 1.01 * least(1.0) + 1e-6
 
 

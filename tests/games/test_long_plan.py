@@ -42,20 +42,20 @@ def mu2(price, delta):
 
 
 @pytest.mark.parametrize("n_rows", [MOST + 1, 450])
-def test_a_little_dearer_than_the_whole_game_and_less_comes_back(n_rows):
+def test_long_plan_costs_little_more_than_the_game_and_refunds_less(n_rows):
     long, whole = long_plan(n_rows), game(n_rows)
     for delta in DELTAS:
         assert mu2(whole, delta) <= mu2(long, delta) <= 1.002 * mu2(whole, delta)
     assert 0.998 * whole.refund() <= long.refund() <= whole.refund()
 
 
-def test_plans_that_can_be_played_cost_what_they_did():
+def test_short_plans_cost_the_price_of_the_game():
     assert isinstance(long_plan(MOST), PlanPrice)
     assert mu2(long_plan(MOST), 5e-8) == mu2(game(MOST), 5e-8)
     assert long_plan(MOST).refund() == game(MOST).refund()
 
 
-def test_rows_of_many_moves_cost_as_many_rows_of_one():
+def test_rows_of_many_moves_cost_as_much_as_many_rows_of_one_move():
     labels = (*BIT, *(Step(f"label {k}", BIT[0].move) for k in range(1, 30)))
     assert mu2(long_plan(15, labels), 5e-8) == pytest.approx(mu2(long_plan(450), 5e-8), rel=2e-3)
     # Longer than what is played, they are divided.
@@ -75,7 +75,7 @@ def test_votes_behind_thresholds_are_long_plans_too(monkeypatch):
 
 @pytest.mark.parametrize("n_left", [MOST, MOST + 1, 359])
 @pytest.mark.parametrize("extra", [0, 1])
-def test_to_stop_and_spend_what_comes_back_is_never_worth_more(n_left, extra):
+def test_spending_the_refund_gains_nothing_in_long_plans(n_left, extra):
     """An adversary who stops a plan of 360 rows buys a Gaussian pair with what comes back.
 
     With what a row more would give back (planted) it would be worth more than was paid.
@@ -115,7 +115,7 @@ def test_every_row_is_paid_for_beside_its_own_delta(tail, n_more):
     assert last.deltas[0] > 0
 
 
-def test_no_less_than_a_pair_that_each_row_is_certified_before():
+def test_cost_is_at_least_the_refunded_pair():
     assert float(LongPlan(EndOfPlan(Asked(2.0), 3.0, Asked(3.5)), 4).gaussian_cost(0.1).mu2) == 5.0
     # Beside a large delta the last rows cost less than what comes back for them alone.
     long = long_plan(450)
@@ -123,7 +123,7 @@ def test_no_less_than_a_pair_that_each_row_is_certified_before():
     assert mu2(long, 0.02) >= long.refund()
 
 
-def test_a_delta_that_the_numerical_curve_can_not_show():
+def test_too_small_deltas_have_no_price():
     for tail in (1e-9, 1e-11):
         long = LongPlan(EndOfPlan(Asked(4.0), 3.0, Asked(3.5, tail)), 10**4)
         assert long.gaussian_cost(5e-8).mu2 == math.inf

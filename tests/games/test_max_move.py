@@ -59,7 +59,7 @@ def test_between_two_classes_and_the_noisy_counts(n_rows):
     ("n_rows", "dearer"),
     [(10, 1.008), (40, 1.009), pytest.param(150, 1.009, marks=pytest.mark.slow)],
 )
-def test_any_number_of_classes_is_within_a_per_cent_of_two(n_rows, dearer):
+def test_many_classes_cost_at_most_a_per_cent_more_than_two(n_rows, dearer):
     many, two = (price_law_cached(vote(1 / 40, n_classes=c), n_rows) for c in (None, 2))
     assert two.epsilon(1e-5) < many.epsilon(1e-5) < dearer * two.epsilon(1e-5)
 
@@ -178,12 +178,12 @@ def test_one_gaussian_move_in_closed_form():
     for ratio in (0.05, 0.6, 2.0):
         grid = LossGrid(0.05 * min(ratio, 1))
         move = GaussianPairMove(ratio, grid)
-        worth = grid.final_value(*grid.node_range(ratio**2, ratio))
+        value = grid.final_value(*grid.node_range(ratio**2, ratio))
         read = PaddedValues.from_function(
-            worth, worth.first, worth.first + len(worth.values), move.pad
+            value, value.first, value.first + len(value.values), move.pad
         )
         found = move.best(read, read)
-        loss = grid.step * (worth.first + np.arange(len(worth.values)))
+        loss = grid.step * (value.first + np.arange(len(value.values)))
         near = np.abs(loss) < 4 * ratio
         truth = np.array([gaussian_delta(ratio, -one) for one in loss[near]])
         np.testing.assert_allclose(found[near], truth, rtol=1e-2, atol=1e-7)

@@ -84,7 +84,7 @@ def test_rows_that_a_group_sits_out():
     assert plan_rows(TURNS, own, limits, delta) == own
 
 
-def test_parts_with_laws_of_their_own_share_a_level():
+def test_members_with_different_laws_share_a_level():
     shifts = {"level/turn-0": 0.1, "level/turn-1": 1.5}
     dear = price_plan(Turns({"level/turn-1": 1.5}), 20)["level"]
     for order in (1, -1):
@@ -113,14 +113,14 @@ def test_levels_have_limits_of_their_own():
 
 
 @pytest.mark.parametrize("other", [EVERYONE, "level"])
-def test_groups_that_pay_on_top_of_each_other_have_no_price(other):
+def test_overlapping_groups_are_refused(other):
     overlapping = Turns({other: 0.1, "level/turn-0": 0.1})
     for call in (price_plan, partial(plan_rows, epsilon=1.0, delta=1e-5)):
         with pytest.raises(ValueError, match="not for both at once"):
             call(overlapping, 5)
 
 
-def test_known_votes_are_cheaper_and_searched_for():
+def test_known_votes_are_cheaper_and_allow_more_rows():
     mechanism = ConfidentGNMax(sigma=10, sigma_threshold=20, threshold=60)
     votes = np.tile([[95, 5], [80, 20], [55, 45]], (200, 1))
     known = plan_rows(mechanism, 600, 0.5, 1e-5, counts=votes)
@@ -202,7 +202,7 @@ CONFIDENT = ConfidentGNMax(sigma=10, sigma_threshold=20, threshold=60)
         ({"counts": [[9, 1]] * 5, "n_columns": 3}, "n_columns=3 is not what counts has, 2"),
     ],
 )
-def test_bad_plans(arguments, message):
+def test_bad_plans_are_refused(arguments, message):
     plan = {"mechanism": CONFIDENT, "n_rows": 5, **arguments}
     for call in (price_plan, partial(plan_rows, epsilon=1.0, delta=1e-5)):
         with pytest.raises(ValueError, match=message):
@@ -217,7 +217,7 @@ def test_bad_plans(arguments, message):
         ({"n_answers": 2, "mechanism": GNMax(sigma=9)}, "n_answers=2 needs a threshold"),
     ],
 )
-def test_answers_that_nothing_counts(arguments, message):
+def test_n_answers_without_a_threshold_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         price_plan(**{"mechanism": CONFIDENT, "n_rows": 5, **arguments})
 
@@ -232,7 +232,7 @@ def test_answers_that_nothing_counts(arguments, message):
         (0.5, {"generous": 1e-5}, "delta=.* has no level 'strict'"),
     ],
 )
-def test_what_is_left_has_to_be_a_pair_for_every_level(epsilon, delta, message):
+def test_budgets_need_a_pair_for_every_level(epsilon, delta, message):
     mechanism = GNMax(sigma=9, weight={"strict": 1.0, "generous": 2.0})
     for call in (plan_rows, plan_shares):
         with pytest.raises(ValueError, match=message):
@@ -251,7 +251,7 @@ def test_bad_parameters():
 
 
 @pytest.mark.parametrize(("tau", "norm"), [(1.0, "l2"), (1.6, "l2"), (1.0, "l1"), (3.0, "l2")])
-def test_where_the_noise_of_clipped_ballots_is_looked_for(tau, norm):
+def test_estimated_price_of_clipped_ballots_is_near_the_game(tau, norm):
     mechanism = TauVoting(sigma=20.0, n_votes=50, tau=tau, norm=norm)
     price = price_plan(mechanism, 20, n_columns=6).gaussian_cost(1e-7).mu2
     (law,) = mechanism.laws(6).values()
@@ -293,8 +293,8 @@ def test_the_gaussian_curve_lies_above_the_plan_s_everywhere(cost):
         assert gaussian_delta(math.sqrt(cost.refund()), epsilon) <= cost.delta(epsilon) * (1 + 1e-8)
     # A tenth less would be too little; without a delta beside it the noisy counts are paid.
     less = [gaussian_delta(0.95 * math.sqrt(claimed.mu2), each) for each in np.linspace(0, 4, 400)]
-    worth = [cost.delta(each) for each in np.linspace(0, 4, 400)]
-    assert np.any(np.array(worth) > claimed.delta + np.array(less))
+    value = [cost.delta(each) for each in np.linspace(0, 4, 400)]
+    assert np.any(np.array(value) > claimed.delta + np.array(less))
     assert cost.gaussian_cost(0.0).mu2 == math.inf
     # Planted: the delta forgotten; and a curve of which too few epsilons are known.
     far = np.linspace(4, 12, 200)
@@ -326,7 +326,7 @@ def test_the_next_plan_may_be_chosen_by_the_outcome_of_the_last(first):
     following = [losses(*plan) for plan in plans]
     for epsilon in (0.1, 1.0, 2.5, 4.0):
         # The best plan after each outcome, as nothing but its cost has to fit.
-        worth = [
+        value = [
             max(
                 float(np.sum(q * np.maximum(-np.expm1(epsilon - each - more), 0.0)))
                 for more, q in following
@@ -336,7 +336,7 @@ def test_the_next_plan_may_be_chosen_by_the_outcome_of_the_last(first):
         claim = budget.delta + (1 - budget.delta) * gaussian_delta(
             math.sqrt(float(budget.mu2)), epsilon
         )
-        exact = float(np.dot(p, worth))
+        exact = float(np.dot(p, value))
         assert exact <= claim
         assert exact > 0.5 * claim or epsilon > 2
     # What the noisy counts of the same rows would cost is more than what is claimed here.
@@ -344,7 +344,7 @@ def test_the_next_plan_may_be_chosen_by_the_outcome_of_the_last(first):
     assert float(budget.mu2) < 1.5 * counts
 
 
-def test_stopping_for_the_refund_is_never_worth_more_than_drawing_on():
+def test_stopping_for_the_refund_gains_nothing():
     n_rows, sigma, failure = 8, 3.0, 1e-5
     price = price_plan(GNMax(sigma=sigma), n_rows, n_columns=2)
     paid = float(price.gaussian_cost(failure).mu2)

@@ -68,7 +68,7 @@ def best(worth, width, zone, low=-100, high=101):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("worth", [*map(convex, range(4)), *SMOOTH])
-def test_no_ratios_are_worth_more_and_some_are_worth_as_much(width, worth):
+def test_draw_is_bounded_by_the_best_ratio(width, worth):
     found, loss = best(worth, width, FEW)
     truth = brute(worth, width, loss)
     assert (found >= truth * (1 - 1e-11)).all()
@@ -146,7 +146,7 @@ def test_many_draws_are_a_noisy_number():
     assert 1 < float(few.gaussian_cost(1e-8).mu2) / (15 * 6 / 8 * 0.4**2 / 4) < 1.15
 
 
-def test_few_draws_are_the_dearest_of_them():
+def test_few_draws_cost_as_much_as_the_dearest_number():
     whole = price_law((Step("draws", FewDraws(width=1.2, most=3)),), 2)
     fine = FINE.coarser(0.2)  # on its own grids, each is that much nearer to the truth
     for epsilon in (0.0, 0.5, 2.0):

@@ -25,13 +25,13 @@ def enumerate_rows(bit, vote, n_rows, epsilon, n_answers=None, gaps=(BIT_GAPS, V
     over = lambda u: end(u, epsilon)  # noqa: E731
     left = n_rows if n_answers is None else n_answers
     first, second = bit_laws(gaps[0], bit), bit_laws(gaps[1], vote)
-    worths = [over] * (left + 1)
+    by_answers = [over] * (left + 1)
     for _ in range(n_rows):
-        worths = [over] + [
-            best_move(first, best_move(second, worths[k - 1]), worths[k])
+        by_answers = [over] + [
+            best_move(first, best_move(second, by_answers[k - 1]), by_answers[k])
             for k in range(1, left + 1)
         ]
-    return float(worths[left](1.0))
+    return float(by_answers[left](1.0))
 
 
 @pytest.mark.parametrize(("bit", "vote"), [(0.01, 0.07), (0.5, 0.5), (1.0, 0.2), (0.1, 1.5)])
@@ -62,7 +62,7 @@ def test_planted_single_orientation_under_a_threshold(monkeypatch, forgotten):
 
 
 @pytest.mark.parametrize(("n_rows", "n_answers"), [(1, 1), (3, 1), (3, 2), (4, 2)])
-def test_at_most_so_many_answers(n_rows, n_answers):
+def test_price_of_a_limited_number_of_answers(n_rows, n_answers):
     bit, vote = 0.1, 0.6
     rows = law(bit, vote)
     for epsilon in (0.2, 0.8):
@@ -79,7 +79,7 @@ def test_enough_answers_are_no_limit():
     assert limited.delta(0.3) == pytest.approx(unlimited.delta(0.3), rel=0.02)
 
 
-def test_a_threshold_costs_something_and_saves_more():
+def test_a_threshold_adds_to_the_price_of_a_vote():
     vote = (Step("vote", NoisyBit(scale=1.0, shift=0.07)),)
     alone = price_law_cached(vote, 20).delta(0.3)
     behind = price_law_cached(law(0.01, 0.07), 20).delta(0.3)
@@ -96,7 +96,7 @@ def test_repeated_moves_are_rows():
     assert price_law_cached(pair, 10).delta(0.3) == pytest.approx(once, rel=0.01)
 
 
-def test_laws_that_are_no_tree():
+def test_laws_that_are_no_tree_are_refused():
     bit = NoisyBit(scale=1.0, shift=0.1)
     with pytest.raises(ValueError, match="follows 'nothing'"):
         build_tree((Step("vote", bit, after="nothing"),))

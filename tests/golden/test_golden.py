@@ -55,7 +55,7 @@ def test_estimator(name):
     assert not differences(golden(ESTIMATORS)[name], actual)
 
 
-def test_no_case_is_left_over():
+def test_every_golden_record_has_a_case():
     assert set(golden(MECHANISMS)) == set(EXAMPLES)
     assert set(golden(ESTIMATORS)) == set(CASES)
 

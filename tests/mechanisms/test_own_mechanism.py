@@ -94,7 +94,7 @@ def test_audit_finds_what_is_spent_and_half_the_noise():
     assert not planted.holds
 
 
-def test_an_ensemble_takes_it():
+def test_an_ensemble_uses_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
     y = (X[:, 0] > 0).astype(int)

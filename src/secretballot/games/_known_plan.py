@@ -65,10 +65,10 @@ class KnownPlan:
         rows: dict[tuple[bytes, ...], _KnownRow] = {}
         self._rows: list[_KnownRow] = []
         for row in range(len(next(iter(arrays.values())))):
-            here = {name: np.asarray(array[row]) for name, array in arrays.items()}
-            key = tuple(array.tobytes() for array in here.values())
+            states_of_row = {name: np.asarray(array[row]) for name, array in arrays.items()}
+            key = tuple(array.tobytes() for array in states_of_row.values())
             if key not in rows:
-                rows[key] = _KnownRow.build(tree, here)
+                rows[key] = _KnownRow.build(tree, states_of_row)
             self._rows.append(rows[key])
 
     def __len__(self) -> int:

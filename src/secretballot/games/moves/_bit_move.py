@@ -175,8 +175,8 @@ def bit_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> BitMo
     double = max(3 * zone, 0.4)
     inner = _gaps((0.0, zone, spacing), (zone, double, 2 * spacing), (double, middle, 5 * spacing))
     outer = _gaps((middle, 4.0, min(8 * spacing, 0.3)), (4.0, _FURTHEST, 0.5))
-    both = [side for gaps in outer for side in (gaps, -gaps[::-1])]
-    both += _gaps((_FURTHEST, _FURTHEST + ratio, 0.5))
+    outer_gaps = [side for gaps in outer for side in (gaps, -gaps[::-1])]
+    outer_gaps += _gaps((_FURTHEST, _FURTHEST + ratio, 0.5))
     # Suprema of tents over the outer gaps, on the coarse nodes.
     step = grid.step * _stride(ratio, grid)
     largest_loss = log_ndtr(ratio - _FURTHEST) - log_ndtr(-_FURTHEST)
@@ -186,7 +186,7 @@ def bit_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> BitMo
         ratio,
         grid,
         tuple(GapCells.between(side, ratio, grid) for gap in inner for side in (gap, -gap[::-1])),
-        tuple(GapCells.between(gaps, ratio, grid) for gaps in both),
+        tuple(GapCells.between(gaps, ratio, grid) for gaps in outer_gaps),
         (highest_tent(z, ratio, middle, np.inf), highest_tent(z, ratio, -np.inf, -middle)),
     )
 

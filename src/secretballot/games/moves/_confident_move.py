@@ -51,12 +51,12 @@ def _laws(move: ConfidentMax) -> tuple[Floats, Floats, bool]:
     """
     n_ballots = round(move.n_votes / move.weight)
     moves = np.arange(1, move.ballots + 1)
-    votes, others = np.meshgrid(
+    votes, neighbours = np.meshgrid(
         np.arange((n_ballots + 1) // 2, n_ballots + 1), np.concatenate([-moves, moves])
     )
-    votes, others = votes.ravel(), (votes + others).ravel()
-    possible = (others >= 0) & (others <= n_ballots)
-    gaps = [move.weight * (2.0 * count[possible] - n_ballots) for count in (votes, others)]
+    votes, neighbours = votes.ravel(), (votes + neighbours).ravel()
+    possible = (neighbours >= 0) & (neighbours <= n_ballots)
+    gaps = [move.weight * (2.0 * count[possible] - n_ballots) for count in (votes, neighbours)]
     vote, other = (move.coordinates(gap)[1] for gap in gaps)
     far = np.minimum(vote, other) > _FURTHEST
     log_p, log_q = (move.outcomes(gap[~far]) for gap in gaps)

@@ -37,8 +37,8 @@ class LossGrid:
     def stencil(self, shift: float, probability: float) -> Stencil:
         """Compute the weights of an outcome that has `probability` and shifts the loss."""
         offset = int(np.floor(shift / self.step))
-        rest = shift - offset * self.step
-        weight = float(np.clip(np.expm1(self.step - rest) / np.expm1(self.step), 0.0, 1.0))
+        remainder = shift - offset * self.step
+        weight = float(np.clip(np.expm1(self.step - remainder) / np.expm1(self.step), 0.0, 1.0))
         return Stencil(offset, probability * weight, probability * (1 - weight))
 
     def node_range(self, variance: float, largest_loss: float) -> tuple[int, int]:
@@ -85,13 +85,13 @@ class ValueFunction:
         last = self.first + len(self.values)
         place = np.asarray(loss, dtype=np.float64) / self.grid.step
         node = np.floor(np.clip(place, self.first - 1, last)).astype(int)
-        rest = np.clip(place - node, 0.0, None) * self.grid.step
+        remainder = np.clip(place - node, 0.0, None) * self.grid.step
         values = self.on_nodes(self.first - 1, last + 2)
-        left, right = values[node - self.first + 1], values[node - self.first + 2]
-        weight = np.maximum(np.expm1(self.grid.step - rest) / np.expm1(self.grid.step), 0.0)
+        at_node, at_next = values[node - self.first + 1], values[node - self.first + 2]
+        weight = np.maximum(np.expm1(self.grid.step - remainder) / np.expm1(self.grid.step), 0.0)
         # Right of the last node but one, the chord to u = 0 needs no second node.
-        beyond = 1 - (1 - left) * np.exp(-rest)
-        return np.asarray(np.where(node >= last, beyond, weight * left + (1 - weight) * right))
+        beyond = 1 - (1 - at_node) * np.exp(-remainder)
+        return np.asarray(np.where(node >= last, beyond, weight * at_node + (1 - weight) * at_next))
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,9 @@ def stick(log_p: Floats, log_q: Floats, z: Floats) -> Floats:
 def _hessian(u: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
     """Compute the second derivatives (uu, uv, vv) of the probability that i wins."""
     tie = _density((u - v) / np.sqrt(2)) * ndtr((u + v) / np.sqrt(2)) / np.sqrt(2)
-    both = _density(u) * _density(v)
-    tie_u = both / 2 - (u - v) / 2 * tie
-    tie_v = both / 2 + (u - v) / 2 * tie
+    far_out = _density(u) * _density(v)
+    tie_u = far_out / 2 - (u - v) / 2 * tie
+    tie_v = far_out / 2 + (u - v) / 2 * tie
     return tie_u - u * _density(u) * ndtr(-v), -tie_u, -tie_v
 
 
@@ -272,10 +272,12 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
     for size in np.unique(sizes[~fine]):
         four = _square_kernels(low[sizes == size], float(size), ratio, z)
         kernels.append(four.reshape(-1, len(z)))
-    right, left = highest_tent(z, shift, beyond, np.inf), highest_tent(z, shift, -np.inf, -beyond)
+    above, below = highest_tent(z, shift, beyond, np.inf), highest_tent(z, shift, -np.inf, -beyond)
     rare = beyond + 0.5
-    both = np.maximum(highest_tent(z, shift, rare, np.inf), highest_tent(z, shift, -np.inf, -rare))
-    kernels.append(np.stack([right, left, both]))
+    far_out = np.maximum(
+        highest_tent(z, shift, rare, np.inf), highest_tent(z, shift, -np.inf, -rare)
+    )
+    kernels.append(np.stack([above, below, far_out]))
     return np.concatenate(kernels), _bit_correction(z, shift, region)
 
 
