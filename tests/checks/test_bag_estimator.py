@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
+from tests.checks._bag_estimator_checks import bag_estimator_checks, check_bag_estimator
 
-from secretballot.checks import bag_estimator_checks, check_bag_estimator
 from secretballot.quantification import MMDClassRatioEstimator, SoftmaxClassRatioEstimator
 
 ESTIMATORS = {

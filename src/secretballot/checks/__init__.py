@@ -5,7 +5,6 @@ Run `check_mechanism` on an example of your own mechanism; in pytest, parametriz
 """
 
 from secretballot._public import published
-from secretballot.checks._bag_estimator_checks import bag_estimator_checks, check_bag_estimator
 from secretballot.checks._contract import NotApplicable
 from secretballot.checks._ensemble import check_ensemble, ensemble_checks
 from secretballot.checks._mechanism import check_mechanism, mechanism_checks
@@ -14,8 +13,6 @@ from secretballot.checks._mechanism_example import MechanismExample
 __all__ = [
     "MechanismExample",
     "NotApplicable",
-    "bag_estimator_checks",
-    "check_bag_estimator",
     "check_ensemble",
     "check_mechanism",
     "ensemble_checks",

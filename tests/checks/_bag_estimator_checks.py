@@ -43,13 +43,6 @@ def check_bag_estimator(estimator: BaseEstimator) -> dict[str, str]:
     ------
     AssertionError
         If a promise is broken, with its name.
-
-    Examples
-    --------
-    >>> from secretballot import MMDClassRatioEstimator
-    >>> from secretballot.checks import check_bag_estimator
-    >>> check_bag_estimator(MMDClassRatioEstimator(gamma=0.1, random_state=0))
-    {}
     """
     return run_checks(_CHECKS, estimator)
 
