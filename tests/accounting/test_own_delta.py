@@ -22,14 +22,11 @@ from secretballot.divergences import (
     realised_cost,
     worst_case_cost,
 )
-from secretballot.games import _long_plan
+from secretballot.games import FINE, PlanPiece, PlanPrice, _long_plan, answer_steps, threshold_steps
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
-from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import GroupPlan, price_law
-from secretballot.games._split_plan import PlanPiece, answer_steps, threshold_steps
-from secretballot.games._worst_game import FINE
-from secretballot.games.moves._grid import ValueFunction
+from secretballot.games.moves import ValueFunction
 from secretballot.mechanisms import StableTopK
 
 RATIO, OWN = 0.3, 1e-3

@@ -10,11 +10,11 @@ from secretballot.audit import (
     PairAudit,
     audit_epsilon,
     claimed_cost,
+    compose_rows,
     exact_epsilon,
+    mechanism_draws,
     outcome_law,
 )
-from secretballot.audit._audit_draws import mechanism_draws
-from secretballot.audit._exact import compose_rows
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 DELTA = 1e-2

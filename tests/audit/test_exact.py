@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secretballot.accounting import ORDERS
-from secretballot.audit import exact_divergence, exact_epsilon, hockey_stick, outcome_law
-from secretballot.audit._exact import compose_rows
+from secretballot.audit import (
+    compose_rows,
+    exact_divergence,
+    exact_epsilon,
+    hockey_stick,
+    outcome_law,
+)
 from secretballot.divergences import EVERYONE
 from secretballot.divergences._bit import bit_divergence
 from secretballot.mechanisms import ConfidentGNMax, GNMax

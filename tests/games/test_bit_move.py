@@ -17,10 +17,10 @@ from tests.games._references import (
 )
 
 from secretballot.divergences import NoisyBit, NoisyMax, Step
-from secretballot.games._price import _longest, price_law, price_law_cached, price_plan
-from secretballot.games._worst_game import FINE
+from secretballot.games import FINE, price_plan
+from secretballot.games._price import _longest, price_law, price_law_cached
+from secretballot.games.moves import LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._bit_move import BitMove, GapCells, bit_move, bit_tent
-from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
 from secretballot.mechanisms import GNMax
 
 GAPS = (-2.5, -1.0, -0.3, 0.0, 0.3, 1.0, 2.5)

@@ -15,10 +15,9 @@ from secretballot.divergences import (
     max_log_probabilities,
 )
 from secretballot.divergences._confident_max import confident_log_probabilities
+from secretballot.games import FINE, PlanPrice
 from secretballot.games._known_plan import KnownPlan
-from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import price_law
-from secretballot.games._worst_game import FINE
 from secretballot.games.moves import _choices, _confident_move
 from secretballot.games.moves._choices import Choices
 

@@ -8,11 +8,11 @@ from scipy.special import ndtr
 from tests.games._references import best_move, end, tied
 
 from secretballot.divergences import NoisyBit, NoisyMax, PureRelease, Step
+from secretballot.games import PlanPrice
 from secretballot.games._known_plan import KnownPlan
-from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import price_law_cached
+from secretballot.games.moves import LossGrid
 from secretballot.games.moves._choices import bit_choices, max_choices
-from secretballot.games.moves._grid import LossGrid
 
 BIT = (Step("bit", NoisyBit(scale=2.0, shift=1.0)),)
 

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from secretballot.divergences import GaussianCost, NoisyBit, Step, gaussian_delta
-from secretballot.games import _long_plan
+from secretballot.games import FINE, PlanPrice, _long_plan
 from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
-from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import GroupPlan, price_law
-from secretballot.games._worst_game import FINE
-from secretballot.games.moves._grid import ValueFunction
+from secretballot.games.moves import ValueFunction
 
 MOST, RATIO = 300, 0.05
 BIT = (Step("label", NoisyBit(scale=1.0, shift=RATIO)),)

@@ -6,9 +6,9 @@ from tests.games._references import best_move, bit_laws, end, max_laws
 
 from secretballot.divergences import NoisyMax, Step, gaussian_delta, three_way_logs
 from secretballot.games._price import price_law_cached
+from secretballot.games.moves import LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._bit_move import bit_tent, highest_tent
 from secretballot.games.moves._gaussian_move import GaussianPairMove
-from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._max_move import max_move
 from secretballot.games.moves._plane import (
     Region,

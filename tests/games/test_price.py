@@ -11,7 +11,7 @@ from tests._fakes import Gaussian
 
 from secretballot.accounting import calibrate
 from secretballot.divergences import EVERYONE, NoisyBit, Profile, Step, gaussian_delta
-from secretballot.games._plan_noise import least_plan_noise
+from secretballot.games import least_plan_noise
 from secretballot.games._price import plan_rows, plan_shares, price_law, price_plan
 from secretballot.games._split_plan import _estimate_share as estimate_share
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from secretballot.divergences import BoundedRange, FewDraws, PureRelease, Step
+from secretballot.games import FINE
 from secretballot.games._price import price_law
-from secretballot.games._worst_game import FINE
-from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
+from secretballot.games.moves import LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._range_move import RangeMove, ResponseMove, ResponsePlay, range_move
 
 STEP = 0.04

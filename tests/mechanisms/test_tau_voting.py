@@ -22,11 +22,11 @@ from secretballot.divergences import (
 )
 from secretballot.divergences._bit import worst_bit
 from secretballot.divergences._clipped_bits import moved_squares
+from secretballot.games import FINE
 from secretballot.games._row import play_row
-from secretballot.games._worst_game import FINE, worst_game
-from secretballot.games.moves import Node, play_of
+from secretballot.games._worst_game import worst_game
+from secretballot.games.moves import Node, PaddedValues, play_of
 from secretballot.games.moves._bit_move import bit_move
-from secretballot.games.moves._grid import PaddedValues
 from secretballot.games.moves._small_bits import SmallBits, SmallBitsMove
 from secretballot.mechanisms import BinaryVoting, TauVoting, clip_ballots
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,19 +66,14 @@ class ClippedPlay(Play[ClippedBits]):
 
     def expand(self, node: Node) -> Node:
         """Build the cheapest of three bounds (docs/theory/game-bounds.md, Clipped ballots)."""
-        move = self.move
-        vector = node.with_move(NoisyVector(ratio=self.noisy_shift))
-        if move.n_labels is None or move.bound == "papernot":
-            return vector
-        bits = replace(node.with_move(_bit(move.ratio)), times=node.times * move.n_labels)
-        bounds = [
-            (move.noisy_numbers_mu2, vector),
-            (_BIT_SHARE * move.n_labels * move.ratio**2, bits),
-        ]
-        if move.ballots == 1:
-            either, mu2 = _halves(move)
-            bounds.append((2 * mu2, replace(node, times=2 * node.times, either=either)))
-        return min(bounds, key=lambda bound: bound[0])[1]
+        bound = _bit_bound(self.move)
+        if bound is None:
+            return node.with_move(NoisyVector(ratio=self.noisy_shift))
+        if bound.by_ballot:
+            return replace(node, times=2 * node.times, either=_ballot_bits(self.move))
+        assert self.move.n_labels is not None
+        bits = node.with_move(NoisyBit(scale=1.0, shift=self.move.ratio))
+        return replace(bits, times=node.times * self.move.n_labels)
 
     def split_known(
         self, node: Node, states: Mapping[str, State]
@@ -97,42 +93,42 @@ class ClippedPlay(Play[ClippedBits]):
         return super().split_known(node, states)
 
     def estimate_share(self, n_moves: float, delta: float) -> float | None:
-        bits = _expected_bits(self.move)
-        if bits is None:
+        bound = _bit_bound(self.move)
+        if bound is None:
             return 1.0
-        n_bits, squares = bits
-        share = interpolate_share(n_moves * n_bits, delta)
-        return None if share is None else squares / self.move.noisy_numbers_mu2 * share
+        share = interpolate_share(n_moves * bound.n_bits, delta)
+        return None if share is None else bound.squares / self.move.noisy_numbers_mu2 * share
 
 
-def _expected_bits(move: ClippedBits) -> tuple[int, float] | None:
-    """Estimate how many bits `expand` plays, and the sum of their squared ratios.
+class _BitBound(NamedTuple):
+    """Bits that bound a row: their sum of squared ratios, and their number."""
 
-    None if it does not play bits, but the noisy sums.
-    """
+    squares: float
+    n_bits: int
+    #: Two ballots of any size, one taken away and one added, instead of all labels.
+    by_ballot: bool
+
+
+def _bit_bound(move: ClippedBits) -> _BitBound | None:
+    """Choose the bits that bound a row; None where the noisy sums are cheaper in a long plan."""
     if move.n_labels is None or move.bound == "papernot":
         return None
-    bounds = [(move.n_labels, move.n_labels * move.ratio**2)]
+    bounds = [_BitBound(move.n_labels * move.ratio**2, move.n_labels, by_ballot=False)]
     if move.ballots == 1:
-        sizes = [
-            (n_bits, n_bits * ratio**2) for n_bits, ratio in move.single_ballot_bits(_MOST_SIZES)
-        ]
-        n_bits, squares = max(sizes, key=lambda size: size[1])
-        bounds.append((2 * n_bits, 2 * squares))
-    n_bits, squares = min(bounds, key=lambda bound: bound[1])
-    return (n_bits, squares) if _BIT_SHARE * squares < move.noisy_numbers_mu2 else None
+        sizes = move.single_ballot_bits(_MOST_SIZES)
+        squares, n_bits = max((n * ratio**2, -n) for n, ratio in sizes)
+        bounds.append(_BitBound(2 * squares, -2 * n_bits, by_ballot=True))
+    best = min(bounds, key=lambda bound: bound.squares)
+    return best if _BIT_SHARE * best.squares < move.noisy_numbers_mu2 else None
 
 
-def _halves(move: ClippedBits) -> tuple[tuple[Node, ...], float]:
-    """Build the bits of one ballot for each of its sizes, and estimate the mu^2 of the dearest."""
-    sizes = move.single_ballot_bits(_MOST_SIZES)
-    few = [Node(f"{n} labels", play_of(_bit(ratio)), n, ()) for n, ratio in sizes[:_BIT_BY_BIT]]
-    many = [
-        Node(f"{n} labels", SmallBitsPlay(SmallBits(n, ratio)), 1, ())
-        for n, ratio in sizes[_BIT_BY_BIT:]
-    ]
-    return (*few, *many), _BIT_SHARE * max(n_bits * ratio**2 for n_bits, ratio in sizes)
-
-
-def _bit(ratio: float) -> NoisyBit:
-    return NoisyBit(scale=1.0, shift=ratio)
+def _ballot_bits(move: ClippedBits) -> tuple[Node, ...]:
+    """Build the bits of one ballot for each of its sizes."""
+    nodes = []
+    for place, (n_bits, ratio) in enumerate(move.single_ballot_bits(_MOST_SIZES)):
+        play: Play[object] = SmallBitsPlay(SmallBits(n_bits, ratio))
+        if place < _BIT_BY_BIT:
+            play = play_of(NoisyBit(scale=1.0, shift=ratio))
+        times = n_bits if place < _BIT_BY_BIT else 1
+        nodes.append(Node(f"{n_bits} labels", play, times, ()))
+    return tuple(nodes)
