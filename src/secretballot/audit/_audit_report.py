@@ -12,6 +12,9 @@ from secretballot.divergences import EVERYONE
 #: Exact figures are floating-point sums.
 _ROUNDING = 1 + 1e-9
 
+_HEADINGS = ("group", "claim", "lower bound", "exact", "bound / claim", "")
+_VERDICTS = {True: "the claim holds", False: "the claim is refuted"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PairAudit(Shown):
@@ -24,10 +27,9 @@ class PairAudit(Shown):
         Claimed epsilon at the audit's delta.
     lower_bound : float
         Lower bound of the true epsilon, at the audit's confidence.
-    exact : float or None
-        The pair's exact epsilon, where its outcomes can be enumerated.
-    renyi_share : float or None
-        The largest share, over all Renyi orders, of the exact divergence in the claimed one.
+    exact, renyi_share : float or None
+        Where outcomes can be enumerated, the exact epsilon, and the largest share, over all Renyi
+        orders, of the exact divergence in the claimed one.
     """
 
     neighbours: Neighbours
@@ -39,9 +41,9 @@ class PairAudit(Shown):
     @property
     def share(self) -> float:
         """The share of the claim that is proven to be spent."""
-        if self.claim == 0:
-            return math.inf if self.lower_bound > 0 else 0.0
-        return self.lower_bound / self.claim
+        if self.claim > 0:
+            return self.lower_bound / self.claim
+        return math.inf if self.lower_bound > 0 else 0.0
 
     @property
     def faults(self) -> list[str]:
@@ -56,19 +58,19 @@ class PairAudit(Shown):
         return faults
 
     def _view(self) -> View:
-        faults = (Items(tuple(self.faults)),) if self.faults else ()
-        summary = f"{_verdict(not self.faults)}: {self._summary()}"
+        faults = [Items(tuple(self.faults))] if self.faults else []
+        summary = Prose.of(f"{_VERDICTS[not self.faults]}: {self._summary()}")
         table = Table(_HEADINGS, [self._cells()], "as a table")
-        return View("PairAudit", (Prose.of(summary), *faults, table), between="\n")
+        return View("PairAudit", (summary, *faults, table), between="\n")
 
     def _summary(self) -> str:
         exact = "" if self.exact is None else f", exactly {self.exact:.4g}"
         return f"epsilon >= {self.lower_bound:.4g}{exact}, of {self.claim:.4g} claimed"
 
     def _cells(self) -> tuple[Cell, ...]:
-        exact = "-" if self.exact is None else f"{self.exact:.4g}"
-        numbers = (f"{self.claim:.4g}", f"{self.lower_bound:.4g}", exact, f"{self.share:.3f}")
-        return (self.neighbours.group, *numbers, Bar.of(self.share))
+        epsilons = (self.claim, self.lower_bound, self.exact)
+        cells = ("-" if epsilon is None else f"{epsilon:.4g}" for epsilon in epsilons)
+        return (self.neighbours.group, *cells, f"{self.share:.3f}", Bar.of(self.share))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,15 +123,8 @@ class Audit(Shown):
 
     def _view(self) -> View:
         summary = (
-            f"{_verdict(self.holds)}: {self.tightest._summary()} at "
+            f"{_VERDICTS[self.holds]}: {self.tightest._summary()} at "
             f"delta={self.delta:g} ({len(self.pairs)} pairs, {self.n_draws} draws each)"
         )
         pairs = Table(_HEADINGS, [pair._cells() for pair in self.pairs], "all pairs")
         return View("Audit", (Prose.of(summary), pairs))
-
-
-_HEADINGS = ("group", "claim", "lower bound", "exact", "bound / claim", "")
-
-
-def _verdict(holds: bool) -> str:
-    return "the claim holds" if holds else "the claim is refuted"

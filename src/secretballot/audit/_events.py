@@ -113,7 +113,6 @@ def _best_level_set(
 
 
 def _candidates(n: int) -> NDArray[np.int64]:
-    """Choose the positions that are tried: all, or some if there are very many."""
     return np.unique(np.linspace(0, n - 1, min(n, _MOST_CANDIDATES)).round().astype(np.int64))
 
 

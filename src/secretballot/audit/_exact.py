@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -55,8 +57,7 @@ def exact_epsilon(log_p: ArrayLike, log_q: ArrayLike, delta: float) -> float:
 
     Notes
     -----
-    The worst event at any epsilon is "the likelihood ratio is at least t", so epsilon is the
-    largest log((P(E) - delta)/Q(E)) over those: no search.
+    Epsilon is the largest log((P(E) - delta)/Q(E)) over events "the likelihood ratio is >= t".
 
     Examples
     --------
@@ -66,7 +67,7 @@ def exact_epsilon(log_p: ArrayLike, log_q: ArrayLike, delta: float) -> float:
     2.0
     """
     p, q = _check_laws(log_p, log_q)
-    return max(_epsilon_one_way(p, q, delta), _epsilon_one_way(q, p, delta), 0.0)
+    return max(_epsilon_one_way(p, q, delta), _epsilon_one_way(q, p, delta))
 
 
 def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
@@ -91,25 +92,18 @@ def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
     3.0
     """
     p, q = _check_laws(log_p, log_q)
-    possible = (p > -np.inf) | (q > -np.inf)
-    p, q = p[possible], q[possible]
+    p, q = (law[(p > -np.inf) | (q > -np.inf)] for law in (p, q))
     if not (np.isfinite(p) & np.isfinite(q)).all():
         return RenyiCost(np.full(len(ORDERS), np.inf))
     return RenyiCost(np.maximum(renyi_divergence(p, q, ORDERS), renyi_divergence(q, p, ORDERS)))
 
 
 def compose_rows(log_p: ArrayLike) -> Floats | None:
-    """Compute the law of several independent rows together; None if it is too long.
-
-    The outcomes of the rows vary as in ``itertools.product``: the last row's fastest.
-    """
+    """Compute the law of independent rows, the last row varying fastest; None if too long."""
     rows = np.atleast_2d(np.asarray(log_p, dtype=np.float64))
     if rows.shape[1] ** len(rows) > MOST_OUTCOMES:
         return None
-    law = np.zeros(1)
-    for row in rows:
-        law = (law[:, None] + row).ravel()
-    return law
+    return reduce(lambda law, row: np.add.outer(law, row).ravel(), rows, np.zeros(1))
 
 
 def _epsilon_one_way(log_p: Floats, log_q: Floats, delta: float) -> float:

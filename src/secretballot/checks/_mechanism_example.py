@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.accounting import PrivacyAccountant, PrivacySpent, RenyiCost
+from secretballot.accounting import PrivacyAccountant, PrivacySpent
 from secretballot.audit import Neighbours
 from secretballot.checks._contract import quietly
-from secretballot.divergences import EVERYONE, Cost, level_cost, split_group
+from secretballot.divergences import EVERYONE, level_cost, split_group
 from secretballot.mechanisms import Mechanism
 
 _LARGE_EPSILON = 1e9
@@ -126,16 +126,3 @@ def spent_by_level(accountant: PrivacyAccountant) -> dict[str, PrivacySpent]:
 def some_level(accountant: PrivacyAccountant) -> PrivacySpent:
     """Look up the spending of one level: releases and rows are counted alike for all."""
     return next(iter(spent_by_level(accountant).values()))
-
-
-def is_below(cost: RenyiCost, most: RenyiCost) -> bool:
-    """Check that a cost is nowhere above another, but for rounding."""
-    return bool((cost.curve <= most.curve * ROUNDING).all() and (cost.delta <= most.delta).all())
-
-
-def assert_same_cost(cost: Cost, other: Cost, promise: str) -> None:
-    """Compare two Renyi costs at the finite orders; AssertionError, with the promise."""
-    finite = slice(0, -1)
-    curve, other_curve = cost.curve[..., finite], other.curve[..., finite]
-    assert np.allclose(curve, other_curve, rtol=1e-9, atol=0), promise
-    assert np.allclose(cost.delta, other.delta, rtol=1e-9, atol=0), promise

@@ -9,23 +9,21 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import clone
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
 from secretballot.checks._contract import NotApplicable, expect_refusal
 from secretballot.checks._mechanism_example import (
     ROUNDING,
     MechanismExample,
-    assert_same_cost,
     budget_of,
     charges_known,
     count_columns,
     epsilon_for_rows,
-    is_below,
     mechanism_counts,
     pay,
     some_level,
     spent_by_level,
 )
-from secretballot.divergences import Costs, level_cost
+from secretballot.divergences import Cost, Costs, level_cost
 
 
 def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
@@ -39,9 +37,9 @@ def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
     charged_known = mechanism.cost(outcome, votes, n_columns=columns)
     for group, cost in charged.items():
         assert cost.shape == (len(counts),), "cost() is per row"
-        assert is_below(cost, most[group]), "no row costs more than max_cost()"
-        assert is_below(most[group], anywhere[group]), "max_cost() bounds any number of columns"
-        assert is_below(charged_known[group], known[group]), "known rows cost at most their most"
+        assert _is_below(cost, most[group]), "no row costs more than max_cost()"
+        assert _is_below(most[group], anywhere[group]), "max_cost() bounds any number of columns"
+        assert _is_below(charged_known[group], known[group]), "known rows cost at most their most"
         finite = known[group].curve[..., :-1] <= most[group].curve[:-1] * ROUNDING
         assert finite.all(), "no known row costs more than the worst case"
 
@@ -58,7 +56,7 @@ def check_every_row_is_charged_alone(example: MechanismExample) -> None:
                 assert not together[group][row].curve.any(), "who sits a row out pays nothing"
             elif group not in first or first[group][0]:
                 promise = "a row costs the same in any batch, wherever it stands"
-                assert_same_cost(together[group][row : row + 1], alone, promise)
+                _assert_same_cost(together[group][row : row + 1], alone, promise)
 
 
 def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
@@ -73,7 +71,7 @@ def check_cost_is_linear_in_the_count(example: MechanismExample) -> None:
         assert np.allclose(charges[group].curve[:-1], added[:-1], rtol=1e-9), "costs add up"
     for level, spent in spent_by_level(accountant).items():
         promise = "the ledger holds the cost of every row"
-        assert_same_cost(spent.cost, level_cost(charges, level, 2.0), promise)
+        _assert_same_cost(spent.cost, level_cost(charges, level, 2.0), promise)
     pay(accountant, example, repeated)
     assert some_level(accountant).n_releases == 2, "every release is an entry"
     assert some_level(accountant).n_rows == 2 * len(repeated), "every row is counted"
@@ -180,4 +178,17 @@ def check_ledger_replays_to_the_same_epsilon(example: MechanismExample) -> None:
         for level, spent in again.items():
             costs = [level_cost(entry.charges, level, 2.0) for entry in entries]
             total = sum(costs[1:], costs[0])
-            assert_same_cost(spent.cost, total, "the entries add up to what is spent")
+            _assert_same_cost(spent.cost, total, "the entries add up to what is spent")
+
+
+def _is_below(cost: RenyiCost, most: RenyiCost) -> bool:
+    """Check that a cost is nowhere above another, but for rounding."""
+    return bool((cost.curve <= most.curve * ROUNDING).all() and (cost.delta <= most.delta).all())
+
+
+def _assert_same_cost(cost: Cost, other: Cost, promise: str) -> None:
+    """Compare two Renyi costs at the finite orders; AssertionError, with the promise."""
+    finite = slice(0, -1)
+    curve, other_curve = cost.curve[..., finite], other.curve[..., finite]
+    assert np.allclose(curve, other_curve, rtol=1e-9, atol=0), promise
+    assert np.allclose(cost.delta, other.delta, rtol=1e-9, atol=0), promise

@@ -12,7 +12,7 @@ from secretballot.games._split_plan import (
     has_game,
     threshold_steps,
 )
-from secretballot.games._worst_game import FINE, Fineness
+from secretballot.games.moves import FINE, Fineness
 
 __all__ = [
     "FINE",

@@ -11,7 +11,8 @@ import numpy as np
 from secretballot.divergences import GaussianCost, Law, gaussian_delta
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import GroupPlan
-from secretballot.games._worst_game import Fineness, RowGame
+from secretballot.games._worst_game import RowGame
+from secretballot.games.moves import Fineness
 
 #: Most moves that are played, in whole rows, but at least one row. Of plans of noisy bits the mu^2
 #: is then .15 per cent above the game's at most.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from secretballot.games._worst_game import FINE, Fineness
+from secretballot.games.moves import FINE, Fineness
 
 M = TypeVar("M")
 

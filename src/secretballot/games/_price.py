@@ -19,8 +19,8 @@ from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._row import build_tree
-from secretballot.games._worst_game import FINE, Fineness, worst_game
-from secretballot.games.moves import ValueFunction
+from secretballot.games._worst_game import worst_game
+from secretballot.games.moves import FINE, Fineness, ValueFunction
 
 #: Name of the work where progress is shown.
 _TASK = "rows of the game"

@@ -14,8 +14,7 @@ from secretballot.divergences import GaussianCost, Law, own_delta
 from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._price import GroupPlan, PlannedMechanism, group_plans
-from secretballot.games._worst_game import FINE, Fineness
-from secretballot.games.moves import has_play, interpolate_share, play_of
+from secretballot.games.moves import FINE, Fineness, has_play, interpolate_share, play_of
 
 #: The most mu^2 of noisy numbers, and the largest shift, that games are played for.
 _MOST_MU2, _LARGEST_SHIFT = 900.0, 5.0

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from secretballot.divergences import Law, gaussian_delta
 from secretballot.games._row import build_tree, play_row
-from secretballot.games.moves import GameMove, LossGrid, Node, ValueFunction, all_nodes
-
-
-@dataclass(frozen=True)
-class Fineness:
-    """Distances between grid points, of losses and of gaps, in units of a row's shift."""
-
-    losses: float
-    gaps: float
-
-    def coarser(self, losses: float, gaps: float | None = None) -> Fineness:
-        """Multiply the distances."""
-        return Fineness(self.losses * losses, self.gaps * (losses if gaps is None else gaps))
-
-
-#: For noisy bits delta is then about a per cent above the truth, epsilon a few tenths of one.
-FINE = Fineness(losses=0.05, gaps=0.04)
+from secretballot.games.moves import (
+    FINE,
+    Fineness,
+    GameMove,
+    LossGrid,
+    Node,
+    ValueFunction,
+    all_nodes,
+)
 
 #: Factors where the adversary chooses among bits, most of them small: finer losses, and coarser
 #: gaps, of which there are many; that adds about .1 per cent.
@@ -54,9 +46,8 @@ def worst_game(
     Yields
     ------
     ValueFunction
-        Upper bounds of V: the delta at epsilon is V at the loss -epsilon, because moves are the
-        same wherever the loss is, and so the game from 0 to epsilon is the one from -epsilon to 0.
-        With `n_answers`, of shape (n_answers, n_nodes).
+        Upper bounds of V, with `n_answers` of shape (n_answers, n_nodes). Moves are the same at
+        any loss, so the delta at epsilon is V at the loss -epsilon.
     """
     row = RowGame(law, fineness)
     value = row.end()
@@ -78,13 +69,10 @@ class RowGame:
         sizes = [(*node.reach, times) for node, times in all_nodes(self._tree)]
         self._loss_scale = max((scale for scale, _, _ in sizes), default=0.0)
         self._variance = sum(square * times for _, square, times in sizes)
-        self._no_failure = math.prod(
-            (1 - node.delta) ** times for node, times in all_nodes(self._tree)
-        )
-        self._least_moves = sum(
-            node.times * min((branch.times for branch in node.either), default=1)
-            for node in self._tree
-        )
+        failures = [(node.delta, times) for node, times in all_nodes(self._tree)]
+        self._no_failure = math.prod((1 - delta) ** times for delta, times in failures)
+        fewest = [min((branch.times for branch in node.either), default=1) for node in self._tree]
+        self._least_moves = sum(n * node.times for n, node in zip(fewest, self._tree, strict=True))
         if any(node.either for node in self._tree):
             fineness = fineness.coarser(*_CHOICE)
         self._fineness = fineness
@@ -100,10 +88,7 @@ class RowGame:
         )
 
     def vectors(self, n_rows: int) -> ValueFunction | None:
-        """Compute the value of rows of noisy vectors in closed form; None for other moves.
-
-        There is nothing to choose, and together they are one vector that is further away.
-        """
+        """Compute the value of noisy vectors, which are one vector together; None for others."""
         for node in self._tree:
             if not node.play.is_vector or node.delta or node.follow:
                 return None

@@ -15,7 +15,7 @@ from secretballot.divergences import (
 from secretballot.games.moves._bit_move import BitPlay, StableTestPlay, TopPlay
 from secretballot.games.moves._clipped_move import ClippedPlay, VectorPlay
 from secretballot.games.moves._confident_move import ConfidentPlay
-from secretballot.games.moves._grid import LossGrid, PaddedValues, ValueFunction
+from secretballot.games.moves._grid import FINE, Fineness, LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._max_move import MaxPlay
 from secretballot.games.moves._play import (
     GameMove,
@@ -31,6 +31,8 @@ from secretballot.games.moves._range_move import FewDrawsPlay, RangePlay, Respon
 from secretballot.games.moves._share_table import interpolate_share
 
 __all__ = [
+    "FINE",
+    "Fineness",
     "GameMove",
     "KnownChoices",
     "LossGrid",

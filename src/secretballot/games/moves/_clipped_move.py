@@ -78,18 +78,14 @@ class ClippedPlay(Play[ClippedBits]):
     def split_known(
         self, node: Node, states: Mapping[str, State]
     ) -> list[tuple[Node, KnownChoices]]:
-        """Play each label moved as far as one can be, unless the noisy sums reveal less.
-
-        That all labels together move less is given away.
-        """
+        """Play each label moved as far as one can be, unless the noisy sums reveal less."""
         if self.move.bound != "papernot":
             gaps = states[node.name] / (np.sqrt(2) * self.move.sigma)
             labels = [bit_choices(float(gap), self.move.ratio) for gap in gaps]
             if labels and sum(label.variance for label in labels) <= self.move.noisy_numbers_mu2:
-                return [
-                    (replace(node, name=f"{node.name} {number}"), label)
-                    for number, label in enumerate(labels)
-                ]
+                names = (f"{node.name} {number}" for number in range(len(labels)))
+                nodes = [replace(node, name=name) for name in names]
+                return list(zip(nodes, labels, strict=True))
         return super().split_known(node, states)
 
     def estimate_share(self, n_moves: float, delta: float) -> float | None:
@@ -101,11 +97,10 @@ class ClippedPlay(Play[ClippedBits]):
 
 
 class _BitBound(NamedTuple):
-    """Bits that bound a row: their sum of squared ratios, and their number."""
+    """Bits that bound a row: all labels, or those of two ballots (removed and added)."""
 
     squares: float
     n_bits: int
-    #: Two ballots of any size, one taken away and one added, instead of all labels.
     by_ballot: bool
 
 

@@ -20,6 +20,22 @@ _REACH = 8.0
 
 
 @dataclass(frozen=True)
+class Fineness:
+    """Distances between grid points, of losses and of gaps, in units of a row's shift."""
+
+    losses: float
+    gaps: float
+
+    def coarser(self, losses: float, gaps: float | None = None) -> Fineness:
+        """Multiply the distances."""
+        return Fineness(self.losses * losses, self.gaps * (losses if gaps is None else gaps))
+
+
+#: For noisy bits delta is then about a per cent above the truth, epsilon a few tenths of one.
+FINE = Fineness(losses=0.05, gaps=0.04)
+
+
+@dataclass(frozen=True)
 class Stencil:
     """Weights of two neighbouring nodes, from `offset` on, that stand for a shift of the loss."""
 
