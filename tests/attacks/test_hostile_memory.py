@@ -42,7 +42,7 @@ def bombs():
     yield "one long text", *table("text", ["a" * 2**15, *[""] * 2**15], shape=[2**15 + 1, 1])
     yield "wide characters", *frame("object", ["a" * (LIMIT - 2**12) + "𝄞"])
     yield "missing texts", *frame("object", [None] * (LIMIT // 110))
-    for n in (LIMIT // 4_500, LIMIT // 2_400):
+    for n in (LIMIT // 9_000, LIMIT // 1_900):
         for kind, tag, parts in (("pandas", "bool", 1), ("polars", "Boolean", 2)):
             columns = [[f"c{at}", tag] for at in range(n)]
             yield f"{n} columns", *table(kind, *[np.zeros(64, bool)] * parts * n, columns=columns)

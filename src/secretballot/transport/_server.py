@@ -148,10 +148,9 @@ class Server:
 
         return serve
 
-    def _abort(self, context: grpc.ServicerContext, error: BaseException) -> None:
+    def _abort(self, context: grpc.ServicerContext, error: Exception) -> None:
         status = load_grpc().StatusCode
         if not isinstance(error, PermissionError | MessageError | ChannelError):
-            log.error("%s: a fault of the server's own", context.peer(), exc_info=error)
             context.abort(status.INTERNAL, "a fault of the server's own")
         log.warning("%s: %s", context.peer(), error)
         is_stranger = isinstance(error, PermissionError)

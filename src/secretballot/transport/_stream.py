@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from secretballot.transport._message import Message, MessageError, read_message
 
 if TYPE_CHECKING:
     import grpc
+
+log = logging.getLogger("secretballot.transport")
 
 #: The longest timeout, a week: threads can't wait for longer ones.
 MAX_SECONDS = 7 * 86_400.0
@@ -59,8 +62,8 @@ class Stream:
         count_memory: Callable[[int], None] = lambda size: None,
     ) -> None:
         self.caller = caller
-        #: The error that ended it, if any.
-        self.error: BaseException | None = None
+        #: The error that ended it, if any; without a traceback, whose frames hold messages.
+        self.error: Exception | None = None
         self._traffic, self._count_memory, self._n_stored = traffic, count_memory, 0
         self._queue: SimpleQueue[Message | None] = SimpleQueue()
         self._closed = threading.Event()
@@ -138,17 +141,20 @@ class Stream:
         """Call a server's method with this stream, and end it when the method returns."""
         try:
             method(self)
+        except (PermissionError, MessageError, ChannelError) as error:
+            self.error = type(error)(str(error))
         except BaseException as error:
-            self.error = error
+            log.exception("%r: a fault of the server's own", self.caller)
+            self.error = RuntimeError(type(error).__name__)
         finally:
             self.finish()
 
     def fail(self, reason: str) -> NoReturn:
         """Send and accept nothing more because of an error."""
-        error = ChannelError("no message came in time" if self._is_late else reason)
-        self.error = error
+        text = "no message came in time" if self._is_late else reason
+        self.error = ChannelError(text)
         self.finish()
-        raise error from None
+        raise ChannelError(text) from None
 
     def finish(self) -> None:
         """Send and accept nothing more; messages sent before still arrive."""
