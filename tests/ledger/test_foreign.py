@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import struct
+from pathlib import Path
 
 import pytest
 from tests._fakes import basic_budget, spend
@@ -65,6 +67,57 @@ def test_a_database_in_the_place_of_a_ledger_is_not_written_to(foreign, tmp_path
     with pytest.raises(LedgerError, match="not a ledger"):
         spend(accountant)
     assert contents(tmp_path) == before
+
+
+def journal_of(content):
+    """The journal of a write that changed every page of a database, which it had made durable."""
+    size, nonce = int.from_bytes(content[16:18], "big"), 7
+    pages = [content[start : start + size] for start in range(0, len(content), size)]
+    magic = bytes.fromhex("d9d505f920a163d7")
+    header = struct.pack(">8s5I", magic, len(pages), nonce, len(pages), 512, size)
+    records = [header.ljust(512, b"\0")]
+    for number, page in enumerate(pages, start=1):
+        checksum = nonce + sum(page[size - 200 : 0 : -200])
+        records.append(struct.pack(">I", number) + page + struct.pack(">I", checksum))
+    return b"".join(records)
+
+
+@pytest.mark.parametrize("kind", ["another program's", "another ledger's", "an old one", "a text"])
+def test_a_foreign_journal_beside_a_ledger_is_not_rolled_back(foreign, tmp_path, kind):
+    path, journal = tmp_path / "budget.ledger", tmp_path / "budget.ledger-journal"
+    accountant = basic_budget(path, 100.0)
+    content = {
+        "another program's": foreign.with_name("notes.db-journal").read_bytes(),
+        "another ledger's": journal_of(Path(basic_budget()._ledger.path).read_bytes()),
+        "an old one": journal_of(path.read_bytes()),
+        "a text": b"a letter that nobody has a copy of\n" * 300,
+    }[kind]
+    spend(accountant, 3)
+    journal.write_bytes(content)
+    before = contents(tmp_path)
+    for act in (lambda: spend(accountant), lambda: PrivacyAccountant.open(path)):
+        with pytest.raises(LedgerError, match="-journal' is not of its last write.*move that file"):
+            act()
+    assert contents(tmp_path) == before
+    journal.unlink()
+    spend(accountant)
+    assert accountant._ledger.verify().n_entries == 4
+
+
+def test_the_journal_of_a_write_that_was_interrupted_is_rolled_back(tmp_path):
+    path, journal = tmp_path / "budget.ledger", tmp_path / "budget.ledger-journal"
+    accountant = basic_budget(path, 100.0)
+    spend(accountant)
+    before = path.read_bytes()
+    spend(accountant)
+    after = path.read_bytes()
+    for written in (before, after, before[:4096] + after[4096:], after[:4096] + before[4096:]):
+        path.write_bytes(written)
+        journal.write_bytes(journal_of(before))
+        path.with_name("budget.ledger.mark").write_bytes(b"")
+        assert PrivacyAccountant.open(path).spent().n_releases == 1
+        assert path.read_bytes() == before
+        assert not journal.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")

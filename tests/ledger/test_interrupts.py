@@ -73,11 +73,11 @@ def test_at_some_moments_of_a_release(path):
 
 def test_a_lock_that_was_just_taken_is_given_back(path, monkeypatch):
     accountant = basic_budget(path)
-    try_lock = _mark._try_lock
-    monkeypatch.setattr(_mark, "_try_lock", lambda file: (try_lock(file), press())[0])
+    try_lock = _mark.try_lock
+    monkeypatch.setattr(_mark, "try_lock", lambda file: (try_lock(file), press())[0])
     with pytest.raises(KeyboardInterrupt) as interrupt:
         spend(accountant)
-    monkeypatch.setattr(_mark, "_try_lock", try_lock)
+    monkeypatch.setattr(_mark, "try_lock", try_lock)
     elsewhere(lambda: spend(accountant))
     assert n_entries(path) == 1
     del interrupt

@@ -3,9 +3,10 @@
 import gc
 import os
 import pickle
+import shutil
 import signal
+import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -73,41 +74,58 @@ def test_a_forked_child_spends_but_never_deletes():
     assert done.returncode == 0, done.stderr
 
 
-def gone(path, seconds=20.0):
-    """Whether a path goes within a time that no machine needs."""
-    end = time.monotonic() + seconds
-    while path.exists() and time.monotonic() < end:
-        time.sleep(0.005)
-    return not path.exists()
-
-
 WAITING = """
-import os, sys, time
+import os, signal, sys, time
 from tests._fakes import basic_budget, spend
 accountants = [basic_budget() for _ in range(2)]
-for each in accountants:
-    spend(each)
+for accountant in accountants:
+    spend(accountant)
 if sys.argv[1] == "fork" and not os.fork():
-    time.sleep(60)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    sys.stdin.readline()
+    os._exit(0)
 print(accountants[0]._ledger.path, flush=True)
 time.sleep(60)
 """
+STARTING = "from tests._fakes import basic_budget; basic_budget()"
 
 
-@pytest.mark.skipif(not os.path.exists("/bin/sh"), reason="needs a shell")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and POSIX signals")
 @pytest.mark.parametrize(
-    ("how", "number"), [("alone", "SIGTERM"), ("alone", "SIGKILL"), ("fork", "SIGTERM")]
+    ("kind", "number"), [("alone", "SIGTERM"), ("alone", "SIGKILL"), ("fork", "SIGTERM")]
 )
-def test_a_process_that_is_ended_leaves_nothing(how, number):
-    """Python runs no handler then. (A forked child, which may live on, has only borrowed it.)"""
+def test_what_a_process_leaves_that_is_ended_is_deleted_by_the_next(tmp_path, kind, number):
+    """Python runs no handler then. A forked child that lives on keeps the ledgers."""
+    environment = {**python_environment(), "TMPDIR": str(tmp_path)}
+
+    def start_another():
+        assert run_python("-c", STARTING, env=environment).returncode == 0
+        return folder.exists()
+
     with running_program(
-        sys.executable, "-c", WAITING, how, cwd=ROOT, env=python_environment()
+        *(sys.executable, "-c", WAITING, kind), stdin=subprocess.PIPE, cwd=ROOT, env=environment
     ) as process:
         folder = Path(process.stdout.readline().strip()).parent
-        assert len(list(folder.iterdir())) == 4
+        assert len(list(folder.iterdir())) == 5
+        assert start_another()
         process.send_signal(getattr(signal, number))
         assert process.wait(60) == -getattr(signal, number)
-        assert gone(folder)
+        assert start_another() == (kind == "fork")
+    assert not start_another()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_of_others_are_not_deleted(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "secretballot-new").mkdir()
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "lock").touch()
+    (tmp_path / "secretballot-link").symlink_to(precious)
+    accountant = basic_budget()
+    assert len(list(tmp_path.iterdir())) == 4
+    del accountant
+    assert (precious / "lock").exists()
 
 
 def test_a_folder_that_was_cleaned_away_is_made_again(tmp_path, monkeypatch):
@@ -118,5 +136,5 @@ def test_a_folder_that_was_cleaned_away_is_made_again(tmp_path, monkeypatch):
     spend(accountant)
     del accountant
     gc.collect()
-    folder.rmdir()
+    shutil.rmtree(folder)
     spend(basic_budget())

@@ -12,7 +12,7 @@ from secretballot._errors import LedgerError
 from secretballot.ledger._budget import Budget
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._file import real_path, transact
-from secretballot.ledger._foreign import check_not_foreign
+from secretballot.ledger._foreign import check_journal, check_not_foreign
 from secretballot.ledger._header import Header, meaning, read_header, write_new
 from secretballot.ledger._interrupts import HeldInterrupts
 from secretballot.ledger._mark import HeldMark, holding, mark_path, read_slots
@@ -155,6 +155,7 @@ class Ledger:
                 block.hold()
                 return answer, transaction.totals, header.ledger_id, fault
 
+            check_journal(self.path)
             answer, totals, ledger_id, fault = transact(self.path, record, to="write")
             # Only now is it certain. Knowing one's own entries, one misses them if they go.
             self._totals = totals
@@ -384,6 +385,7 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
     def again(_: HeldMark) -> T:
         nonlocal is_held
         is_held = True
+        check_journal(path)
         return transact(path, answer, to="recover")
 
     try:

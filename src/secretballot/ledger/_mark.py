@@ -166,7 +166,7 @@ def _read_slots(file: FileIO) -> Slots:
 def _locked(path: str, file: FileIO) -> bool:
     """Try to lock the mark; False if others have it, or it was replaced meanwhile."""
     try:
-        return _try_lock(file.fileno()) and os.path.samestat(
+        return try_lock(file.fileno()) and os.path.samestat(
             os.stat(mark_path(path)), os.fstat(file.fileno())
         )
     except FileNotFoundError:
@@ -181,7 +181,8 @@ def _locked(path: str, file: FileIO) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
+        """Lock a file for this process until it is closed; False if another has locked it."""
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -196,7 +197,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
+        """Lock a file for this process until it is closed; False if another has locked it."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,20 +1,24 @@
-"""The files of unnamed ledgers: gone with their last handle, and with the process at the latest."""
+"""Files of unnamed ledgers, deleted with their last handle or when their process ends."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import shutil
-import subprocess
+import stat
 import tempfile
 import weakref
 from contextlib import suppress
+from pathlib import Path
 
+from secretballot.ledger._mark import try_lock
 from secretballot.ledger._new_files import create_files, delete_files
+
+_PREFIX, _LOCK = "secretballot-", "lock"
 
 
 class TemporaryFile:
-    """The file of an unnamed ledger, deleted with the last handle of the process that made it."""
+    """File of an unnamed ledger, deleted with the last handle of the process that made it."""
 
     def __init__(self) -> None:
         folder = _folder()
@@ -40,24 +44,25 @@ def _delete(path: str, owner: int) -> None:
 
 
 class _Folder:
-    """The private folder of a process, with its unnamed ledgers; deleted when the process ends.
+    """Private folder of a process with its unnamed ledgers, deleted when the process ends.
 
-    Python deletes nothing when a process is killed or told to terminate. A handler of the signal
-    would: it would also delay the end until whatever computes without Python's knowledge is done,
-    change what forked children do when they are told to terminate, and compete with handlers of the
-    program. So a shell watches, a megabyte or less: it waits at a pipe that only this process can
-    write to, and when the system closes that, however the process ended, deletes the folder and
-    ends. It is no child of this process, reads and writes nothing else, and ignores what ends
-    groups of processes. Where there is no shell, a process that is killed leaves its folder behind.
+    Python deletes nothing when a process is killed. Its lock ends, though, and the next process
+    that makes an unnamed ledger deletes the folder. (A forked child holds the same lock.)
     """
 
     def __init__(self) -> None:
         self.owner = os.getpid()
         self.parent = tempfile.gettempdir()
-        self.path = os.path.realpath(tempfile.mkdtemp(prefix="secretballot-"))
+        _delete_abandoned(self.parent)
+        self.path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
+        # Under its name the lock is held from the first moment.
+        new = os.path.join(self.path, "new")
+        self._lock = open(new, "wb")  # noqa: SIM115 - held until the process ends
+        try_lock(self._lock.fileno())
+        with suppress(OSError):  # an open file keeps its name on Windows: nothing is swept there
+            os.rename(new, os.path.join(self.path, _LOCK))
         # Finalizers run last in, first out: the folder is empty when its turn comes.
         weakref.finalize(self, _remove, self.path, self.owner)
-        self.pipe = _watch(self.path)
 
     def is_usable(self) -> bool:
         return (
@@ -82,45 +87,13 @@ def _remove(path: str, owner: int) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-# The outer shell ends at once: the watching one is nobody's child, and is never waited for.
-_WATCH = """
-exec 3<&0
-( trap "" HUP INT QUIT TERM; read line <&3; rm -rf -- "$1" ) </dev/null &
-"""
-
-
-def _watch(path: str) -> int | None:
-    """Have a folder deleted when the pipe that is returned is closed."""
-    if not os.path.exists("/bin/sh"):
-        return None
-    read, write = os.pipe()
-    try:
-        subprocess.run(
-            ["/bin/sh", "-c", _WATCH, "sh", path],
-            stdin=read,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={"PATH": "/usr/bin:/bin"},
-            cwd="/",
-            start_new_session=True,
-            check=False,
-        )
-    except OSError:
-        os.close(write)
-        return None
-    finally:
-        os.close(read)
-    return write
-
-
-def _forget() -> None:
-    """Let go of the parent's pipes: its folders go when it ends, not when its children do."""
-    for folder in _folders:
-        if folder.pipe is not None:
-            with suppress(OSError):
-                os.close(folder.pipe)
-            folder.pipe = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+def _delete_abandoned(parent: str) -> None:
+    """Delete folders of this user's processes that were killed: their locks are free."""
+    for folder in Path(parent).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            status = folder.lstat()
+            is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+            if is_own and stat.S_ISDIR(status.st_mode):
+                with open(folder / _LOCK, "r+b") as lock:
+                    if try_lock(lock.fileno()):
+                        shutil.rmtree(folder, ignore_errors=True)
