@@ -85,10 +85,11 @@ def journal_of(content):
 @pytest.mark.parametrize("kind", ["another program's", "another ledger's", "an old one", "a text"])
 def test_a_foreign_journal_beside_a_ledger_is_not_rolled_back(foreign, tmp_path, kind):
     path, journal = tmp_path / "budget.ledger", tmp_path / "budget.ledger-journal"
-    accountant = basic_budget(path, 100.0)
+    accountant, other = basic_budget(path, 100.0), tmp_path / "other.ledger"
+    basic_budget(other)
     content = {
         "another program's": foreign.with_name("notes.db-journal").read_bytes(),
-        "another ledger's": journal_of(Path(basic_budget()._ledger.path).read_bytes()),
+        "another ledger's": journal_of(other.read_bytes()),
         "an old one": journal_of(path.read_bytes()),
         "a text": b"a letter that nobody has a copy of\n" * 300,
     }[kind]

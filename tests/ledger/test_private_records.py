@@ -63,7 +63,7 @@ def test_they_last_and_every_handle_reads_them(accountant, path, monkeypatch):
     for each in (*(handle._ledger for handle in handles), Ledger.open(path)):
         assert dict(each.private_records()) == SECRETS
     # In pieces as in one, and in order; up to the entry that was the last when it began.
-    monkeypatch.setattr(ledger, "_AT_ONCE", 1)
+    monkeypatch.setattr(ledger, "_BATCH", 1)
     reading = accountant._ledger.private_records()
     first = next(reading)
     record(handles[1], 5, "later")

@@ -1,6 +1,6 @@
-"""The file in which a budget and every spend are recorded, for good.
+"""The ledger file, which records a budget and every spend.
 
-It knows costs; which of them a budget allows is not its business.
+It stores costs. The accounting decides which of them a budget allows.
 """
 
 from secretballot.ledger._budget import (

@@ -1,4 +1,4 @@
-"""What a budget allows: one Renyi order and one amount per level, fixed when it is opened."""
+"""Budgets of a ledger: one order and one amount per level, fixed when it is opened."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, NoReturn, TypeGuard
 
 from secretballot._numbers import as_float, check_number
 from secretballot._sizes import MOST_EPSILON
@@ -26,27 +26,27 @@ from secretballot.divergences import (
 #: The level of a budget that is the same for all.
 ONLY_LEVEL = "everyone"
 
-#: What may be asked to add up: the best Renyi order is chosen when the budget is opened.
+#: Orders that a caller may ask for; `"renyi"` chooses the best one when the budget is opened.
 AskedOrder = Order | Literal["renyi"]
 
-#: Part of delta that a Gaussian budget sets aside, unless told otherwise.
-_SET_ASIDE = 0.01
+#: Default share of delta for approximation deltas in a Gaussian budget.
+_APPROXIMATION_SHARE = 0.01
 
 UNITS = ("row", "owner", "label", "voter")
 RELATIONS = ("replace", "add_remove")
 ACCOUNTING = ("worst_case", "data_dependent", "sanitized")
 
 
-def is_text(value: Any) -> bool:
-    """Whether it is a string that a file can hold, and not empty."""
+def is_text(value: object) -> TypeGuard[str]:
+    """Check that a value is a string, not empty, that UTF-8 can encode."""
     if not isinstance(value, str) or not value:
         return False
-    return not any("\ud800" <= each <= "\udfff" for each in value)  # surrogates stand for bytes
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)  # surrogates
 
 
 @dataclass(frozen=True, kw_only=True)
 class LevelBudget:
-    """What may be spent on the people of one level."""
+    """Budget of one level: its epsilon and delta, and the amount they allow in one order."""
 
     name: str
     epsilon: float
@@ -59,66 +59,51 @@ class LevelBudget:
     def create(
         cls,
         name: str,
-        epsilon: Any,
+        epsilon: float,
         delta: float,
         approximation_delta: float,
         order: AskedOrder,
     ) -> LevelBudget:
-        """Choose the order if it is left open, and convert the budget there."""
-        amount = as_float(epsilon)
+        """Convert the budget to an order, the best one if it is left open."""
+        total, chosen = as_float(epsilon), order
         if order == GAUSSIAN:
-            return cls._gaussian(name, amount, delta, approximation_delta)
-        if order != "renyi" and math.isinf(order):
+            amount = gaussian_budget(total, delta, approximation_delta)
+            if not amount > 0:
+                raise ValueError(
+                    f"no mu^2 is left of epsilon={total:g} at delta={delta:g} beside "
+                    f"approximation_delta={approximation_delta:g}; use less of it."
+                )
+        elif order != "renyi" and math.isinf(order):
             # Order infinity needs no delta for a conversion: all of it is for approximations.
-            return cls(
-                name=name,
-                epsilon=amount,
-                delta=delta,
-                approximation_delta=delta,
-                order=order,
-                amount=gate_budget(amount, delta, order),
-            )
-        spare = delta - approximation_delta
-        chosen = best_order(amount, spare) if order == "renyi" else order
-        allowed = gate_budget(amount, spare, chosen)
-        if not allowed > 0:
-            usable = ORDERS[:-1][renyi_budget(amount, spare, ORDERS[:-1]) > 0]
-            which = (
-                f"the orders from {usable.min():.4g} to {usable.max():.4g} of the grid do"
-                if usable.size
-                else "no finite order does (order=inf is basic composition)"
-            )
-            raise ValueError(
-                f"order={chosen:g} can't certify epsilon={amount:g} at delta={spare:g}; {which}. "
-                "Use order='renyi' to have the best one chosen."
-            )
+            approximation_delta = delta
+            amount = gate_budget(total, delta, order)
+        else:
+            spare = delta - approximation_delta
+            chosen = best_order(total, spare) if order == "renyi" else order
+            amount = gate_budget(total, spare, chosen)
+            if not amount > 0:
+                _refuse_order(chosen, total, spare)
         return cls(
             name=name,
-            epsilon=amount,
+            epsilon=total,
             delta=delta,
             approximation_delta=approximation_delta,
             order=chosen,
-            amount=allowed,
+            amount=amount,
         )
 
-    @classmethod
-    def _gaussian(
-        cls, name: str, epsilon: float, delta: float, approximation_delta: float
-    ) -> LevelBudget:
-        allowed = gaussian_budget(epsilon, delta, approximation_delta)
-        if not allowed > 0:
-            raise ValueError(
-                f"no mu^2 is left of epsilon={epsilon:g} at delta={delta:g} beside "
-                f"approximation_delta={approximation_delta:g}; use less of it."
-            )
-        return cls(
-            name=name,
-            epsilon=epsilon,
-            delta=delta,
-            approximation_delta=approximation_delta,
-            order=GAUSSIAN,
-            amount=allowed,
-        )
+
+def _refuse_order(order: Order, epsilon: float, delta: float) -> NoReturn:
+    usable = ORDERS[:-1][renyi_budget(epsilon, delta, ORDERS[:-1]) > 0]
+    which = (
+        f"the orders from {usable.min():.4g} to {usable.max():.4g} of the grid do"
+        if usable.size
+        else "no finite order does (order=inf is basic composition)"
+    )
+    raise ValueError(
+        f"order={order:g} can't certify epsilon={epsilon:g} at delta={delta:g}; {which}. "
+        "Use order='renyi' to have the best one chosen."
+    )
 
 
 def budget_levels(
@@ -147,7 +132,7 @@ def budget_levels(
     if approximation_delta is not None:
         share = as_float(approximation_delta)
     else:
-        share = _SET_ASIDE * total if order == GAUSSIAN else 0.0
+        share = _APPROXIMATION_SHARE * total if order == GAUSSIAN else 0.0
     if not (0 < total < 1 or (basic and total == 0)):
         text = f" Give a number, without quotes: delta={delta}." if isinstance(delta, str) else ""
         raise ValueError(
@@ -179,7 +164,7 @@ def budget_levels(
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a ledger fixes for good."""
+    """Budget and conventions that a ledger fixes when it is created."""
 
     levels: tuple[LevelBudget, ...]
     unit: str = "row"
@@ -196,12 +181,12 @@ class Budget:
         ):
             value = getattr(self, name)
             if value not in valid:
-                known = ", ".join(map(repr, valid))
-                raise ValueError(f"{name}={value!r} is unknown; use one of {known}.")
+                names = ", ".join(map(repr, valid))
+                raise ValueError(f"{name}={value!r} is unknown; use one of {names}.")
 
     @property
     def keeps_private(self) -> bool:
-        """Whether entries may have private records, which are for the owner only."""
+        """True if entries may have private records, for the owner only."""
         return self.accounting == "sanitized"
 
     @property
@@ -211,7 +196,7 @@ class Budget:
 
     @property
     def epsilon(self) -> float | dict[str, float]:
-        """Epsilon as it was asked for: one number, or one per level."""
+        """Epsilon of the budget: one number, or a dict with one per level."""
         if self.names == (ONLY_LEVEL,):
             return self.levels[0].epsilon
         return {level.name: level.epsilon for level in self.levels}
@@ -223,19 +208,19 @@ class Budget:
 
     @property
     def kind(self) -> Literal["gaussian", "renyi", "pairs"]:
-        """What adds up: mu^2, Renyi divergences, or pairs of epsilon and delta."""
+        """Currency of the costs: mu^2, Renyi divergences, or pairs (epsilon, delta)."""
         order = self.levels[0].order
         if isinstance(order, str):
             return "gaussian"
         return "pairs" if math.isinf(order) else "renyi"
 
 
-#: The most that a part of a run may spend: for all levels alike, per level, or not limited.
+#: Limit of a scope: one epsilon for all levels, one per level, or none.
 Cap = float | Mapping[str, float] | None
 
 
 def check_cap(epsilon: Cap, levels: Collection[str]) -> None:
-    """Refuse a cap that is not one amount, or one for every level of the budget."""
+    """Check that a cap is one epsilon, one per level of the budget, or None."""
     if epsilon is None:
         return
     if isinstance(epsilon, Mapping) and set(epsilon) != set(levels):
@@ -257,7 +242,7 @@ class Scope:
     Attributes
     ----------
     id : str
-        What the ledger calls it.
+        Name in the ledger.
     epsilon : float, dict of str to float, or None
         The most that all its releases together may spend, for all levels alike or per level; None
         leaves it to the budget.
@@ -275,7 +260,7 @@ class Scope:
 
     @classmethod
     def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:
-        """Check `epsilon` and make a scope that is nobody else's."""
+        """Check `epsilon` and make a scope with a new id."""
         check_cap(epsilon, levels)
         if epsilon is None:
             return cls(uuid.uuid4().hex, None, ledger)
@@ -285,5 +270,5 @@ class Scope:
         return cls(uuid.uuid4().hex, cap, ledger)
 
     def cap(self, level: str) -> float | None:
-        """Return the most that may be spent on one level."""
+        """Return the limit for one level."""
         return self.epsilon[level] if isinstance(self.epsilon, Mapping) else self.epsilon

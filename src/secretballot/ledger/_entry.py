@@ -1,4 +1,4 @@
-"""One release as the ledger holds it, bound to all before it by a digest."""
+"""Entries of a ledger, and the digests that chain them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -15,16 +14,16 @@ from secretballot.divergences import ORDERS, Cost, Costs, GaussianCost, RenyiCos
 from secretballot.ledger._budget import Budget, Cap
 from secretballot.ledger._reserved import Reserved
 
-#: Lists and dicts that may be one in the other.
-_DEEPEST = 64
+#: Largest depth of nested lists and dicts.
+_MAX_DEPTH = 64
 
 
-def to_json(value: Any, source: str) -> str:
-    """Write public parameters as canonical JSON; ValueError if they are not plain values."""
+def to_json(value: object, source: str) -> str:
+    """Encode public parameters as canonical JSON; ValueError if they are not plain values."""
     try:
         text = json.dumps(value, sort_keys=True, allow_nan=False, default=_plain)
-        # Read with as little of the stack left as there may be elsewhere, it must not fail there.
-        is_deep = _depth(json.loads(text)) > _DEEPEST
+        # A reader that has less of the stack left must be able to decode it too.
+        is_deep = _depth(json.loads(text)) > _MAX_DEPTH
     except RecursionError:
         is_deep = True
     except (TypeError, ValueError) as error:
@@ -32,59 +31,54 @@ def to_json(value: Any, source: str) -> str:
             f"{source} must hold strings, finite numbers, lists and dicts: {error}"
         ) from error
     if is_deep:
-        raise ValueError(
-            f"{source} must not hold more than {_DEEPEST} lists and dicts one in the other."
-        )
+        raise ValueError(f"{source} must not nest lists and dicts more than {_MAX_DEPTH} deep.")
     return text
 
 
 @lru_cache(maxsize=1024)
 def check_description(text: str) -> None:
-    """Check that a recorded text is what `to_json` may have written; ValueError if it is not."""
+    """Check that a recorded text is JSON as `to_json` writes it; ValueError if not."""
     to_json(json.loads(text), "a description")
 
 
-def _depth(value: Any) -> int:
-    """Return how many lists and dicts are one in the other."""
+def _depth(value: object) -> int:
+    """Compute the depth of nested lists and dicts."""
     values = value.values() if isinstance(value, dict) else value
     return 1 + max(map(_depth, values), default=0) if isinstance(value, list | dict) else 0
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"{value!r} is none of them")
+    raise TypeError(f"{value!r} is no plain value")
 
 
 def curve_bytes(cost: Cost) -> bytes:
-    """Return what a cost amounts to as little-endian doubles."""
+    """Encode the curve of a cost as little-endian doubles."""
     return np.ascontiguousarray(cost.curve, dtype="<f8").tobytes()
 
 
 def cost_of(curve: bytes, delta: float) -> Cost:
-    """Return the cost that was written as such: a Renyi curve, or one amount of mu^2."""
+    """Decode a cost: a Renyi curve, or one amount of mu^2."""
     amounts = np.frombuffer(curve, dtype="<f8")
     kind = RenyiCost if len(amounts) == len(ORDERS) else GaussianCost
     return kind.from_curve(amounts, delta)
 
 
-def digest_of(content: Any) -> str:
-    """Return the SHA-256 of values that are text or integers by now.
-
-    Floats come as hexadecimal, so that no digit is lost.
-    """
+def digest_of(content: list[object]) -> str:
+    """Compute the SHA-256 of nested lists of text, integers and None, as JSON."""
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
 
 
-def cap_digits(cap: Cap) -> Any:
-    """Return the cap of a scope for a digest."""
+def cap_digits(cap: Cap) -> object:
+    """Encode the cap of a scope for a digest; floats are hexadecimal, so that no bit is lost."""
     if isinstance(cap, Mapping):
-        return [[level, float(each).hex()] for level, each in sorted(cap.items())]
+        return [[level, float(epsilon).hex()] for level, epsilon in sorted(cap.items())]
     return None if cap is None else float(cap).hex()
 
 
-def charge_digits(charges: Costs) -> Any:
-    """Return costs per group for a digest."""
+def charge_digits(charges: Costs) -> list[object]:
+    """Encode costs per group for a digest."""
     return [
         [group, float(cost.delta).hex(), curve_bytes(cost).hex()]
         for group, cost in sorted(charges.items())
@@ -92,7 +86,7 @@ def charge_digits(charges: Costs) -> Any:
 
 
 def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> str:
-    """Return the digest of what the ledger fixes, which every entry then covers."""
+    """Compute the digest of a ledger's header, which the first entry follows."""
     levels = [
         [
             level.name,
@@ -115,15 +109,15 @@ def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> st
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
-    """One release: what, when, how many rows, at what cost, for whom; never votes.
+    """Record of one release, or of a reservation or a move of the ledger; never votes.
 
-    (Or a move of the ledger, which has no rows and costs nothing; or what is paid before rows are
-    drawn, and given back afterwards.)
+    A move has no rows and costs nothing. A reservation pays before rows are drawn, and is refunded
+    when it is settled.
 
     Attributes
     ----------
     sequence : int
-        Its place in the ledger, from 1.
+        Number of the entry, from 1.
     time : str
         When it was recorded, UTC.
     mechanism : str
@@ -137,11 +131,11 @@ class LedgerEntry:
     note : str
         What the caller declared about the release, JSON.
     charges : dict of str to Cost
-        Cost per group; where a reservation is settled, what is given back.
+        Cost per group; where a reservation is settled, the refund.
     reservation : Reserved or None
-        The reservation that the entry makes, draws from or settles, as it stands then.
+        State of the reservation that the entry makes, draws from or settles, after it.
     checkpoint : str or None
-        Every now and then: the digest of the sums over all entries up to this one.
+        For some entries: the digest of the sums over all entries up to this one.
     previous, digest : str
         The hash chain.
     """
@@ -162,22 +156,22 @@ class LedgerEntry:
 
     @property
     def is_release(self) -> bool:
-        """Whether anything was released: a row at least, or it is not recorded."""
+        """True if rows were begun."""
         return self.n_rows > 0
 
     @property
     def is_move(self) -> bool:
-        """Whether the ledger goes on in another place."""
+        """True if the entry records a new place of the ledger."""
         return not self.is_release and self.reservation is None
 
     @property
     def is_refund(self) -> bool:
-        """Whether the charges are given back."""
+        """True if the charges are given back."""
         return self.reservation is not None and self.reservation.is_settled
 
     @classmethod
     def move(cls, place: str) -> LedgerEntry:
-        """Return the entry for a ledger that goes on in another place."""
+        """Make the entry for a ledger that goes on in another place."""
         event = to_json({"event": "moved", "place": place}, "a move")
         return cls(
             mechanism=event,
@@ -189,16 +183,16 @@ class LedgerEntry:
         )
 
     def drawing(self, reservation: Reserved, n_rows: int) -> LedgerEntry:
-        """Return the entry for rows that were paid for before."""
+        """Return the entry as a draw from a reservation."""
         return replace(self, reservation=reservation, n_rows=n_rows)
 
     def chained(self, sequence: int, time: str, previous: str) -> LedgerEntry:
-        """Return the entry in its place after the one with the digest `previous`."""
+        """Return the entry with its number, its time and the digests of the chain."""
         placed = replace(self, sequence=sequence, time=time, previous=previous)
         return replace(placed, digest=placed.expected_digest())
 
     def expected_digest(self) -> str:
-        """Digest of everything the entry says, its place and its predecessor included."""
+        """Compute the digest of the entry's contents, its number and predecessor included."""
         reservation = self.reservation
         return digest_of(
             [

@@ -1,9 +1,10 @@
-"""A whole ledger as plain values, for other programs."""
+"""Export of a ledger as plain values, for other programs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from secretballot._tables import plain_number
@@ -12,9 +13,12 @@ from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
 
+_IDENTITY = ("ledger_id", "created", "library_version", "place")
+_CONVENTIONS = ("unit", "relation", "accounting", "allow_seeded")
+
 
 def export(ledger: Ledger) -> dict[str, Any]:
-    """Return what a ledger holds; numbers are exact, infinity is the text ``"inf"``.
+    """Convert a ledger to plain values; numbers are exact, infinity is the text ``"inf"``.
 
     Private records are for the owner only, and left out.
     """
@@ -22,14 +26,8 @@ def export(ledger: Ledger) -> dict[str, Any]:
     entries = ledger.entries()
     budget = header.budget
     return {
-        "ledger_id": header.ledger_id,
-        "created": header.created,
-        "library_version": header.library_version,
-        "place": header.place,
-        "unit": budget.unit,
-        "relation": budget.relation,
-        "accounting": budget.accounting,
-        "allow_seeded": budget.allow_seeded,
+        **{name: getattr(header, name) for name in _IDENTITY},
+        **{name: getattr(budget, name) for name in _CONVENTIONS},
         "levels": [
             {
                 "level": level.name,
@@ -51,13 +49,9 @@ def export(ledger: Ledger) -> dict[str, Any]:
 
 def _entry(entry: LedgerEntry) -> dict[str, Any]:
     return {
-        "sequence": entry.sequence,
-        "time": entry.time,
+        **{field.name: getattr(entry, field.name) for field in fields(entry)},
         "mechanism": json.loads(entry.mechanism),
-        "n_rows": entry.n_rows,
-        "scope_id": entry.scope_id,
         "scope_epsilon": _cap(entry.scope_epsilon),
-        "seeded": entry.seeded,
         "note": json.loads(entry.note),
         "charges": [
             {
@@ -74,13 +68,10 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
             "event": entry.reservation.event,
             "state": json.loads(entry.reservation.state()),
         },
-        "checkpoint": entry.checkpoint,
-        "previous": entry.previous,
-        "digest": entry.digest,
     }
 
 
-def _cap(cap: Cap) -> Any:
+def _cap(cap: Cap) -> object:
     if isinstance(cap, Mapping):
-        return {level: plain_number(each) for level, each in cap.items()}
+        return {level: plain_number(epsilon) for level, epsilon in cap.items()}
     return None if cap is None else plain_number(cap)

@@ -1,4 +1,4 @@
-"""A connection to a ledger file: durable, safe to fork, and with errors that say what to do."""
+"""Transactions on a ledger file: durable, safe with forks, and with errors that name a remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from secretballot._errors import LedgerError
 
 T = TypeVar("T")
 
-#: How long to wait for another process that is spending, in seconds; and only to show something.
+#: Seconds to wait for another process that is spending, and to wait for a display.
 BUSY_TIMEOUT = 60.0
 SHOWN_TIMEOUT = 2.0
 
@@ -25,7 +25,7 @@ _SHOWING: ContextVar[bool] = ContextVar("secretballot_showing", default=False)
 
 @contextmanager
 def showing() -> Iterator[None]:
-    """Read within for a display: a notebook or a debugger is not kept waiting."""
+    """Shorten the wait for locks within a block, so that a display does not hang."""
     token = _SHOWING.set(True)
     try:
         yield
@@ -34,7 +34,7 @@ def showing() -> Iterator[None]:
 
 
 def busy_timeout() -> float:
-    """Return how long to wait for another process, in seconds."""
+    """Return the seconds to wait for another process."""
     return min(SHOWN_TIMEOUT, BUSY_TIMEOUT) if _SHOWING.get() else BUSY_TIMEOUT
 
 
@@ -53,7 +53,7 @@ def _after_fork_in_child() -> None:
     try:
         PROCESS_LOCK.release()
     except RuntimeError:
-        # It belongs to a thread of the parent, and would never be released here.
+        # A thread of the parent holds it, which the child does not have.
         PROCESS_LOCK._at_fork_reinit()  # type: ignore[attr-defined]
 
 
@@ -71,23 +71,21 @@ def transact(
     *,
     to: Literal["read", "recover", "write"],
 ) -> T:
-    """Act in one transaction, committed durably afterwards and rolled back on any exception.
+    """Run a function in one transaction; commit durably, or roll back on any exception.
 
-    A connection lasts for one transaction, so that none is ever carried into a thread or a forked
-    child. (Fetch all that is asked for: a statement that is left open, in an error's traceback for
-    example, keeps the connection alive.)
+    A connection lasts for one transaction, so that no thread or forked child inherits one. `act`
+    must fetch all rows: an open statement keeps the connection alive.
 
-    To ``"read"``, it changes nothing: a write that was interrupted is an error. To ``"recover"`` it
-    is rolled back first. That, and to ``"write"``, is for who holds the mark (`holding`): SQLite's
-    own locks are lost if this process closes the file anywhere else, and are not relied on between
-    spenders.
+    ``to="read"`` changes nothing, and an interrupted write is an error. ``to="recover"`` rolls that
+    write back first. That and ``to="write"`` need the lock of the mark (`holding`): SQLite's own
+    locks are lost when this process closes the file elsewhere.
     """
     with PROCESS_LOCK:
-        # To open a pipe is to wait for somebody who writes to it.
+        # Opening a pipe would wait for a writer.
         if os.path.exists(path) and not os.path.isfile(path):
             raise readable(OSError("no regular file"), path)
         try:
-            # Never created: a ledger that is gone must not come back as a fresh budget.
+            # Never created: a missing ledger must not become a fresh budget.
             mode = "ro" if to == "read" else "rw"
             opened = sqlite3.connect(
                 f"{Path(path).as_uri()}?mode={mode}",
@@ -98,10 +96,10 @@ def transact(
         except sqlite3.Error as error:
             raise readable(error, path) from error
         try:
-            # The connection itself rolls back, whatever comes: an interrupt that met a `finally`
-            # at its first line would leave the ledger locked. (After a commit it does nothing.)
+            # The connection itself rolls back: an interrupt at the first line of a `finally` would
+            # leave the ledger locked. (After a commit it does nothing.)
             with opened:
-                # What is in the file was perhaps written by others.
+                # Another program may have written the file.
                 opened.execute("PRAGMA trusted_schema = OFF")
                 opened.execute("PRAGMA cell_size_check = ON")
                 if to == "write":
@@ -135,7 +133,7 @@ def real_path(path: str | os.PathLike[str]) -> str:
 
 
 def readable(error: Exception, path: str) -> LedgerError:
-    """Say what went wrong with the file, or the one beside it, and what to do."""
+    """Convert an error of the file, or of the mark beside it, to one that names a remedy."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     number = getattr(error, "errno", None)
     if not os.path.exists(path):

@@ -19,10 +19,10 @@ _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 def check_not_foreign(path: str) -> None:
-    """Refuse a file that is no ledger, and files beside it that SQLite would wait for.
+    """Refuse a file that is no ledger, and irregular files beside it, such as pipes.
 
-    SQLite rolls back what another program left unfinished in a database of its own. No mark is made
-    beside such a file either. (An empty file with a mark is a ledger that is being made.)
+    SQLite would roll back the unfinished write of another program, and this library would make a
+    mark beside its file. (An empty file with a mark is a ledger that is being made.)
     """
     for name in (f"{path}-journal", f"{path}-wal"):
         if not _is_absent_or_regular(name):
@@ -31,7 +31,7 @@ def check_not_foreign(path: str) -> None:
                 "be, is no regular file; move it away. Nothing was released."
             )
     if not os.path.isfile(path):
-        return  # said where it is opened
+        return  # an error when it is opened
     try:
         # To close any descriptor on a file ends all locks that the process has on it.
         with PROCESS_LOCK, open(path, "rb", buffering=0) as file:
@@ -45,7 +45,7 @@ def check_not_foreign(path: str) -> None:
 
 
 def _is_absent_or_regular(name: str) -> bool:
-    # One look: a writer's own journal comes and goes.
+    # One call: a writer deletes its journal at any time.
     try:
         return stat.S_ISREG(os.lstat(name).st_mode)
     except OSError:

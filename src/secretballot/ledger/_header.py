@@ -1,4 +1,4 @@
-"""What a ledger file fixes for good: how it is written, and read back."""
+"""Header of a ledger file: the budget and the identity, written once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ORDERS = ORDERS.astype("<f8").tobytes()
 
 
 class Header(NamedTuple):
-    """What a ledger fixes, and which ledger it is."""
+    """Budget and identity of a ledger."""
 
     budget: Budget
     digest: str
@@ -42,7 +42,7 @@ class Header(NamedTuple):
 
 @contextmanager
 def meaning(path: str) -> Iterator[None]:
-    """Name the file in what is wrong with its contents."""
+    """Convert errors in the contents of a file to a LedgerError that names the file."""
     try:
         yield
     except LedgerError as error:
@@ -64,7 +64,7 @@ def meaning(path: str) -> Iterator[None]:
 
 
 def write_new(path: str, budget: Budget) -> Header:
-    """Fill a new, empty file; return what it fixes."""
+    """Write the tables and the header of a new ledger to an empty file."""
     from secretballot import __version__
 
     identity = (
@@ -99,20 +99,9 @@ def read_header(opened: sqlite3.Connection) -> Header:
         raise LedgerError("its header is missing; restore it from a copy")
     datetime.fromisoformat(header[1])
     *identity, unit, relation, accounting, allow_seeded, orders, digest = header
-    levels = tuple(
-        LevelBudget(
-            name=name,
-            epsilon=epsilon,
-            delta=delta,
-            approximation_delta=approximation_delta,
-            order=order,
-            amount=amount,
-        )
-        for name, epsilon, delta, approximation_delta, order, amount in opened.execute(
-            "SELECT name, epsilon, delta, approximation_delta, gate_order, amount FROM level "
-            "ORDER BY position"
-        ).fetchall()
-    )
+    names = ("name", "epsilon", "delta", "approximation_delta", "order", "amount")
+    rows = opened.execute("SELECT * FROM level ORDER BY position").fetchall()
+    levels = tuple(LevelBudget(**dict(zip(names, row[1:], strict=True))) for row in rows)
     budget = Budget(
         levels=levels,
         unit=unit,
@@ -120,7 +109,7 @@ def read_header(opened: sqlite3.Connection) -> Header:
         accounting=accounting,
         allow_seeded=bool(allow_seeded),
     )
-    # As they were written, on whatever machine; from here on they are the grid's.
+    # The digest covers the orders of the machine that wrote them; then the grid's are used.
     if digest != genesis_digest(identity, budget, orders):
         raise LedgerError("its budget was altered; restore it from a copy")
     if orders != _ORDERS:

@@ -1,4 +1,4 @@
-"""Ctrl-C during a spend: held back from the commit until the answer is returned."""
+"""Delay of Ctrl-C during a spend, from the commit until the answer is returned."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ T = TypeVar("T")
 
 
 class HeldInterrupts:
-    """A block of code in which SIGINT is held back from `hold` to its end.
+    """Block of code that delays SIGINT from the call of `hold` to its end.
 
-    Python calls signal handlers in the main thread alone, so nothing is held in other threads. A
-    signal that came meanwhile is raised again at the end of the block, for the handler that was
-    installed before: it is never lost. If that raises KeyboardInterrupt after the block has kept an
-    answer, `CompletedInterrupt` carries the answer.
+    Python calls signal handlers in the main thread alone, so other threads delay nothing. At the
+    end of the block a delayed signal is raised for the handler that was installed before. If that
+    raises KeyboardInterrupt after the block has kept an answer, `CompletedInterrupt` carries it.
     """
 
     def __init__(self) -> None:
@@ -28,18 +27,18 @@ class HeldInterrupts:
         self._answers: list[Any] = []
 
     def hold(self) -> None:
-        """Hold SIGINT back from now on."""
+        """Delay SIGINT from now on."""
         if self._handler or threading.current_thread() is not threading.main_thread():
             return
         handler = signal.getsignal(signal.SIGINT)
-        # Where the system ends the process, or ignores the signal, there is nothing to hold back.
+        # No function: the system ends the process, or ignores the signal.
         if callable(handler):
-            # In this order: an interrupt in between finds the handler as it was.
+            # In this order: an interrupt in between finds the old handler.
             self._handler = handler
             signal.signal(signal.SIGINT, self._notice)
 
     def keep(self, answer: T) -> T:
-        """Return the answer of the block, which is not lost if a signal came."""
+        """Return the answer, and keep it for `CompletedInterrupt`."""
         self._answers.append(answer)
         return answer
 

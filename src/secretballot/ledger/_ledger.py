@@ -1,4 +1,4 @@
-"""The file in which every spend is recorded before anything is returned."""
+"""Handles on a ledger file, which records every spend before its answer is returned."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from secretballot.ledger._transaction import Transaction
 T = TypeVar("T")
 Step = tuple[LedgerEntry, Totals]
 
-#: Entries read and checked in one transaction: a long walk lets writers in between.
-_AT_ONCE = 64
+#: Entries read and checked in one transaction, so that writers wait for milliseconds.
+_BATCH = 64
 
 
 class Head(NamedTuple):
-    """How many entries a ledger has, and the digest of the last: it stands for all of them."""
+    """Number of entries of a ledger, and the digest of the last one, which covers all."""
 
     n_entries: int
     digest: str
 
 
 class Ledger:
-    """A handle on a ledger file; it can be pickled, copied and forked, the file is one.
+    """Handle on a ledger file. Copies, pickles and forks of a handle use the same file.
 
-    Make one with `create`, `temporary` or `open`. What it says of the budget is what the header of
-    the file says, or nothing is read from the file and nothing written to it.
+    Make one with `create`, `temporary` or `open`. If its budget differs from the header of the
+    file, it neither reads nor writes.
     """
 
     def __init__(self, path: str, budget: Budget, genesis: str, is_temporary: bool = False) -> None:
@@ -66,9 +66,9 @@ class Ledger:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], budget: Budget) -> Ledger:
-        """Make a new named ledger; LedgerError if the file exists, or the mark of an earlier one.
+        """Make a new named ledger, completely or not at all, also with Ctrl-C.
 
-        It is made whole or not at all, also when Ctrl-C comes meanwhile.
+        LedgerError if the file or the mark of an earlier ledger exists.
         """
         name = real_path(path)
         check_name(name)
@@ -83,8 +83,8 @@ class Ledger:
 
     @classmethod
     def temporary(cls, budget: Budget) -> Ledger:
-        """Make a ledger in a private file that goes with this process's last handle."""
-        # The local name keeps the file until the handle does.
+        """Make a ledger in a private file, deleted with this process's last handle."""
+        # The local name keeps the file alive until the handle does.
         file = TemporaryFile()
         return cls._new(file.path, budget)
 
@@ -121,21 +121,21 @@ class Ledger:
         moved: bool = False,
         interrupts: HeldInterrupts | None = None,
     ) -> T:
-        """Act while the ledger is held, and nobody else spends; then commit what was appended.
+        """Run a function with the exclusive right to spend; then commit its entries.
 
-        An exception of `act` commits nothing. Ctrl-C is held back from the commit on, to the end of
-        the block of `interrupts`, or to the end of this call.
+        An exception of `act` commits nothing. Ctrl-C is delayed from the commit to the end of the
+        block of `interrupts`, or of this call.
 
         Parameters
         ----------
         act : callable
-            Is given the transaction; what it returns is returned.
+            Takes the transaction; its result is returned.
         scope : str, default=None
-            The totals hold this scope.
+            Scope that the totals must hold.
         moved : bool, default=False
-            Whether a copy is no error.
+            Accept a copy as the ledger, and record the move.
         interrupts : HeldInterrupts, default=None
-            The block of the caller, which is to get the answer out.
+            Block of the caller, which returns the answer.
         """
 
         def write(held: HeldMark) -> T:
@@ -157,7 +157,7 @@ class Ledger:
 
             check_journal(self.path)
             answer, totals, ledger_id, fault = transact(self.path, record, to="write")
-            # Only now is it certain. Knowing one's own entries, one misses them if they go.
+            # The commit is certain now. If these entries disappear, this handle notices.
             self._totals = totals
             mark = Mark(ledger_id, totals.sequence, totals.digest)
             held.advance(mark, everywhere=bool(fault))
@@ -171,12 +171,12 @@ class Ledger:
             return block.keep(holding(self.path, write))
 
     def settle(self, *, moved: bool) -> str:
-        """Check that this is the original in its place; with `moved`, record the one it is in.
+        """Check that the file is the original in its place; with `moved`, record a new place.
 
         Returns
         -------
         str
-            What is to be said of a mark that is damaged; empty if it is not.
+            Warning about a damaged mark; empty if it is whole.
         """
         slots = read_slots(self.path)
         damage = slots.n_broken and (
@@ -193,7 +193,7 @@ class Ledger:
             header = self._same_header(opened)
             self._catch_up(opened)
             check_spendable(self.path)
-            # The mark was read first, as it may be moved on once the ledger has been read.
+            # The mark was read first: writers may advance it after the ledger is read.
             if fault := self._copied(opened, header, slots.mark):
                 raise LedgerError(fault)
 
@@ -201,13 +201,10 @@ class Ledger:
         return damage or ""
 
     def totals(self, scope: str | None = None) -> Totals:
-        """Return the sums over all entries, those of other processes included.
-
-        They hold one scope, if it is named.
-        """
+        """Return the sums over all entries, those of other processes included, and of a scope."""
 
         def catch_up(opened: sqlite3.Connection) -> Totals | None:
-            self._catch_up(opened, at_most=_AT_ONCE)
+            self._catch_up(opened, at_most=_BATCH)
             if self._totals.sequence < last_sequence(opened):
                 return None
             load_scope(opened, self._totals, scope)
@@ -218,30 +215,30 @@ class Ledger:
         return totals
 
     def reservation(self, id: str) -> list[LedgerEntry]:
-        """Return the entries that paid for a reservation, and then the last of it."""
+        """Return the entries that paid for a reservation, and then its last entry."""
         return self._ask(lambda opened: reservation_entries(opened, id))
 
     def private_records(self) -> Iterator[tuple[int, str]]:
-        """Yield the number of an entry and what was kept for the owner with it, in order.
+        """Yield the number and the private record of each entry that has one, in order.
 
-        Nothing else reads these texts: they tell of the votes, and belong in nothing that is shown.
-        It ends with the entry that was the last when it began.
+        Records depend on the votes, and must not be shown. Entries that are written meanwhile are
+        left out.
         """
         last, after = self.totals().sequence, 0
         while records := self._ask(
-            partial(read_private_records, after=after, last=last, at_most=_AT_ONCE)
+            partial(read_private_records, after=after, last=last, at_most=_BATCH)
         ):
             yield from records
             after = records[-1][0]
 
     def header(self) -> Header:
-        """Return what the ledger fixes, and which ledger it is."""
+        """Read the budget and the identity from the file."""
         return _read(self.path, self._same_header)
 
     def walk(self, n_entries: int | None = None) -> Walk:
-        """Return a walk over all entries, or from the last checkpoint before the last few."""
-        # What this handle has seen before must still be there: that catches a file that was cut
-        # off, or replaced by an older copy of itself.
+        """Return a walk over all entries, or from a checkpoint before the last `n_entries`."""
+        # Entries that this handle has read before must still be there: this detects a file that
+        # was cut off, or replaced by an older copy.
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
         stored = self._ask(lambda opened: read_totals(opened, at_most=start))
@@ -259,10 +256,10 @@ class Ledger:
         return Head(walk.totals.sequence, walk.totals.digest)
 
     def next_steps(self, totals: Totals, last: int) -> list[Step]:
-        """Return some entries after `totals` and up to the last, each with the totals after it."""
+        """Return the next entries after `totals`, up to the last, each with the totals after it."""
 
         def read(opened: sqlite3.Connection) -> list[Step]:
-            at_most, after = min(_AT_ONCE, last - totals.sequence), totals.snapshot()
+            at_most, after = min(_BATCH, last - totals.sequence), totals.snapshot()
             entries = read_entries(opened, after=totals.sequence, at_most=at_most)
             if not entries:
                 raise LedgerError(f"it ends after entry {totals.sequence}, and had {last}")
@@ -276,7 +273,7 @@ class Ledger:
         return self._ask(read)
 
     def _ask(self, ask: Callable[[sqlite3.Connection], T]) -> T:
-        """Read what is asked from this ledger and no other."""
+        """Read from the file after checking that it is still this ledger."""
 
         def checked(opened: sqlite3.Connection) -> T:
             self._same_header(opened)
@@ -285,7 +282,7 @@ class Ledger:
         return _read(self.path, checked)
 
     def _same_header(self, opened: sqlite3.Connection) -> Header:
-        """Check that this is still the same ledger, with the budget that this handle knows."""
+        """Check that the file is still the same ledger, with the budget of this handle."""
         header = read_header(opened)
         if header.digest != self.genesis:
             raise LedgerError(
@@ -299,7 +296,7 @@ class Ledger:
         return header
 
     def _catch_up(self, opened: sqlite3.Connection, *, at_most: int = 2**62) -> None:
-        """Add new entries to the totals, after checking that those that were there still are."""
+        """Add new entries to the totals, after checking that the earlier ones are unchanged."""
         last = self._totals.sequence
         if last and digest_at(opened, last) != self._totals.digest:
             raise LedgerError(
@@ -316,14 +313,14 @@ class Ledger:
         self._totals.forget()
 
     def _copied(self, opened: sqlite3.Connection, header: Header, mark: Mark | None) -> str:
-        """Say why this may be a copy that lacks what the original has spent; else nothing."""
+        """Explain why the file may be a copy that lacks later entries; empty if it is none."""
         if not same_place(self._totals.place or header.place, place_of(self.path)):
             why = "it is a copy, was restored from one, or was moved from another disk"
         elif mark is None or mark.ledger_id != header.ledger_id:
             return ""
         else:
-            found = digest_at(opened, mark.sequence) if mark.sequence else header.digest
-            if found == mark.digest:
+            digest = digest_at(opened, mark.sequence) if mark.sequence else header.digest
+            if digest == mark.digest:
                 return ""
             why = (
                 f"it was restored from a copy: {mark.sequence} entries had been recorded, as the "
@@ -338,14 +335,14 @@ class Ledger:
 
 
 class Walk:
-    """The entries of a ledger one after the other, checked; nobody is kept from spending meanwhile.
+    """Iterator over the checked entries of a ledger, in short reads that let others spend.
 
     It ends with the entry that was the last when it began.
 
     Attributes
     ----------
     totals : Totals
-        The sums up to where it is.
+        The sums up to the current entry.
     """
 
     def __init__(self, ledger: Ledger, start: Totals, last: int) -> None:
@@ -357,16 +354,16 @@ class Walk:
             for entry, totals in self._ledger.next_steps(self.totals, self._last):
                 self.totals = totals
                 yield entry
-            # Not before: what the last entry's scope has spent is asked for too.
+            # Only now: callers ask for the sums of the last entry's scope.
             self.totals = self.totals.snapshot()
             self.totals.forget()
 
 
 def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
-    """Read in a short transaction, which keeps nobody from writing for long.
+    """Read in a short transaction, so that writers wait for milliseconds.
 
-    What seems wrong is looked at again while nobody can write: a writer's locks in the ledger
-    itself may have been lost, or it was killed, and what it began has to be rolled back.
+    An error is checked again under the lock of the mark: SQLite's locks of a writer may have been
+    lost, or a killed writer's transaction has to be rolled back.
     """
 
     def answer(opened: sqlite3.Connection) -> T:
@@ -378,8 +375,8 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
         return transact(path, answer, to="read")
     except LedgerError as error:
         if not any(map(os.path.exists, (mark_path(path), f"{path}-journal"))):
-            raise  # nobody writes there
-        wrong = str(error)
+            raise  # there is no writer
+        message = str(error)
     is_held = False
 
     def again(_: HeldMark) -> T:
@@ -393,4 +390,4 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
     except LedgerError:
         if is_held:
             raise
-        raise LedgerError(wrong) from None
+        raise LedgerError(message) from None

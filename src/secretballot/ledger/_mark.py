@@ -1,4 +1,4 @@
-"""The file beside a ledger: whoever writes holds it, and it knows how far the ledger has come."""
+"""Mark of a ledger: the file beside it that is the lock, and names the last entry."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from secretballot.ledger._slots import SLOT, SLOTS, Mark, Slots, parse_slots, sl
 
 T = TypeVar("T")
 
-#: Where on Windows, which locks bytes and not files, the lock lies: behind what is read.
+#: Windows locks bytes instead of files: the byte behind the contents.
 _LOCKED_BYTE = 4096
-#: What is opened is looked at before it is used: it must not be waited for, nor be elsewhere.
-_NO_SURPRISE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+#: Do not wait for pipes, and do not follow links, before the type of the file is checked.
+_SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class HeldMark:
-    """The right to write to a ledger, while it lasts."""
+    """Locked mark of a ledger: the exclusive right to write to it."""
 
     def __init__(self, path: str, file: FileIO) -> None:
         self._file = file
@@ -38,17 +38,14 @@ class HeldMark:
 
     @property
     def mark(self) -> Mark | None:
-        """How far the ledger had come, as the newest whole slot says."""
+        """Last entry of the ledger, by the newest intact slot."""
         return self._slots.mark
 
     def advance(self, mark: Mark, *, everywhere: bool = False) -> None:
-        """Write how far the ledger has come, once that is certain.
+        """Write the last entry, after its commit.
 
-        One slot is written, and the other stays as it is: a write that fails or is cut off leaves
-        what the mark said before. With `everywhere` both are, one after the other: nothing of what
-        was said before is left.
-
-        Not synced: a mark that was lost, or is behind, catches less but is never wrong.
+        One slot is written, so that a write that fails leaves the other. `everywhere` writes both.
+        Nothing is synced: a mark that is lost or behind detects less, but is never wrong.
         """
         target, generation = self._slots.target, self._slots.generation
         for step in range(SLOTS if everywhere else 1):
@@ -58,16 +55,16 @@ class HeldMark:
 
 
 def mark_path(path: str) -> str:
-    """Return the name of the file beside a ledger."""
+    """Return the path of the mark of a ledger."""
     return f"{path}.mark"
 
 
 def read_slots(path: str) -> Slots:
-    """Read the slots of a ledger's mark without holding it; none if there is no mark."""
+    """Read the slots of a mark without its lock; empty slots if there is no mark."""
     try:
         with _opened(path, os.O_RDONLY) as file:
             slots = _read_slots(file)
-            # Somebody may have been writing: a slot that is broken stays so.
+            # A slot that is being written looks broken; a broken one stays as it is.
             while slots.n_broken and (again := _read_slots(file)) != slots:
                 slots = again
     except OSError:
@@ -76,21 +73,18 @@ def read_slots(path: str) -> Slots:
 
 
 def create_mark(path: str) -> None:
-    """Make the mark of a new ledger; FileExistsError if there is a file already."""
+    """Make the mark of a new ledger; FileExistsError if a file is there."""
     os.close(os.open(mark_path(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def holding(path: str, act: Callable[[HeldMark], T]) -> T:
-    """Act with the right to write to a ledger; LedgerError if others have it for too long.
+    """Run a function with the lock of the mark; LedgerError if another holds it for too long.
 
-    The lock is on the file beside the ledger and goes with the descriptor that took it: unlike
-    SQLite's own it is not lost when this process opens and closes the ledger somewhere else (a
-    backup, a checksum). It ends with the process, however that ends; the file stays, and means
-    nothing unless it is held.
+    The lock belongs to the open file. Unlike SQLite's own it is not lost when this process opens
+    and closes the ledger elsewhere (a backup, a checksum), and it ends with the process.
 
-    A function and no context manager: an exception may come at any moment (Ctrl-C), also while
-    Python enters one. A lock that was forgotten then would keep everybody else out. So the lock is
-    taken and given back within a ``with`` of an object that is not written in Python.
+    A function, not a context manager: Ctrl-C while Python enters one would leave the lock taken. It
+    is taken and released within a ``with`` of a file object, which is not written in Python.
     """
     deadline, pause = time.monotonic() + _file.busy_timeout(), 0.0005
     with PROCESS_LOCK:
@@ -100,7 +94,7 @@ def holding(path: str, act: Callable[[HeldMark], T]) -> T:
                     try:
                         return act(HeldMark(path, file))
                     finally:
-                        # A program that is being started may hold the descriptor for a moment more.
+                        # A program that is being started may still have the descriptor.
                         with suppress(OSError):
                             _unlock(file.fileno())
             if time.monotonic() > deadline:
@@ -110,13 +104,13 @@ def holding(path: str, act: Callable[[HeldMark], T]) -> T:
 
 
 def _opened(path: str, flags: int, mode: int = 0o600) -> FileIO:
-    """Open the mark; OSError if it is a link, or has another name, or is no regular file."""
+    """Open the mark; OSError if it is a link, has two names, or is no regular file."""
     name = mark_path(path)
 
     def open_regular(name: str, _: int) -> int:
         with suppress(FileNotFoundError):
             _check_regular(os.lstat(name))
-        return os.open(name, flags | _NO_SURPRISE, mode)
+        return os.open(name, flags | _SAFE_OPEN, mode)
 
     file = FileIO(name, "r" if flags == os.O_RDONLY else "r+", opener=open_regular)
     try:
@@ -135,11 +129,11 @@ def _check_regular(status: os.stat_result) -> None:
 
 
 def _openable(path: str) -> FileIO:
-    """Open the mark of an existing ledger to lock it; it is made if it is gone."""
+    """Open the mark of an existing ledger for its lock, and make it if it is missing."""
     try:
         # Whoever may write to the ledger may write the mark.
         ledger = os.stat(path)
-        create = os.O_CREAT if ledger.st_size else 0  # an empty one is being made by somebody
+        create = os.O_CREAT if ledger.st_size else 0  # an empty one is being made elsewhere
         return _opened(path, os.O_RDWR | create, ledger.st_mode & 0o066 | 0o600)
     except OSError as error:
         if not os.path.exists(path) or error.errno is not None:
@@ -164,7 +158,7 @@ def _read_slots(file: FileIO) -> Slots:
 
 
 def _locked(path: str, file: FileIO) -> bool:
-    """Try to lock the mark; False if others have it, or it was replaced meanwhile."""
+    """Try to lock the mark; False if another has the lock, or the file was replaced."""
     try:
         return try_lock(file.fileno()) and os.path.samestat(
             os.stat(mark_path(path)), os.fstat(file.fileno())

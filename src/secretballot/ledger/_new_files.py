@@ -1,4 +1,4 @@
-"""The files of a new ledger: made where nothing is, and nothing of others is touched."""
+"""Creation of the files of a ledger, which replaces no other file, and their deletion."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import suppress
 from secretballot._errors import LedgerError
 from secretballot.ledger._mark import create_mark, mark_path, read_slots
 
-#: Files that SQLite takes for its own beside a database, and deletes.
+#: Endings of files beside a database that SQLite takes for its own, and deletes.
 _JOURNALS = ("-journal", "-wal", "-shm")
 _MARK = mark_path("")
 
 
 def check_name(path: str) -> None:
-    """Refuse the name of a file that belongs to another ledger; LedgerError names the other."""
+    """Refuse a name with the ending of a file that belongs to another ledger."""
     for ending in (_MARK, *_JOURNALS):
         if path.endswith(ending):
             raise LedgerError(
@@ -25,9 +25,9 @@ def check_name(path: str) -> None:
 
 
 def create_files(path: str) -> None:
-    """Make a ledger's file and its mark, both empty and for their owner only.
+    """Make a ledger's file and its mark, both empty and readable by their owner only.
 
-    LedgerError if there is any of them already, or a file that SQLite would take for its own.
+    LedgerError if one of them exists, or a file that SQLite would take for its own.
     """
     _create_ledger(path)
     try:
@@ -39,9 +39,9 @@ def create_files(path: str) -> None:
 
 
 def delete_files(path: str) -> None:
-    """Delete a ledger with all that lies beside it."""
+    """Delete a ledger with its mark and journal."""
     for name in (path, path + _JOURNALS[0], mark_path(path)):
-        # Also of a name that is too long for the file system.
+        # A name may be too long for the file system.
         with suppress(OSError):
             os.unlink(name)
 
@@ -70,9 +70,9 @@ def _create_mark(path: str) -> None:
         create_mark(path)
     except FileExistsError:
         mark = read_slots(path).mark
-        told = f"; it says that {mark.sequence} entries had been recorded" if mark else ""
+        count = f"; it says that {mark.sequence} entries had been recorded" if mark else ""
         raise LedgerError(
-            f"ledger={path!r} is not there, but its mark {mark_path(path)!r} is{told}. A ledger "
+            f"ledger={path!r} is not there, but its mark {mark_path(path)!r} is{count}. A ledger "
             "that was deleted is no fresh budget: what was released from it stays spent. Put the "
             "ledger back (PrivacyAccountant.open with moved=True goes on with a copy that lacks "
             "nothing); for other data name another file. Only where nothing was ever released from "

@@ -1,4 +1,4 @@
-"""Where a ledger lies: whether it is the original, and whether locks hold there."""
+"""Place of a ledger: its identity in the file system, and file systems without reliable locks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ctypes
 import os
 import struct
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from secretballot._errors import LedgerError
 
@@ -27,11 +27,11 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def place_of(path: str) -> str:
-    """Return what tells this file from a copy of it: its number in the file system, and its birth.
+    """Return the identity of a file, which a copy does not have: inode number and time of birth.
 
-    Not the device: its number changes when a machine is started again. The birth because the next
-    file often gets the number of one that was deleted. The empty string where files have no
-    numbers, the number alone where births are not recorded.
+    The number of the device would change at the next start of the machine. A new file often gets
+    the inode number of a deleted one, hence the birth. Empty where files have no inode numbers, the
+    number alone where births are not recorded.
     """
     number = os.stat(path).st_ino
     if not number:
@@ -40,13 +40,14 @@ def place_of(path: str) -> str:
     return str(number) if born is None else f"{number}@{born}"
 
 
-def same_place(one: str, other: str) -> bool:
-    """Whether two places are the same, as far as both of them tell."""
-    return all(a == b for a, b in zip(one.split("@"), other.split("@"), strict=False) if a and b)
+def same_place(recorded: str, current: str) -> bool:
+    """Compare two places by the parts that both of them have."""
+    parts = zip(recorded.split("@"), current.split("@"), strict=False)
+    return all(old == new for old, new in parts if old and new)
 
 
 def check_spendable(path: str) -> None:
-    """Refuse to spend where two machines could at once, or where a crash would lose a spend."""
+    """Refuse a place where two machines could spend at once, or a crash could lose a spend."""
     status = os.stat(path)
     check_file_system(path, status.st_dev)
     if status.st_nlink > 1:
@@ -73,7 +74,7 @@ def check_file_system(path: str, device: int) -> None:
 
 
 def _birth(path: str) -> int | None:
-    """Return when a file was made, in whatever unit; None if that is not recorded."""
+    """Return the time of birth of a file, in the unit of its system; None if not recorded."""
     status = os.stat(path)
     born: float | None = getattr(status, "st_birthtime", None)  # macOS, BSD, newer Pythons
     if born is not None:
@@ -83,7 +84,7 @@ def _birth(path: str) -> int | None:
     function = _statx()
     if function is None:
         return None
-    # struct statx: the mask of what is known, and from byte 80 on the birth: seconds, nanoseconds.
+    # struct statx: the mask of valid fields, and from byte 80 on the birth: seconds, nanoseconds.
     answer = ctypes.create_string_buffer(256)
     failed = function(_HERE, os.fsencode(path), 0, _BIRTH, answer)
     if failed or not int.from_bytes(answer.raw[:4], sys.byteorder) & _BIRTH:
@@ -96,20 +97,20 @@ _HERE, _BIRTH = -100, 0x800  # AT_FDCWD, STATX_BTIME
 
 
 @lru_cache(maxsize=1)
-def _statx() -> Any:
+def _statx() -> Callable[..., int] | None:
     """Return Linux's system call for the birth of files, which Python has from 3.15 on."""
     try:
-        function = ctypes.CDLL(None).statx
+        function: Callable[..., int] = ctypes.CDLL(None).statx
     except (AttributeError, OSError, TypeError):
         return None
     kinds = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
-    function.argtypes = kinds
+    function.argtypes = kinds  # type: ignore[attr-defined]
     return function
 
 
 @lru_cache(maxsize=64)
 def _mounted(path: str, device: int) -> tuple[str, bool]:
-    """Return the kind of file system, if the system tells, and whether it holds only this file."""
+    """Return the kind of file system (empty if unknown), and True if the file alone is mounted."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

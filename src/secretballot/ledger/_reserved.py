@@ -1,4 +1,4 @@
-"""What an entry does to a reservation: rows that are paid for before they are drawn."""
+"""Reservations in a ledger: rows that are paid for before they are drawn."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ Event = Literal["reserve", "draw", "settle"]
 
 @dataclass(frozen=True)
 class Reserved:
-    """A reservation as it stands after one of its entries.
+    """State of a reservation after one of its entries.
 
     Attributes
     ----------
     id : str
-        What the ledger calls it.
+        Name in the ledger.
     event : {"reserve", "draw", "settle"}
-        What the entry did: pay for (more) rows, draw some, or give back what was not drawn.
+        Kind of entry: pay for (more) rows, draw some, or end it with a refund.
     plans : tuple of tuple of (int, int or None)
-        Rows, and answers if they are counted apart, that were paid for: the first, and each time
-        that more were.
+        Rows, and answers if they are counted apart, of each payment.
     rows, answers : int
         Drawn so far.
     """
@@ -45,25 +44,25 @@ class Reserved:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it was closed."""
+        """True if the reservation has ended."""
         return self.event == "settle"
 
     def extended(self, n_rows: int, n_answers: int | None) -> Self:
-        """Return it with more rows and answers paid for."""
+        """Return the state after a payment for more rows and answers."""
         return replace(self, event="reserve", plans=(*self.plans, (n_rows, n_answers)))
 
     def drawn(self, n_rows: int, n_answers: int) -> Self:
-        """Return it after some more rows, and the answers among them."""
+        """Return the state after a draw of rows, and the answers among them."""
         return replace(
             self, event="draw", rows=self.rows + n_rows, answers=self.answers + n_answers
         )
 
     def settled(self) -> Self:
-        """Return it closed."""
+        """Return the state after the end of the reservation."""
         return replace(self, event="settle")
 
     def follows(self, before: Self | None, n_rows: int) -> bool:
-        """Whether an entry that began so many rows leads here from where it stood before."""
+        """Check that an entry with `n_rows` rows leads from the state before to this one."""
         answers = self.answers - (before.answers if before else 0)
         if before is None:
             return n_rows == 0 and len(self.plans) == 1 and self == self.first(self.id, *self.plans)
@@ -73,25 +72,25 @@ class Reserved:
             return n_rows == 0 and self == before.settled()
         if self.event == "reserve":
             return n_rows == 0 and self == before.extended(*self.plans[-1])
-        left = self.answers_left
+        answers_left = self.answers_left
         return (
             0 < n_rows <= before.rows_left
             and 0 <= answers <= n_rows
-            and (left is None or left >= 0)
+            and (answers_left is None or answers_left >= 0)
             and self == before.drawn(n_rows, answers)
         )
 
     @classmethod
     def first(cls, id: str, plan: tuple[int, int | None]) -> Self:
-        """Return a new reservation."""
+        """Return the state of a new reservation."""
         return cls(id, "reserve", (plan,))
 
     def state(self) -> str:
-        """Return what the file holds beside the id and the event."""
+        """Encode plans and draws as JSON."""
         return json.dumps([self.plans, self.rows, self.answers])
 
     @classmethod
     def of_state(cls, id: str, event: Event, state: str) -> Self:
-        """Return what was stored."""
+        """Decode a stored state."""
         plans, rows, answers = json.loads(state)
         return cls(id, event, tuple((n, k) for n, k in plans), rows, answers)

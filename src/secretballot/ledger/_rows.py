@@ -1,14 +1,14 @@
-"""The rows of a ledger file: how entries and checkpoints are written, and read back."""
+"""Rows of a ledger file: entries and checkpoints, written and read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
 from secretballot._errors import LedgerError
 from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, group_division, split_group
@@ -27,41 +27,35 @@ from secretballot.ledger._totals import ScopeTotals, Totals
 _ENTRY_COLUMNS = (
     "sequence, time, mechanism, n_rows, scope_id, scope_epsilon, seeded, note, previous, digest"
 )
-#: The scope of a ledger's own totals, which no scope is called.
+#: Scope id of the totals over the whole ledger; no scope has it.
 _WHOLE = ""
-#: Beyond the number of any entry.
-_EVER = 2**62
+#: Larger than the number of any entry.
+_NO_LIMIT = 2**62
 
 
 def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> list[LedgerEntry]:
-    """Return the entries after a sequence number with their charges, in order."""
+    """Read the entries after a number, with their charges, in order."""
     rows = opened.execute(
         f"SELECT {_ENTRY_COLUMNS}, (SELECT digest FROM checkpoint AS c WHERE c.sequence = "
         "entry.sequence), id, event, state FROM entry LEFT JOIN reservation USING (sequence) "
         "WHERE sequence > ? ORDER BY sequence LIMIT ?",
         (after, at_most),
     ).fetchall()
-    # Behind the last entry there should be no charge either.
-    last = rows[-1][0] if len(rows) == at_most else _EVER
-    charges = groupby(
-        opened.execute(
-            "SELECT charge.sequence, level, member, delta, value FROM charge "
-            "LEFT JOIN curve ON number = charge.curve WHERE charge.sequence > ? "
-            "AND charge.sequence <= ? ORDER BY charge.sequence",
-            (after, last),
-        ).fetchall(),
-        key=lambda charge: int(charge[0]),
-    )
-    charged, group = next(charges, (0, iter(())))
+    # After the last entry there must be no charge either.
+    last = rows[-1][0] if len(rows) == at_most else _NO_LIMIT
+    charges = defaultdict(list)
+    for sequence, *charge in opened.execute(
+        "SELECT charge.sequence, level, member, delta, value FROM charge "
+        "LEFT JOIN curve ON number = charge.curve WHERE charge.sequence > ? "
+        "AND charge.sequence <= ?",
+        (after, last),
+    ).fetchall():
+        charges[sequence].append(charge)
     entries = []
     for row in rows:
         check_description(row[2])
         check_description(row[7])
         datetime.fromisoformat(row[1])
-        costs: dict[str, Cost] = {}
-        if charged == row[0]:
-            costs = _costs(charge[1:] for charge in group)
-            charged, group = next(charges, (0, iter(())))
         entries.append(
             LedgerEntry(
                 sequence=row[0],
@@ -72,16 +66,16 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
                 scope_epsilon=_cap(row[5]),
                 seeded=bool(row[6]),
                 note=row[7],
-                charges=costs,
+                charges=_costs(charges.pop(row[0], ())),
                 reservation=None if row[11] is None else Reserved.of_state(*row[11:14]),
                 checkpoint=row[10],
                 previous=row[8],
                 digest=row[9],
             )
         )
-    if charged:
+    if charges:
         raise LedgerError(
-            f"there are charges for entry {charged}, which was removed; restore it from a copy"
+            f"there are charges for entry {min(charges)}, which was removed; restore it from a copy"
         )
     return entries
 
@@ -96,7 +90,7 @@ def _costs(charges: Iterable[tuple[str, str, float, bytes]]) -> dict[str, Cost]:
     return costs
 
 
-def _cap(stored: Any) -> Cap:
+def _cap(stored: str | float | None) -> Cap:
     cap: Cap = json.loads(stored) if isinstance(stored, str) else stored
     return cap
 
@@ -118,7 +112,7 @@ def digest_at(opened: sqlite3.Connection, sequence: int) -> str | None:
 
 
 def reservation_entries(opened: sqlite3.Connection, id: str) -> list[LedgerEntry]:
-    """Return the entries that paid for a reservation, and then the last of it, each checked."""
+    """Read and check the entries that paid for a reservation, and its last entry."""
     paid = opened.execute(
         "SELECT sequence FROM reservation WHERE id = ? AND event = 'reserve' ORDER BY sequence",
         (id,),
@@ -134,14 +128,14 @@ def reservation_entries(opened: sqlite3.Connection, id: str) -> list[LedgerEntry
 
 
 def insert_private_record(opened: sqlite3.Connection, sequence: int, content: str) -> None:
-    """Write what the owner alone may know about an entry."""
+    """Write the private record of an entry."""
     insert_row(opened, "private_record", (sequence, content))
 
 
 def read_private_records(
     opened: sqlite3.Connection, *, after: int, last: int, at_most: int
 ) -> list[tuple[int, str]]:
-    """Return the private records of entries after one and up to another, in order."""
+    """Read the private records of the entries after `after` and up to `last`, in order."""
     return opened.execute(
         "SELECT sequence, content FROM private_record WHERE sequence > ? AND sequence <= ? "
         "ORDER BY sequence LIMIT ?",
@@ -150,10 +144,7 @@ def read_private_records(
 
 
 def check_private_records(opened: sqlite3.Connection) -> None:
-    """Check that each belongs to an entry (which are without gaps); LedgerError names one if not.
-
-    The text is not repeated.
-    """
+    """Check that each private record belongs to an entry; the message never repeats its text."""
     row = opened.execute(
         "SELECT sequence FROM private_record WHERE sequence < 1 OR sequence > ? LIMIT 1",
         (last_sequence(opened),),
@@ -165,7 +156,7 @@ def check_private_records(opened: sqlite3.Connection) -> None:
         )
 
 
-def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals | None:
+def read_totals(opened: sqlite3.Connection, *, at_most: int = _NO_LIMIT) -> Totals | None:
     """Read the totals of the last checkpoint up to an entry, checked against it; None without."""
     row = opened.execute(
         "SELECT sequence, n_releases, n_rows, place FROM checkpoint WHERE sequence <= ? "
@@ -175,8 +166,8 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
     if row is None:
         return None
     sequence, n_releases, n_rows, place = row
-    found = read_entries(opened, after=sequence - 1, at_most=1)
-    if not found or found[0].sequence != sequence or found[0].digest != found[0].expected_digest():
+    (entry,) = read_entries(opened, after=sequence - 1, at_most=1) or [None]
+    if entry is None or entry.sequence != sequence or entry.digest != entry.expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")
     stored = opened.execute(
         "SELECT scope_id, scope_epsilon, level, member, delta, value FROM total LEFT JOIN curve "
@@ -188,11 +179,11 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
     for scope, rows in groupby(stored, key=lambda row: str(row[0])):
         sums = list(rows)
         if scope == _WHOLE:
-            charges = _costs(each[2:] for each in sums)
+            charges = _costs(row[2:] for row in sums)
         else:
-            scopes[scope] = ScopeTotals(_cap(sums[0][1]), _costs(each[2:] for each in sums))
+            scopes[scope] = ScopeTotals(_cap(sums[0][1]), _costs(row[2:] for row in sums))
     totals = Totals(
-        digest=found[0].digest,
+        digest=entry.digest,
         sequence=sequence,
         n_releases=n_releases,
         n_rows=n_rows,
@@ -202,13 +193,13 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _EVER) -> Totals |
         scopes=scopes,
         touched=set(scopes),
     )
-    totals.check(found[0])
+    totals.check(entry)
     totals.touched.clear()
     return totals
 
 
 def load_scope(opened: sqlite3.Connection, totals: Totals, scope: str | None) -> None:
-    """Make sure that the totals hold what was spent in a scope up to them."""
+    """Add the sums of a scope to the totals, unless they have them."""
     if scope is None or scope in totals.scopes:
         return
     (sequence,) = opened.execute(
@@ -222,7 +213,7 @@ def load_scope(opened: sqlite3.Connection, totals: Totals, scope: str | None) ->
 
 
 def insert_entry(opened: sqlite3.Connection, placed: LedgerEntry, after: Totals) -> None:
-    """Write an entry and its charges; and the totals after it, if it is a checkpoint."""
+    """Write an entry and its charges, and the totals after it if it is a checkpoint."""
     cap = _stored_cap(placed.scope_epsilon)
     what = (placed.mechanism, placed.n_rows, placed.scope_id, cap, int(placed.seeded), placed.note)
     chain = (placed.previous, placed.digest)
@@ -230,8 +221,8 @@ def insert_entry(opened: sqlite3.Connection, placed: LedgerEntry, after: Totals)
     for row in _stored(opened, placed.charges):
         insert_row(opened, "charge", (placed.sequence, *row))
     if placed.reservation is not None:
-        each = placed.reservation
-        insert_row(opened, "reservation", (placed.sequence, each.id, each.event, each.state()))
+        state = placed.reservation
+        insert_row(opened, "reservation", (placed.sequence, state.id, state.event, state.state()))
     if placed.checkpoint is None:
         return
     counted = (after.n_releases, after.n_rows, after.place)
@@ -254,7 +245,7 @@ def _stored(opened: sqlite3.Connection, charges: Costs) -> Iterator[tuple[str, s
 
 
 def _curve_number(opened: sqlite3.Connection, curve: bytes) -> int:
-    """Return the number under which a curve is stored; it is, if it was not."""
+    """Store a curve unless it is there, and return its number."""
     digest = hashlib.sha256(curve).digest()
     row = opened.execute("SELECT number FROM curve WHERE digest = ?", (digest,)).fetchone()
     return int(row[0]) if row else insert_row(opened, "curve", (None, digest, curve))

@@ -6,7 +6,6 @@ import re
 import sqlite3
 from contextlib import closing
 from functools import lru_cache
-from typing import Any
 
 from secretballot._errors import LedgerError
 
@@ -76,7 +75,7 @@ SCHEMA = _TABLES + "".join(
 
 
 def execute_all(opened: sqlite3.Connection, script: str) -> None:
-    """Run statements in the transaction that is open (`executescript` would commit first)."""
+    """Run statements in the open transaction (`executescript` would commit it)."""
     statement = ""
     for line in script.splitlines():
         statement += line + "\n"
@@ -85,8 +84,8 @@ def execute_all(opened: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-def insert_row(opened: sqlite3.Connection, table: str, values: tuple[Any, ...]) -> int:
-    """Insert one row and return its number; LedgerError if it is not there then."""
+def insert_row(opened: sqlite3.Connection, table: str, values: tuple[object, ...]) -> int:
+    """Insert one row and return its number; LedgerError if the database did not write it."""
     places = ", ".join("?" * len(values))
     done = opened.execute(f"INSERT INTO {table} VALUES ({places})", values)
     if done.rowcount != 1:

@@ -1,4 +1,4 @@
-"""The contents of a mark: two slots with checksums, of which one at a time is written."""
+"""Contents of a mark: two slots with checksums, written in turns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE = re.compile(
 
 
 class Mark(NamedTuple):
-    """The entry that a ledger had last when it was last written to."""
+    """Last entry of a ledger when it was last written."""
 
     ledger_id: str
     sequence: int
@@ -27,20 +27,20 @@ class Mark(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The slots of a mark, as they were read.
+    """Slots of a mark, as they were read.
 
     Attributes
     ----------
     mark : Mark or None
-        The newest whole one.
+        The newest intact slot.
     generation : int
-        Number of times that the mark was written, as the newest whole slot says.
+        Number of times that the mark was written, by the newest intact slot.
     target : int
-        Place of the slot that is written next: never the newest whole one.
+        Index of the slot that is written next: never the newest intact one.
     n_broken : int
-        Slots that hold something else than they were written with.
+        Number of damaged slots.
     is_mark : bool
-        Whether the file is empty or begins as a mark: only then it is written.
+        True if the file is empty or begins as a mark; no other file is written.
     """
 
     mark: Mark | None
@@ -51,20 +51,20 @@ class Slots(NamedTuple):
 
 
 def parse_slots(content: bytes) -> Slots:
-    """Read the slots of a mark: at most one byte more than all of them have."""
+    """Parse the contents of a mark, of which one byte more than all slots have is enough."""
     marks: list[tuple[int, int, Mark]] = []
     n_broken = 0
     for place in range(SLOTS):
         slot = content[SLOT * place : SLOT * (place + 1)]
         if not slot.strip(b"\0"):
             continue
-        whole = _whole(slot)
-        if whole is None:
+        parsed = _parse_slot(slot)
+        if parsed is None:
             n_broken += 1
         else:
-            marks.append((whole[0], place, whole[1]))
-    generation, newest, mark = max(marks, default=(0, SLOTS - 1, None), key=lambda each: each[:2])
-    # Where a write was cut off at the first letters there is less than the word.
+            marks.append((parsed[0], place, parsed[1]))
+    generation, newest, mark = max(marks, default=(0, SLOTS - 1, None), key=lambda slot: slot[:2])
+    # A write that was cut off may leave a part of the first word.
     begins = MAGIC.startswith(content) or any(
         _begins_as_mark(content[SLOT * place :]) for place in range(SLOTS)
     )
@@ -73,19 +73,19 @@ def parse_slots(content: bytes) -> Slots:
 
 
 def slot_bytes(mark: Mark, generation: int) -> bytes:
-    """Return the contents of a slot."""
+    """Encode the contents of a slot."""
     text = f"secretballot mark {generation} {mark.ledger_id} {mark.sequence} {mark.digest}".encode()
     return (text + b" " + _checksum(text) + b"\n").ljust(SLOT)
 
 
 def _begins_as_mark(slot: bytes) -> bool:
-    """Check that most letters of the first word are there: some of them may be damaged."""
-    n_alike = sum(one == other for one, other in zip(slot, MAGIC, strict=False))
+    """Check that most letters of the first word are there, as some may be damaged."""
+    n_alike = sum(letter == expected for letter, expected in zip(slot, MAGIC, strict=False))
     return 3 * n_alike > 2 * len(MAGIC)
 
 
-def _whole(slot: bytes) -> tuple[int, Mark] | None:
-    """Return generation and mark of a slot; None if it is broken."""
+def _parse_slot(slot: bytes) -> tuple[int, Mark] | None:
+    """Parse the generation and the mark of a slot; None if it is damaged."""
     line = _LINE.fullmatch(slot)
     if line is None or len(slot) != SLOT:
         return None

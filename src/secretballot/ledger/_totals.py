@@ -1,4 +1,4 @@
-"""What a ledger's entries add up to: people who were in several fits paid for each of them."""
+"""Sums over the entries of a ledger, in total and within scopes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECKPOINT_EVERY = 64
 
 @dataclass(frozen=True)
 class ScopeTotals:
-    """What was spent in one scope, by group, parts of levels apart; and its cap."""
+    """Sums within one scope, per group, and its cap."""
 
     epsilon: Cap
     charges: Costs
@@ -25,19 +25,18 @@ class ScopeTotals:
 
 @dataclass
 class Totals:
-    """The sums over a ledger's entries so far, and the head of its chain.
+    """Sums over a ledger's entries so far, and the head of its chain.
 
-    A part of a level is the same people in one division and one fit only, the entries of a scope.
-    So parts are kept apart within a scope, as more may be asked of it, and a level has paid, beside
-    its own charges, the *sum over the scopes and their divisions* of what the dearest part paid in
-    each (`divergences._groups` has the rule). An entry without a scope is a fit of its own.
+    Sums per part are kept within a scope only: elsewhere a part is other people. A level has paid
+    its own charges, and in each scope and division the largest charge of a part
+    (`divergences._groups` has the rule). An entry without a scope is a scope of its own.
 
     Attributes
     ----------
     charges : dict of str to Cost
-        What everyone and each level has paid, the parts of levels included.
+        Sums of everyone and of each level, the parts of levels included.
     scopes : dict of str to ScopeTotals
-        At least the scopes of `touched`; others are in the file, and are read when they are needed.
+        Sums of scopes, at least of those in `touched`; others are read from the file when needed.
     touched : set of str
         The scopes of entries since the last checkpoint.
     """
@@ -53,7 +52,7 @@ class Totals:
     touched: set[str] = field(default_factory=set)
 
     def after(self, entry: LedgerEntry) -> Totals:
-        """Return the totals after the next entry; LedgerError if it is not what was written."""
+        """Return the totals after the next entry; LedgerError if its digests are wrong."""
         if (
             entry.sequence != self.sequence + 1
             or entry.previous != self.digest
@@ -72,7 +71,7 @@ class Totals:
         return after
 
     def added_up(self, entry: LedgerEntry) -> Totals:
-        """Return the sums with an entry's rows and costs."""
+        """Return the totals with an entry's rows and costs, without a check of its digests."""
         after = self.snapshot()
         after._add(entry)
         return after
@@ -85,7 +84,7 @@ class Totals:
         if entry.is_move:
             self.place = json.loads(entry.mechanism).get("place")
         cap = entry.scope_epsilon
-        # A copy: what a caller does to the dict of a scope must not reach what was recorded.
+        # A copy: a caller may change the dict of its scope.
         before = ScopeTotals(dict(cap) if isinstance(cap, Mapping) else cap, {})
         if entry.scope_id is not None:
             before = self.scopes.get(entry.scope_id, before)
@@ -96,17 +95,19 @@ class Totals:
             if not split_group(group)[1]:
                 change(self.charges, group, cost)
         for level in {split_group(group)[0] for group in entry.charges}:
-            one, other = parts_cost(before.charges, level), parts_cost(after, level)
-            if other is not None:
-                less, more = (other, one) if entry.is_refund else (one, other)
-                assert more is not None
-                change(self.charges, level, more.without(less) if less else more)
+            parts_before, parts_after = parts_cost(before.charges, level), parts_cost(after, level)
+            if parts_after is not None:
+                smaller, larger = parts_before, parts_after
+                if entry.is_refund:
+                    assert parts_before is not None
+                    smaller, larger = parts_after, parts_before
+                change(self.charges, level, larger.without(smaller) if smaller else larger)
         if entry.scope_id is not None and after:
             self.scopes[entry.scope_id] = ScopeTotals(before.epsilon, after)
             self.touched.add(entry.scope_id)
 
     def check(self, entry: LedgerEntry) -> None:
-        """Check the digest of these sums that an entry carries; LedgerError if it is another."""
+        """Check the digest of the totals that an entry carries."""
         if entry.checkpoint != self.sums_digest():
             raise LedgerError(
                 f"the totals that were stored with entry {entry.sequence} are not the sums of the "
@@ -114,7 +115,7 @@ class Totals:
             )
 
     def sums_digest(self) -> str:
-        """Digest of all sums, of the scopes those that changed since the last checkpoint."""
+        """Compute the digest of the totals and of the scopes since the last checkpoint."""
         scopes = [
             [
                 scope,
@@ -127,9 +128,9 @@ class Totals:
         return digest_of(["secretballot checkpoint", counted, charge_digits(self.charges), scopes])
 
     def seen_from(self, scope: str | None) -> Costs:
-        """Return what each group has spent, with the parts of levels in one scope apart.
+        """Return the charges per group, with the parts of levels in one scope as groups.
 
-        What they paid there is taken out of their level's sum: `level_cost` adds it again.
+        Their share is taken out of the sum of their level: `level_cost` adds it again.
         """
         if scope is None or scope not in self.scopes:
             return self.charges
@@ -147,7 +148,7 @@ class Totals:
         )
 
     def forget(self) -> None:
-        """Drop the scopes that can be read again."""
+        """Drop the sums of scopes that can be read from the file again."""
         self.scopes = {scope: self.scopes[scope] for scope in self.touched}
 
 

@@ -1,4 +1,4 @@
-"""What can be done while a ledger is held: read totals and reservations, append entries."""
+"""Transaction on a ledger: read totals and reservations, append entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 
 
 class Transaction:
-    """What can be done while the ledger is held: read totals and reservations, append entries."""
+    """Totals, reservations and new entries of a ledger, while nobody else writes to it."""
 
     def __init__(
         self, path: str, opened: sqlite3.Connection, totals: Totals, budget: Budget
@@ -25,15 +25,15 @@ class Transaction:
         self.totals = totals
 
     def reservation(self, id: str) -> list[LedgerEntry]:
-        """Return the entries that paid for a reservation, and then the last of it."""
+        """Return the entries that paid for a reservation, and then its last entry."""
         with meaning(self._path):
             return reservation_entries(self._opened, id)
 
     def append(self, entry: LedgerEntry, private: str | None = None) -> None:
-        """Write an entry after the last; it is recorded once the transaction has been left.
+        """Write an entry after the last one, to be committed at the end of the transaction.
 
-        With it goes a text for the owner only (`Ledger.private_records`), if there is one;
-        ValueError unless the accounting is ``"sanitized"``.
+        `private` is the entry's private record (`Ledger.private_records`), allowed with
+        ``accounting="sanitized"`` only.
         """
         if private is not None:
             self._check_private(private)
@@ -49,7 +49,7 @@ class Transaction:
         self.totals = self.totals.after(placed)
 
     def _check_private(self, private: str) -> None:
-        # Messages never repeat it: they end up in logs.
+        # Messages end up in logs, and never repeat the record.
         if not self._budget.keeps_private:
             raise ValueError(
                 f"private= is for a ledger with accounting='sanitized', and this one has "
