@@ -194,7 +194,9 @@ plt.show()
 # This is read off the released labels, and so is free.
 
 best = max(scores, key=lambda name: scores[name][0])
-display = DependencyDisplay.from_labels(ensembles[best].pool_labels_, names=FACTS, given="present")
+display = DependencyDisplay.from_labels(
+    ensembles[best].pool_labels_, names=FACTS, condition="present"
+)
 display.ax_.set_title("Which facts go together, in the released labels")
 plt.show()
 

@@ -32,7 +32,7 @@ LAYERS = {
     "accounting": 3,
     "mechanisms": 4,
     "_sklearn_compat": 4,
-    "_budget_shown": 4,
+    "_budget_report": 4,
     "_estimator_progress": 4,
     "_owners": 5,
     "schema": 5,

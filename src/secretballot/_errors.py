@@ -1,10 +1,9 @@
-"""What goes wrong with a budget, what weakens a guarantee, and where a warning points."""
+"""Errors and warnings about budgets and ledgers, and the line that a warning names."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
 
 
 class BudgetExceededError(RuntimeError):
@@ -16,9 +15,9 @@ class LedgerError(RuntimeError):
 
 
 class CompletedInterrupt(KeyboardInterrupt):
-    """Ctrl-C that came after a spend was recorded: the call was completed, and this has its answer.
+    """Ctrl-C after a spend was recorded. The call was completed, and this has its answer.
 
-    It is a KeyboardInterrupt, and ends a program as one. Don't repeat the call: it was paid for.
+    It ends a program as any KeyboardInterrupt. Don't repeat the call: it was paid for.
 
     Attributes
     ----------
@@ -35,14 +34,14 @@ class CompletedInterrupt(KeyboardInterrupt):
     [1, 0]
     """
 
-    def __init__(self, answer: Any = None) -> None:
+    def __init__(self, answer: object = None) -> None:
         super().__init__(
             "the call was recorded before the interrupt, and completed: don't repeat it; this "
             "exception has its answer (sys.last_value.answer in an interactive session)"
         )
         self.answer = answer
 
-    def __reduce__(self) -> tuple[type[CompletedInterrupt], tuple[Any]]:
+    def __reduce__(self) -> tuple[type[CompletedInterrupt], tuple[object]]:
         return CompletedInterrupt, (self.answer,)
 
 
@@ -50,16 +49,16 @@ class PrivacyLeakWarning(UserWarning):
     """Something weaker than the stated guarantee is in use; the message says what and why."""
 
 
-#: What messages end with that quote, or depend on, private rows: they are for the operator alone.
+#: End of messages that quote, or depend on, private rows.
 NOT_FOR_PUBLICATION = "NOT FOR PUBLICATION, as it depends on private rows."
 
-#: Whose frames a warning is not about: ours, and what calls us on a user's behalf.
-_NOT_THE_USERS = ("secretballot", "sklearn", "joblib")
+#: Packages whose frames a warning skips, to name a line of the user.
+_SKIPPED_PACKAGES = ("secretballot", "sklearn", "joblib")
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's that led here, however many calls lie between."""
+    """Warn at the line of the user that led here."""
     frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USERS:
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _SKIPPED_PACKAGES:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -1,4 +1,4 @@
-"""Progress of an estimator: printed, told to scikit-learn's callbacks and to who else listens."""
+"""Progress of an estimator: printed, and sent to scikit-learn's callbacks and to a listener."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from secretballot._errors import warn
-from secretballot._progress import Task
+from secretballot._progress import ProgressTask
 
 
 class Progress:
     """Tasks of one method, such as "train teachers", then "label public rows" and "fit student".
 
-    Callbacks get the names of tasks and, as metadata, counts. They are never handed rows, labels
-    or teachers, and no teacher is on the estimator while they are called. Once something is paid,
-    it is not lost because somebody couldn't be told: what failed is warned of in the end.
+    Callbacks get the names of tasks and, as metadata, counts. They never get rows, labels or
+    teachers, and the estimator has no teacher while they are called. After a payment, an error of
+    a callback does not end the fit: it becomes a warning at the end.
     """
 
     def __init__(self, estimator: Any, name: str, n_tasks: int, verbose: int = 0) -> None:
         self._estimator = estimator
         self._verbose = verbose
-        # Bars of callbacks are bars enough.
+        # Callbacks draw their own bars.
         self.silent = bool(getattr(estimator, "_skl_callbacks", ()))
         self._paid = False
         self._failure: Exception | None = None
@@ -29,39 +29,39 @@ class Progress:
         self._root.call_on_fit_task_begin(estimator=estimator)
 
     def paid(self) -> None:
-        """Have the method go on from here, whoever fails to hear of it."""
+        """Continue from here despite errors of callbacks."""
         self._paid = True
 
     def end(self) -> None:
-        """Say that the method is complete."""
-        with self._telling():
+        """Report the end of the method."""
+        with self._reporting():
             self._root.call_on_fit_task_end(estimator=self._estimator)
         if self._failure is not None:
             warn(
-                "the fit went on, as it was paid for, but what had to be told of it failed: "
+                "the fit went on, as it was paid for, but a report of its progress failed: "
                 f"{type(self._failure).__name__}: {self._failure}"
             )
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _reporting(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            # Warnings are errors where that is asked for.
+            # A warning is raised only where the user turned it into an error.
             if not self._paid or isinstance(error, Warning):
                 raise
             self._failure = self._failure or error
 
     @contextmanager
     def task(self, name: str, n_parts: int = 0) -> Iterator[EstimatorTask]:
-        """Say that a task begins, and that it ended if nothing was raised."""
+        """Report the beginning of a task, and its end unless it raises."""
         context = self._root.subcontext(task_name=name, max_subtasks=n_parts)
-        with self._telling():
+        with self._reporting():
             context.call_on_fit_task_begin(estimator=self._estimator)
-        with Task(name, n_parts or 1, silent=self.silent or not n_parts) as work:
+        with ProgressTask(name, n_parts or 1, silent=self.silent or not n_parts) as work:
             task = EstimatorTask(self, context, work)
             yield task
-        with self._telling():
+        with self._reporting():
             context.call_on_fit_task_end(estimator=self._estimator, metadata=task.counts)
 
     def say(self, text: str) -> None:
@@ -71,17 +71,17 @@ class Progress:
 
 
 class EstimatorTask:
-    """One task of a method, and how much of it is done."""
+    """ProgressTask of a method, with the number of parts done."""
 
-    def __init__(self, progress: Progress, context: Any, work: Task) -> None:
+    def __init__(self, progress: Progress, context: Any, work: ProgressTask) -> None:
         self._progress = progress
         self._context = context
         self._work = work
         self.counts: dict[str, int] = {}
 
     def advance(self, part: str, n_parts: int = 1) -> None:
-        """Say that ``n_parts`` more parts are done; a line is printed for every tenth."""
-        with self._progress._telling():
+        """Report ``n_parts`` more parts as done, and print a line for every tenth."""
+        with self._progress._reporting():
             self._advance(part, n_parts)
 
     def _advance(self, part: str, n_parts: int) -> None:

@@ -1,10 +1,9 @@
-"""Ids of owners: what they may be, and which are the same."""
+"""Ids of owners: checks, and a canonical form of equal ids."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set, Sized
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples
 
 
-def check_owners(owners: Any, n_rows: int) -> None:
-    """Check that there is one id for each row; `canonical` checks what the ids are."""
+def check_owners(owners: Sized, n_rows: int) -> None:
+    """Check that there is one id for each row; `canonical` checks the ids."""
     if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
         raise ValueError(
             f"owners={owners!r} is no list; give one owner id per row. {NOT_FOR_PUBLICATION}"
@@ -28,14 +27,14 @@ def check_owners(owners: Any, n_rows: int) -> None:
         raise ValueError(f"owners has shape {shape}; give one owner id per row.")
 
 
-def listed(owners: Any) -> list[Any]:
-    """Return owner ids as a list."""
-    # Through object: a list that mixes types would else be made strings by NumPy.
+def listed(owners: Iterable[object]) -> list[object]:
+    """Convert owner ids to a list."""
+    # NumPy would convert a list of mixed types to strings.
     return np.asarray(owners).tolist() if hasattr(owners, "dtype") else list(owners)
 
 
-def canonical(owner: Any, position: int) -> tuple[str, bytes]:
-    """Kind and bytes of an id; the same for all ids that are equal."""
+def canonical(owner: object, position: int) -> tuple[str, bytes]:
+    """Return the kind and the bytes of an id, equal for equal ids."""
     if isinstance(owner, str):
         # A lone surrogate has no encoding, but may be in an id read from a damaged file.
         return "string", owner.encode("utf-8", "surrogatepass")
@@ -44,7 +43,7 @@ def canonical(owner: Any, position: int) -> tuple[str, bytes]:
     if isinstance(owner, Integral | np.bool_):
         return "integer", str(int(owner)).encode()
     if isinstance(owner, Real) and float(owner).is_integer():
-        # An integer column of a data frame becomes float in many a conversion.
+        # Conversions of data frames turn integer columns to floats.
         return "integer", str(int(owner)).encode()
     raise ValueError(
         f"owners[{position}]={owner!r} is not an owner id: give strings, bytes or integers, and "
@@ -54,7 +53,7 @@ def canonical(owner: Any, position: int) -> tuple[str, bytes]:
 
 
 def check_kinds(kinds: Set[str]) -> None:
-    """Refuse ids of several kinds, which may be one owner's."""
+    """Refuse ids of several kinds, as one owner may have two of them."""
     if len(kinds) > 1:
         raise ValueError(
             f"owners mixes ids of kinds {sorted(kinds)}: the same owner could be counted as two. "

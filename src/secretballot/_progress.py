@@ -1,6 +1,6 @@
-"""How far long work is, told to whoever listens; where nobody does, it costs next to nothing.
+"""Progress of long work, reported to a listener if there is one.
 
-Told are the names of tasks and counts, nothing else: never rows, votes or teachers.
+A report has the name of a task and counts; never rows, votes or teachers.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Listener(Protocol):
-    """Who is told. Tasks end in the reverse order of their beginnings, also where work fails."""
+class ProgressListener(Protocol):
+    """Receiver of reports. Tasks end in the reverse order of their beginnings, also on failure."""
 
-    def begin(self, task: Task) -> None:
-        """Hear that a task begins."""
+    def begin(self, task: ProgressTask) -> None:
+        """Receive the beginning of a task."""
 
-    def advance(self, task: Task) -> None:
-        """Hear that more of it is done."""
+    def advance(self, task: ProgressTask) -> None:
+        """Receive an advance of a task."""
 
-    def end(self, task: Task) -> None:
-        """Hear that it is over."""
+    def end(self, task: ProgressTask) -> None:
+        """Receive the end of a task."""
 
 
-_LISTENER: ContextVar[Listener | None] = ContextVar("secretballot_progress", default=None)
+_LISTENER: ContextVar[ProgressListener | None] = ContextVar("secretballot_progress", default=None)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Have a listener told of all work within, in this thread."""
+def send_progress(listener: ProgressListener) -> Iterator[None]:
+    """Report all work of a block, in this thread, to a listener."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -40,33 +40,33 @@ def listening(listener: Listener) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-class Task:
-    """Work in equal parts: a context manager that is told of each part that is done.
+class ProgressTask:
+    """Context manager for work in equal parts, which reports each part.
 
     Attributes
     ----------
     name : str
-        What is counted: "rows of the game".
+        Name of the parts, such as "rows of the game".
     total : int
-        How many parts there are at most.
+        Largest number of parts.
     done : int
-        How many are done.
+        Number of parts done.
     """
 
     def __init__(self, name: str, total: int, *, silent: bool = False) -> None:
         self.name = name
         self.total = total
         self.done = 0
-        # Of nothing no share is done: who divides by the total would fail.
+        # Listeners divide by the total: a task without parts is not reported.
         self._listener = None if silent or total < 1 else _LISTENER.get()
 
-    def __enter__(self) -> Task:
+    def __enter__(self) -> ProgressTask:
         if self._listener is not None:
             self._listener.begin(self)
         return self
 
     def advance(self, n_parts: int = 1) -> bool:
-        """Say that more parts are done; returns whether another tenth of the task is."""
+        """Report more parts as done; return True if another tenth of the task is complete."""
         before, self.done = self.done, self.done + n_parts
         if self._listener is not None:
             self._listener.advance(self)
@@ -83,9 +83,9 @@ class Task:
             self._listener.end(self)
 
 
-def watched(parts: Iterable[T], name: str, total: int) -> Iterator[T]:
-    """Yield parts of work; when the next is asked for, the one before is done."""
-    with Task(name, total) as task:
+def tracked(parts: Iterable[T], name: str, total: int) -> Iterator[T]:
+    """Yield parts of work, and report each as done when the next is requested."""
+    with ProgressTask(name, total) as task:
         for part in parts:
             yield part
             task.advance()

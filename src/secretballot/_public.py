@@ -1,4 +1,4 @@
-"""The path that users import a name from, whichever file it is written in."""
+"""Public import paths of classes and functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def published(namespace: dict[str, Any]) -> None:
-    """Let the classes and functions that a package exports name the package as their home.
+    """Set ``__module__`` of the classes and functions that a package exports to the package.
 
     Errors, pickles and the documentation then show the public path.
     """
@@ -19,10 +19,7 @@ def published(namespace: dict[str, Any]) -> None:
 
 
 def public_name(kind: type, home: str) -> str:
-    """Return how a class is called in a ledger: by its name if it is the package's own.
-
-    Any other, a subclass of one for example, is called ``"module:name"``.
-    """
+    """Return the name of a class for a ledger: ``"module:name"`` unless `home` exports it."""
     if kind.__module__ == home and getattr(sys.modules.get(home), kind.__name__, None) is kind:
         return kind.__name__
     return f"{kind.__module__}:{kind.__qualname__}"

@@ -1,11 +1,9 @@
-"""Order of the rows of tables and columns that are given side by side."""
+"""Order of rows in tables and columns that belong together."""
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def check_row_order(name: str, values: Any, X: Any) -> None:
+def check_row_order(name: str, values: object, X: object) -> None:
     """Raise ValueError if two objects of pandas have the same index in another order.
 
     Rows are matched by position. Where the index labels are the same set in another order, a label
@@ -14,7 +12,7 @@ def check_row_order(name: str, values: Any, X: Any) -> None:
     Parameters
     ----------
     name : str
-        Parameter that `values` were given for.
+        Name of the parameter `values`.
     values : object
         One value for each row, such as a Series.
     X : object

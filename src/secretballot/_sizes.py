@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secretballot._numbers import check_integer, check_number
 
-#: The largest epsilon of a budget: up to here mu^2 is sound, as compared to 60 digits.
+#: Largest epsilon of a budget; up to it mu^2 is sound, as compared to 60 digits.
 MOST_EPSILON = 1e12
-#: The most rows of one plan; more don't fit into memory.
+#: Largest number of rows of one plan; more don't fit into memory.
 MOST_ROWS = 10**8
 
 
 def check_pair(epsilon: float, delta: float, *, pure: bool = True) -> None:
-    """Refuse a pair that is no privacy guarantee, and delta 0 where noise can't be `pure`."""
+    """Check epsilon and delta; delta may be 0 only if the noise can be `pure`."""
     check_number("epsilon", epsilon, above=0, most=MOST_EPSILON)
     check_number("delta", delta, least=0, below=1)
     if delta == 0 and not pure:
         raise ValueError("delta=0 takes Laplace noise; with any other use a delta above 0.")
 
 
-def check_size(n_rows: Any, n_columns: Any, *, name: str = "n_rows") -> None:
-    """Refuse numbers of rows and columns that no plan has; `n_columns` may be None."""
+def check_size(n_rows: object, n_columns: object, *, name: str = "n_rows") -> None:
+    """Check the numbers of rows and columns of a plan; `n_columns` may be None."""
     check_integer(name, n_rows, most=MOST_ROWS)
     if n_columns is not None:
         check_integer("n_columns", n_columns)

@@ -1,13 +1,16 @@
-"""The one place for scikit-learn's private names and for what depends on its version."""
+"""Private names of scikit-learn, and differences between its versions."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples
+
+Method = TypeVar("Method", bound=Callable[..., object])
 
 try:
     # scikit-learn >= 1.9
@@ -15,32 +18,29 @@ try:
 except ImportError:
 
     class _NoContext:
-        """Stands in for a callback context: nobody listens."""
+        """Callback context without callbacks."""
 
-        def subcontext(self, **kwargs: Any) -> _NoContext:
+        def subcontext(self, **kwargs: object) -> _NoContext:
             return self
 
-        def call_on_fit_task_begin(self, **kwargs: Any) -> _NoContext:
+        def call_on_fit_task_begin(self, **kwargs: object) -> _NoContext:
             return self
 
-        def call_on_fit_task_end(self, **kwargs: Any) -> bool:
+        def call_on_fit_task_end(self, **kwargs: object) -> bool:
             return False
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Without callbacks there is no `set_callbacks` either."""
+        """Mixin without `set_callbacks`, for versions without callbacks."""
 
-        def _init_callback_context(self, **kwargs: Any) -> _NoContext:
+        def _init_callback_context(self, **kwargs: object) -> _NoContext:
             return _NoContext()
 
-    def with_callbacks(method: Any) -> Any:
+    def with_callbacks(method: Method) -> Method:  # type: ignore[misc]
         return method
 
 
-def drop_callbacks(estimator: Any) -> list[str]:
-    """Take the callbacks off an estimator and the estimators in its parameters.
-
-    Returns the names of the callbacks' classes.
-    """
+def drop_callbacks(estimator: BaseEstimator) -> list[str]:
+    """Remove the callbacks of an estimator and of its parameters; return their class names."""
     dropped = []
     for part in (estimator, *estimator.get_params(deep=True).values()):
         # Its own attributes only: a frozen estimator passes on those of another one.
@@ -49,8 +49,8 @@ def drop_callbacks(estimator: Any) -> list[str]:
     return dropped
 
 
-def unfitted(estimator: Any) -> Any:
-    """Return an estimator with the same parameters and callbacks, and nothing that was fitted."""
+def unfitted(estimator: BaseEstimator) -> BaseEstimator:
+    """Copy an estimator with its parameters and callbacks, without fitted attributes."""
     alike = type(estimator)(**estimator.get_params(deep=False))
     if "_skl_callbacks" in vars(estimator):
         alike._skl_callbacks = estimator._skl_callbacks

@@ -9,7 +9,7 @@ import numpy as np
 from tests.checks._ensembles import ENSEMBLES
 from tests.checks._registry import EXAMPLES
 
-from secretballot._progress import watched
+from secretballot._progress import tracked
 from secretballot._tables import mechanism_text
 from secretballot.audit import Audit, Neighbours, compose_rows, exact_epsilon, outcome_law
 from secretballot.checks import MechanismExample
@@ -54,7 +54,7 @@ def audit_table(n_draws: int = 1_000_000, *, random_state: int = 0) -> str:
     """
     # Each mechanism alone and asked several times, as far as it can be.
     n_audits = 2 * len(EXAMPLES) + 2 * len(ENSEMBLES)
-    audits = watched(_audits(n_draws, random_state), "audits", n_audits)
+    audits = tracked(_audits(n_draws, random_state), "audits", n_audits)
     rows = [_row(*each) for each in audits]
     table = "\n".join(f"| {' | '.join(row)} |" for row in (*_HEAD, *rows))
     return f"{_PREFACE.format(delta=AUDIT_DELTA, n_draws=n_draws)}\n{table}\n"

@@ -11,13 +11,13 @@ from secretballot.inspection import DependencyDisplay, label_dependencies
 LABELS = np.array([[0, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 0]])
 
 
-@pytest.mark.parametrize("given", ["absent", "present"])
-def test_shares_are_those_of_rows_counted_one_by_one(given):
+@pytest.mark.parametrize("condition", ["absent", "present"])
+def test_shares_are_those_of_rows_counted_one_by_one(condition):
     rng = np.random.default_rng(3)
     labels = rng.integers(-1, 2, size=(40, 5))
-    labels[:, 4] = np.where(labels[:, 4] == (given == "present"), -1, labels[:, 4])
-    found = label_dependencies(PublicData(labels), given=given)
-    value = int(given == "present")
+    labels[:, 4] = np.where(labels[:, 4] == (condition == "present"), -1, labels[:, 4])
+    found = label_dependencies(PublicData(labels), condition=condition)
+    value = int(condition == "present")
     for i in range(5):
         for j in range(5):
             rows = [row for row in labels if row[i] == value and row[j] != -1]
@@ -37,16 +37,16 @@ def test_public_and_released_labels_are_taken_and_others_warned_of():
 
 
 @pytest.mark.parametrize(
-    ("labels", "given", "message"),
+    ("labels", "condition", "message"),
     [
-        (LABELS, "missing", "given='missing' is unknown"),
+        (LABELS, "missing", "condition='missing' is unknown"),
         (LABELS[0], "absent", r"labels of shape \(3,\) must be"),
         (LABELS * 2, "absent", "must be a table of 1"),
     ],
 )
-def test_bad_input(labels, given, message):
+def test_bad_input(labels, condition, message):
     with pytest.raises(ValueError, match=message):
-        label_dependencies(PublicData(labels), given=given)
+        label_dependencies(PublicData(labels), condition=condition)
 
 
 def test_the_picture():

@@ -101,13 +101,13 @@ def test_labels_of_an_ensemble(fitted):
     before = fitted.accountant.spent().n_releases
     display = LabelsDisplay.from_estimator(fitted, n_rows=32)
     assert display.budgets == {"budget": 4.0}
-    epsilon, asked = display.asked
-    assert asked == 20
+    epsilon, n_pool = display.pool
+    assert n_pool == 20
     exact = price_plan(fitted.mechanism_, 20, n_columns=2).epsilon(1e-5)
     assert epsilon == pytest.approx(exact, rel=0.02)
     assert fitted.accountant.spent().n_releases == before
     # A pool that is longer than what was looked at has no point.
-    assert LabelsDisplay.from_estimator(fitted, n_rows=8).asked is None
+    assert LabelsDisplay.from_estimator(fitted, n_rows=8).pool is None
 
 
 def test_budgets_of_levels_are_marked():
@@ -161,7 +161,7 @@ def test_what_is_not_drawn(fitted):
     # Levels have curves of their own, and the pool no one price.
     display = LabelsDisplay.from_estimator(other, n_rows=20)
     assert {name.split(", ")[1] for name in display.curves} == {"a", "b"}
-    assert display.asked is None
+    assert display.pool is None
 
 
 def test_spend_over_time(tmp_path):

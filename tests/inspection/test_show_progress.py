@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from secretballot._progress import Task, listening
+from secretballot._progress import ProgressTask, send_progress
 from secretballot.accounting import PrivacyAccountant, plan_rows, price_plan
 from secretballot.audit import audit_epsilon
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
@@ -105,7 +105,7 @@ def test_verbose_predict_private(capsys):
 
 
 def slow(n_parts=20, pause=0.04):
-    with Task("slow work", n_parts) as task:
+    with ProgressTask("slow work", n_parts) as task:
         for _ in range(n_parts):
             time.sleep(pause)
             task.advance()
@@ -169,12 +169,12 @@ def test_work_that_fails_ends_its_tasks():
             assert self.open.pop() is task
 
     def fails():
-        with Task("outer", 3) as outer, Task("inner", 2) as inner:
+        with ProgressTask("outer", 3) as outer, ProgressTask("inner", 2) as inner:
             inner.advance()
             outer.total = 1 / 0
 
     books = Books()
-    with listening(books):
+    with send_progress(books):
         with pytest.raises(ZeroDivisionError):
             fails()
         plan_rows(GNMax(sigma=43.9), 50, epsilon=0.3, delta=1e-5, n_columns=2)
@@ -184,7 +184,7 @@ def test_work_that_fails_ends_its_tasks():
 def test_of_nothing_nothing_is_told(heard, capsys):
     """A function may divide by the total, and so do lines."""
     for show in (heard, "lines"):
-        with show_progress(show), Task("no work", 0) as task:
+        with show_progress(show), ProgressTask("no work", 0) as task:
             assert task.advance() in (True, False)
     with show_progress(heard):
         price_plan(GNMax(sigma=53.7), 1, n_columns=2)
@@ -194,7 +194,7 @@ def test_of_nothing_nothing_is_told(heard, capsys):
 def test_work_that_goes_on_after_the_block_does_not_fail(capsys):
     pytest.importorskip("rich")
     with show_progress("bar"):
-        tasks = [Task(name, 5).__enter__() for name in ("outer", "inner")]
+        tasks = [ProgressTask(name, 5).__enter__() for name in ("outer", "inner")]
         time.sleep(0.6)
         for task in tasks:
             task.advance()

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import struct
-from pathlib import Path
 
 import pytest
 from tests._fakes import basic_budget, spend

@@ -316,7 +316,7 @@ def test_a_note_that_is_too_deep_is_refused(path, depth):
     accountant, note = basic_budget(path), "leaf"
     for _ in range(depth):
         note = [note]
-    with pytest.raises(ValueError, match="note must not hold more than 64 lists and dicts"):
+    with pytest.raises(ValueError, match="note must not nest lists and dicts more than 64 deep"):
         accountant.release(Pure(epsilon=0.25), votes(1), note={"deep": note})
     with pytest.raises(ValueError, match="more than 64"):
         accountant.reserve(Pure(epsilon=0.25), 1, note={"deep": {"deep": note}})

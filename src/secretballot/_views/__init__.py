@@ -1,9 +1,9 @@
-"""What is shown of an object: described once, printed as text and shown as HTML."""
+"""Views of objects: described once, printed as text and shown as HTML."""
 
-from secretballot._views._cells import Bar, Cell, Key, Segment, Shade
-from secretballot._views._labels import label_parts
-from secretballot._views._parts import Heading, Items, Part, Prose, Table, facts
+from secretballot._views._label_parts import label_parts
 from secretballot._views._view import Shown, View
+from secretballot._views._view_cells import Bar, Cell, Key, Segment, Shade
+from secretballot._views._view_parts import Heading, Items, Part, Prose, Table, facts
 
 __all__ = [
     "Bar",

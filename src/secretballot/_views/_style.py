@@ -1,8 +1,8 @@
-"""How views look in HTML: alike on any ground, light or dark.
+"""Style of views in HTML, for light and dark themes.
 
-Text has the colour of what is around it, lines and grounds are shares of a middle grey, and the
-one colour is scikit-learn's for what is fitted: nothing has to know which theme is on. The class
-is named three times over because notebooks and themes have rules of their own for tables.
+Text inherits its colour, lines and backgrounds are transparent grey, and the one colour is
+scikit-learn's for fitted estimators. The class is repeated three times to override the rules of
+notebooks and themes for tables.
 """
 
 from __future__ import annotations

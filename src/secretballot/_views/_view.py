@@ -1,28 +1,28 @@
-"""A description from which text and HTML are made, so that they say the same."""
+"""Views: one description of an object, for text and for HTML."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from secretballot._views._escape import html_text
-from secretballot._views._parts import Part
 from secretballot._views._style import STYLE
+from secretballot._views._view_cells import html_text
+from secretballot._views._view_parts import Part
 
 
 @dataclass(frozen=True, repr=False)
 class View:
-    """What is shown of an object: print it, or let a notebook show it.
+    """View of an object, which prints as text and shows as HTML in a notebook.
 
     Attributes
     ----------
     title : str
-        What HTML begins with: the kind of the object.
+        Kind of the object, the title in HTML.
     parts : tuple of Part
-        What is said of it.
+        Contents.
     about : str
-        What HTML says beside the title.
+        Text beside the title in HTML.
     between : str
-        What stands between parts in text.
+        Separator of parts in text.
     """
 
     title: str
@@ -37,11 +37,11 @@ class View:
 
     @property
     def html(self) -> str:
-        """A fragment of HTML, escaped, with its style."""
+        """Fragment of escaped HTML, with its style."""
         about = f' <span class="sb-quiet">{html_text(self.about)}</span>' if self.about else ""
-        shown = "".join(part.html for part in self.parts)
+        parts = "".join(part.html for part in self.parts)
         title = f'<p class="sb-title"><strong>{html_text(self.title)}</strong>{about}</p>'
-        return f'<style>{STYLE}</style><div class="sb-view">{title}{shown}</div>'
+        return f'<style>{STYLE}</style><div class="sb-view">{title}{parts}</div>'
 
     def __str__(self) -> str:
         return self.text
@@ -53,7 +53,7 @@ class View:
 
 
 class Shown:
-    """Is printed as text, and shown as HTML in a notebook, both from one description."""
+    """Mixin that prints an object's view, and shows it as HTML in a notebook."""
 
     def _view(self) -> View:
         raise NotImplementedError

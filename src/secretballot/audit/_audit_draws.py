@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from secretballot._progress import Task
+from secretballot._progress import ProgressTask
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def draw_in_blocks(
 ) -> NDArray[Any]:
     """Draw the outcome of `rows` many times over, in blocks; shape (n_draws, n_rows, ...)."""
     blocks = []
-    with Task("draws", n_draws) as task:
+    with ProgressTask("draws", n_draws) as task:
         for n in _block_sizes(n_draws, max(1, _BLOCK_ROWS // len(rows))):
             # An index, because concatenating rows with fields checks the type of each part.
             outcome = np.asarray(sample(rows[np.tile(np.arange(len(rows)), n)]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from secretballot._numbers import check_number
-from secretballot._progress import watched
+from secretballot._progress import tracked
 from secretballot.accounting import RenyiCost
 from secretballot.audit._audit_draws import Draw, mechanism_draws
 from secretballot.audit._audit_report import Audit, PairAudit
@@ -122,7 +122,7 @@ def audit_epsilon(
         outcome_law = partial(law_of_mechanism, mechanism)
     audits = []
     seeds = _seed_sequence(random_state).spawn(len(pairs))
-    for pair, seed in watched(zip(pairs, seeds, strict=True), "pairs of neighbours", len(pairs)):
+    for pair, seed in tracked(zip(pairs, seeds, strict=True), "pairs of neighbours", len(pairs)):
         curve, epsilon = _claim(mechanism, pair, delta, claim)
         rngs = map(np.random.default_rng, seed.spawn(2))
         outcomes, neighbour_outcomes = (

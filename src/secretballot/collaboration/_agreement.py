@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from secretballot._budget_shown import short_text
+from secretballot._budget_report import short_text
 from secretballot._numbers import check_integer, check_number
 from secretballot._views import Prose, Shown, Table, View
 from secretballot.collaboration._mechanism_adaptation import (

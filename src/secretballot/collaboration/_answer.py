@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot._budget_shown import short_text
+from secretballot._budget_report import short_text
 from secretballot._views import Prose, Shown, Table, View, label_parts
 from secretballot.mechanisms import Mechanism
 

@@ -141,12 +141,12 @@ def load_adult(
             for name, values in table.items()
         ]
     )
-    kept = np.ones(len(target), dtype=bool) if subset == "all" else split == subset
+    is_kept = np.ones(len(target), dtype=bool) if subset == "all" else split == subset
     if complete_only:
         for position, name in enumerate(names):
             if "?" in _CATEGORIES.get(name, ()):
-                kept &= codes[:, position] != _CATEGORIES[name].index("?")
-    codes, target = codes[kept], target[kept]
+                is_kept &= codes[:, position] != _CATEGORIES[name].index("?")
+    codes, target = codes[is_kept], target[is_kept]
 
     frame = None
     if as_frame:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_shown import BudgetShown, short_text
+from secretballot._budget_report import BudgetReportMixin, short_text
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -53,7 +53,7 @@ _FITTED = (
 
 
 class PrivateTeacherEnsemble(
-    BudgetShown,
+    BudgetReportMixin,
     StudentMethods,
     ScoreMethods,
     CallbackSupportMixin,
@@ -263,7 +263,7 @@ class PrivateTeacherEnsemble(
         labelling = self._fitted_labelling
         return None if labelling is None else labelling.scope
 
-    def _fit_told(self) -> str:
+    def _fit_summary(self) -> str:
         """Summarise the fit in one line, from public or released facts."""
         if count_is_private(self.accountant):
             return ""

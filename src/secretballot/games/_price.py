@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer
-from secretballot._progress import watched
+from secretballot._progress import tracked
 from secretballot._sizes import MOST_ROWS, check_pair
 from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.games._known_plan import KnownPlan
@@ -217,7 +217,7 @@ def price_law(
 
 def _play_rows(game: Iterator[ValueFunction], n_rows: int) -> ValueFunction:
     value = next(game)
-    for value in watched(islice(game, n_rows), _TASK, n_rows):  # noqa: B007
+    for value in tracked(islice(game, n_rows), _TASK, n_rows):  # noqa: B007
         pass
     return value
 
@@ -341,7 +341,7 @@ def _limits(
 @lru_cache(maxsize=32)
 def _longest(law: Law, n_rows: int, epsilon: float, delta: float) -> int:
     rows = islice(worst_game(law), 1, n_rows + 1)
-    for n_fit, value in enumerate(watched(rows, _TASK, n_rows)):
+    for n_fit, value in enumerate(tracked(rows, _TASK, n_rows)):
         if PlanPrice((value,)).delta(epsilon) > delta:
             return n_fit
     return n_rows

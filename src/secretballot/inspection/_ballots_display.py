@@ -5,35 +5,33 @@ from __future__ import annotations
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot.ensemble import NoiseAgainstBallots
-from secretballot.inspection._drawing import axes_of, caution, ink, plain_logarithms, tells_of_votes
-from secretballot.mechanisms import BinaryVoting, GNMax, Mechanism
+from secretballot.inspection._axes import axes_of, caution, depends_on_votes, ink, plain_logarithms
 
-#: Numbers of teachers, in shares of those that there are.
-_AROUND = (0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3.5, 5, 10)
+#: Numbers of teachers on the axis, as shares of the ensemble's.
+_TEACHER_SHARES = (0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3.5, 5, 10)
 
 
 class BallotsDisplay:
-    """How likely majorities survive the noise, against the number of teachers.
+    """Plot of the probability that majorities survive the noise, against the number of teachers.
 
-    Use `from_advice` before anything is spent, or `from_estimator` for the noise that a fitted
-    ensemble has. Both know public numbers only: how large majorities are in fact is not told.
+    Use `from_advice` before anything is spent, or `from_estimator` for the noise of a fitted
+    ensemble. Both use public numbers only: the real majorities are not shown.
 
     Parameters
     ----------
     rows : sequence of NoiseAgainstBallots
-        Of one number of public rows; a point of each curve for each.
+        Points of the curves, all for one number of public rows.
     n_teachers : int
-        The number that is marked.
+        Number of teachers marked by a line.
     sensitive : bool, default=False
-        Whether the noise tells of the votes, as it was calibrated to what they had left of a
-        data-dependent budget: a caution is drawn.
+        Draw a caution, because the noise was calibrated to the rest of a data-dependent budget.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
-        One for each share of the ballots that a majority may have.
+        One for each share of the ballots of a majority.
 
     See Also
     --------
@@ -57,13 +55,13 @@ class BallotsDisplay:
 
     @classmethod
     def from_advice(cls, advice, *, n_public=None, ax=None):
-        """Draw what `recommend_teachers` found.
+        """Draw the results of `recommend_teachers`.
 
         Parameters
         ----------
         advice : TeacherAdvice
         n_public : int, default=None
-            Which number of public rows; None: the whole pool.
+            Number of public rows; None for the whole pool.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if None.
 
@@ -77,25 +75,25 @@ class BallotsDisplay:
         ValueError
             If the advice has no such number of public rows.
         """
-        known = sorted({row.n_public for row in advice.rows})
+        numbers = sorted({row.n_public for row in advice.rows})
         if n_public is None:
-            n_public = known[-1]
-        if n_public not in known:
-            raise ValueError(f"n_public={n_public!r} is none of what was looked at: {known}.")
+            n_public = numbers[-1]
+        if n_public not in numbers:
+            raise ValueError(f"n_public={n_public!r} is none of the numbers in advice: {numbers}.")
         rows = [row for row in advice.rows if row.n_public == n_public]
         return cls(rows, n_teachers=advice.n_teachers).plot(ax)
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None):
-        """Draw what the noise of a fitted ensemble leaves of votes of more and fewer teachers.
+        """Draw the effect of a fitted ensemble's noise on votes of more and fewer teachers.
 
-        Nothing is spent. Of several labels a row it is one label that has a majority.
+        Nothing is spent. With several labels a row, the majority is that of one label.
 
         Parameters
         ----------
         estimator : PrivateTeacherEnsemble
-            Fitted, with a pool that was labelled by `GNMax` or `BinaryVoting` without a threshold,
-            where all ballots weigh alike.
+            Fitted, with a pool that was labelled by a mechanism with one noisy maximum a row, such
+            as `GNMax` or `BinaryVoting` without a threshold, where all ballots have one weight.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if None.
 
@@ -111,31 +109,31 @@ class BallotsDisplay:
         """
         check_is_fitted(estimator, "pool_labels_")
         mechanism, n_teachers = estimator.mechanism_, estimator.n_teachers_
-        known = isinstance(mechanism, GNMax | BinaryVoting)
+        n_steps = {len(law) for law in mechanism.laws().values()}
         if (
-            not known
-            or getattr(mechanism, "threshold", None) is not None
-            or Mechanism.for_plain_ballots(mechanism) != mechanism
+            mechanism.noise_share(n_teachers) is None
+            or n_steps != {1}
+            or mechanism.for_plain_ballots() != mechanism
         ):
             raise ValueError(
                 f"mechanism_={mechanism!r} is not drawn: only GNMax is, and BinaryVoting without a "
-                "threshold, where all ballots weigh alike. BallotsDisplay.from_advice draws what "
-                "recommend_teachers() finds."
+                "threshold, where all ballots have one weight. BallotsDisplay.from_advice draws "
+                "the results of recommend_teachers()."
             )
         n_public = len(estimator.pool_labels_.labels)
-        n_classes = 2 if isinstance(mechanism, BinaryVoting) else len(estimator.classes_)
-        several = sorted({max(round(share * n_teachers), 1) for share in _AROUND})
+        n_classes = 2 if mechanism.multilabel else len(estimator.classes_)
+        numbers = sorted({max(round(share * n_teachers), 1) for share in _TEACHER_SHARES})
         rows = [
             NoiseAgainstBallots.compute(
                 n_public=n_public,
-                n_teachers=each,
+                n_teachers=number,
                 rows_per_teacher=float("nan"),
                 sigma=mechanism.sigma,
                 n_classes=n_classes,
             )
-            for each in several
+            for number in numbers
         ]
-        sensitive = tells_of_votes(estimator)
+        sensitive = depends_on_votes(estimator)
         return cls(rows, n_teachers=n_teachers, sensitive=sensitive).plot(ax)
 
     def plot(self, ax=None):

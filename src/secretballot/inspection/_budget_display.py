@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.inspection._drawing import caution, ink, label_text, pyplot
+from secretballot.inspection._axes import caution, ink, label_text, pyplot
 
 
 class BudgetDisplay:
-    """How much of a budget was used after how many rows, or when; and what labels were good for.
+    """Plot of the used share of a budget against rows or time, with accuracies beside it.
 
     Use `from_accountant` to make one from what the ledger recorded.
 
@@ -27,7 +27,7 @@ class BudgetDisplay:
         display only draws them: computed on public data they cost nothing; computed on private
         data they are a release of their own.
     sensitive : bool, default=False
-        Whether the shares tell of the votes (data-dependent accounting): a caution is drawn.
+        Draw a caution, because the shares depend on the votes (data-dependent accounting).
 
     Attributes
     ----------

@@ -1,29 +1,29 @@
-"""A picture of which labels go with which."""
+"""Picture of the dependencies between labels."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from secretballot.inspection._drawing import axes_of, label_text
+from secretballot.inspection._axes import axes_of, label_text
 from secretballot.inspection._label_dependencies import label_dependencies
 
-#: Up to so many labels the shares are written into the picture.
-_FEW = 12
+#: Largest number of labels for which the shares are written into the picture.
+_MAX_WRITTEN = 12
 
 
 class DependencyDisplay:
-    """A picture of which labels go with which.
+    """Picture of the dependencies between labels.
 
     Use `from_labels` to make one from public or released labels.
 
     Parameters
     ----------
     dependencies : ndarray of shape (n_labels, n_labels)
-        As `label_dependencies` returns them.
+        Result of `label_dependencies`.
     names : sequence of str, default=None
         Names of the labels; their numbers if None.
-    given : {"absent", "present"}, default="absent"
-        What they are shares of.
+    condition : {"absent", "present"}, default="absent"
+        State of the first label that the shares are conditional on.
 
     Attributes
     ----------
@@ -45,13 +45,13 @@ class DependencyDisplay:
     ['shadow', 'fluid']
     """
 
-    def __init__(self, dependencies, *, names=None, given="absent"):
+    def __init__(self, dependencies, *, names=None, condition="absent"):
         self.dependencies = dependencies
         self.names = names
-        self.given = given
+        self.condition = condition
 
     @classmethod
-    def from_labels(cls, labels, *, names=None, given="absent", ax=None):
+    def from_labels(cls, labels, *, names=None, condition="absent", ax=None):
         """Draw the dependencies of labels.
 
         Parameters
@@ -60,8 +60,8 @@ class DependencyDisplay:
             Public or released labels; see `label_dependencies`.
         names : sequence of str, default=None
             Names of the labels.
-        given : {"absent", "present"}, default="absent"
-            What to look at.
+        condition : {"absent", "present"}, default="absent"
+            State of the first label that the shares are conditional on.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if None.
 
@@ -70,8 +70,8 @@ class DependencyDisplay:
         display : DependencyDisplay
             The display, drawn.
         """
-        found = label_dependencies(labels, given=given)
-        return cls(found, names=names, given=given).plot(ax)
+        dependencies = label_dependencies(labels, condition=condition)
+        return cls(dependencies, names=names, condition=condition).plot(ax)
 
     def plot(self, ax=None):
         """Draw the display.
@@ -99,8 +99,11 @@ class DependencyDisplay:
         shown = [label_text(name) for name in names]
         ax.set_xticks(range(len(table)), shown, rotation=90)
         ax.set_yticks(range(len(table)), shown)
-        ax.set(xlabel=f"... is {self.given} too", ylabel=f"where this label is {self.given} ...")
-        if len(table) <= _FEW:
+        ax.set(
+            xlabel=f"... is {self.condition} too",
+            ylabel=f"where this label is {self.condition} ...",
+        )
+        if len(table) <= _MAX_WRITTEN:
             for (row, column), share in np.ndenumerate(table):
                 text = "" if np.isnan(share) else f"{share:.2f}"
                 colour = "black" if share > 0.6 else "white"

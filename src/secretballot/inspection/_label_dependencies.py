@@ -1,4 +1,4 @@
-"""Which labels go with which: what a hierarchy of labels could be read off."""
+"""Dependencies between labels, from which a hierarchy can be read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot.ensemble import PrivateLabels, PublicData
 
 
-def label_dependencies(labels, *, given="absent"):
+def label_dependencies(labels, *, condition="absent"):
     """Share of the rows without one label that are without another, for all pairs of labels.
 
     Parameters
@@ -18,7 +18,7 @@ def label_dependencies(labels, *, given="absent"):
         **Public** labels, wrapped in `PublicData`, or labels that were released: array-like or
         sparse, of shape (n_rows, n_labels), 1 for present, 0 for absent, -1 for not answered. Of
         anything else it warns: if it is private, so is the matrix.
-    given : {"absent", "present"}, default="absent"
+    condition : {"absent", "present"}, default="absent"
         Whether to look at rows without the first label, or with it. What is mostly absent without
         another label can depend on it (`BinaryVoting`'s ``hierarchy``).
 
@@ -32,7 +32,7 @@ def label_dependencies(labels, *, given="absent"):
     Raises
     ------
     ValueError
-        If labels are something else than -1, 0 and 1, or `given` is unknown.
+        If labels are something else than -1, 0 and 1, or `condition` is unknown.
 
     Warns
     -----
@@ -52,8 +52,8 @@ def label_dependencies(labels, *, given="absent"):
     array([[1.        , 0.66666667],
            [1.        , 1.        ]])
     """
-    if given not in ("absent", "present"):
-        raise ValueError(f"given={given!r} is unknown; use 'absent' or 'present'.")
+    if condition not in ("absent", "present"):
+        raise ValueError(f"condition={condition!r} is unknown; use 'absent' or 'present'.")
     if isinstance(labels, PrivateLabels):
         table = labels.labels
     elif isinstance(labels, PublicData):
@@ -72,6 +72,6 @@ def label_dependencies(labels, *, given="absent"):
             f"labels of shape {table.shape} must be a table of 1 (present), 0 (absent) and -1 "
             "(not answered), one column for each label."
         )
-    such = (table == (given == "present")).astype(float)
-    both, rows = such.T @ such, such.T @ (table >= 0).astype(float)
-    return np.divide(both, rows, out=np.full(both.shape, np.nan), where=rows > 0)
+    matches = (table == (condition == "present")).astype(float)
+    n_both, n_rows = matches.T @ matches, matches.T @ (table >= 0).astype(float)
+    return np.divide(n_both, n_rows, out=np.full(n_both.shape, np.nan), where=n_rows > 0)

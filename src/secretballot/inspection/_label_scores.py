@@ -1,4 +1,4 @@
-"""How good sets of labels are: each label's score, and the mean over labels."""
+"""Scores of sets of labels: of each label, and their means."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse, sparray, spmatrix
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -15,8 +16,10 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-#: What stands for a label that was not answered.
+#: Value of a label that was not answered.
 _UNANSWERED = -1
+
+Matrix = ArrayLike | sparray | spmatrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ class LabelScores:
     per_label: dict[str, NDArray[np.float64]]
 
 
-def label_scores(y_true: Any, y_pred: Any, y_score: ArrayLike | None = None) -> LabelScores:
+def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = None) -> LabelScores:
     """Score sets of labels: scikit-learn's metrics of each label, averaged.
 
     Parameters
@@ -112,23 +115,23 @@ def label_scores(y_true: Any, y_pred: Any, y_score: ArrayLike | None = None) -> 
     present = (answered & (truth == 1)).any(axis=0)
     absent = (answered & (truth == 0)).any(axis=0)
 
-    def each(
-        metric: Callable[..., float], given: NDArray[Any], scored: NDArray[np.bool_]
+    def scores(
+        metric: Callable[..., float], predictions: NDArray[Any], is_scored: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
         values = np.full(truth.shape[1], np.nan)
-        for label in np.flatnonzero(scored):
+        for label in np.flatnonzero(is_scored):
             rows = answered[:, label]
-            values[label] = metric(truth[rows, label], given[rows, label])
+            values[label] = metric(truth[rows, label], predictions[rows, label])
         return values
 
-    both = present & absent
+    has_both = present & absent
     per_label = {
-        "accuracy": each(accuracy_score, answer, present | absent),
-        "balanced_accuracy": each(balanced_accuracy_score, answer, both),
+        "accuracy": scores(accuracy_score, answer, present | absent),
+        "balanced_accuracy": scores(balanced_accuracy_score, answer, has_both),
     }
     if score is not None:
-        per_label["auc"] = each(roc_auc_score, score, both)
-        per_label["average_precision"] = each(average_precision_score, score, both)
+        per_label["auc"] = scores(roc_auc_score, score, has_both)
+        per_label["average_precision"] = scores(average_precision_score, score, has_both)
     means = {name: _mean(values) for name, values in per_label.items()}
     return LabelScores(
         accuracy=means["accuracy"],
@@ -141,8 +144,8 @@ def label_scores(y_true: Any, y_pred: Any, y_score: ArrayLike | None = None) -> 
     )
 
 
-def _labels(name: str, given: Any, values: tuple[int, ...]) -> NDArray[np.int64]:
-    labels = np.asarray(given.toarray() if hasattr(given, "toarray") else given)
+def _labels(name: str, table: Matrix, values: tuple[int, ...]) -> NDArray[np.int64]:
+    labels = np.asarray(table.toarray() if issparse(table) else table)
     if labels.ndim != 2 or labels.shape[1] == 0:
         raise ValueError(
             f"{name} has shape {labels.shape}; pass one row per query and one column per label."

@@ -1,24 +1,24 @@
-"""Progress of whatever is done within a block."""
+"""Progress of the work within a block."""
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
 
-from secretballot._progress import listening
+from secretballot._progress import send_progress
 
-#: Tasks that are over sooner are not shown, in seconds.
-_SOON = 0.5
+#: Seconds before a task is shown.
+_MIN_SECONDS = 0.5
 
 
 @contextmanager
 def show_progress(show="auto"):
-    """Show how far long work is, of everything that is done within the block.
+    """Show the progress of long work within a block.
 
     Fits and `predict_private` count teachers, `PrivateLogisticRegression` its rounds, `calibrate`,
     `price_plan` and `plan_rows` the rows of the game, audits the pairs of neighbours. Names of
-    tasks and counts are shown, nothing else. Outside of the block nothing is told, and nothing is
-    slower. What runs in other threads or processes is told by those who wait for it.
+    tasks and counts are shown, nothing else. Work in other threads or processes is counted by the
+    thread that waits for it.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ def show_progress(show="auto"):
         ``"bar"`` draws bars, in notebooks too, and needs `rich` (the extra
         ``secretballot[progress]``). ``"lines"`` prints a line for every tenth. ``"auto"`` takes
         bars if it can. Tasks that are over within half a second are not shown. A function is called
-        with all of it, as ``show(name, done, total)``, at the beginning of a task and whenever
-        more is done; an error of its own ends the work.
+        as ``show(name, done, total)`` at the beginning of each task and at each advance; its errors
+        end the work.
 
     Notes
     -----
@@ -39,14 +39,14 @@ def show_progress(show="auto"):
     >>> from secretballot import GNMax
     >>> from secretballot.accounting import plan_rows
     >>> from secretballot.inspection import show_progress
-    >>> heard = []
-    >>> with show_progress(lambda name, done, total: heard.append((name, done, total))):
+    >>> reports = []
+    >>> with show_progress(lambda name, done, total: reports.append((name, done, total))):
     ...     n_rows = plan_rows(GNMax(sigma=70), 100, epsilon=0.5, delta=1e-5, n_columns=2)
-    >>> heard[:2]
+    >>> reports[:2]
     [('rows of the game', 0, 100), ('rows of the game', 1, 100)]
     """
     listener = _listener(show)
-    with listening(listener):
+    with send_progress(listener):
         try:
             yield
         finally:
@@ -73,13 +73,13 @@ def _listener(show):
 
 
 class _Function:
-    """Tells a function of everything."""
+    """Calls a function with each report."""
 
-    def __init__(self, tell):
-        self._tell = tell
+    def __init__(self, function):
+        self._function = function
 
     def begin(self, task):
-        self._tell(task.name, task.done, task.total)
+        self._function(task.name, task.done, task.total)
 
     advance = begin
 
@@ -91,56 +91,56 @@ class _Function:
 
 
 class _Lines:
-    """Prints a line for every tenth of a task that takes longer."""
+    """Prints a line for every tenth of a long task."""
 
     def __init__(self):
-        self._begun = {}
+        self._starts = {}
 
     def begin(self, task):
-        self._begun[task] = time.monotonic(), 0
+        self._starts[task] = time.monotonic(), 0
 
     def advance(self, task):
-        begun, tenths = self._begun[task]
-        now = task.done * 10 // task.total
-        self._begun[task] = begun, now
-        if now > tenths and time.monotonic() - begun > _SOON:
+        start, tenths_before = self._starts[task]
+        tenths = task.done * 10 // task.total
+        self._starts[task] = start, tenths
+        if tenths > tenths_before and time.monotonic() - start > _MIN_SECONDS:
             print(f"[secretballot] {task.name}: {task.done:,} of {task.total:,}", flush=True)
 
     def end(self, task):
-        del self._begun[task]
+        del self._starts[task]
 
     def close(self):
         pass
 
 
 class _Bars:
-    """Draws a bar for each task that takes longer, while there is one."""
+    """Draws a bar for each long task."""
 
     def __init__(self, rich_progress, other_display):
         self._rich = rich_progress
         self._other_display = other_display
         self._drawing = None
-        self._begun = {}
+        self._starts = {}
         self._bars = {}
         self._closed = False
 
     def begin(self, task):
-        self._begun[task] = time.monotonic()
+        self._starts[task] = time.monotonic()
 
     def advance(self, task):
         if self._closed:
-            return  # work that was begun in the block and goes on after it
+            return  # work that began in the block and continues after it
         if task in self._bars:
             self._drawing.update(self._bars[task], completed=task.done)
-        elif time.monotonic() - self._begun[task] > _SOON:
-            # Only while there is something to see: another display may be next.
+        elif time.monotonic() - self._starts[task] > _MIN_SECONDS:
+            # Rich draws one display at a time: ours lasts while it has a bar.
             if self._drawing is None and not self._begin_drawing():
                 return
             name = f"{'  ' * len(self._bars)}{task.name}"
             self._bars[task] = self._drawing.add_task(name, total=task.total, completed=task.done)
 
     def end(self, task):
-        del self._begun[task]
+        del self._starts[task]
         bar = self._bars.pop(task, None)
         if bar is None:
             return
@@ -170,6 +170,6 @@ class _Bars:
         try:
             drawing.start()
         except self._other_display:
-            return False  # one at a time
+            return False
         self._drawing = drawing
         return True

@@ -1,20 +1,20 @@
-"""A picture of what each column adds to the log odds."""
+"""Plot of the terms of a logistic regression, by column."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from secretballot.inspection._drawing import ink, label_text, pyplot
+from secretballot.inspection._axes import ink, label_text, pyplot
 
-#: Of more categories the ones that add or take off most are drawn.
-_MOST_CATEGORIES = 15
+#: Largest number of categories; those with the largest effects are drawn.
+_MAX_CATEGORIES = 15
 _COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.8
-#: Of how many standard deviations the bands are.
+#: Half width of the bands in standard deviations.
 _BAND = 2.0
 
 
 class TermsDisplay:
-    """What each column adds to the log odds, one panel a column, with its known error.
+    """Plot of the contribution of each column to the log odds, with its known error.
 
     Use `from_estimator` to make one from a fitted `PrivateLogisticRegression`. Numbers are steps
     over their bins, values that are a bin of their own are points, and categories are sorted
@@ -68,7 +68,7 @@ class TermsDisplay:
             Names of the columns to draw (positions, if it was fitted on an array), in this order.
             All of them if None.
         target : object, default=None
-            The class that is meant. None: the second of two classes.
+            Class whose log odds are drawn. None: the second of two classes.
         axes : sequence of matplotlib Axes, default=None
             Where to draw; see `plot`.
 
@@ -83,18 +83,18 @@ class TermsDisplay:
             If a column is unknown, the features are not additive, or ``target`` is none of the
             classes, or is missing with more than two.
         """
-        found = estimator.terms(target)
+        terms = estimator.terms(target)
         if columns is not None:
-            by_name = {term.name: term for term in found}
+            by_name = {term.name: term for term in terms}
             unknown = [name for name in columns if name not in by_name]
             if unknown or not len(columns):
                 raise ValueError(
                     f"columns={columns!r} must be some of the columns that the model was fitted "
                     f"on: {list(by_name)}."
                 )
-            found = [by_name[name] for name in columns]
+            terms = [by_name[name] for name in columns]
         target = estimator.classes_[-1] if target is None else target
-        return cls(found, target=target).plot(axes)
+        return cls(terms, target=target).plot(axes)
 
     def plot(self, axes=None):
         """Draw the display.
@@ -154,16 +154,16 @@ def _draw_number(ax, term, added):
 
 
 def _ends(values, edges):
-    """Return the edges with an end for the first and the last interval, which are open."""
-    known = np.union1d(values, edges)
-    if not len(known):
+    """Add a finite end for the first and the last interval, which are open."""
+    points = np.union1d(values, edges)
+    if not len(points):
         return np.array([0.0, 1.0])
-    width = (known[-1] - known[0]) / max(len(known) - 1, 1) or max(abs(known[0]), 1.0) / 2
-    return np.concatenate([known[:1] - width, edges, known[-1:] + width])
+    width = (points[-1] - points[0]) / max(len(points) - 1, 1) or max(abs(points[0]), 1.0) / 2
+    return np.concatenate([points[:1] - width, edges, points[-1:] + width])
 
 
 def _draw_categories(ax, term, added):
-    shown = np.argsort(-np.abs(term.effect), kind="stable")[:_MOST_CATEGORIES]
+    shown = np.argsort(-np.abs(term.effect), kind="stable")[:_MAX_CATEGORIES]
     shown = shown[np.argsort(term.effect[shown], kind="stable")]
     places = np.arange(len(shown))
     style = {"fmt": "o", "markersize": 4, "color": "C0"}

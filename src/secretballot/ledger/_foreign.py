@@ -13,8 +13,14 @@ from secretballot.ledger._mark import mark_path
 from secretballot.ledger._schema import APPLICATION_ID, NO_LEDGER
 
 _MAGIC = b"SQLite format 3\0"
-#: In the header of a database: the number of commits, and the number of the application.
-_COMMITS, _APPLICATION = slice(24, 28), slice(68, 72)
+#: Fields in the header of a database.
+_PAGE_SIZE, _COMMITS, _PAGES, _APPLICATION = (
+    slice(16, 18),
+    slice(24, 28),
+    slice(28, 32),
+    slice(68, 72),
+)
+_HEADER = _APPLICATION.stop
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
@@ -35,7 +41,7 @@ def check_not_foreign(path: str) -> None:
     try:
         # To close any descriptor on a file ends all locks that the process has on it.
         with PROCESS_LOCK, open(path, "rb", buffering=0) as file:
-            header = file.read(_APPLICATION.stop)
+            header = file.read(_HEADER)
     except OSError as error:
         raise readable(error, path) from error
     if not header and os.path.lexists(mark_path(path)):
@@ -55,42 +61,46 @@ def _is_absent_or_regular(name: str) -> bool:
 def check_journal(path: str) -> None:
     """Refuse to roll back a journal that an interrupted write of this ledger can't have left.
 
-    For the holder of the mark, when nobody writes. A journal holds pages as they were before a
-    write. If the first page is among them (a commit begins with it), it is that of the ledger
-    before its last commit.
+    For the holder of the mark, when nobody writes. A journal has pages as they were before a write.
+    If the first page is among them (a commit begins with it), it is that of the ledger before its
+    last commit; if not, the ledger's first page and its size are those before the write.
     """
     try:
         with PROCESS_LOCK, open(path, "rb", buffering=0) as file:
-            header = file.read(_APPLICATION.stop)
+            header = file.read(_HEADER)
             with open(f"{path}-journal", "rb") as journal:
-                before = _first_page(journal)
+                is_foreign = bool(header) and _is_foreign(journal, header)
     except FileNotFoundError:
         return
     except OSError as error:
         raise readable(error, path) from error
-    if before is None or not header:
-        return
-    n_new = int.from_bytes(header[_COMMITS], "big") - int.from_bytes(before[_COMMITS], "big")
-    if before[_APPLICATION] != header[_APPLICATION] or n_new not in (0, 1):
+    if is_foreign:
         raise LedgerError(
             f"The ledger {path!r} can't be used: {path + '-journal'!r} is not of its last write, "
             "and would be written over it; move that file away. Nothing was released."
         )
 
 
-def _first_page(journal: BinaryIO) -> bytes | None:
-    """Read the first page of a database from a journal; None if it is not in it.
-
-    A journal that SQLite does not roll back begins with a zero byte; what is none has no pages.
-    """
-    magic, _, _, _, sector, size = struct.unpack(">8s5I", journal.read(28).ljust(28, b"\0"))
+def _is_foreign(journal: BinaryIO, header: bytes) -> bool:
+    magic, _, _, n_pages, sector, size = struct.unpack(">8s5I", journal.read(28).ljust(28, b"\0"))
     if not magic.strip(b"\0"):
-        return None
-    if magic != _JOURNAL_MAGIC or not 512 <= size <= 65536:
-        return bytes(_APPLICATION.stop)
+        return False  # SQLite rolls back no journal that begins with a zero byte
+    if magic != _JOURNAL_MAGIC or size % 65535 != _number(header, _PAGE_SIZE):
+        return True
+    before, n_commits = header, 0
     journal.seek(sector)
     while len(number := journal.read(4)) == 4:
         page = journal.read(size + 4)
         if int.from_bytes(number, "big") == 1:
-            return page
-    return None
+            before = page
+            n_commits = _number(header, _COMMITS) - _number(before, _COMMITS)
+            break
+    return (
+        before[_APPLICATION] != header[_APPLICATION]
+        or n_commits not in (0, 1)
+        or n_pages != _number(before, _PAGES)
+    )
+
+
+def _number(header: bytes, place: slice) -> int:
+    return int.from_bytes(header[place], "big")

@@ -18,7 +18,8 @@ from secretballot.ledger._interrupts import HeldInterrupts
 from secretballot.ledger._mark import HeldMark, holding, mark_path, read_slots
 from secretballot.ledger._new_files import check_name, create_files, delete_files
 from secretballot.ledger._place import check_file_system, check_spendable, place_of, same_place
-from secretballot.ledger._rows import (
+from secretballot.ledger._slots import SLOTS, Mark
+from secretballot.ledger._stored_entries import (
     check_private_records,
     digest_at,
     last_checkpoint,
@@ -29,7 +30,6 @@ from secretballot.ledger._rows import (
     read_totals,
     reservation_entries,
 )
-from secretballot.ledger._slots import SLOTS, Mark
 from secretballot.ledger._temporary import TemporaryFile, temporary_file
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 from secretballot.ledger._transaction import Transaction

@@ -10,6 +10,7 @@ import tempfile
 import weakref
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from secretballot.ledger._mark import try_lock
 from secretballot.ledger._new_files import create_files, delete_files
@@ -62,7 +63,7 @@ class _Folder:
         with suppress(OSError):  # an open file keeps its name on Windows: nothing is swept there
             os.rename(new, os.path.join(self.path, _LOCK))
         # Finalizers run last in, first out: the folder is empty when its turn comes.
-        weakref.finalize(self, _remove, self.path, self.owner)
+        weakref.finalize(self, _remove, self.path, self.owner, self._lock)
 
     def is_usable(self) -> bool:
         return (
@@ -82,7 +83,8 @@ def _folder() -> _Folder:
     return _folders[-1]
 
 
-def _remove(path: str, owner: int) -> None:
+def _remove(path: str, owner: int, lock: BinaryIO) -> None:
+    lock.close()  # a forked child keeps it
     if os.getpid() == owner:
         shutil.rmtree(path, ignore_errors=True)
 

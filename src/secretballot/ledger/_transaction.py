@@ -9,7 +9,11 @@ from datetime import UTC, datetime
 from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import meaning
-from secretballot.ledger._rows import insert_entry, insert_private_record, reservation_entries
+from secretballot.ledger._stored_entries import (
+    insert_entry,
+    insert_private_record,
+    reservation_entries,
+)
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 
 

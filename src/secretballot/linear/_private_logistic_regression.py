@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot._budget_shown import BudgetShown, short_text
+from secretballot._budget_report import BudgetReportMixin, short_text
 from secretballot._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
@@ -37,7 +37,7 @@ _NO_WEIGHTS = (
 
 
 class PrivateLogisticRegression(
-    BudgetShown, ScoreMethods, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+    BudgetReportMixin, ScoreMethods, CallbackSupportMixin, ClassifierMixin, BaseEstimator
 ):
     """Differentially private logistic regression, fitted to noisy sums by their known errors.
 
@@ -187,7 +187,7 @@ class PrivateLogisticRegression(
     def _fit_scope(self) -> Scope | None:
         return getattr(self, "_scope", None)
 
-    def _fit_told(self) -> str:
+    def _fit_summary(self) -> str:
         assert self.accountant is not None
         if self.accountant.accounting == "data_dependent" or not hasattr(self, "mechanism_"):
             return ""

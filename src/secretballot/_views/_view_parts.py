@@ -1,4 +1,4 @@
-"""What a view is made of. Each part can be text and HTML."""
+"""Parts of a view, each as text and as HTML."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from secretballot._tables import text_table, visible
-from secretballot._views._cells import Cell, Key, cell_html, cell_text, is_number
-from secretballot._views._escape import html_text
+from secretballot._views._view_cells import Cell, Key, cell_html, cell_text, html_text, is_number
 
 _WIDTH = 79
 
-#: Text that is longer may be broken in a cell of HTML.
+#: Cells of HTML with longer text may break lines.
 _LONG = 40
 
 
 @dataclass(frozen=True)
 class Prose:
-    """A paragraph, or several lines of one.
+    """Paragraph of one or several lines.
 
     Attributes
     ----------
     lines : tuple of str
     wrapped : bool
-        Whether text is broken into lines of 79 letters.
+        Break the text into lines of 79 letters.
     quiet : bool
-        Whether it is less important than the rest.
+        Show it as less important.
     """
 
     lines: tuple[str, ...]
@@ -35,14 +34,14 @@ class Prose:
 
     @classmethod
     def of(cls, *lines: str, wrapped: bool = False, quiet: bool = False) -> Prose:
-        """Return the paragraph of these lines."""
+        """Make a paragraph of lines."""
         return cls(lines, wrapped, quiet)
 
     @property
     def text(self) -> str:
         """The lines."""
-        shown = map(visible, self.lines)
-        return "\n".join(textwrap.fill(each, _WIDTH) if self.wrapped else each for each in shown)
+        lines = map(visible, self.lines)
+        return "\n".join(textwrap.fill(line, _WIDTH) if self.wrapped else line for line in lines)
 
     @property
     def html(self) -> str:
@@ -53,7 +52,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Heading:
-    """What the next parts are about."""
+    """Heading of the parts that follow."""
 
     title: str
 
@@ -70,7 +69,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Items:
-    """Sentences, one below the other."""
+    """List of sentences."""
 
     sentences: tuple[str, ...]
     wrapped: bool = False
@@ -78,29 +77,28 @@ class Items:
     @property
     def text(self) -> str:
         """A line, or several, for each sentence."""
-        shown = [f"- {visible(each)}" for each in self.sentences]
+        lines = [f"- {visible(sentence)}" for sentence in self.sentences]
         if self.wrapped:
-            shown = [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in shown]
-        return "\n".join(shown)
+            lines = [textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines]
+        return "\n".join(lines)
 
     @property
     def html(self) -> str:
         """A list."""
-        return f"<ul>{''.join(f'<li>{html_text(each)}</li>' for each in self.sentences)}</ul>"
+        return f"<ul>{''.join(f'<li>{html_text(text)}</li>' for text in self.sentences)}</ul>"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells below headings, or beside them where the table has no headings.
+    """Table with headings, or of facts: names and their values.
 
     Attributes
     ----------
     headings : sequence of str or Key
-        Empty for facts: rows of a name and what it is.
+        Empty for facts.
     rows : sequence of sequences of cells
     folded : str
-        What HTML shows in place of a table that is only seen when it is asked for; text leaves it
-        out.
+        Summary that HTML shows until a reader opens the table; text omits such a table.
     """
 
     headings: Sequence[str | Key]
@@ -114,10 +112,10 @@ class Table:
             return ""
         cells = [[cell_text(cell) for cell in row] for row in self.rows]
         if self.headings:
-            return text_table([cell_text(each) for each in self.headings], cells)
+            return text_table([cell_text(heading) for heading in self.headings], cells)
         width = max((len(name) for name, *_ in cells), default=0)
         return "\n".join(
-            f"{name.ljust(width)}  {'  '.join(rest)}".rstrip() for name, *rest in cells
+            f"{name.ljust(width)}  {'  '.join(values)}".rstrip() for name, *values in cells
         )
 
     @property
@@ -145,13 +143,13 @@ class Table:
             if isinstance(cell, str) and len(cell) > _LONG:
                 kind = ' class="sb-long"'
             names = not self.headings and not at
-            tag, more = ("th", ' scope="row"') if names else ("td", "")
-            yield f"<{tag}{more}{kind}>{cell_html(cell)}</{tag}>"
+            tag, scope = ("th", ' scope="row"') if names else ("td", "")
+            yield f"<{tag}{scope}{kind}>{cell_html(cell)}</{tag}>"
 
 
 Part = Prose | Heading | Items | Table
 
 
 def facts(*rows: tuple[Cell, ...], folded: str = "") -> Table:
-    """Return names with what they are, one below the other."""
+    """Make a table of names and their values."""
     return Table((), rows, folded)

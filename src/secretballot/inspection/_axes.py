@@ -1,15 +1,15 @@
-"""What all displays need to draw."""
+"""Axes, colours and texts of displays."""
 
 from __future__ import annotations
 
 from secretballot._tables import visible
 
-#: What is written over a picture that is not to be published.
+#: Text above a picture that depends on the votes.
 CAUTION = "data dependent: itself sensitive"
 
 
 def pyplot(display):
-    """Return matplotlib's interface, or say what to install for a display."""
+    """Import matplotlib's interface; ImportError names the extra that installs it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -20,7 +20,7 @@ def pyplot(display):
 
 
 def axes_of(display, ax, **figure):
-    """Return the axes that a display draws on, its own if None, and let it keep them."""
+    """Set and return the axes of a display, new ones if None."""
     plt = pyplot(display)
     if ax is None:
         _, ax = plt.subplots(layout="constrained", **figure)
@@ -29,12 +29,12 @@ def axes_of(display, ax, **figure):
 
 
 def ink(ax):
-    """Return the colour of an axes' text: lines in it are seen on a dark ground too."""
+    """Return the colour of an axes' text, which is visible on light and dark backgrounds."""
     return ax.xaxis.label.get_color()
 
 
 def plain_logarithms(axis):
-    """Write numbers on a logarithmic axis as they are: 0.5, 20, 1,000."""
+    """Write plain numbers on a logarithmic axis: 0.5, 20, 1,000."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -43,12 +43,12 @@ def plain_logarithms(axis):
 
 
 def label_text(name):
-    """Return a name as matplotlib shows it: a dollar sign would begin a formula."""
+    """Escape a name for matplotlib, where a dollar sign begins a formula."""
     return visible(str(name)).replace("$", r"\$")
 
 
-def tells_of_votes(estimator):
-    """Whether the noise of an ensemble was calibrated to what votes had left of a budget."""
+def depends_on_votes(estimator):
+    """Check for noise that was calibrated to the rest of a data-dependent budget."""
     accountant = estimator.accountant
     return (
         estimator.mechanism is None
@@ -58,11 +58,11 @@ def tells_of_votes(estimator):
 
 
 def caution(ax):
-    """Say of a picture that what it shows tells of the votes."""
-    above = ax.get_title()
-    ax.set_title((f"{above}\n" if above else "") + CAUTION, fontsize="small")
+    """Write above a picture that it depends on the votes."""
+    title = ax.get_title()
+    ax.set_title((f"{title}\n" if title else "") + CAUTION, fontsize="small")
 
 
-# Of the module, not a lambda: figures are pickled with what their axes hold.
+# Not a lambda: figures are pickled with their formatters.
 def _plain(value, position):
     return f"{value:,.10g}"

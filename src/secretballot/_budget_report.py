@@ -1,0 +1,67 @@
+"""Budget reports of estimators, shown below scikit-learn's diagram."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from secretballot._tables import mechanism_text
+from secretballot._views import Prose, View
+from secretballot.accounting import PrivacyAccountant
+
+if TYPE_CHECKING:
+    from secretballot.accounting import Scope
+    from secretballot.mechanisms import Mechanism
+
+
+class BudgetReportMixin:
+    """Mixin for estimators whose fits spend from an accountant.
+
+    `_fit_scope` is the ledger's scope of the last fit, and `_fit_summary` one line about its
+    releases. Both are public.
+    """
+
+    accountant: PrivacyAccountant | None
+
+    def budget_report(self) -> View:
+        """Report the share of the budget that this fit and others have spent. Free of charge.
+
+        Returns
+        -------
+        View
+            A table with a bar for each level of the budget: text if it is printed, HTML in a
+            notebook, where it stands below the diagram of the estimator. A data-dependent spend is
+            withheld.
+        """
+        if self.accountant is None:
+            return View("Budget", (Prose.of("none: accountant=None, so nothing can be released"),))
+        if not isinstance(self.accountant, PrivacyAccountant):
+            kind = type(self.accountant).__name__
+            return View("Budget", (Prose.of(f"none: accountant is a {kind}, and can't be asked"),))
+        scope = self._fit_scope()
+        view: View = self.accountant.report(scope)
+        # The summary of a fit belongs to its own budget, which may withhold it.
+        summary = self._fit_summary() if self.accountant._knows(scope) else ""
+        if not summary:
+            return view
+        return View(view.title, (*view.parts, Prose.of(summary, quiet=True)), about=view.about)
+
+    def _fit_scope(self) -> Scope | None:
+        raise NotImplementedError
+
+    def _fit_summary(self) -> str:
+        return ""
+
+    def _html_repr(self) -> str:
+        diagram: str = super()._html_repr()  # type: ignore[misc]
+        return diagram + self.budget_report().html
+
+
+def short_text(mechanism: Mechanism) -> str:
+    """Format the public parameters of a mechanism on one line, without those at their defaults."""
+    fields = getattr(type(mechanism), "__dataclass_fields__", {})
+    parameters = {
+        name: value
+        for name, value in mechanism.describe().items()
+        if value is not None and not (name in fields and value == fields[name].default)
+    }
+    return mechanism_text({**parameters, "mechanism": type(mechanism).__name__})
