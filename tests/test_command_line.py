@@ -309,7 +309,7 @@ def test_as_a_module_without_scikit_learn(path):
     assert done.stdout.startswith("ok: 2 entries")
 
 
-def test_what_lies_in_the_current_folder_is_not_run(tmp_path):
+def test_modules_of_the_current_folder_are_not_run(tmp_path):
     """`python -m` would look there first; the command and `__main__` do not."""
     for name in ("argparse", "numpy", "sqlite3", "scipy"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('run from the current folder')\n")

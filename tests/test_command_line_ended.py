@@ -17,7 +17,7 @@ def path(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is full")
 @pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", ">&- 2>&-", "> /dev/full 2>&1"])
-def test_an_output_that_takes_nothing_is_an_error_in_one_line(path, redirection):
+def test_an_output_that_fails_is_an_error_in_one_line(path, redirection):
     spend(basic_budget(path))
     command = f'"{sys.executable}" -m secretballot ledger show "$1" {redirection}'
     done = run_program("sh", "-c", command, "sh", path)

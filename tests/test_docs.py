@@ -51,7 +51,7 @@ def test_examples_run(name, tmp_path, monkeypatch, capsys):
         assert found == pytest.approx(wanted, rel=DRAWN.get(name, 0))
 
 
-def test_links_lead_somewhere():
+def test_links_have_targets():
     """To a file of the repository; that they lead to pages on the site is checked by Sphinx."""
     links = [
         (name, link)
@@ -66,7 +66,7 @@ def test_links_lead_somewhere():
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/topics/guarantee.md"])
-def test_what_neighbours_keep_is_said(name):
+def test_the_public_part_of_neighbours_is_stated(name):
     said = " ".join(PAGES[name].split())
     for fact in ("number of rows", r"owner.{,40} ids", "take part", "level of privacy"):
         assert re.search(fact, said), fact

@@ -81,13 +81,13 @@ def test_examples_are_listed(capsys):
         assert runner.title(path) in told
 
 
-def test_an_unknown_example_is_told(capsys):
+def test_an_unknown_example_is_an_error(capsys):
     with pytest.raises(SystemExit):
         runner.main(["nothing_of_the_kind"])
     assert "there are audits, " in capsys.readouterr().err
 
 
-def test_what_a_block_ends_with_is_printed(tmp_path, capsys):
+def test_the_last_expression_of_a_block_is_printed(tmp_path, capsys):
     path = tmp_path / "plot_it.py"
     path.write_text('"""\nT\n=\n"""\n\n# %%\n# a\n\n1 + 1\nx = 4\nx\n\n# %%\n# b\n\nx * 10\n')
     runner.run(path)

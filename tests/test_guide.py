@@ -48,7 +48,7 @@ def said():
                 yield node.value
 
 
-def test_messages_are_what_the_library_says():
+def test_quoted_messages_are_those_of_the_library():
     quoted = re.findall("`(.+?)`", " ".join(rows("ledger.md", "## What to do when")))
     texts = list(said())
     assert len(quoted) > 15

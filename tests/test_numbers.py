@@ -27,7 +27,7 @@ def test_real_numbers_are_numbers(value):
 
 
 @pytest.mark.parametrize("value", [True, np.True_, "1", None, 1j, [1], np.array([1.0]), math.nan])
-def test_nothing_else_is(value):
+def test_other_values_are_no_numbers(value):
     assert math.isnan(as_float(value))
     for check in (check_number, check_integer):
         with pytest.raises(ValueError, match="^x=.* must be a"):
@@ -71,7 +71,7 @@ def test_messages(refuse, message):
 
 
 @pytest.mark.parametrize("value", [1e308, -1e76, 1e-300, 5e-324, 10**300], ids=str)
-def test_numbers_beyond_what_floats_compute_with_are_refused(value):
+def test_numbers_that_floats_can_not_compute_with_are_refused(value):
     with pytest.raises(ValueError, match=r"^x=.* must be 0, or of a size from 1e-75 to 1e\+75"):
         check_number("x", value)
     check_number("x", 0)
@@ -96,6 +96,6 @@ def test_integers_that_floats_do_not_hold_are_refused(value):
         lambda: SkellamMax(variance=1e-300, n_parties=4),
     ],
 )
-def test_mechanisms_refuse_what_floats_do_not_tell(make):
+def test_mechanisms_refuse_sizes_that_floats_confuse(make):
     with pytest.raises(ValueError, match=r"^(sigma|ballots|threshold|epsilon|variance)=.* must be"):
         make()

@@ -53,7 +53,7 @@ def test_public_names_are_documented(package):
             assert name in listed
 
 
-def test_the_stub_names_what_there_is():
+def test_the_stub_names_existing_objects():
     assert {"PrivacyAccountant", "GNMax", "accounting", "__version__"} <= set(secretballot.__all__)
     assert set(SUBPACKAGES) <= set(secretballot.__all__)
     for name, home in secretballot._HOMES.items():

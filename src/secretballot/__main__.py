@@ -1,7 +1,6 @@
-"""``python -m secretballot``: the command `secretballot`, for where it is not installed.
+"""``python -m secretballot``: the command `secretballot`, where it is not installed.
 
-Python looks in the current folder first, and runs what lies there under the name of a module: the
-command does not.
+Python would import modules from the current folder first, which the command does not.
 """
 
 import sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from secretballot._tables import mechanism_text
@@ -58,10 +59,10 @@ class BudgetReportMixin:
 
 def short_text(mechanism: Mechanism) -> str:
     """Format the public parameters of a mechanism on one line, without those at their defaults."""
-    fields = getattr(type(mechanism), "__dataclass_fields__", {})
+    defaults = {f.name: f.default for f in fields(mechanism)} if is_dataclass(mechanism) else {}
     parameters = {
         name: value
         for name, value in mechanism.describe().items()
-        if value is not None and not (name in fields and value == fields[name].default)
+        if value is not None and not (name in defaults and value == defaults[name])
     }
     return mechanism_text({**parameters, "mechanism": type(mechanism).__name__})

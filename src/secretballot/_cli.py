@@ -1,4 +1,4 @@
-"""The command line: look at a ledger and check it, also while others spend from it."""
+"""Command line: show and check a ledger, also while others spend from it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from secretballot.ledger import Ledger, LedgerEntry, export
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 if all is well, 1 if the ledger is not, 2 for a wrong command.
+    """Run a command and return its exit status.
 
-    1 also if nothing can be written to the standard output; 130 if Ctrl-C ended it.
+    0 for success, 1 for a ledger with a fault or an output that can't be written, 2 for a wrong
+    command, 130 for Ctrl-C.
     """
-    # Whatever a terminal can't show is shown as an escape.
+    # Letters that a terminal can't show are escaped.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        given.run(Ledger.open(given.file), given)
+        options.run(Ledger.open(options.file), options)
         sys.stdout.flush()
     except LedgerError as error:
         _complain(visible(str(error)))
         return 1
     except BrokenPipeError:
-        _drop_output()  # whoever reads has read enough
+        _drop_output()  # the reader has closed the pipe
     except OSError as error:
         _drop_output()
         _complain(f"nothing can be written to the standard output: {error}")
@@ -49,13 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> None:
-    # Where that can't be written either, the exit status has to do.
+    # If that can't be written either, the exit status remains.
     with suppress(OSError):
         print(f"error: {message}", file=sys.stderr)
 
 
 def _drop_output() -> None:
-    """Drop what was not written yet: Python would complain of it once more at exit."""
+    """Discard unwritten output, for which Python would print an error at exit."""
     with suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -68,14 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     subjects = parser.add_subparsers(required=True, metavar="ledger")
     ledger = subjects.add_parser("ledger", help="look at a ledger and check it")
     commands = ledger.add_subparsers(required=True, metavar="command")
-    for name, run, told in (
-        ("show", _show, "the budget, what each level has spent of it, and every release"),
+    for name, run, summary in (
+        ("show", _show, "the budget, the share that each level has spent, and every release"),
         ("verify", _verify, "check that no entry was altered, removed, reordered or cut off"),
         ("replay", _replay, "add all entries up again and check that none overspent"),
         ("export", _export, "all but private records, for other programs"),
-        ("statement", _statement, "what the data owner signs"),
+        ("statement", _statement, "the statement for the data owner to sign"),
     ):
-        command = commands.add_parser(name, help=told, description=f"{name}: {told}.")
+        command = commands.add_parser(name, help=summary, description=f"{name}: {summary}.")
         command.set_defaults(run=run)
         command.add_argument("file", metavar="FILE", help="the ledger; it is only read")
         if name == "show":
@@ -86,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument(
                 "--head",
                 metavar="DIGEST",
-                help="the head digest of a statement: the entries it stood for must be there",
+                help="the head digest of a statement, whose entries must be there",
             )
         if name in ("export", "statement"):
             form = command.add_mutually_exclusive_group(required=name == "export")
@@ -104,25 +105,25 @@ def _count(text: str) -> int:
 
 def _warn_of_copy(ledger: Ledger) -> None:
     try:
-        told = ledger.settle(moved=False)
+        warning = ledger.settle(moved=False)
     except LedgerError as error:
-        # Reading it is all right; spending from it would be refused.
-        told = str(error)
-    if told:
-        print(f"note: {visible(told)}", file=sys.stderr)
+        # A copy can be read, but not spent from.
+        warning = str(error)
+    if warning:
+        print(f"note: {visible(warning)}", file=sys.stderr)
 
 
-def _show(ledger: Ledger, given: argparse.Namespace) -> None:
+def _show(ledger: Ledger, options: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
     header, budget = ledger.header(), ledger.budget
-    walk, rows = ledger.walk(given.last), []
+    walk, rows = ledger.walk(options.last), []
     for entry in walk:
         state = None if entry.is_move else spent_by_level(budget, walk.totals)
         rows.append(
             (
                 str(entry.sequence),
                 entry.time[:19],
-                _what(entry),
+                _description(entry),
                 str(entry.n_rows),
                 "SEEDED" if entry.seeded else "",
                 *(percent(state[name].share) if state else "" for name in budget.names),
@@ -156,73 +157,73 @@ def _show(ledger: Ledger, given: argparse.Namespace) -> None:
             ],
         )
     )
-    for name, each in spent.items():
-        if each.share > 1:
-            print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement says how.")
+    for name, level_spent in spent.items():
+        if level_spent.share > 1:
+            print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement explains it.")
     print()
-    # What the share was after the entry, level by level: the last row is the table above.
+    # Shares of the budget after each entry: the last row has those of the table above.
     headings = ("entry", "time (UTC)", "what", "rows", "", *(f"{n} after" for n in budget.names))
-    shown = rows if given.last is None else rows[len(rows) - min(given.last, len(rows)) :]
+    shown = rows if options.last is None else rows[len(rows) - min(options.last, len(rows)) :]
     if len(shown) < totals.sequence:
         print(f"({totals.sequence - len(shown)} earlier entries are not shown)")
     print(text_table(headings, shown))
     print(f"\n{totals.sequence} entries, head digest {totals.digest}")
 
 
-def _what(entry: LedgerEntry) -> str:
-    told = mechanism_text(json.loads(entry.mechanism))
+def _description(entry: LedgerEntry) -> str:
+    mechanism = mechanism_text(json.loads(entry.mechanism))
     if entry.reservation is None or entry.is_release:
-        return told
+        return mechanism
     if entry.is_refund:
-        return f"settled: {told}"
+        return f"settled: {mechanism}"
     n_rows, n_answers = entry.reservation.plans[-1]
     answers = "" if n_answers is None else f" and {n_answers} answers"
-    return f"reserved {n_rows} rows{answers}: {told}"
+    return f"reserved {n_rows} rows{answers}: {mechanism}"
 
 
-def _verify(ledger: Ledger, given: argparse.Namespace) -> None:
+def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
     walk = ledger.walk()
-    wanted = None if given.head is None else given.head.strip().lower()
-    place = 0 if wanted == walk.totals.digest else None
+    head = None if options.head is None else options.head.strip().lower()
+    place = 0 if head == walk.totals.digest else None
     for entry in walk:
-        if entry.digest == wanted:
+        if entry.digest == head:
             place = entry.sequence
     totals = walk.totals
-    if wanted is not None:
+    if head is not None:
         if place is None:
             raise LedgerError(
                 f"The ledger {ledger.path!r} is not, or no longer, what the statement was made "
-                f"from: none of its {totals.sequence} entries has the digest {given.head}. Its end "
-                "was cut off, or it was written anew."
+                f"from: none of its {totals.sequence} entries has the digest {options.head}. Its "
+                "end was cut off, or it was written anew."
             )
         since = totals.sequence - place
         print(f"the statement's head is entry {place}; {since} were recorded since")
     print(f"ok: {totals.sequence} entries, head digest {totals.digest}")
 
 
-def _replay(ledger: Ledger, given: argparse.Namespace) -> None:
+def _replay(ledger: Ledger, options: argparse.Namespace) -> None:
     for name, spent in replay(ledger).items():
-        # All digits: whoever adds up elsewhere can compare.
-        gaussian = spent.order == GAUSSIAN
-        what = "mu^2 " if gaussian else "divergence "
-        where = "" if gaussian else f" at order {spent.order!r}"
+        # All digits, for comparison with other programs.
+        is_gaussian = spent.order == GAUSSIAN
+        currency = "mu^2 " if is_gaussian else "divergence "
+        order = "" if is_gaussian else f" at order {spent.order!r}"
         print(
-            f"{visible(name)}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, {what}"
-            f"{spent.amount!r}{where}, {spent.share:.1%} of its budget, "
+            f"{visible(name)}: epsilon {spent.epsilon!r} at delta {spent.delta!r}, {currency}"
+            f"{spent.amount!r}{order}, {spent.share:.1%} of its budget, "
             f"{spent.n_rows} rows in {spent.n_releases} releases"
         )
     print("ok: no entry went over the budget or its scope's cap")
 
 
-def _export(ledger: Ledger, given: argparse.Namespace) -> None:
+def _export(ledger: Ledger, options: argparse.Namespace) -> None:
     json.dump(export(ledger), sys.stdout, allow_nan=False, indent=1)
     print()
 
 
-def _statement(ledger: Ledger, given: argparse.Namespace) -> None:
+def _statement(ledger: Ledger, options: argparse.Namespace) -> None:
     statement = PrivacyStatement.of(ledger)
-    if given.json:
+    if options.json:
         print(json.dumps(statement.to_dict(), allow_nan=False, indent=1))
     else:
-        print(statement.to_html() if given.html else statement)
+        print(statement.to_html() if options.html else statement)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Protocol
 
 from secretballot._errors import warn
 from secretballot._progress import ProgressTask
+
+
+class _Context(Protocol):
+    """Callback context of scikit-learn."""
+
+    def subcontext(self, *, task_name: str, max_subtasks: int | None = ...) -> _Context: ...
+    def call_on_fit_task_begin(self, *, estimator: object) -> object: ...
+    def call_on_fit_task_end(self, *, estimator: object, metadata: object = ...) -> object: ...
+
+
+class _EstimatorWithCallbacks(Protocol):
+    def _init_callback_context(self, *, task_name: str, max_subtasks: int) -> _Context: ...
 
 
 class Progress:
@@ -18,7 +30,9 @@ class Progress:
     a callback does not end the fit: it becomes a warning at the end.
     """
 
-    def __init__(self, estimator: Any, name: str, n_tasks: int, verbose: int = 0) -> None:
+    def __init__(
+        self, estimator: _EstimatorWithCallbacks, name: str, n_tasks: int, verbose: int = 0
+    ) -> None:
         self._estimator = estimator
         self._verbose = verbose
         # Callbacks draw their own bars.
@@ -73,7 +87,7 @@ class Progress:
 class EstimatorTask:
     """ProgressTask of a method, with the number of parts done."""
 
-    def __init__(self, progress: Progress, context: Any, work: ProgressTask) -> None:
+    def __init__(self, progress: Progress, context: _Context, work: ProgressTask) -> None:
         self._progress = progress
         self._context = context
         self._work = work

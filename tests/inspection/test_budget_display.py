@@ -23,7 +23,7 @@ def spend(accountant, *sizes):
     return accountant
 
 
-def test_from_accountant_draws_what_the_ledger_recorded():
+def test_from_accountant_draws_the_entries_of_the_ledger():
     accountant = spend(PrivacyAccountant(epsilon=2.0, delta=1e-5, order="renyi"), 10, 30)
     display = BudgetDisplay.from_accountant(accountant)
     (line,) = display.lines_

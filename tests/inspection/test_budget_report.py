@@ -67,7 +67,7 @@ def budget_of(page):
 
 
 @ESTIMATORS
-def test_this_fit_is_told_apart_from_others(make):
+def test_this_fit_is_shown_apart_from_others(make):
     accountant = PrivacyAccountant(8.0, 1e-5)
     accountant.release(GNMax(sigma=40.0), np.tile([30.0, 20.0], (7, 1)))
     before = 100 * accountant.spent().share
@@ -198,7 +198,7 @@ def test_it_follows_the_configuration_of_scikit_learn():
         assert set(model._repr_mimebundle_()) == {"text/plain"}
 
 
-def test_a_reservation_of_others_is_said():
+def test_a_reservation_of_others_is_shown():
     accountant = PrivacyAccountant(8.0, 1e-5)
     reservation = accountant.reserve(GNMax(sigma=15.0), 12, n_columns=2)
     model = teachers(accountant, reservation=reservation).fit(X, Y, X_public=PUBLIC)
@@ -209,7 +209,7 @@ def test_a_reservation_of_others_is_said():
 
 
 @ESTIMATORS
-def test_what_is_no_budget_is_shown_as_that(make):
+def test_an_invalid_accountant_is_shown_as_no_budget(make):
     """It is refused when it is needed; until then, a notebook shows the estimator."""
     for wrong in ("a file", [PrivacyAccountant(1.0, 1e-5)], PrivacyAccountant):
         assert "accountant is a" in str(make(wrong).budget_report())
@@ -219,7 +219,7 @@ def test_what_is_no_budget_is_shown_as_that(make):
 
 @pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
 @ESTIMATORS
-def test_what_another_budget_bought_is_not_told(make):
+def test_results_of_another_budget_are_not_shown(make):
     """What was withheld stays so when a budget that withholds nothing takes the other's place."""
     accountant = PrivacyAccountant(8.0, 1e-5, accounting="data_dependent", order="renyi")
     model = make(accountant).fit(X, Y, X_public=PUBLIC)
@@ -227,7 +227,7 @@ def test_what_another_budget_bought_is_not_told(make):
     assert str(model.budget_report()) == str(model.accountant.report())
 
 
-def test_what_is_shown_waits_for_nobody_for_long(tmp_path, monkeypatch):
+def test_displays_wait_briefly_for_locks(tmp_path, monkeypatch):
     """A process that was stopped at the wrong moment must not stop notebooks and debuggers."""
     path = tmp_path / "x.ledger"
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
@@ -247,7 +247,7 @@ def test_what_is_shown_waits_for_nobody_for_long(tmp_path, monkeypatch):
     assert repr(party) == "<Party 'north'>"
 
 
-def test_where_delta_is_scarcer_it_is_what_counts():
+def test_the_scarcer_of_amount_and_delta_counts():
     (level,) = PrivacyAccountant(1.0, 1e-5, order=float("inf")).levels
     pair = RenyiCost.from_epsilon_delta(0.1, 8e-6)
     totals = Totals(digest="", charges={EVERYONE: pair})

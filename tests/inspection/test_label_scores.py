@@ -44,7 +44,7 @@ def test_without_scores_there_is_no_ranking_and_votes_may_be_the_scores():
     assert ranked.auc == pytest.approx(scores.balanced_accuracy)
 
 
-def test_where_nothing_was_answered_means_are_nan():
+def test_means_without_answers_are_nan():
     scores = label_scores(TRUTH, np.full_like(TRUTH, -1))
     assert np.isnan([scores.accuracy, scores.balanced_accuracy]).all()
     assert scores.n_unanswered == 4
@@ -61,6 +61,6 @@ def test_where_nothing_was_answered_means_are_nan():
         ((TRUTH, TRUTH, SCORE), "y_score must be finite"),
     ],
 )
-def test_what_can_not_be_scored_is_refused(arguments, message):
+def test_invalid_labels_and_scores_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         label_scores(*arguments)

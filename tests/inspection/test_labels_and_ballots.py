@@ -126,7 +126,7 @@ def test_ballots_of_an_advice():
     assert list(drawn["90% of ballots"]) == whole
     fewer = BallotsDisplay.from_advice(advice, n_public=4)
     assert {row.n_public for row in fewer.rows} == {4}
-    with pytest.raises(ValueError, match=r"n_public=5 is none of what was looked at: \[4, 16\]"):
+    with pytest.raises(ValueError, match=r"n_public=5 is none of the numbers in advice: \[4, 16\]"):
         BallotsDisplay.from_advice(advice, n_public=5)
 
 
@@ -141,7 +141,7 @@ def test_ballots_of_an_ensemble(fitted):
     assert own.sigma == 12.0
 
 
-def test_what_is_not_drawn(fitted):
+def test_mechanisms_that_are_not_drawn(fitted):
     from sklearn.base import clone
     from sklearn.exceptions import NotFittedError
 
@@ -224,7 +224,7 @@ def test_without_matplotlib(monkeypatch, display):
         display.plot()
 
 
-def test_displays_are_pickled_with_what_they_drew(fitted):
+def test_displays_are_pickled_with_their_figures(fitted):
     for display in (
         LabelsDisplay.from_estimator(fitted, n_rows=4),
         BallotsDisplay.from_estimator(fitted),

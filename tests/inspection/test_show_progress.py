@@ -149,7 +149,7 @@ def test_without_rich(monkeypatch, capsys):
         show_progress("bar").__enter__()
 
 
-def test_what_show_may_be():
+def test_values_of_show():
     with pytest.raises(ValueError, match="show='x' must be"):
         show_progress("x").__enter__()
 
@@ -181,7 +181,7 @@ def test_work_that_fails_ends_its_tasks():
     assert books.open == []
 
 
-def test_of_nothing_nothing_is_told(heard, capsys):
+def test_a_task_without_parts_is_not_reported(heard, capsys):
     """A function may divide by the total, and so do lines."""
     for show in (heard, "lines"):
         with show_progress(show), ProgressTask("no work", 0) as task:
@@ -205,7 +205,7 @@ def test_work_that_goes_on_after_the_block_does_not_fail(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_other_threads_are_not_told(heard):
+def test_other_threads_are_not_reported(heard):
     with show_progress(heard):
         other = threading.Thread(target=slow, kwargs={"n_parts": 3, "pause": 0})
         other.start()
@@ -265,7 +265,7 @@ def test_callbacks_follow_predict_private(listener, heard):
     assert not [name for name in vars(model) if "callback_" in name]
 
 
-def test_callbacks_are_told_of_the_end_of_a_vote_that_fails(listener):
+def test_callbacks_get_the_end_of_a_vote_that_fails(listener):
     model = ensemble().fit(X[:300], Y[:300])
     model.set_callbacks(listener).set_params(mechanism=GNMax(sigma=1e-4))
     with pytest.raises(RuntimeError, match="budget"):

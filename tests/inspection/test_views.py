@@ -167,7 +167,7 @@ def test_text_and_html_have_the_same_numbers(shown):
     assert numbers == sorted(NUMBER.findall(str(shown)))
 
 
-def test_nothing_acts(shown):
+def test_views_are_escaped(shown):
     page = shown._repr_html_()
     assert "<script" not in page
     assert "alert('" not in page
@@ -196,7 +196,7 @@ def test_it_needs_no_theme(shown):
     assert not re.search(r"background:\s*(#|white|black)", page)
 
 
-def test_a_shown_object_is_still_what_it_was():
+def test_objects_with_views_keep_their_types():
     released = labels()
     values, answered = released
     assert values is released.labels
@@ -240,7 +240,7 @@ def test_tables():
     assert str(folded) == ""
 
 
-def test_what_comes_back_from_elsewhere_is_shown_too():
+def test_labels_of_lists_and_parts_of_a_spend_are_shown():
     """From JSON, say, or with levels taken out."""
     there = PrivateLabels(["b", "a", "b"], [True, True, False])
     assert str(there) == str(PrivateLabels(np.array(["b", "a", "b"]), np.array([1, 1, 0]) > 0))
@@ -269,7 +269,7 @@ def test_long_texts_and_many_classes_take_no_time():
         assert "sb-number" not in Table(("a",), [(word,)]).html
 
 
-def test_what_was_not_answered_is_not_shown():
+def test_unanswered_labels_are_not_shown():
     """Whatever stands there."""
     there = np.array([True, False, True])
     text = str(PrivateLabels(np.array(["b", "hidden", "b"]), there))
@@ -291,7 +291,7 @@ def test_many_classes_are_counted_together():
     assert "0 of 2 rows" in str(PrivateLabels(np.array([None, None]), np.zeros(2, dtype=bool)))
 
 
-def test_next_to_nothing_and_next_to_all_are_not_it():
+def test_shares_near_0_and_1_are_not_shown_as_0_and_1():
     shares = (None, 0, 1e-9, 0.0005, 0.5, 0.9994, 1 - 1e-9, 1, 1.2)
     told = ["withheld", "0.0%", "<0.1%", "0.1%", "50.0%", "99.9%", ">99.9%", "100.0%", "120.0%"]
     assert list(map(percent, shares)) == told

@@ -114,7 +114,7 @@ def test_an_altered_entry_with_a_digest_to_match_is_detected(three_entries, path
         PrivacyAccountant.open(path)
 
 
-def test_a_tail_cut_off_is_noticed_by_whoever_saw_it(three_entries, path):
+def test_a_handle_notices_lost_entries_that_it_has_read(three_entries, path):
     tamper(path, *(f"DELETE FROM {table} WHERE sequence = 3" for table in ("charge", "entry")))
     for use in (three_entries.spent, three_entries._ledger.verify, lambda: spend(three_entries)):
         with pytest.raises(LedgerError, match="entry 3, which was there before"):
@@ -158,7 +158,7 @@ def test_the_file_itself_refuses_changes(path, table, column):
                 opened.execute(statement)
 
 
-def test_entries_say_what_when_and_at_what_cost(path):
+def test_entries_have_mechanism_time_and_cost(path):
     accountant = PrivacyAccountant(4.0, 1e-5, ledger=path, allow_seeded=True, order="renyi")
     scope = accountant.scope(2.0)
     accountant.release(

@@ -119,7 +119,7 @@ GROUPS = (EVERYONE, "a", "a/x/0", "a/x/1", "a/x/2", "a/y/0", "a/y/1", "b", "b/x/
         max_size=12,
     )
 )
-def test_what_a_level_has_paid_by_brute_force(entries):
+def test_the_sum_of_a_level_by_brute_force(entries):
     """The dearest of all people: one for each choice of a part in each division of each fit."""
     totals = Totals(digest="")
     for number, (scope, charges) in enumerate(entries, start=1):

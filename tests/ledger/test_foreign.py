@@ -46,7 +46,7 @@ def test_an_interrupted_write_of_another_program_is_not_rolled_back(foreign, com
     assert contents(foreign.parent) == before
 
 
-def test_text_beside_which_there_is_a_journal(tmp_path):
+def test_a_text_with_a_journal_is_left_alone(tmp_path):
     """No mark is made beside it."""
     path = tmp_path / "notes.txt"
     path.write_text("notes")
@@ -134,7 +134,7 @@ def test_a_pipe_beside_a_ledger_is_not_waited_for(tmp_path, ending):
 
 
 @pytest.mark.parametrize("name", [7, b"budget", ["budget"], "a\0b", "\ud800"])
-def test_what_is_no_path_is_refused_in_words(name):
+def test_an_invalid_path_is_refused(name):
     for make in (lambda: basic_budget(name), lambda: PrivacyAccountant.open(name)):
         with pytest.raises((TypeError, ValueError), match="ledger=.*(path|characters)"):
             make()

@@ -81,7 +81,7 @@ def test_the_specification_is_enough_to_read_a_ledger(path, order):
         "INSERT INTO private_record VALUES (173, 'x')",
     ],
 )
-def test_a_reader_by_the_specification_detects_what_the_library_does(path, statement):
+def test_the_independent_reader_detects_alterations(path, statement):
     grown(path, "gaussian")
     mark = path.with_name(f"{path.name}.mark")
     content = mark.read_bytes()

@@ -83,7 +83,7 @@ def test_totals_that_were_stored_are_the_sums_to_the_last_digit(path):
     assert accountant.spent()["a"].amount == PrivacyAccountant.open(path).spent()["a"].amount
 
 
-def test_only_what_follows_the_last_checkpoint_is_read_again(path, digests, capsys):
+def test_a_new_handle_reads_from_the_last_checkpoint(path, digests, capsys):
     accountant = basic_budget(path, epsilon=1000.0)
     spend(accountant, 10 * EVERY + 2)
     last = {10 * EVERY, 10 * EVERY + 1, 10 * EVERY + 2}
@@ -133,7 +133,7 @@ def test_totals_that_were_altered_are_detected(path, statement):
         PrivacyAccountant.open(path)
 
 
-def test_what_was_altered_is_an_error_each_time(path):
+def test_an_alteration_is_an_error_each_time(path):
     """A handle that reads on does not get past it by asking again."""
     accountant = basic_budget(path)
     spend(accountant, EVERY - 1)

@@ -162,7 +162,7 @@ def test_a_handler_of_the_program_is_asked_and_stays(path, pressed_at):
     assert calls == [signal.SIGINT]
 
 
-def test_where_signals_are_ignored_and_in_threads_nothing_is_held(path):
+def test_ignored_signals_and_threads_are_not_delayed(path):
     accountant = basic_budget(path)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -197,7 +197,7 @@ def test_a_failure_is_not_hidden_by_an_interrupt(path, monkeypatch):
     assert n_entries(path) == 0
 
 
-def test_a_ledger_is_made_whole_or_not_at_all(path, pressed_at):
+def test_an_interrupted_creation_is_complete(path, pressed_at):
     pressed_at("CREATE TABLE entry")
     with pytest.raises(KeyboardInterrupt):
         basic_budget(path)

@@ -32,7 +32,7 @@ def file_of(accountant):
 # Named ledgers
 
 
-def test_a_budget_is_continued_where_it_was_left(path):
+def test_an_opened_ledger_continues_its_budget(path):
     accountant = PrivacyAccountant(
         {"strict": 1.0, "generous": 3.0}, 1e-5, unit="owner", ledger=path, order="renyi"
     )
@@ -236,7 +236,7 @@ def recorded_before_return(accountant):
     return len(PrivacyAccountant.open(file_of(accountant)).entries()) == before + 1
 
 
-def test_what_is_returned_is_recorded(monkeypatch):
+def test_each_answer_is_recorded(monkeypatch):
     accountant = basic_budget()
     assert recorded_before_return(accountant)
     # The same check on a door that forgets to record.

@@ -40,7 +40,7 @@ def marks(n, ledger_id="0" * 32):
 
 
 @pytest.mark.parametrize("ending", BESIDE)
-def test_a_ledger_is_not_called_as_what_lies_beside_another(path, ending):
+def test_a_ledger_can_not_have_the_name_of_a_mark_or_journal(path, ending):
     with pytest.raises(LedgerError, match=f"ends in '{ending}'.*name it otherwise"):
         basic_budget(f"{path}{ending}")
     assert list(path.parent.iterdir()) == []
@@ -106,7 +106,7 @@ OTHERS = [*LINKS, a_folder, a_pipe, a_socket, a_text, a_larger_file]
 
 @posix
 @pytest.mark.parametrize("other", OTHERS)
-def test_what_is_in_the_place_of_a_mark_is_not_touched(path, mark, other):
+def test_another_file_in_the_place_of_a_mark_is_not_touched(path, mark, other):
     """Neither when a ledger is made nor when one is spent from; and it can be gone on with."""
     precious = path.with_name("precious")
     precious.write_bytes(PRECIOUS)
@@ -210,7 +210,7 @@ def test_a_bit_that_flips_leaves_a_mark_that_was_written():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_damage_is_said_and_mended(path, mark, capsys, seed):
+def test_a_damaged_mark_is_reported_and_repaired(path, mark, capsys, seed):
     accountant = basic_budget(path)
     spend(accountant, 2)
     content = bytearray(mark.read_bytes())
@@ -228,7 +228,7 @@ def test_damage_is_said_and_mended(path, mark, capsys, seed):
     assert capsys.readouterr().err == ""
 
 
-def test_after_a_declared_move_nothing_tells_of_what_was_lost(path, mark):
+def test_a_declared_move_overwrites_both_slots(path, mark):
     """Also if the newest slot is damaged then."""
     accountant = basic_budget(path)
     spend(accountant)

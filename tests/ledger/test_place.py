@@ -135,7 +135,7 @@ def test_a_file_that_is_mounted_alone_is_refused(path, mounted):
         spend(accountant)
 
 
-def test_where_the_system_does_not_tell(path, mounted, monkeypatch):
+def test_systems_without_mount_information(path, mounted, monkeypatch):
     mounted("nfs4")
     monkeypatch.setattr(place, "MOUNTS", path.with_name("nowhere"))
     spend(basic_budget(path))

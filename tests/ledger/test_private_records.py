@@ -122,7 +122,7 @@ def shown(accountant, path, capsys):
     ]
 
 
-def test_they_are_in_nothing_that_is_shown(accountant, path, capsys):
+def test_private_records_are_never_shown(accountant, path, capsys):
     texts = shown(accountant, path, capsys)
     assert any("accounting sanitized" in text for text in texts)
     for secret in ("917453", "481207", "733019", "gaps"):
@@ -170,7 +170,7 @@ class Noon:
         "DELETE FROM entry WHERE sequence = 4",
     ],
 )
-def test_a_record_without_an_entry_shows(accountant, path, statement, capsys):
+def test_a_record_without_an_entry_is_detected(accountant, path, statement, capsys):
     tamper(path, statement)
     assert main(["ledger", "verify", str(path)]) == 1
     assert "a private record for entry" in (said := capsys.readouterr().err)
@@ -192,7 +192,7 @@ def test_other_ledgers_keep_none(accounting):
 
 
 @pytest.mark.parametrize("private", ["", b"gaps", 917453, "gaps \ud800"])
-def test_what_is_no_text_is_refused_and_not_repeated(private):
+def test_an_invalid_record_is_refused_without_quoting_it(private):
     accountant = sanitized()
     with pytest.raises(ValueError, match="must be a non-empty string") as refused:
         record(accountant, 1, private)

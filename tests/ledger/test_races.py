@@ -21,7 +21,7 @@ def check_kills(tmp_path, kills):
     return result
 
 
-def test_eight_processes_get_exactly_what_the_budget_affords(tmp_path):
+def test_eight_processes_spend_exactly_the_budget(tmp_path):
     check_race(tmp_path, 3)
 
 

@@ -144,7 +144,7 @@ def test_the_birth_alone_notices(path):
 
 
 @pytest.mark.parametrize("content", [None, b"", bytes(700), b"secret", b"secretballot x y z"])
-def test_a_mark_that_says_nothing_is_written_anew(path, content):
+def test_an_empty_mark_is_written_again(path, content):
     """It was lost, perhaps in a power failure; the ledger may have been renamed."""
     accountant, _ = backed_up(path)
     mark = path.with_name("budget.ledger.mark")

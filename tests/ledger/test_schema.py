@@ -30,7 +30,7 @@ def change(path, *statements):
 
 
 @pytest.mark.parametrize(("kind", "statement"), FOREIGN.items())
-def test_what_secretballot_did_not_make_is_refused(path, kind, statement):
+def test_foreign_sql_objects_are_refused(path, kind, statement):
     accountant = basic_budget(path)
     spend(accountant)
     change(path, statement)
@@ -63,7 +63,7 @@ def test_what_secretballot_did_not_make_is_refused(path, kind, statement):
         ),
     ],
 )  # fmt: skip
-def test_what_was_changed_is_refused(path, statements, said):
+def test_altered_sql_objects_are_refused(path, statements, said):
     basic_budget(path)
     change(path, *statements)
     with pytest.raises(LedgerError, match=said):

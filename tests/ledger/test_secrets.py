@@ -88,7 +88,7 @@ def test_entries_have_no_field_for_answers(tmp_path):
     assert set(entry["charges"][0]) == {"group", "delta", "curve"}
 
 
-def test_what_is_left_beside_it(tmp_path):
+def test_only_the_mark_stays_beside_a_ledger(tmp_path):
     """The journal held pages of the ledger, and goes with the commit; the mark stays."""
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=tmp_path / "budget.ledger", order="renyi")
     accountant.release(GNMax(sigma=40.0), [[9, 4, 1]])

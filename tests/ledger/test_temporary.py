@@ -94,7 +94,7 @@ STARTING = "from tests._fakes import basic_budget; basic_budget()"
 @pytest.mark.parametrize(
     ("kind", "number"), [("alone", "SIGTERM"), ("alone", "SIGKILL"), ("fork", "SIGTERM")]
 )
-def test_what_a_process_leaves_that_is_ended_is_deleted_by_the_next(tmp_path, kind, number):
+def test_the_next_process_deletes_the_folder_of_a_killed_one(tmp_path, kind, number):
     """Python runs no handler then. A forked child that lives on keeps the ledgers."""
     environment = {**python_environment(), "TMPDIR": str(tmp_path)}
 

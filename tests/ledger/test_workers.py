@@ -81,7 +81,7 @@ def test_a_grid_search_spends_from_one_named_ledger(tmp_path):
     assert search.best_estimator_.accountant.spent().epsilon == ensemble.accountant.spent().epsilon
 
 
-def test_a_worker_elsewhere_without_the_file_is_told_to_name_one():
+def test_a_handle_without_its_file_names_the_remedy():
     """What a process on another machine would meet: the handle arrives, the file does not."""
     script = (
         "from secretballot.accounting import PrivacyAccountant; import pickle, sys\n"

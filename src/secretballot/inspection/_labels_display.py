@@ -215,9 +215,8 @@ def _max_rows(mechanism):
 
 def _is_noisy_max(mechanism):
     """Check for one noisy maximum of the counts of classes."""
-    laws = mechanism.laws().values() if hasattr(type(mechanism), "laws") else ()
     return (
-        [len(law) for law in laws] == [1]
+        [len(law) for law in mechanism.laws().values()] == [1]
         and not mechanism.multilabel
         and mechanism.noise_share(1) is not None
     )
@@ -233,10 +232,6 @@ def _with_few_classes(mechanism, n_columns):
 
 
 def _by_plan(mechanism, rows, delta, n_columns):
-    if not hasattr(type(mechanism), "laws"):
-        raise ValueError(
-            f'accounting="plan" takes a mechanism of votes, not {mechanism!r}; "renyi" takes any.'
-        )
     epsilons = {}
     for n in rows.tolist():
         price = price_plan(mechanism, n, n_columns=n_columns)

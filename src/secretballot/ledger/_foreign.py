@@ -85,6 +85,7 @@ def _is_foreign(journal: BinaryIO, header: bytes) -> bool:
     magic, _, _, n_pages, sector, size = struct.unpack(">8s5I", journal.read(28).ljust(28, b"\0"))
     if not magic.strip(b"\0"):
         return False  # SQLite rolls back no journal that begins with a zero byte
+    # The header of a database has 1 for pages of 65,536 bytes.
     if magic != _JOURNAL_MAGIC or size % 65535 != _number(header, _PAGE_SIZE):
         return True
     before, n_commits = header, 0
