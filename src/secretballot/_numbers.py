@@ -27,7 +27,7 @@ def as_float(value: object) -> float:
         try:
             return float(value)
         except OverflowError:  # an integer too large for a float
-            return math.inf if value > 0 else -math.inf
+            return math.inf if value > 0 else -math.inf  # type: ignore[operator]
     return math.nan
 
 
@@ -87,7 +87,7 @@ def check_integer(
     least, most : int
         The range, both ends included.
     """
-    too_large = isinstance(value, Integral) and value > most
+    too_large = isinstance(value, Integral) and int(value) > most
     unlimited = most >= _GENEROUS and not too_large
     range_ = f"of at least {least}" if unlimited else f"from {least} to {most}"
 

@@ -44,7 +44,7 @@ def canonical(owner: object, position: int) -> tuple[str, bytes]:
         return "integer", str(int(owner)).encode()
     if isinstance(owner, Real) and float(owner).is_integer():
         # Conversions of data frames turn integer columns to floats.
-        return "integer", str(int(owner)).encode()
+        return "integer", str(int(owner)).encode()  # type: ignore[call-overload]
     raise ValueError(
         f"owners[{position}]={owner!r} is not an owner id: give strings, bytes or integers, and "
         "one for every row (a row without an owner needs an id of its own). "

@@ -21,5 +21,5 @@ def published(namespace: dict[str, Any]) -> None:
 def public_name(kind: type, home: str) -> str:
     """Return the name of a class for a ledger: ``"module:name"`` unless `home` exports it."""
     if kind.__module__ == home and getattr(sys.modules.get(home), kind.__name__, None) is kind:
-        return kind.__name__
+        return str(kind.__name__)
     return f"{kind.__module__}:{kind.__qualname__}"

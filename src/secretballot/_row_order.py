@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 def check_row_order(name: str, values: object, X: object) -> None:
     """Raise ValueError if two objects of pandas have the same index in another order.
@@ -18,7 +20,8 @@ def check_row_order(name: str, values: object, X: object) -> None:
     X : object
         The rows.
     """
-    index, labels = getattr(X, "index", None), getattr(values, "index", None)
+    index: Any = getattr(X, "index", None)
+    labels: Any = getattr(values, "index", None)
     if not hasattr(index, "symmetric_difference") or not hasattr(labels, "symmetric_difference"):
         return
     if len(index) != len(labels) or index.equals(labels):

@@ -35,7 +35,7 @@ except ImportError:
         def _init_callback_context(self, **kwargs: object) -> _NoContext:
             return _NoContext()
 
-    def with_callbacks(method: Method) -> Method:  # type: ignore[misc]
+    def with_callbacks(method: Method) -> Method:
         return method
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse, sparray, spmatrix
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -19,7 +18,15 @@ from sklearn.metrics import (
 #: Value of a label that was not answered.
 _UNANSWERED = -1
 
-Matrix = ArrayLike | sparray | spmatrix
+
+@runtime_checkable
+class SparseMatrix(Protocol):
+    """Sparse matrix of scipy."""
+
+    def toarray(self) -> NDArray[Any]: ...
+
+
+Matrix: TypeAlias = ArrayLike | SparseMatrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +152,7 @@ def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = Non
 
 
 def _labels(name: str, table: Matrix, values: tuple[int, ...]) -> NDArray[np.int64]:
-    labels = np.asarray(table.toarray() if issparse(table) else table)
+    labels = np.asarray(table.toarray() if isinstance(table, SparseMatrix) else table)
     if labels.ndim != 2 or labels.shape[1] == 0:
         raise ValueError(
             f"{name} has shape {labels.shape}; pass one row per query and one column per label."
