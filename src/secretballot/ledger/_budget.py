@@ -65,8 +65,10 @@ class LevelBudget:
         order: AskedOrder,
     ) -> LevelBudget:
         """Convert the budget to an order, the best one if it is left open."""
-        total, chosen = as_float(epsilon), order
+        total = as_float(epsilon)
+        chosen: Order
         if order == GAUSSIAN:
+            chosen = GAUSSIAN
             amount = gaussian_budget(total, delta, approximation_delta)
             if not amount > 0:
                 raise ValueError(
@@ -75,7 +77,7 @@ class LevelBudget:
                 )
         elif order != "renyi" and math.isinf(order):
             # Order infinity needs no delta for a conversion: all of it is for approximations.
-            approximation_delta = delta
+            chosen, approximation_delta = order, delta
             amount = gate_budget(total, delta, order)
         else:
             spare = delta - approximation_delta

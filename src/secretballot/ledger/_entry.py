@@ -43,8 +43,10 @@ def check_description(text: str) -> None:
 
 def _depth(value: object) -> int:
     """Compute the depth of nested lists and dicts."""
+    if not isinstance(value, list | dict):
+        return 0
     values = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_depth, values), default=0) if isinstance(value, list | dict) else 0
+    return 1 + max(map(_depth, values), default=0)
 
 
 def _plain(value: object) -> object:

@@ -166,7 +166,7 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _NO_LIMIT) -> Tota
     if row is None:
         return None
     sequence, n_releases, n_rows, place = row
-    (entry,) = read_entries(opened, after=sequence - 1, at_most=1) or [None]
+    entry = next(iter(read_entries(opened, after=sequence - 1, at_most=1)), None)
     if entry is None or entry.sequence != sequence or entry.digest != entry.expected_digest():
         raise LedgerError(f"entry {sequence} is gone or was altered; restore it from a copy")
     stored = opened.execute(
