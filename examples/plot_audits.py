@@ -25,8 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot import GNMax, PrivateTeacherEnsemble
-from secretballot.accounting import calibrate
+from secretballot import GNMax, PrivacyAccountant, PrivateTeacherEnsemble
 from secretballot.audit import (
     Neighbours,
     audit_epsilon,
@@ -37,7 +36,8 @@ from secretballot.audit import (
 
 CLAIM, DELTA = 1.0, 1e-2
 # The least noise with which the winner of one vote keeps the claim.
-sound = calibrate(GNMax, epsilon=CLAIM, delta=DELTA, n_queries=1, n_columns=2, order=math.inf)
+accountant = PrivacyAccountant(CLAIM, DELTA, order=math.inf)
+sound = accountant.calibrate(GNMax, 1, n_columns=2)
 print(f"noise of {sound.sigma:.2f} votes")
 
 # %%

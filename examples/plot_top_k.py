@@ -21,7 +21,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from secretballot import PrivacyAccountant, private_top_k
-from secretballot.accounting import calibrate
 from secretballot.mechanisms import ExponentialTopK, StableTopK
 
 DAYS = {"Mon": 12, "Tue": 12, "Wed": 31, "Thu": 12, "Fri": 18, "Sat": 46, "Sun": 4}
@@ -106,22 +105,16 @@ sizes = np.array([1, 2, 3, 5, 10, 20, 50, 100])
 
 def drawn(k):
     """Draws of k places one after the other, with the least noise that a day's budget allows."""
-    return calibrate(
-        lambda noise: ExponentialTopK(k=k, epsilon=1 / noise, relation="add_remove"),
-        epsilon=EACH,
-        delta=DELTA / 7,
-        n_queries=1,
+    return PrivacyAccountant(EACH, DELTA / 7).calibrate(
+        lambda noise: ExponentialTopK(k=k, epsilon=1 / noise, relation="add_remove"), 1
     )
 
 
-stable = calibrate(
+stable = PrivacyAccountant(EACH, DELTA / 7, approximation_delta=DELTA / 14).calibrate(
     lambda noise: StableTopK(
         rho=1 / noise**2, delta_t=DELTA / 28, k_max=100, relation="add_remove"
     ),
-    epsilon=EACH,
-    delta=DELTA / 7,
-    n_queries=1,
-    approximation_delta=DELTA / 14,
+    1,
 )
 
 

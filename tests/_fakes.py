@@ -175,6 +175,12 @@ def basic_budget(path=None, epsilon=4.0):
     return PrivacyAccountant(epsilon, 1e-5, order=math.inf, ledger=path)
 
 
+def calibrated(make, n_rows, *, epsilon, delta, n_columns=None, **options):
+    """Calibrate noise to a whole budget."""
+    accountant = PrivacyAccountant(epsilon, delta, **options)
+    return accountant.calibrate(make, n_rows, n_columns=n_columns)
+
+
 def spend(accountant, times=1, epsilon=0.25):
     for _ in range(times):
         accountant.release(Pure(epsilon=epsilon), votes(1))

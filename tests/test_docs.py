@@ -12,9 +12,10 @@ import pytest
 from benchmarks.proportions.distortion import DEFAULT, distortions
 from examples.labels_against_epsilon import DELTA, SIGMA, labels
 from scipy.special import ndtri
+from tests._fakes import calibrated
 from tests.games._references import tied
 
-from secretballot.accounting import calibrate, price_plan
+from secretballot.accounting import price_plan
 from secretballot.divergences import gaussian_delta
 from secretballot.mechanisms import GNMax
 
@@ -157,8 +158,8 @@ def three_classes_beyond_two():
 
 
 def noise_of_1000_rows(**pricing):
-    wanted = {"epsilon": 1, "delta": DELTA, "n_queries": 1000, "n_columns": 2}
-    return [calibrate(GNMax, **wanted, **pricing).sigma]
+    wanted = {"epsilon": 1, "delta": DELTA, "n_rows": 1000, "n_columns": 2}
+    return [calibrated(GNMax, **wanted, **pricing).sigma]
 
 
 def paid_of_noisy_counts():

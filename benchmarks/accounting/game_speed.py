@@ -17,7 +17,7 @@ import time
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from secretballot.accounting import calibrate, price_plan
+from secretballot.accounting import PrivacyAccountant, price_plan
 from secretballot.games import FINE
 from secretballot.mechanisms import GNMax
 
@@ -53,23 +53,11 @@ def main() -> None:
     cases = [(1_000, 2, 10.0), (10_000, 2, 60.0), (1_000, 10, 60.0)]
     for n_rows, n_classes, goal in cases[:1] if arguments.quick else cases:
         start, busy = time.perf_counter(), time.process_time()
-        mechanism = calibrate(
-            GNMax,
-            epsilon=EPSILON,
-            delta=DELTA,
-            n_queries=n_rows,
-            n_columns=n_classes,
-            order=math.inf,
-        )
+        pairs = PrivacyAccountant(EPSILON, DELTA, order=math.inf)
+        mechanism = pairs.calibrate(GNMax, n_rows, n_columns=n_classes)
         found, busy = time.perf_counter() - start, time.process_time() - busy
-        renyi = calibrate(
-            GNMax,
-            epsilon=EPSILON,
-            delta=DELTA,
-            n_queries=n_rows,
-            n_columns=n_classes,
-            order="renyi",
-        )
+        by_row = PrivacyAccountant(EPSILON, DELTA, order="renyi")
+        renyi = by_row.calibrate(GNMax, n_rows, n_columns=n_classes)
         other = GNMax(sigma=mechanism.sigma * (1 + 1e-9))  # nothing of it is remembered
         start = time.perf_counter()
         price = price_plan(other, n_rows, n_columns=n_classes)

@@ -43,7 +43,6 @@ from secretballot import (
     PrivateLogisticRegression,
     PublicData,
 )
-from secretballot.accounting import calibrate
 from secretballot.divergences import gaussian_budget
 
 DELTA, N_TEACHERS, SHARES = 1e-5, 500, (0.25, 0.5, 0.9)
@@ -67,8 +66,8 @@ def part(epsilon: float, share: float) -> float:
 @cache
 def noise(epsilon: float, share: float, n_rows: int) -> float:
     """Return the noise on the votes of a class."""
-    bought = {"epsilon": part(epsilon, share), "n_queries": n_rows, "n_columns": 2}
-    return float(calibrate(GNMax, delta=DELTA, **bought).sigma)
+    accountant = PrivacyAccountant(part(epsilon, share), DELTA)
+    return float(accountant.calibrate(GNMax, n_rows, n_columns=2).sigma)
 
 
 def columns(X: pd.DataFrame) -> Vector:

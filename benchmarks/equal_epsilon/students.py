@@ -24,8 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from secretballot import GNMax, NoisyVoteLogisticRegression, load_adult
-from secretballot.accounting import calibrate
+from secretballot import GNMax, NoisyVoteLogisticRegression, PrivacyAccountant, load_adult
 from secretballot.ensemble.advice import recommended_n_teachers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +96,7 @@ def votes(folder, name, seed, n_teachers, weight):
 
 @cache
 def noise(epsilon, n_rows):
-    return calibrate(GNMax, epsilon=epsilon, delta=1e-5, n_queries=n_rows, n_columns=2).sigma
+    return PrivacyAccountant(epsilon, 1e-5).calibrate(GNMax, n_rows, n_columns=2).sigma
 
 
 def students(vote_noise):

@@ -30,7 +30,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from secretballot.accounting import PrivacyAccountant, calibrate
+from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, collect_votes
 from secretballot.inspection import LabelScores, label_scores
 from secretballot.mechanisms import BinaryVoting, TauVoting
@@ -142,7 +142,7 @@ def mechanism_for(
             max_positives=n_positives,
         )
 
-    return calibrate(made, epsilon=epsilon, delta=DELTA, n_queries=n_rows, n_columns=n_labels)
+    return PrivacyAccountant(epsilon, DELTA).calibrate(made, n_rows, n_columns=n_labels)
 
 
 def private_student(split: Split, n_teachers: int, n_positives: int, epsilon: float) -> LabelScores:

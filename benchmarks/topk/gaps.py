@@ -14,7 +14,7 @@ import math
 
 from scipy.special import ndtri
 
-from secretballot.accounting import calibrate
+from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import StableTopK
 
 SETS = (1, 10, 100)
@@ -42,12 +42,9 @@ def main() -> None:
                     "test": noise,
                     "k_max": 100,
                 }
-                mechanism = calibrate(
-                    lambda s, given=given: StableTopK(rho=1 / s**2, **given),
-                    epsilon=arguments.epsilon,
-                    delta=arguments.delta,
-                    n_queries=n,
-                    **budget,
+                accountant = PrivacyAccountant(arguments.epsilon, arguments.delta, **budget)
+                mechanism = accountant.calibrate(
+                    lambda s, given=given: StableTopK(rho=1 / s**2, **given), n
                 )
                 test = mechanism._gap_test
                 found.append(1 + test.height + above * test.scale)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from secretballot.accounting import RenyiCost, calibrate, price_plan
+from secretballot.accounting import PrivacyAccountant, RenyiCost, price_plan
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import (
     BinaryVoting,
@@ -143,9 +143,9 @@ def game(mechanism: Mechanism, counts: NDArray[Any], about: float) -> float:
         return 0.0
 
     def excess(log_epsilon: float) -> float:
-        fits: dict[str, Any] = {"epsilon": math.exp(log_epsilon), "delta": DELTA}
+        accountant = PrivacyAccountant(math.exp(log_epsilon), DELTA)
         make = partial(BinaryVoting, n_votes=mechanism.n_votes, weight=mechanism.weight)
-        least = calibrate(lambda s: make(sigma=s), n_queries=n_rows, n_columns=n_labels, **fits)
+        least = accountant.calibrate(lambda s: make(sigma=s), n_rows, n_columns=n_labels)
         return math.log(least.sigma / mechanism.sigma)
 
     high = math.log(about)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sparse_vector import SparseVectorTopK
 
-from secretballot.accounting import calibrate
+from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ExponentialTopK,
     GaussianTopK,
@@ -42,13 +42,14 @@ def made(name: str, k: int, epsilon: float, delta: float, n_queries: int) -> Top
 
     A plan of purely private draws is priced in both kinds of budget, and the better one taken.
     """
-    fits: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n_queries": n_queries}
     half, whole = HALF * delta / n_queries, NEARLY * delta / n_queries
-    basic = calibrate(maker(name, k, whole if name in PURE else half), order=math.inf, **fits)
+    pairs = PrivacyAccountant(epsilon, delta, order=math.inf)
+    basic = pairs.calibrate(maker(name, k, whole if name in PURE else half), n_queries)
     if name not in PURE:
         return basic
     # Of what is set aside, a budget of mu^2 keeps half for later plans.
-    plan = calibrate(maker(name, k, 0.4 * half), approximation_delta=HALF * delta, **fits)
+    accountant = PrivacyAccountant(epsilon, delta, approximation_delta=HALF * delta)
+    plan = accountant.calibrate(maker(name, k, 0.4 * half), n_queries)
     return max(basic, plan, key=noise_of)
 
 

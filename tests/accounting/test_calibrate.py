@@ -4,36 +4,34 @@ import math
 from dataclasses import dataclass
 
 import pytest
-from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, votes
+from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, calibrated, votes
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, calibrate
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
 from secretballot.divergences import EVERYONE
 from secretballot.ledger._budget import budget_levels
 from secretballot.mechanisms import BestOfCounts, ConfidentGNMax, GNMax, NoisyCounts, VectorSum
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
-@pytest.mark.parametrize("n_queries", [1, 100, 1_000_000])
-def test_the_noise_of_a_gaussian_in_closed_form(epsilon, n_queries):
-    mechanism = calibrate(Gaussian, epsilon=epsilon, delta=1e-5, n_queries=n_queries, order="renyi")
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n_rows", [1, 100, 1_000_000])
+def test_the_noise_of_a_gaussian_in_closed_form(epsilon, n_rows):
+    mechanism = calibrated(Gaussian, epsilon=epsilon, delta=1e-5, n_rows=n_rows, order="renyi")
     (level,) = budget_levels(epsilon, 1e-5, order="renyi")
-    assert mechanism.sigma == pytest.approx(
-        (n_queries * level.order / level.amount) ** 0.5, rel=1e-8
-    )
-    total = n_queries * RenyiCost(mechanism.one()[EVERYONE].curve)
+    assert mechanism.sigma == pytest.approx((n_rows * level.order / level.amount) ** 0.5, rel=1e-8)
+    total = n_rows * RenyiCost(mechanism.one()[EVERYONE].curve)
     assert float(total.epsilon(1e-5)) <= epsilon
 
 
-@pytest.mark.parametrize("n_queries", [1, 7, 10_000])
-def test_as_many_rows_as_asked_for_fit_and_no_more(n_queries):
-    mechanism = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi")
+@pytest.mark.parametrize("n_rows", [1, 7, 10_000])
+def test_as_many_rows_as_asked_for_fit_and_no_more(n_rows):
+    mechanism = calibrated(Gaussian, epsilon=1.0, delta=1e-5, n_rows=n_rows, order="renyi")
     accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
-    assert len(accountant.release(mechanism, votes(n_queries + 1))) == n_queries
+    assert len(accountant.release(mechanism, votes(n_rows + 1))) == n_rows
     # A little less noise, and the last row would not fit.
     less = Gaussian(sigma=mechanism.sigma * (1 - 1e-6))
     other = PrivacyAccountant(1.0, 1e-5, order="renyi")
-    if n_queries > 1:
-        assert len(other.release(less, votes(n_queries))) == n_queries - 1
+    if n_rows > 1:
+        assert len(other.release(less, votes(n_rows))) == n_rows - 1
     with pytest.raises(BudgetExceededError):
         other.release(less, votes(1))
 
@@ -71,7 +69,7 @@ def test_a_scope_is_calibrated_to_its_cap():
     accountant = PrivacyAccountant(3.0, 1e-5, order="renyi")
     scope = accountant.scope(1.0)
     mechanism = accountant.calibrate(Gaussian, 100, scope=scope)
-    alone = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=100, order="renyi")
+    alone = calibrated(Gaussian, epsilon=1.0, delta=1e-5, n_rows=100, order="renyi")
     assert mechanism.sigma == pytest.approx(alone.sigma, rel=1e-8)
     assert len(accountant.release(mechanism, votes(101), scope=scope)) == 100
     # The budget binds where it has less left than the scope allows.
@@ -81,26 +79,26 @@ def test_a_scope_is_calibrated_to_its_cap():
 
 def test_the_strictest_level_decides():
     levels = {"strict": 0.5, "generous": 3.0}
-    mechanism = calibrate(Gaussian, epsilon=levels, delta=1e-5, n_queries=10, order="renyi")
-    alone = calibrate(Gaussian, epsilon=0.5, delta=1e-5, n_queries=10, order="renyi")
+    mechanism = calibrated(Gaussian, epsilon=levels, delta=1e-5, n_rows=10, order="renyi")
+    alone = calibrated(Gaussian, epsilon=0.5, delta=1e-5, n_rows=10, order="renyi")
     assert mechanism.sigma == pytest.approx(alone.sigma, rel=1e-8)
-    shared = calibrate(
+    shared = calibrated(
         lambda noise: Grouped(rates={"strict": noise**-2, "generous/x/1": 100 * noise**-2}),
         epsilon=levels,
         delta=1e-5,
-        n_queries=10,
+        n_rows=10,
         order="renyi",
     )
-    generous = calibrate(Gaussian, epsilon=3.0, delta=1e-5, n_queries=1000, order="renyi")
+    generous = calibrated(Gaussian, epsilon=3.0, delta=1e-5, n_rows=1000, order="renyi")
     assert shared.rates["generous/x/1"] == pytest.approx(100 * generous.sigma**-2, rel=1e-6)
 
 
 def test_a_function_of_the_noise():
-    mechanism = calibrate(
+    mechanism = calibrated(
         lambda noise: Thresholded(bit=noise**-2 / 10, vote=noise**-2),
         epsilon=1.0,
         delta=1e-5,
-        n_queries=100,
+        n_rows=100,
         order="renyi",
     )
     # Every row is charged the most it can cost.
@@ -108,23 +106,23 @@ def test_a_function_of_the_noise():
 
 
 def test_pure_costs_and_their_deltas():
-    mechanism = calibrate(
+    mechanism = calibrated(
         lambda noise: Pure(epsilon=1 / noise),
-        epsilon=2.0, delta=0.0, n_queries=8, order=math.inf,
+        epsilon=2.0, delta=0.0, n_rows=8, order=math.inf,
     )  # fmt: skip
     assert mechanism.epsilon == pytest.approx(0.25, rel=1e-8)
     assert mechanism.epsilon <= 0.25
-    by_delta = calibrate(
-        lambda noise: Pure(epsilon=1 / noise, delta=1e-6 / noise),
-        epsilon=100.0, delta=1e-5, n_queries=8, order=math.inf,
+    by_delta = calibrated(
+        lambda noise: Pure(epsilon=0.1 / noise, delta=1e-6 / noise),
+        epsilon=10.0, delta=1e-5, n_rows=8, order=math.inf,
     )  # fmt: skip
     assert 8 * by_delta.delta == pytest.approx(1e-5, rel=1e-8)
 
 
 def test_parallel_rows_cost_as_much_as_one():
-    mechanism = calibrate(
+    mechanism = calibrated(
         lambda noise: Parallel(epsilon=1 / noise),
-        epsilon=2.0, delta=0.0, n_queries=1000, order=math.inf,
+        epsilon=2.0, delta=0.0, n_rows=1000, order=math.inf,
     )  # fmt: skip
     assert mechanism.epsilon == pytest.approx(2.0, rel=1e-8)
 
@@ -139,10 +137,10 @@ class Stepped(Fake):
         return {EVERYONE: Gaussian(sigma=max(math.floor(4 * self.sigma) / 4, 1e-3)).one()[EVERYONE]}
 
 
-@pytest.mark.parametrize("n_queries", range(80, 110, 3))
-def test_a_cost_with_steps_is_still_certified(n_queries):
-    mechanism = calibrate(Stepped, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi")
-    needed = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi").sigma
+@pytest.mark.parametrize("n_rows", range(80, 110, 3))
+def test_a_cost_with_steps_is_still_certified(n_rows):
+    mechanism = calibrated(Stepped, epsilon=1.0, delta=1e-5, n_rows=n_rows, order="renyi")
+    needed = calibrated(Gaussian, epsilon=1.0, delta=1e-5, n_rows=n_rows, order="renyi").sigma
     assert math.floor(4 * mechanism.sigma) / 4 >= needed * (1 - 1e-9)
     assert mechanism.sigma <= needed + 0.25 + 1e-6
 
@@ -156,29 +154,29 @@ class Hasty(Gaussian):
 
 
 def test_the_answer_is_certified_with_what_a_release_is_charged():
-    mechanism = calibrate(Hasty, epsilon=1.0, delta=1e-5, n_queries=100, order="renyi")
+    mechanism = calibrated(Hasty, epsilon=1.0, delta=1e-5, n_rows=100, order="renyi")
     assert len(PrivacyAccountant(1.0, 1e-5, order="renyi").release(mechanism, votes(100))) == 100
-    exact = calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=100, order="renyi")
+    exact = calibrated(Gaussian, epsilon=1.0, delta=1e-5, n_rows=100, order="renyi")
     assert mechanism.sigma == pytest.approx(exact.sigma, rel=1e-3)
 
 
 def test_noise_that_never_suffices():
     with pytest.raises(ValueError, match="no amount of noise"):
-        calibrate(
+        calibrated(
             lambda noise: Grouped(rates={EVERYONE: 1.0}),
             epsilon=1.0,
             delta=1e-5,
-            n_queries=100,
+            n_rows=100,
             order="renyi",
         )
 
 
 def test_a_free_mechanism_needs_next_to_no_noise():
-    mechanism = calibrate(
+    mechanism = calibrated(
         lambda noise: Grouped(rates={EVERYONE: 0.0 * noise}),
         epsilon=1.0,
         delta=1e-5,
-        n_queries=9,
+        n_rows=9,
         order="renyi",
     )
     assert mechanism.rates == {EVERYONE: 0.0}
@@ -186,16 +184,16 @@ def test_a_free_mechanism_needs_next_to_no_noise():
 
 def test_bad_parameters():
     with pytest.raises(TypeError, match="lambda noise: Thresholded"):
-        calibrate(Thresholded, epsilon=1.0, delta=1e-5, n_queries=1, order="renyi")
+        calibrated(Thresholded, epsilon=1.0, delta=1e-5, n_rows=1, order="renyi")
     with pytest.raises(TypeError, match="a mechanism class with a field sigma"):
-        calibrate(Gaussian(sigma=1), epsilon=1.0, delta=1e-5, n_queries=1, order="renyi")
-    for n_queries in (0, -1, 1.5, True, "many"):
-        with pytest.raises(ValueError, match="n_queries=.*integer of at least 1"):
-            calibrate(Gaussian, epsilon=1.0, delta=1e-5, n_queries=n_queries, order="renyi")
-        with pytest.raises(ValueError, match="n_queries="):
-            PrivacyAccountant(1.0, 1e-5, order="renyi").calibrate(Gaussian, n_queries)
+        calibrated(Gaussian(sigma=1), epsilon=1.0, delta=1e-5, n_rows=1, order="renyi")
+    for n_rows in (0, -1, 1.5, True, "many"):
+        with pytest.raises(ValueError, match="n_rows=.*integer of at least 1"):
+            calibrated(Gaussian, epsilon=1.0, delta=1e-5, n_rows=n_rows, order="renyi")
+        with pytest.raises(ValueError, match="n_rows="):
+            PrivacyAccountant(1.0, 1e-5, order="renyi").calibrate(Gaussian, n_rows)
     with pytest.raises(ValueError, match="epsilon=0"):
-        calibrate(Gaussian, epsilon=0, delta=1e-5, n_queries=1, order="renyi")
+        calibrated(Gaussian, epsilon=0, delta=1e-5, n_rows=1, order="renyi")
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
@@ -227,13 +225,11 @@ def test_a_price_is_asked_for_and_nothing_spent():
 
 
 @pytest.mark.parametrize("kind", [VectorSum, NoisyCounts])
-@pytest.mark.parametrize(
-    ("n_queries", "epsilon"), [(4, 11 / 7), (7, 2.0), (23, 30 / 7), (25, 32 / 7)]
-)
-def test_single_releases_fit_what_was_calibrated_together(kind, n_queries, epsilon):
+@pytest.mark.parametrize(("n_rows", "epsilon"), [(4, 11 / 7), (7, 2.0), (23, 30 / 7), (25, 32 / 7)])
+def test_single_releases_fit_what_was_calibrated_together(kind, n_rows, epsilon):
     # Prices add exactly: only what is rounded could refuse the last.
     accountant = PrivacyAccountant(epsilon, 1e-5)
-    mechanism = accountant.calibrate(kind, n_queries=n_queries)
-    for _ in range(n_queries):
+    mechanism = accountant.calibrate(kind, n_rows=n_rows)
+    for _ in range(n_rows):
         assert accountant.release(mechanism, [[1.0, 2.0]]).shape == (1, 2)
     assert accountant.spent().share == pytest.approx(1, abs=1e-8)

@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from tests._fakes import Gaussian, Pure
+from tests._fakes import Gaussian, Pure, calibrated
 
 from secretballot import publish_proportions
 from secretballot.accounting import (
     BudgetExceededError,
     GaussianCost,
     PrivacyAccountant,
-    calibrate,
     price_plan,
 )
 from secretballot.accounting._replay import replay
@@ -126,15 +125,15 @@ def test_a_fit_s_own_epsilon(epsilon):
 
 
 def test_calibration():
-    sigma = calibrate(GNMax, epsilon=LOG2, delta=1e-5, n_queries=44, n_columns=2, order="gaussian")
+    sigma = calibrated(GNMax, epsilon=LOG2, delta=1e-5, n_rows=44, n_columns=2, order="gaussian")
     assert 39.5 < sigma.sigma < 40  # 44 rows fit at 40
-    vectors = calibrate(Gaussian, epsilon=1, delta=1e-5, n_queries=10, order="gaussian")
+    vectors = calibrated(Gaussian, epsilon=1, delta=1e-5, n_rows=10, order="gaussian")
     assert answered_until_it_ends(budget(1.0), vectors, 10) == 10
-    confident = calibrate(
+    confident = calibrated(
         lambda noise: ConfidentGNMax(sigma=noise, sigma_threshold=5 * noise, threshold=1),
         epsilon=1,
         delta=1e-5,
-        n_queries=6,
+        n_rows=6,
         n_columns=2,
         order="gaussian",
     )

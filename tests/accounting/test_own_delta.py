@@ -5,9 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests._fakes import calibrated
 from tests.games._references import best_move, bit_laws, end
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, calibrate
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.accounting._replay import replay
 from secretballot.divergences import (
     BoundedRange,
@@ -238,12 +239,12 @@ def test_noise_for_rows_with_deltas(order, options):
     budget = {"epsilon": 2.0, "delta": 1e-5, "order": order, **options}
     # Of the rows' deltas there is room for so much, and not for more.
     room = {"renyi": 4e-6, "gaussian": 2e-6}.get(order, 1e-5) / 4
-    mechanism = calibrate(
-        lambda noise: top_k(0.9 * room, 1 / noise**2), **budget, n_queries=4, n_columns=5
+    mechanism = calibrated(
+        lambda noise: top_k(0.9 * room, 1 / noise**2), **budget, n_rows=4, n_columns=5
     )
     assert len(PrivacyAccountant(**budget).release(mechanism, votes(9))) == 4
     with pytest.raises(ValueError, match=r"delta of their own.*smaller delta_t"):
-        calibrate(lambda noise: top_k(1.01 * room, 1 / noise**2), **budget, n_queries=4)
+        calibrated(lambda noise: top_k(1.01 * room, 1 / noise**2), **budget, n_rows=4)
 
 
 @pytest.mark.parametrize(("order", "options"), KINDS)

@@ -117,7 +117,7 @@ def test_an_entry_that_changes_the_cap_of_its_scope(path):
 
 def test_a_budget_used_up_to_the_last_row_is_not_overspent(path):
     accountant = PrivacyAccountant(1.0, 1e-5, ledger=path, order="renyi")
-    mechanism = accountant.calibrate(GNMax, n_queries=1000, n_columns=3)
+    mechanism = accountant.calibrate(GNMax, n_rows=1000, n_columns=3)
     accountant.release(mechanism, np.tile([30, 20, 10], (1000, 1)))
     assert accountant.spent().share > 1 - 1e-5
     assert replay(Ledger.open(path))["everyone"].n_rows == 1000

@@ -40,7 +40,7 @@ def test_rows(n_rows):
     for ask in (accountant.reserve, accountant.price):
         with pytest.raises(ValueError, match=r"^n_rows=.* must be an integer"):
             ask(mechanism, n_rows)
-    with pytest.raises(ValueError, match=r"^n_queries=.* must be an integer"):
+    with pytest.raises(ValueError, match=r"^n_rows=.* must be an integer"):
         accountant.calibrate(VectorSum, n_rows)
     assert not accountant.entries()
 

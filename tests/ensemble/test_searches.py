@@ -72,7 +72,7 @@ def test_a_bare_pool_that_could_be_sliced_is_refused(accountant, private):
 
 def test_an_exhausted_budget_fails_the_remaining_fits(private, public):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5, order="renyi")
-    mechanism = accountant.calibrate(GNMax, n_queries=75, n_columns=2)
+    mechanism = accountant.calibrate(GNMax, n_rows=75, n_columns=2)
     with pytest.warns() as warned:
         search = GridSearchCV(
             make(accountant, mechanism=mechanism),
@@ -91,7 +91,7 @@ def test_an_exhausted_budget_fails_the_remaining_fits(private, public):
 
 def test_a_refit_without_budget_raises(private, public):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5, order="renyi")
-    mechanism = accountant.calibrate(GNMax, n_queries=60, n_columns=2)
+    mechanism = accountant.calibrate(GNMax, n_rows=60, n_columns=2)
     search = GridSearchCV(make(accountant, mechanism=mechanism), {"n_teachers": [10]}, cv=2)
     with pytest.raises(BudgetExceededError):
         search.fit(*private, X_public=PublicData(public[0]))

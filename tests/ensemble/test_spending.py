@@ -70,7 +70,7 @@ def test_refused_rows_are_marked(ensemble, private, public):
 
 def test_a_budget_that_ends_early_warns(private, public):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5)
-    mechanism = accountant.calibrate(GNMax, n_queries=12, n_columns=2)
+    mechanism = accountant.calibrate(GNMax, n_rows=12, n_columns=2)
     ensemble = PrivateTeacherEnsemble(
         LogisticRegression(),
         10,

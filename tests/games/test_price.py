@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from tests._fakes import Gaussian
+from tests._fakes import Gaussian, calibrated
 
-from secretballot.accounting import calibrate
 from secretballot.divergences import EVERYONE, NoisyBit, Profile, Step, gaussian_delta
 from secretballot.games import least_plan_noise
 from secretballot.games._price import plan_rows, plan_shares, price_law, price_plan
@@ -149,8 +148,8 @@ def test_answers_are_counted_where_there_is_a_threshold():
 
 @pytest.mark.parametrize("n_queries", [1, 20, 200])
 def test_noise_for_a_wanted_privacy(n_queries):
-    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_queries": n_queries, "n_columns": 2}
-    game, renyi = (calibrate(GNMax, **wanted, order=order) for order in (math.inf, "renyi"))
+    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_rows": n_queries, "n_columns": 2}
+    game, renyi = (calibrated(GNMax, **wanted, order=order) for order in (math.inf, "renyi"))
     assert game.sigma < (0.96 if n_queries > 1 else 1.0) * renyi.sigma
     share = price_plan(game, n_queries, n_columns=2).share(1.0, 1e-5)
     assert 0.998 <= share <= 1
@@ -158,13 +157,13 @@ def test_noise_for_a_wanted_privacy(n_queries):
 
 
 def test_noise_for_levels_and_for_thresholds():
-    game = calibrate(
+    game = calibrated(
         lambda noise: ConfidentGNMax(
             sigma=noise, sigma_threshold=5 * noise, threshold=90, weight={"a": 1.0, "b": 2.0}
         ),
         epsilon={"a": 1.0, "b": 2.0},
         delta=1e-5,
-        n_queries=4,
+        n_rows=4,
         n_columns=2,
         order=math.inf,
     )
@@ -243,11 +242,11 @@ def test_budgets_need_a_pair_for_every_level(epsilon, delta, message):
 
 
 def test_bad_parameters():
-    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_queries": 5}
+    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_rows": 5}
     with pytest.raises(ValueError, match="order='odd' must be"):
-        calibrate(GNMax, **wanted, order="odd")
+        calibrated(GNMax, **wanted, order="odd")
     with pytest.raises(ValueError, match="no amount of noise"):
-        calibrate(Gaussian, **wanted, order=math.inf)
+        calibrated(Gaussian, **wanted, order=math.inf)
 
 
 @pytest.mark.parametrize(("tau", "norm"), [(1.0, "l2"), (1.6, "l2"), (1.0, "l1"), (3.0, "l2")])

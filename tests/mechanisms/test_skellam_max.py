@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests._fakes import calibrated
 from tests.checks._registry import EXAMPLES
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, calibrate, price_plan
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.audit import Neighbours, exact_divergence, outcome_law
 from secretballot.checks._mechanism_noise import (
     check_charges_pass_the_filter,
@@ -103,8 +104,8 @@ def test_every_budget_is_kept_by_calibrated_noise(order, n_classes, opens):
     def make(noise):
         return SkellamMax(variance=noise**2, n_parties=5, n_colluders=1, opens=opens)
 
-    wanted = {"epsilon": 4, "delta": 1e-5, "n_queries": 6, "n_columns": n_classes, "order": order}
-    mechanism = calibrate(make, **wanted)
+    wanted = {"epsilon": 4, "delta": 1e-5, "n_rows": 6, "n_columns": n_classes, "order": order}
+    mechanism = calibrated(make, **wanted)
     accountant = PrivacyAccountant(4, 1e-5, order=order)
     answers = accountant.release(mechanism, np.full((7, n_classes), 9))
     assert len(answers) == 6
@@ -112,14 +113,12 @@ def test_every_budget_is_kept_by_calibrated_noise(order, n_classes, opens):
     # Normal noise would have to be about as much; less is not enough. (Of high Renyi orders less
     # is, as tails are heavier.)
     if opens == "winner" and n_classes == 2 and order != "renyi":
-        normal = calibrate(GNMax, **wanted)
+        normal = calibrated(GNMax, **wanted)
         assert normal.sigma < math.sqrt(mechanism.variance) < normal.sigma * 1.03
 
 
 def test_calibrate_finds_the_variance_of_a_class():
-    mechanism = calibrate(
-        SkellamMax, epsilon=2, delta=1e-5, n_queries=4, n_columns=2, order="renyi"
-    )
+    mechanism = calibrated(SkellamMax, epsilon=2, delta=1e-5, n_rows=4, n_columns=2, order="renyi")
     assert mechanism == SkellamMax(variance=mechanism.variance)
     accountant = PrivacyAccountant(2, 1e-5, order="renyi")
     assert len(accountant.release(mechanism, [[30, 20]] * 5)) == 4

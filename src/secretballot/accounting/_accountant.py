@@ -13,15 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._errors import CompletedInterrupt, LedgerError, warn
 from secretballot._numbers import check_number
 from secretballot._sizes import check_size
-from secretballot.accounting._calibrate import builder, least_noise_within
 from secretballot.accounting._notes import check_note, private_record, told_of
-from secretballot.accounting._pricing import pricing_of
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
 from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
 from secretballot.accounting._report import (
     warn_data_dependent,
     warn_large_epsilon,
     warn_overspent,
+)
+from secretballot.accounting.pricing import (
+    PricedRows,
+    calibrate_noise,
+    noise_builder,
+    pricing_for,
 )
 from secretballot.accounting.reserving import Drawing, Reservation
 from secretballot.divergences import GAUSSIAN
@@ -85,10 +89,6 @@ class PrivacyAccountant(Drawing):
         None: a private temporary file, deleted with the last handle of this process.
     allow_seeded : bool, default=False
         Whether reproducible noise, which protects nobody, is allowed on a named ledger.
-
-    See Also
-    --------
-    calibrate : Noise for a wanted epsilon, delta and number of queries.
 
     Examples
     --------
@@ -268,8 +268,11 @@ class PrivacyAccountant(Drawing):
         if reservation is not None:
             self._check_draw(reservation, mechanism, n_columns, entry.scope_id, n_rows)
         else:
-            pricing = pricing_of(limits, mechanism, n_rows, n_columns, known)
-            pricing.admit_first(self._ledger.totals(limits.scope_id))
+            priced = PricedRows(
+                mechanism=mechanism, n_rows=n_rows, n_columns=n_columns, votes=known
+            )
+            pricing = pricing_for(limits, priced)
+            pricing.admit(self._ledger.totals(limits.scope_id))
 
         if seeded:
             self._warn_seeded()
@@ -299,7 +302,7 @@ class PrivacyAccountant(Drawing):
                 )
             else:
                 assert pricing is not None
-                pricing.settle(outcome)
+                pricing.observe(outcome)
                 begun = self._ledger.transact(record, limits.scope_id, interrupts=interrupts)
             # A copy: a view would still hold, in its base, the rows that were not begun.
             answer = interrupts.keep(outcome[:begun].copy())
@@ -334,20 +337,20 @@ class PrivacyAccountant(Drawing):
     def calibrate(
         self,
         make: Callable[..., M],
-        n_queries: int,
+        n_rows: int,
         *,
         n_columns: int | None = None,
         scope: Scope | None = None,
         share: float = 1.0,
     ) -> M:
-        """Return the mechanism with the least noise at which `n_queries` rows fit what is left.
+        """Return the mechanism with the least noise at which `n_rows` rows fit what is left.
 
         Parameters
         ----------
         make : type or callable
             A mechanism with the field `sigma`, or a function from the amount of noise to a
             mechanism.
-        n_queries : int
+        n_rows : int
             Rows to be answered, each charged the most it can cost; where the budget counts mu^2 or
             pairs (epsilon, delta), as one plan.
         n_columns : int, default=None
@@ -368,7 +371,7 @@ class PrivacyAccountant(Drawing):
             If less than three thousandths are left: what calibrated noise may leave over.
         """
         relation = self._ledger.budget.relation
-        check_size(n_queries, n_columns, name="n_queries")
+        check_size(n_rows, n_columns)
         check_number("share", share, above=0)
         if share > 1:
             raise ValueError(f"share={share!r} must be at most 1, all that is left.")
@@ -376,8 +379,8 @@ class PrivacyAccountant(Drawing):
         totals = self._ledger.totals(limits.scope_id)
         limits.check_room(totals)
 
-        check_mechanism(builder(make)(1.0), relation)
-        return least_noise_within(make, limits, totals, int(n_queries), n_columns, float(share))
+        check_mechanism(noise_builder(make)(1.0), relation)
+        return calibrate_noise(make, limits, totals, int(n_rows), n_columns, float(share))
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""

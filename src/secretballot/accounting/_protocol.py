@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._public import public_name
-from secretballot.divergences import Costs
+from secretballot.divergences import Costs, HasGaussianCost, Law
+from secretballot.games import has_game
 
 
 class ReleaseMechanism(Protocol):
@@ -46,6 +47,36 @@ class ReleaseMechanism(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Return the public parameters, for the ledger."""
+
+
+@runtime_checkable
+class StatesLaws(Protocol):
+    """Mechanism that states its rows as data, as all mechanisms of the library do."""
+
+    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
+        """Return the law of one row for each privacy group."""
+
+    def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return how often each step of the law was begun in each row of an outcome."""
+
+
+@runtime_checkable
+class SelfPriced(Protocol):
+    """Mechanism that states the price of a row under Gaussian DP itself."""
+
+    def priced(self, n_columns: int | None = None) -> HasGaussianCost:
+        """Return the price of one row."""
+
+
+def row_laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law]:
+    """Return the law of a row for each group; empty if nothing but costs is known."""
+    return mechanism.laws(n_columns) if isinstance(mechanism, StatesLaws) else {}
+
+
+def game_laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law]:
+    """Return the law of a row for each group; empty if no game prices such rows."""
+    laws = row_laws(mechanism, n_columns)
+    return laws if all(map(has_game, laws.values())) else {}
 
 
 def describe(mechanism: ReleaseMechanism) -> dict[str, Any]:

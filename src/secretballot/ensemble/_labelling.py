@@ -119,7 +119,7 @@ class Labelling:
             return individualize(default_vote(target, sigma, plan.n_equal))
 
         calibrated: Mechanism = accountant.calibrate(
-            make, n_queries=n_queries, n_columns=n_columns, scope=self.scope, share=share
+            make, n_queries, n_columns=n_columns, scope=self.scope, share=share
         )
         sigma = sigmas[-1]
         check_noise(make, sigma, plan, n_columns, n_queries, learns=learns)

@@ -55,7 +55,7 @@ def choose_n_teachers(
     if mechanism is None:
         mechanism = ensemble.accountant.calibrate(
             lambda sigma: default_vote(target, sigma, n_votes=1),
-            n_queries=int(n_rows + n_later),
+            n_rows=int(n_rows + n_later),
             n_columns=target.n_columns,
             scope=ensemble.accountant.scope(ensemble.epsilon),
         )

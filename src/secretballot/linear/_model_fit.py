@@ -128,7 +128,7 @@ def run_fit(
     # The signal-to-noise ratio, which follows from public numbers, sets the size of the model.
     single = accountant.calibrate(
         lambda sigma: VectorSum(sigma=sigma, diameter=2.0, weight=data.weight),
-        n_queries=1,
+        n_rows=1,
         scope=scope,
     )
     signal = signal_to_noise(data.total, single.sigma, float(np.sqrt(model.n_features_in_)))
@@ -162,7 +162,7 @@ def run_fit(
         lambda sigma: VectorSum(
             sigma=sigma, norm=features.norm, diameter=2 * features.norm, weight=data.weight
         ),
-        n_queries=n_releases,
+        n_rows=n_releases,
         scope=scope,
         share=1.0 if check is None else check.remaining_share,
     )

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
+from tests._fakes import calibrated
 
-from secretballot.accounting import PrivacyAccountant, calibrate
+from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PrivateTeacherEnsemble, recommend_teachers
 from secretballot.ensemble.advice import recommended_n_teachers
 from secretballot.mechanisms import GNMax, LaplaceProportions
@@ -25,7 +26,7 @@ def test_survival_probabilities_of_majorities(advice):
         for n_teachers in sorted([20, 200, advice.n_teachers])
     ]
     for row in advice.rows:
-        exact = calibrate(GNMax, **BUDGET, n_queries=row.n_public, n_columns=2).sigma
+        exact = calibrated(GNMax, **BUDGET, n_rows=row.n_public, n_columns=2).sigma
         assert row.sigma == exact
         noise = np.sqrt(2) * exact
         for share, survival in row.survival.items():
@@ -39,7 +40,7 @@ def test_all_other_ballots_on_one_class_is_the_worst_case():
         n_private=900, n_public=4, n_classes=5, n_teachers=[60], n_rows=[], **BUDGET
     )
     row = next(row for row in advice.rows if row.n_teachers == 60)
-    two = calibrate(GNMax, **BUDGET, n_queries=4, n_columns=2).sigma
+    two = calibrated(GNMax, **BUDGET, n_rows=4, n_columns=2).sigma
     assert two < row.sigma < 1.02 * two
     noise = np.random.default_rng(0).normal(size=(100_000, 5), scale=row.sigma)
     for others in ([24, 0, 0, 0], [12, 12, 0, 0], [6, 6, 6, 6]):

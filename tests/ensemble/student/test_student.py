@@ -69,7 +69,7 @@ def test_unanswered_rows_are_dropped_or_marked():
 
 def test_a_semi_supervised_student(ensemble, private, public):
     student = SelfTrainingClassifier(LogisticRegression())
-    mechanism = ensemble.accountant.calibrate(GNMax, n_queries=20, n_columns=2)
+    mechanism = ensemble.accountant.calibrate(GNMax, n_rows=20, n_columns=2)
     ensemble.set_params(student=student, unanswered="mark", mechanism=mechanism)
     with pytest.warns(UserWarning, match="the budget ended after 20 of 30 rows"):
         ensemble.fit(*private, X_public=public[0])

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from secretballot._errors import BudgetExceededError
 from secretballot._numbers import check_integer
-from secretballot.accounting._gaussian_pricing import answered_rows
 from secretballot.accounting._notes import check_note, told_of
-from secretballot.accounting._protocol import ReleaseMechanism, describe
+from secretballot.accounting._protocol import ReleaseMechanism, describe, row_laws
+from secretballot.accounting.pricing import answered_rows
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.accounting.reserving._reserving import Reserving
 from secretballot.divergences import check_groups
@@ -134,7 +134,7 @@ class Drawing(Reserving):
         n_rows: int,
     ) -> None:
         """Refuse what was not paid for, before anything is drawn."""
-        groups = getattr(mechanism, "laws", mechanism.max_cost)(n_columns)
+        groups = row_laws(mechanism, n_columns) or mechanism.max_cost(n_columns)
         check_groups(groups, self._ledger.budget.names, "the mechanism")
         state = self._open(self.reserved(reservation))
         _check_rows(state, n_rows)

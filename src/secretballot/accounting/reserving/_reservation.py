@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
-from secretballot.accounting._protocol import ReleaseMechanism, describe
+from secretballot.accounting._protocol import ReleaseMechanism, describe, game_laws
 from secretballot.divergences import EVERYONE, Law, split_group
-from secretballot.games import PlannedMechanism, has_game
 from secretballot.ledger import Scope, to_json
 
 
@@ -69,15 +68,15 @@ class Reservation:
         scope_id: str | None,
         rows: tuple[int, int],
     ) -> Iterator[str]:
-        laws, paid_laws = _laws(mechanism, n_columns), _laws(self.mechanism, self.n_columns)
+        laws, paid_laws = game_laws(mechanism, n_columns), game_laws(self.mechanism, self.n_columns)
         # Columns are nothing to a mechanism that says itself what is voted on.
-        for_any = paid_laws is not None and paid_laws == _laws(self.mechanism, None)
+        for_any = bool(paid_laws) and paid_laws == game_laws(self.mechanism, None)
         paid = None if for_any else self.n_columns
         if paid is not None and (n_columns is None or n_columns > paid):
             yield f"its counts have {n_columns} columns, and {paid} were paid for"
         there, paid_there = mechanism.participation(rows[1] - rows[0]), self._participation(rows)
         payers = {group: [group] for group in there.keys() | paid_there.keys()}
-        if laws is None or paid_laws is None:
+        if not laws or not paid_laws:
             # Of mechanisms without a game nothing but their description is known.
             one, other = (to_json(describe(each), "") for each in (mechanism, self.mechanism))
             if one != other or self.n_columns not in (None, n_columns):
@@ -103,13 +102,6 @@ class Reservation:
     def _participation(self, rows: tuple[int, int]) -> dict[str, Any]:
         there = self.mechanism.participation(rows[1])
         return {group: taken[rows[0] :] for group, taken in there.items()}
-
-
-def _laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law] | None:
-    if not hasattr(mechanism, "laws"):
-        return None
-    laws = cast("PlannedMechanism", mechanism).laws(n_columns)
-    return laws if all(map(has_game, laws.values())) else None
 
 
 def _overlap(laws: Mapping[str, Law]) -> bool:

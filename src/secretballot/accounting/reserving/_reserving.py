@@ -10,11 +10,10 @@ from typing import Any
 from secretballot._numbers import check_integer
 from secretballot._sizes import MOST_ROWS, check_size
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.accounting._gaussian_terms import Span
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import COLUMNS, check_note
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
-from secretballot.accounting._terms import Terms, terms_of, unused
+from secretballot.accounting.pricing import PricedRows, Pricing, Span, pricing_for
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.divergences import Cost
 from secretballot.ledger import (
@@ -86,16 +85,21 @@ class Reserving(BudgetHandle):
             scope = Scope.create(None, self._ledger.budget.names, self._ledger.genesis)
         n_rows = int(n_rows)
         columns = {} if n_columns is None else {COLUMNS: n_columns}
-        terms, limits = self._terms(mechanism, n_rows, n_columns, scope)
+        if mechanism.rows == "parallel":
+            raise ValueError(
+                f"mechanism={mechanism!r} releases all its rows at once, so there is nothing to "
+                "draw later; release it."
+            )
+        pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
         if n_answers is not None:
             check_integer("n_answers", n_answers, most=n_rows)
-            if not terms.has_threshold:
+            if not pricing.has_threshold:
                 raise ValueError(
                     f"n_answers={n_answers} needs a mechanism with a threshold, and a budget that "
                     "pays for thresholds and answers apart (not order=inf); leave it out."
                 )
             n_answers = int(n_answers)
-        elif terms.has_threshold:
+        elif pricing.has_threshold:
             n_answers = n_rows
         reservation = Reservation(
             id=uuid.uuid4().hex,
@@ -107,10 +111,10 @@ class Reserving(BudgetHandle):
         state = Reserved.first(reservation.id, (n_rows, n_answers))
         told = {**check_note(note), **columns}
         span = Span((0, n_rows), None if n_answers is None else (0, n_answers))
-        terms.price(self._ledger.totals(limits.scope_id), span)
+        pricing.price(self._ledger.totals(limits.scope_id), span)
 
         def record(transaction: Transaction) -> Reservation:
-            paid = terms.price(transaction.totals, span)
+            paid = pricing.price(transaction.totals, span)
             transaction.append(self._entry(reservation, state, paid, told))
             return reservation
 
@@ -143,10 +147,10 @@ class Reserving(BudgetHandle):
         """
         check_mechanism(mechanism, self.relation)
         check_size(n_rows, n_columns)
-        terms, limits = self._terms(mechanism, n_rows, n_columns, scope)
-        span = Span((0, n_rows), (0, n_rows) if terms.has_threshold else None)
+        pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
+        span = Span((0, n_rows), (0, n_rows) if pricing.has_threshold else None)
         totals = self._ledger.totals(limits.scope_id)
-        return self._shares(dict(terms.price(totals, span)))
+        return self._shares(dict(pricing.price(totals, span)))
 
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
@@ -180,7 +184,7 @@ class Reserving(BudgetHandle):
             raise ValueError("n_rows=0 and no n_answers: there is nothing to pay for.")
         answers = (n_answers or 0) if counted else None
         done = sum(n for n, _ in before.plans)
-        terms, limits = self._terms(
+        pricing, limits = self._pricing(
             reservation.mechanism, done + n_rows, reservation.n_columns, reservation.scope
         )
 
@@ -189,7 +193,7 @@ class Reserving(BudgetHandle):
             state = self._open(last.reservation)
             done = sum(n for n, _ in state.plans)
             span = Span((done, done + n_rows), None if answers is None else (0, answers))
-            paid = terms.price(transaction.totals, span)
+            paid = pricing.price(transaction.totals, span)
             more = state.extended(n_rows, answers)
             transaction.append(self._entry(reservation, more, paid, {}))
 
@@ -216,7 +220,7 @@ class Reserving(BudgetHandle):
             If it was settled before; nothing is given back again.
         """
         plans = self.reserved(reservation).plans
-        terms, limits = self._terms(
+        pricing, limits = self._pricing(
             reservation.mechanism,
             sum(n for n, _ in plans),
             reservation.n_columns,
@@ -228,7 +232,7 @@ class Reserving(BudgetHandle):
             state = self._open(last.reservation)
             if state.plans != plans:
                 raise ValueError("the reservation was topped up meanwhile; settle it again.")
-            back = _refunds(terms, state, paid)
+            back = _refunds(pricing, state, paid)
             transaction.append(self._entry(reservation, state.settled(), back, {}))
 
         self._ledger.transact(record, limits.scope_id)
@@ -289,15 +293,16 @@ class Reserving(BudgetHandle):
             ledger=self._ledger.genesis,
         )
 
-    def _terms(
+    def _pricing(
         self,
         mechanism: ReleaseMechanism,
         n_rows: int,
         n_columns: int | None,
         scope: Scope | None,
-    ) -> tuple[Terms, Limits]:
+    ) -> tuple[Pricing, Limits]:
         limits = self._limits(scope)
-        return terms_of(self._ledger.budget, limits, mechanism, n_rows, n_columns), limits
+        priced = PricedRows(mechanism=mechanism, n_rows=n_rows, n_columns=n_columns)
+        return pricing_for(limits, priced), limits
 
     def _limits(self, scope: Scope | None) -> Limits:
         if scope is not None and not isinstance(scope, Scope):
@@ -342,13 +347,28 @@ class Reserving(BudgetHandle):
         )
 
 
-def _refunds(terms: Terms, state: Reserved, paid: list[LedgerEntry]) -> dict[str, Cost]:
+def _refunds(pricing: Pricing, state: Reserved, paid: list[LedgerEntry]) -> dict[str, Cost]:
     """Return what comes back of each plan, added up."""
     before, refunds = (0, 0), dict[str, Cost]()
     for plan, entry in zip(state.plans, paid, strict=True):
-        span = unused(plan, before, (state.rows, state.answers))
-        back = entry.charges if span is None else terms.refund(span, entry.charges)
+        span = _undrawn(plan, before, (state.rows, state.answers))
+        back = entry.charges if span is None else pricing.refund(span, entry.charges)
         for group, cost in back.items():
             refunds[group] = refunds[group] + cost if group in refunds else cost
         before = before[0] + plan[0], before[1] + (plan[1] or 0)
     return refunds
+
+
+def _undrawn(
+    plan: tuple[int, int | None], before: tuple[int, int], drawn: tuple[int, int]
+) -> Span | None:
+    """Return the rows and answers of a plan that were not drawn; None if none were drawn.
+
+    `before` counts the rows and answers of earlier plans, `drawn` those of all plans.
+    """
+    n_rows, n_answers = plan
+    rows, answers = (max(done - start, 0) for done, start in zip(drawn, before, strict=True))
+    if rows == 0 and (answers == 0 or n_answers is None):
+        return None
+    span = (before[0] + min(rows, n_rows), before[0] + n_rows)
+    return Span(span, None if n_answers is None else (min(answers, n_answers), n_answers))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from secretballot._numbers import as_float, check_integer
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View
-from secretballot.accounting import calibrate
+from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble.advice._ballot_model import BallotModel
 from secretballot.ensemble.advice._expected_vote import ExpectedVote, Vote, expected_votes
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
@@ -170,11 +169,10 @@ def recommend_mechanism(
         shared_errors=shared_errors,
         correlation=correlation,
     )
-    budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "order": "renyi"}
+    accountant = PrivacyAccountant(epsilon, delta, order="renyi")
     makers = _candidates(n_teachers, n_labels, n_positives)
     mechanisms = [
-        calibrate(make, n_queries=n_queries, n_columns=n_labels, **budget)
-        for make in makers.values()
+        accountant.calibrate(make, n_queries, n_columns=n_labels) for make in makers.values()
     ]
     expected, noiseless = expected_votes(mechanisms, model)
     candidates = dict(zip(makers, expected, strict=True))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from secretballot._numbers import check_integer
-from secretballot.accounting import calibrate
+from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble.advice._survival import MIN_EVIDENCE, MIN_SURVIVAL
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 from secretballot.mechanisms import GNMax
@@ -113,11 +113,9 @@ def recommend_teachers(
     for count in pool_sizes - {0}:
         check_integer("n_rows", count, most=n_public)
 
-    sigmas = {}
+    accountant, sigmas = PrivacyAccountant(epsilon, delta), {}
     for n_labelled in sorted({*pool_sizes, n_public} - {0}, reverse=True):
-        calibrated = calibrate(
-            GNMax, epsilon=epsilon, delta=delta, n_queries=n_labelled, n_columns=2
-        )
+        calibrated = accountant.calibrate(GNMax, n_labelled, n_columns=2)
         sigmas[n_labelled] = calibrated.sigma * (1 if n_classes == 2 else _MORE_CLASSES)
     recommended = recommended_n_teachers(n_private, n_public, sigmas[n_public])
     table = tuple(

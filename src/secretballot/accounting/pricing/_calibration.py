@@ -1,0 +1,174 @@
+"""Calibration: the least noise whose rows fit a budget."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from secretballot.accounting._limits import Limits
+from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.accounting.pricing._kinds import plan_prices
+from secretballot.accounting.pricing._plan_prices import Left, PlanPrices
+from secretballot.accounting.pricing._priced_rows import PricedRows, Span
+from secretballot.games import FINE, Fineness, least_plan_noise
+from secretballot.ledger import Totals
+
+M = TypeVar("M", bound=ReleaseMechanism)
+
+#: Noise outside this range is neither private nor useful.
+_LEAST, _MOST = 1e-6, 1e12
+
+#: The relative rounding of a price, and of each term of a sum of charges.
+_PRICE_ROUNDING, _SUM_ROUNDING = 1e-9, 2.0**-50
+
+#: The first noise that is priced exactly exceeds the estimate by this factor.
+_SPARE = 1.0002
+
+
+def calibrate_noise(
+    make: Callable[..., M],
+    limits: Limits,
+    totals: Totals,
+    n_rows: int,
+    n_columns: int | None,
+    share: float,
+) -> M:
+    """Return the mechanism of the least noise whose rows fit a share of what is left.
+
+    A little is left over, so that as many single releases fit whose prices are as exact: each
+    price, and each sum of charges, is rounded up.
+    """
+    build = noise_builder(make)
+    share *= 1 - _PRICE_ROUNDING - n_rows * _SUM_ROUNDING
+    priced = PricedRows(mechanism=build(1.0), n_rows=n_rows, n_columns=n_columns)
+    kind = plan_prices(limits, priced)
+    if kind is not None:
+        return _least_plan_noise(build, limits, totals, priced, share, kind)
+    limits.check_most(priced.mechanism.max_cost(n_columns, order=2.0))
+    _check_own_delta(priced.own_delta_fault(n_rows, limits.delta_left(totals)))
+
+    def load(mechanism: M, whole_curve: bool) -> float:
+        return limits.load(totals, mechanism, n_rows, n_columns, whole_curve=whole_curve) / share
+
+    return least_noise(build, load)
+
+
+def _least_plan_noise(
+    build: Callable[[float], M],
+    limits: Limits,
+    totals: Totals,
+    priced: PricedRows,
+    share: float,
+    kind: type[PlanPrices],
+) -> M:
+    """Return the mechanism of the least noise whose rows fit as one plan."""
+    n_rows = priced.n_rows
+
+    def prices_of(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> PlanPrices:
+        return kind(limits, replace(priced, mechanism=mechanism), fineness)
+
+    first = prices_of(priced.mechanism)
+    left = first.left(totals)
+    _check_own_delta(first.own_delta_fault(n_rows, left))
+    left = {payer: (share * amount, share * delta) for payer, (amount, delta) in left.items()}
+    span = first.span(n_rows)
+
+    def exact(mechanism: M, fineness: Fineness) -> float:
+        return max(prices_of(mechanism, fineness).shares(span, left).values())
+
+    if not first.has_game:
+        return least_noise(build, lambda mechanism, _: exact(mechanism, FINE))
+
+    def search(share_of: Callable[[PlanPrices, Span, Left], float]) -> float:
+        """Return the least noise by an approximation of the share."""
+        noises = []
+
+        def build_noted(noise: float) -> M:
+            noises.append(noise)
+            return build(noise)
+
+        least_noise(build_noted, lambda mechanism, _: share_of(prices_of(mechanism), span, left))
+        return noises[-1]
+
+    # Whatever a plan costs, releasing the noise itself costs no less.
+    enough = search(kind.noise_share)
+    guess = 0.82 * enough
+    has_estimate = not math.isnan(prices_of(build(guess)).expected_share(span, left))
+    if has_estimate:
+        guess = search(kind.expected_share) * _SPARE
+    coarse = not has_estimate and n_rows > 100
+    return least_plan_noise(build, exact, enough, guess, coarse=coarse, slope=kind.slope)
+
+
+def _check_own_delta(fault: str) -> None:
+    """Refuse rows whose own deltas don't fit, which no amount of noise changes."""
+    if fault:
+        raise ValueError(f"No amount of noise makes the queries fit this budget. {fault}")
+
+
+def least_noise(build: Callable[[float], M], load: Callable[[M, bool], float]) -> M:
+    """Return ``build(noise)`` for the least noise with ``load`` at most 1.
+
+    ``load(mechanism, whole_curve)`` falls as the noise grows. The search looks at the gate order
+    alone; the answer is certified with the whole curve that a release will be charged.
+    """
+    from scipy.optimize import brentq
+
+    def excess(log_noise: float) -> float:
+        used = load(build(math.exp(log_noise)), False)
+        return math.log(min(max(used, 1e-300), 1e300))
+
+    high = 0.0
+    while (over := excess(high)) > 0:
+        if high >= math.log(_MOST):
+            raise _never()
+        # Most costs fall with the square of the noise, so this lands just above the answer.
+        high = min(high + max(over / 2 * 1.01, 0.5) if over < 600 else high + 7, math.log(_MOST))
+    low = high - 0.5
+    while low > math.log(_LEAST) and excess(low) <= 0:
+        high, low = low, max(low - 2 * (high - low), math.log(_LEAST))
+    within = excess(low) <= 0  # Even the least noise is enough.
+    noise, step = math.exp(low if within else brentq(excess, low, high, xtol=1e-10)), 1e-10
+    while noise < math.exp(high) and load(build(noise), False) > 1:
+        noise, step = noise * (1 + step), step * 2
+    while (beyond := load(build(noise), True)) > 1:
+        # More than is missing, because a whole curve can take seconds and the next amount of
+        # noise has rounding of its own.
+        noise *= min(beyond, 10.0) ** 2
+        if noise > _MOST:
+            raise _never()
+    return build(noise)
+
+
+def _never() -> ValueError:
+    return ValueError(
+        f"no amount of noise up to {_MOST:g} makes the queries fit this budget; ask for fewer "
+        "queries, or for a larger epsilon or delta."
+    )
+
+
+def noise_builder(make: Callable[..., M]) -> Callable[[float], M]:
+    """Return a function from an amount of noise to a mechanism."""
+    if not isinstance(make, type):
+        if not callable(make):
+            raise TypeError(
+                f"make={make!r} must be a mechanism class with a field sigma or variance, or a "
+                "function from the amount of noise to a mechanism."
+            )
+        return make
+    parameters = inspect.signature(make).parameters
+    required = {
+        name for name, each in parameters.items() if each.default is inspect.Parameter.empty
+    }
+    if required == {"variance"}:
+        return lambda noise: make(variance=noise**2)
+    if "sigma" not in parameters or required - {"sigma"}:
+        others = ", ".join(f"{name}=..." for name in parameters if name in required) or "..."
+        raise TypeError(
+            f"make={make.__name__} can't be built from sigma alone; pass a function from the "
+            f"amount of noise to a mechanism: lambda noise: {make.__name__}({others})."
+        )
+    return lambda noise: make(sigma=noise)

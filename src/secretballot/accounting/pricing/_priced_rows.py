@@ -1,0 +1,91 @@
+"""Rows of one mechanism, as a budget prices them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.accounting._protocol import ReleaseMechanism
+from secretballot.divergences import EVERYONE, split_group
+from secretballot.games import RowPart
+
+
+@dataclass(frozen=True)
+class Span:
+    """Half-open ranges of rows, and of answers where a threshold is paid for apart."""
+
+    rows: tuple[int, int]
+    answers: tuple[int, int] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.rows[1] - self.rows[0]
+
+    def __iter__(self) -> Iterator[tuple[RowPart, int, int]]:
+        if self.answers is None:
+            yield "rows", *self.rows
+        else:
+            yield "thresholds", *self.rows
+            yield "answers", *self.answers
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedRows:
+    """Rows of one mechanism that are to be priced.
+
+    Attributes
+    ----------
+    mechanism : mechanism
+    n_rows : int
+        The most rows that are asked for.
+    n_columns : int or None
+        Columns of the counts; None: any number.
+    votes : ndarray or None
+        Known votes, which are charged as they are; None: the worst case is charged.
+    """
+
+    mechanism: ReleaseMechanism
+    n_rows: int
+    n_columns: int | None = None
+    votes: NDArray[Any] | None = None
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether the rows are disjoint people, who are all charged at once."""
+        return self.mechanism.rows == "parallel"
+
+    def turns(self, group: str, span: Span) -> int:
+        """Count the rows of a span in which a group takes part; parallel rows count as one."""
+        if self.is_parallel:
+            return 1
+        start, stop = span.rows
+        rows = self.mechanism.participation(stop).get(group, np.ones(stop, dtype=bool))
+        return int(rows[start:].sum())
+
+    def own_deltas(self, n_rows: int) -> dict[str, float]:
+        """Compute the delta that rows have whatever their noise, for each group."""
+        costs = self.mechanism.max_cost(self.n_columns, order=2.0)
+        return {
+            group: self.turns(group, Span((0, n_rows))) * float(np.max(cost.delta))
+            for group, cost in costs.items()
+        }
+
+    def own_delta_fault(self, n_rows: int, deltas_left: Mapping[str, float]) -> str:
+        """Describe why rows' own deltas don't fit what each level has left; "" if they do."""
+        count = "one" if n_rows == 1 else n_rows
+        for group, own_delta in self.own_deltas(n_rows).items():
+            for name, delta in deltas_left.items():
+                pays = group == EVERYONE or split_group(group)[0] == split_group(name)[0]
+                if pays and own_delta > delta:
+                    return (
+                        f"Rows have a delta of their own, {own_delta:.3g} for {count}, and of what "
+                        f"is left to {name!r} only {max(delta, 0):.3g} may go to that. Ask for "
+                        "fewer rows, use a smaller delta_t, or open the budget with a larger "
+                        "approximation_delta (or delta, where there is none)."
+                    )
+        return ""

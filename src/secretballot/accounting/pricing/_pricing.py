@@ -1,0 +1,52 @@
+"""The interface that the pricings of all kinds of budgets share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from secretballot.accounting.pricing._priced_rows import Span
+from secretballot.divergences import Costs
+from secretballot.ledger import Totals
+
+
+class Pricing(ABC):
+    """Pricing of one mechanism's rows in one kind of budget.
+
+    A reservation asks for `price` and, when it is settled, for `refund`. A release asks for `admit`
+    before the draw, for `observe` after it, and for `charge` in the ledger's transaction.
+    """
+
+    #: Whether thresholds and answers are paid for apart.
+    has_threshold: bool = False
+
+    #: Words that are added to the note of a release.
+    note: Mapping[str, str] = {}
+
+    @abstractmethod
+    def price(self, totals: Totals, span: Span) -> Costs:
+        """Compute the charges of rows that are paid for before they are drawn.
+
+        Raises
+        ------
+        BudgetExceededError
+            If they don't fit the budget.
+        """
+
+    @abstractmethod
+    def refund(self, span: Span, paid: Costs) -> Costs:
+        """Compute the refund for rows and answers that were paid for and not drawn."""
+
+    @abstractmethod
+    def admit(self, totals: Totals) -> None:
+        """Raise BudgetExceededError if not even one row fits the budget."""
+
+    def observe(self, outcome: NDArray[Any]) -> None:  # noqa: B027
+        """Read from the outcome what decides the charge; nothing where the price is fixed."""
+
+    @abstractmethod
+    def charge(self, totals: Totals) -> tuple[int, Costs]:
+        """Count the rows that are begun, and compute their charges."""

@@ -1,0 +1,104 @@
+"""Pricing of rows and of the answers behind their threshold, under Gaussian privacy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.accounting._protocol import ReleaseMechanism, StatesLaws
+from secretballot.accounting.pricing._plan_prices import Left
+from secretballot.accounting.pricing._plan_pricing import PlanPricing
+from secretballot.accounting.pricing._priced_rows import Span
+from secretballot.divergences import GAUSSIAN, Costs, GaussianCost
+from secretballot.ledger import Totals
+
+#: Rows per answer that are expected before outcomes are seen, and the answers this weighs as.
+_ROWS_PER_ANSWER, _PRIOR_ANSWERS = 3.0, 5.0
+
+#: The most rounds of a release.
+_MOST_ROUNDS = 16
+
+
+class ThresholdPricing(PlanPricing):
+    """Pricing of thresholds and answers as two plans, in rounds.
+
+    A round pays for as many rows and answers as fit, at as many rows for an answer as the outcomes
+    so far had. When either is used up, the next round takes what comes back of the other. Rounds
+    depend on recorded outcomes alone, so each price is fixed before what it pays for is drawn.
+    """
+
+    has_threshold = True
+    note = {}
+
+    _answered: NDArray[np.bool_]
+
+    def admit(self, totals: Totals) -> None:
+        """Raise BudgetExceededError if not even one row fits the budget."""
+        left = self._prices.left(totals)
+        if self._affordable(0, _ROWS_PER_ANSWER, left) is None:
+            self._refuse(left)
+
+    def observe(self, outcome: NDArray[Any]) -> None:
+        """Read from the outcome which rows were answered."""
+        self._answered = answered_rows(self._priced.mechanism, outcome)
+
+    def charge(self, totals: Totals) -> tuple[int, Costs]:
+        """Count the rows that all rounds begin, and compute their charges."""
+        left = dict(self._prices.left(totals))
+        begun, n_answers, charges = 0, 0, {payer: GaussianCost.zero() for payer in left}
+        for _ in range(_MOST_ROUNDS):
+            rate = (begun + _ROWS_PER_ANSWER * _PRIOR_ANSWERS) / (n_answers + _PRIOR_ANSWERS)
+            span, paid = self._round(begun, rate, left)
+            if paid is None:
+                break
+            assert span.answers is not None
+            # A row is begun while there is an answer left for it.
+            answers = self._answered[slice(*span.rows)].cumsum()
+            drawn = min(int(np.searchsorted(answers, span.answers[1])) + 1, len(answers))
+            used = int(answers[drawn - 1])
+            undrawn = Span((begun + drawn, span.rows[1]), (used, span.answers[1]))
+            refund = self._prices.refund(undrawn, paid)
+            for payer, cost in paid.items():
+                net = GaussianCost(cost.without(refund[payer]).at(GAUSSIAN), cost.delta)
+                charges[payer] = charges[payer] + net
+                mu2, delta = left[payer]
+                left[payer] = (mu2 - float(net.mu2), delta - float(net.delta))
+            begun, n_answers = begun + drawn, n_answers + used
+            if begun == self._priced.n_rows:
+                break
+        if not begun:
+            self._refuse(left)
+        return begun, charges
+
+    def _round(self, begun: int, rate: float, left: Left) -> tuple[Span, Costs | None]:
+        """Return the rows and answers of the next round, and their charges if any fit."""
+        n_rows = self._priced.n_rows
+        rest = Span((begun, n_rows), (0, n_rows - begun))
+        if self._prices.noise_share(rest, left) <= 2:
+            charges = self._prices.charges(rest, left)
+            if charges is not None:
+                return rest, charges
+        span = self._affordable(begun, rate, left)
+        return (rest, None) if span is None else (span, self._prices.charges(span, left))
+
+    def _affordable(self, begun: int, rate: float, left: Left) -> Span | None:
+        """Return the most rows and answers that fit, at `rate` rows for an answer."""
+        n_rest = self._priced.n_rows - begun
+
+        def span(n_answers: int) -> Span:
+            n_rows = min(n_rest, max(n_answers, math.ceil(rate * n_answers)))
+            return Span((begun, begun + n_rows), (0, n_answers))
+
+        n_answers = self._most_rows(span, n_rest, left)
+        return span(n_answers) if n_answers else None
+
+
+def answered_rows(mechanism: ReleaseMechanism, outcome: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which rows of an outcome passed their threshold."""
+    stated = cast("StatesLaws", mechanism)
+    law = next(iter(stated.laws().values()))
+    follows = next(step.name for step in law if step.after is not None)
+    return np.asarray(stated.executed(outcome)[follows] > 0)
