@@ -221,7 +221,7 @@ def test_a_planted_fault_is_found(place, source, message):
 @pytest.mark.parametrize(
     ("place", "source"),
     [
-        ("accounting/_x.py", "from secretballot.accounting._gate import Gate"),
+        ("accounting/_x.py", "from secretballot.accounting._privacy_filter import PrivacyFilter"),
         ("ensemble/individual/_x.py", "from secretballot.ensemble._votes import Votes"),
         ("ensemble/_x.py", "from secretballot._errors import LedgerError"),
         ("mechanisms/_x.py", "from ..divergences import RenyiCost"),

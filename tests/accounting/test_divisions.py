@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 from tests._fakes import Grouped, votes
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
 from secretballot.divergences import ORDERS, split_group
 from secretballot.divergences._bit import exact_bit
 from secretballot.mechanisms import GNMax, RoundRobin

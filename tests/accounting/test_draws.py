@@ -9,8 +9,8 @@ from tests.accounting._reserved_rows import VOTE, budget, tied
 
 from secretballot.accounting import (
     price_plan,
+    replay,
 )
-from secretballot.accounting._replay import replay
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 

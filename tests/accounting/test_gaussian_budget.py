@@ -12,8 +12,8 @@ from secretballot.accounting import (
     GaussianCost,
     PrivacyAccountant,
     price_plan,
+    replay,
 )
-from secretballot.accounting._replay import replay
 from secretballot.divergences import PureRelease, gaussian_budget, gaussian_delta
 from secretballot.mechanisms import (
     ConfidentGNMax,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from secretballot.accounting import PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting import PrivacyAccountant, replay
 from secretballot.games import FINE, SplitPlan, _long_plan
 from secretballot.mechanisms import BinaryVoting
 

@@ -8,8 +8,7 @@ import pytest
 from tests._fakes import calibrated
 from tests.games._references import best_move, bit_laws, end
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
 from secretballot.divergences import (
     BoundedRange,
     FewDraws,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from tests._fakes import Pure
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.accounting._replay import replay
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan, replay
 from secretballot.ledger._ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 

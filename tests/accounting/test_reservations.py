@@ -14,8 +14,8 @@ from secretballot.accounting import (
     BudgetExceededError,
     PrivacyAccountant,
     price_plan,
+    replay,
 )
-from secretballot.accounting._replay import replay
 from secretballot.mechanisms import GaussianProportions, GNMax
 
 KINDS = ["renyi", math.inf, "gaussian"]

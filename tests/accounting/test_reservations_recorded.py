@@ -4,8 +4,7 @@ import pytest
 from tests.accounting._reserved_rows import SHARP, VOTE, budget, failing, tied
 
 from secretballot._cli import main
-from secretballot.accounting import LedgerError
-from secretballot.accounting._replay import replay
+from secretballot.accounting import LedgerError, replay
 from secretballot.inspection import BudgetDisplay
 from secretballot.ledger import Reserved
 

@@ -12,8 +12,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
 from secretballot.divergences import _groups
 from secretballot.mechanisms import GNMax, RoundRobin, VectorSum
 

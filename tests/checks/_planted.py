@@ -12,7 +12,7 @@ from secretballot.accounting import (
     PrivacyAccountant,
     RenyiCost,
     _accountant,
-    _gate,
+    _privacy_filter,
 )
 from secretballot.accounting.pricing._gaussian_prices import GaussianPrices
 from secretballot.audit import OutcomeLaw
@@ -287,10 +287,10 @@ def generator_reseeded_per_batch_of_labels(patch):
 
 
 def a_prefix_that_ends_because_of_an_unpaid_bit(patch):
-    prefix = _gate._prefix
+    prefix = _privacy_filter._prefix
     # The run goes on while what rows *did* cost fits: that it ended tells how the next row fell.
     patch(
-        _gate,
+        _privacy_filter,
         "_prefix",
         lambda base, cost, most, limit, n_rows: prefix(base, cost, cost, limit, n_rows),
     )

@@ -17,7 +17,7 @@ from secretballot import (
     Vanishing,
     Weighting,
 )
-from secretballot.accounting._replay import replay
+from secretballot.accounting import replay
 
 
 def budget(epsilon=100.0, order="gaussian"):

@@ -17,8 +17,8 @@ from secretballot.accounting import (
     BudgetExceededError,
     PrivacyAccountant,
     RenyiCost,
+    replay,
 )
-from secretballot.accounting._replay import replay
 from secretballot.divergences import level_cost
 from secretballot.ledger import LedgerEntry, Totals
 from secretballot.mechanisms import GNMax

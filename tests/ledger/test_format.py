@@ -21,8 +21,8 @@ from secretballot.accounting import (
     LedgerError,
     PrivacyAccountant,
     PrivacyLeakWarning,
+    replay,
 )
-from secretballot.accounting._replay import replay
 from secretballot.ledger import Budget, Ledger, LedgerEntry, Transaction, budget_levels
 from secretballot.ledger import _header as header
 from secretballot.mechanisms import GNMax

@@ -7,8 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from tests.divergences.test_margin import CASES, every_table, margin_and_cost
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
-from secretballot.accounting._replay import replay
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, replay
 from secretballot.checks._contract import quietly
 from secretballot.divergences._bit import bit_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData

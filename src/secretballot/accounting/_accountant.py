@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import CompletedInterrupt, LedgerError, warn
-from secretballot._numbers import check_number
-from secretballot._sizes import check_size
-from secretballot.accounting._notes import check_note, private_record, told_of
-from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
-from secretballot.accounting._random import is_seeded, noise_generator, warn_seeded
+from secretballot.accounting._limits import Limits
+from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
+from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe, row_laws
+from secretballot.accounting._random import (
+    RandomState,
+    is_seeded,
+    noise_generator,
+    warn_seeded,
+)
 from secretballot.accounting._report import (
     warn_data_dependent,
     warn_large_epsilon,
@@ -23,16 +27,14 @@ from secretballot.accounting._report import (
 )
 from secretballot.accounting.pricing import (
     PricedRows,
-    calibrate_noise,
-    noise_builder,
+    Pricing,
     pricing_for,
 )
-from secretballot.accounting.reserving import Drawing, Reservation
-from secretballot.divergences import GAUSSIAN
+from secretballot.accounting.reserving import Reservation, ReservedPayment, Reserving
+from secretballot.divergences import GAUSSIAN, check_groups
 from secretballot.ledger import (
     AskedOrder,
     Budget,
-    Cap,
     HeldInterrupts,
     Ledger,
     LedgerEntry,
@@ -42,10 +44,8 @@ from secretballot.ledger import (
     to_json,
 )
 
-M = TypeVar("M", bound=ReleaseMechanism)
 
-
-class PrivacyAccountant(Drawing):
+class PrivacyAccountant(Reserving):
     """The budget of one private data set, and the one door through which answers leave.
 
     Copies, clones and pickles are handles on the same ledger: whoever holds one spends from the
@@ -100,7 +100,7 @@ class PrivacyAccountant(Drawing):
     1.0
     """
 
-    _told_of_seeds = False
+    _has_warned_of_seeds = False
 
     def __init__(
         self,
@@ -189,9 +189,9 @@ class PrivacyAccountant(Drawing):
         counts: ArrayLike,
         *,
         reservation: Reservation | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         scope: Scope | None = None,
-        note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None = None,
+        note: Note | None = None,
     ) -> NDArray[Any]:
         """Answer as many rows as the budget allows, and record their cost before returning.
 
@@ -239,157 +239,88 @@ class PrivacyAccountant(Drawing):
             A KeyboardInterrupt: Ctrl-C came when the spend was recorded already. Its attribute
             `answer` has what would have been returned. One that comes earlier records nothing.
         """
+        # What can be refused is refused before anything is drawn.
         budget = self._ledger.budget
         check_mechanism(mechanism, budget.relation)
         votes = mechanism.check_counts(counts)
-        n_rows = len(votes)
-        description = to_json(describe(mechanism), "mechanism.describe()")
-        # What can be refused is refused before anything is drawn.
-        told = {} if callable(note) else check_note(note)
-        limits = self._limits(scope)
-        seeded = self._check_random_state(random_state)
-        if not n_rows:
-            return mechanism.sample(votes, noise_generator(random_state))
-
-        known = votes if budget.accounting == "data_dependent" else None
-        # Of records (ballots that occur) there are as many as the data have, which is private.
-        n_columns = votes.shape[1] if votes.ndim > 1 and votes.dtype.names is None else None
+        facts = {} if callable(note) else check_note(note)
+        is_seeded = self._check_random_state(random_state)
         entry = LedgerEntry(
-            mechanism=description,
-            n_rows=n_rows,
+            mechanism=to_json(describe(mechanism), "mechanism.describe()"),
+            n_rows=len(votes),
             scope_id=scope.id if scope else None,
             scope_epsilon=scope.epsilon if scope else None,
-            seeded=seeded,
-            note=to_json(told, "note"),
+            seeded=is_seeded,
+            note=to_json(facts, "note"),
             charges={},
         )
-        # Refusing before anything is drawn is only a courtesy; what counts is checked below.
-        pricing = None
-        if reservation is not None:
-            self._check_draw(reservation, mechanism, n_columns, entry.scope_id, n_rows)
-        else:
-            priced = PricedRows(
-                mechanism=mechanism, n_rows=n_rows, n_columns=n_columns, votes=known
-            )
-            pricing = pricing_for(limits, priced)
-            pricing.admit(self._ledger.totals(limits.scope_id))
-
-        if seeded:
+        limits = self._limits(scope)
+        if not len(votes):
+            return mechanism.sample(votes, noise_generator(random_state))
+        # Of records (ballots that occur) there are as many as the data have, which is private.
+        is_table = votes.ndim > 1 and votes.dtype.names is None
+        priced = PricedRows(
+            mechanism=mechanism,
+            n_rows=len(votes),
+            n_columns=votes.shape[1] if is_table else None,
+            votes=votes if budget.accounting == "data_dependent" else None,
+        )
+        payment = self._payment(reservation, priced, limits)
+        if is_seeded:
             self._warn_seeded()
         outcome = np.asarray(mechanism.sample(votes, noise_generator(random_state)))
-        if len(outcome) != n_rows:
+        if len(outcome) != len(votes):
             raise RuntimeError(
-                f"the mechanism's sample() answered {len(outcome)} rows instead of {n_rows}. "
+                f"the mechanism's sample() answered {len(outcome)} rows instead of {len(votes)}. "
                 "Nothing was released or recorded."
             )
-        fault: BaseException | None = None
 
-        def record(transaction: Transaction) -> int:
-            nonlocal fault
-            assert pricing is not None
-            begun, charges = pricing.charge(transaction.totals)
-            told, fault = told_of(note, outcome[:begun])
-            told.update(pricing.note)
-            done = replace(entry, n_rows=begun, charges=charges, note=to_json(told, "note"))
-            kept = private_record(budget, mechanism, votes[:begun], outcome[:begun], n_columns)
-            transaction.append(done, private=kept)
-            return begun
+        def record(transaction: Transaction) -> tuple[int, BaseException | None]:
+            paid = payment.record(transaction, entry)
+            begun = paid.n_rows
+            facts, exception = evaluate_note(note, outcome[:begun])
+            paid = replace(paid, note=to_json({**facts, **payment.note}, "note"))
+            private = None
+            if payment.keeps_private:
+                private = private_record(
+                    budget, mechanism, votes[:begun], outcome[:begun], priced.n_columns
+                )
+            transaction.append(paid, private=private)
+            return begun, exception
 
         with HeldInterrupts() as interrupts:
-            if reservation is not None:
-                begun, fault = self._draw(
-                    reservation, mechanism, n_columns, entry, outcome, note, interrupts
-                )
-            else:
-                assert pricing is not None
-                pricing.observe(outcome)
-                begun = self._ledger.transact(record, limits.scope_id, interrupts=interrupts)
+            payment.observe(outcome)
+            begun, exception = self._ledger.transact(record, limits.scope_id, interrupts=interrupts)
             # A copy: a view would still hold, in its base, the rows that were not begun.
             answer = interrupts.keep(outcome[:begun].copy())
-            if isinstance(fault, KeyboardInterrupt):
+            if isinstance(exception, KeyboardInterrupt):
                 raise CompletedInterrupt(answer)
-            if fault is not None:
-                raise fault
+            if exception is not None:
+                raise exception
             return answer
 
-    def scope(self, epsilon: Cap = None) -> Scope:
-        """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
-
-        Where parts of a level take turns (`RoundRobin`), each part of a division is the same
-        people in all releases of a scope, and the level pays what the dearest part does. In another
-        division or another scope they are other people, and what these cost adds up.
-
-        Parameters
-        ----------
-        epsilon : float, dict of str to float, or None, default=None
-            The most that all releases in the scope together may spend, for each level alike or per
-            level. None, or more than the budget, leaves it to the budget.
-
-        Returns
-        -------
-        Scope
-            To be passed to `release` and `calibrate`.
-        """
-        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis)
-        self._limits(scope)  # An epsilon too small to be certified is refused here.
-        return scope
-
-    def calibrate(
-        self,
-        make: Callable[..., M],
-        n_rows: int,
-        *,
-        n_columns: int | None = None,
-        scope: Scope | None = None,
-        share: float = 1.0,
-    ) -> M:
-        """Return the mechanism with the least noise at which `n_rows` rows fit what is left.
-
-        Parameters
-        ----------
-        make : type or callable
-            A mechanism with the field `sigma`, or a function from the amount of noise to a
-            mechanism.
-        n_rows : int
-            Rows to be answered, each charged the most it can cost; where the budget counts mu^2 or
-            pairs (epsilon, delta), as one plan.
-        n_columns : int, default=None
-            Columns of the counts (classes); None: any number.
-        scope : Scope, default=None
-            A part of the run with a cap of its own, which then has to hold too.
-        share : float, default=1.0
-            The part of what is left that they may take.
-
-        Returns
-        -------
-        mechanism
-            What `make` made.
-
-        Raises
-        ------
-        BudgetExceededError
-            If less than three thousandths are left: what calibrated noise may leave over.
-        """
-        relation = self._ledger.budget.relation
-        check_size(n_rows, n_columns)
-        check_number("share", share, above=0)
-        if share > 1:
-            raise ValueError(f"share={share!r} must be at most 1, all that is left.")
-        limits = self._limits(scope)
-        totals = self._ledger.totals(limits.scope_id)
-        limits.check_room(totals)
-
-        check_mechanism(noise_builder(make)(1.0), relation)
-        return calibrate_noise(make, limits, totals, int(n_rows), n_columns, float(share))
+    def _payment(
+        self, reservation: Reservation | None, priced: PricedRows, limits: Limits
+    ) -> Pricing | ReservedPayment:
+        """Return how a release is paid for; refuse it where not even one row is."""
+        if reservation is None:
+            # A courtesy: what counts is the check in the transaction.
+            pricing = pricing_for(limits, priced)
+            pricing.admit(self._ledger.totals(limits.scope_id))
+            return pricing
+        mechanism, n_columns = priced.mechanism, priced.n_columns
+        groups = row_laws(mechanism, n_columns) or mechanism.max_cost(n_columns)
+        check_groups(groups, self._ledger.budget.names, "the mechanism")
+        return ReservedPayment(reservation, priced, limits.scope_id, self.reserved(reservation))
 
     def _warn_seeded(self) -> None:
         """Say once for each accountant that reproducible noise protects nobody."""
-        if not self._told_of_seeds:
+        if not self._has_warned_of_seeds:
             warn_seeded()
             # Not before: where warnings are errors, every seeded release has to fail alike.
-            self._told_of_seeds = True
+            self._has_warned_of_seeds = True
 
-    def _check_random_state(self, random_state: Any) -> bool:
+    def _check_random_state(self, random_state: RandomState) -> bool:
         seeded = is_seeded(random_state)
         if seeded and not self.allow_seeded and self.ledger is not None:
             raise ValueError(

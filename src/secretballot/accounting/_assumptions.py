@@ -127,7 +127,7 @@ def _composition(budget: Budget) -> Iterator[str]:
 
 def _published(released: Sequence[Released]) -> Iterator[str]:
     for each in released:
-        if (bound := each.told.get("published")) is not None:
+        if (bound := each.facts.get("published")) is not None:
             yield (
                 f"A bound of what was lost was published: for the data set as it is, against all "
                 f"that differ in one unit, epsilon {bound['epsilon']:.4g} at delta "
@@ -141,31 +141,31 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
         return
     for where, sentence in (
         (
-            [each.told.get("classes_learned") is True for each in released],
+            [each.facts.get("classes_learned") is True for each in released],
             "In {} the set of classes was learned from private labels and released exactly, "
             "outside the guarantee.",
         ),
         (
-            [each.told.get("classes_learned") is False for each in released],
+            [each.facts.get("classes_learned") is False for each in released],
             "In {} the set of classes was named beforehand, and is public.",
         ),
         (
-            ["categories_learned" in each.told for each in released],
+            ["categories_learned" in each.facts for each in released],
             "In {} the categories of some columns were read off the private table, and could show "
             "in the codes that all teachers saw, outside the guarantee.",
         ),
         (
-            ["types_learned" in each.told for each in released],
+            ["types_learned" in each.facts for each in released],
             "In {} the types and categories of some columns were read off the private table, and "
             "could show in what all teachers saw, outside the guarantee.",
         ),
         (
-            ["public_may_be_private" in each.told for each in released],
+            ["public_may_be_private" in each.facts for each in released],
             "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. What is "
             "learned from them, or shown of them, is outside the guarantee.",
         ),
         (
-            ["priced" in each.told for each in released],
+            ["priced" in each.facts for each in released],
             "In {} all rows were one plan, fixed before anything was drawn, and cost its exact "
             "worst case, whatever was released.",
         ),
@@ -173,11 +173,11 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
         if any(where):
             yield sentence.format(_of(released, where))
     for split, sentence in _ABOUT_SPLITS.items():
-        if any(each.told.get("split_by") == split for each in released):
+        if any(each.facts.get("split_by") == split for each in released):
             yield sentence
     for word, about in (("aggregator", _ABOUT_AGGREGATORS), ("features_from", _ABOUT_FEATURES)):
         for value, sentence in about.items():
-            where = [each.told.get(word) == value for each in released]
+            where = [each.facts.get(word) == value for each in released]
             if any(where):
                 yield sentence.format(_of(released, where))
     yield from _published(released)
@@ -217,9 +217,9 @@ _SHARES_OF_LEVELS = {
 
 def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
     told = [
-        (each.told["people"], each.told.get("individualization"), each.mechanism.get("weight"))
+        (each.facts["people"], each.facts.get("individualization"), each.mechanism.get("weight"))
         for each in released
-        if "people" in each.told
+        if "people" in each.facts
     ]
     if not told:
         return
@@ -246,14 +246,14 @@ def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
 
 
 def _declared_of_bags(released: Sequence[Released]) -> Iterator[str]:
-    by_label = [each.told.get("bags_formed_by") == "label" for each in released]
+    by_label = [each.facts.get("bags_formed_by") == "label" for each in released]
     if any(by_label):
         yield (
             f"IN {_of(released, by_label).upper()} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES "
             "THE LABELS AWAY. The guarantee covers the published proportions only."
         )
-    for least in sorted({each.told.get("min_count_promised", 0) for each in released} - {0}):
-        promised = [each.told.get("min_count_promised") == least for each in released]
+    for least in sorted({each.facts.get("min_count_promised", 0) for each in released} - {0}):
+        promised = [each.facts.get("min_count_promised") == least for each in released]
         yield (
             f"In {_of(released, promised)} every bag was promised to hold at least {least} of each "
             "class. The guarantee is between data that keep the promise, and a bag that was "

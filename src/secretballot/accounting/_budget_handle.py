@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from secretballot._errors import LedgerError
+from secretballot._numbers import check_number
+from secretballot._sizes import check_size
 from secretballot._views import View
 from secretballot.accounting._budget_view import budget_view, fit_view
+from secretballot.accounting._limits import Limits
+from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
 from secretballot.accounting._replay import history, spent_by_level, timeline
 from secretballot.accounting._report import (
     ByLevel,
@@ -17,16 +22,28 @@ from secretballot.accounting._report import (
     remaining_for,
 )
 from secretballot.accounting._statement import PrivacyStatement
-from secretballot.divergences import Cost
+from secretballot.accounting.pricing import (
+    PricedRows,
+    Pricing,
+    Span,
+    calibrate_noise,
+    noise_builder,
+    pricing_for,
+)
+from secretballot.divergences import Costs
 from secretballot.ledger import (
     ONLY_LEVEL,
+    Cap,
     Ledger,
     LedgerEntry,
     LevelBudget,
     Scope,
     Totals,
+    check_cap,
     showing,
 )
+
+M = TypeVar("M", bound=ReleaseMechanism)
 
 
 class BudgetHandle:
@@ -115,6 +132,108 @@ class BudgetHandle:
         """Return what a data owner signs, with all entries of the ledger checked."""
         return PrivacyStatement.of(self._ledger)
 
+    def scope(self, epsilon: Cap = None) -> Scope:
+        """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
+
+        Where parts of a level take turns (`RoundRobin`), each part of a division is the same
+        people in all releases of a scope, and the level pays what the dearest part does. In another
+        division or another scope they are other people, and what these cost adds up.
+
+        Parameters
+        ----------
+        epsilon : float, dict of str to float, or None, default=None
+            The most that all releases in the scope together may spend, for each level alike or per
+            level. None, or more than the budget, leaves it to the budget.
+
+        Returns
+        -------
+        Scope
+            To be passed to `release` and `calibrate`.
+        """
+        scope = Scope.create(epsilon, self._ledger.budget.names, self._ledger.genesis)
+        self._limits(scope)  # An epsilon too small to be certified is refused here.
+        return scope
+
+    def price(
+        self,
+        mechanism: ReleaseMechanism,
+        n_rows: int = 1,
+        *,
+        n_columns: int | None = None,
+        scope: Scope | None = None,
+    ) -> float | dict[str, float]:
+        """Return which share of the whole budget rows would take now, and spend nothing.
+
+        Parameters
+        ----------
+        mechanism, n_rows, n_columns, scope
+            As for `reserve`, which charges as much.
+
+        Returns
+        -------
+        float or dict of str to float
+            Between 0 and 1; per level if epsilon was given per level.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the rows don't fit.
+        """
+        check_mechanism(mechanism, self.relation)
+        check_size(n_rows, n_columns)
+        pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
+        span = Span((0, n_rows), (0, n_rows) if pricing.has_threshold else None)
+        totals = self._ledger.totals(limits.scope_id)
+        return self._shares(pricing.price(totals, span))
+
+    def calibrate(
+        self,
+        make: Callable[..., M],
+        n_rows: int,
+        *,
+        n_columns: int | None = None,
+        scope: Scope | None = None,
+        share: float = 1.0,
+    ) -> M:
+        """Return the mechanism with the least noise at which `n_rows` rows fit what is left.
+
+        Parameters
+        ----------
+        make : type or callable
+            A mechanism with the field `sigma`, or a function from the amount of noise to a
+            mechanism.
+        n_rows : int
+            Rows to be answered, each charged the most it can cost; where the budget counts mu^2 or
+            pairs (epsilon, delta), as one plan.
+        n_columns : int, default=None
+            Columns of the counts (classes); None: any number.
+        scope : Scope, default=None
+            A part of the run with a cap of its own, which then has to hold too.
+        share : float, default=1.0
+            The part of what is left that they may take.
+
+        Returns
+        -------
+        mechanism
+            What `make` made.
+
+        Raises
+        ------
+        BudgetExceededError
+            If less than three thousandths are left: what calibrated noise may leave over.
+        """
+        relation = self._ledger.budget.relation
+        check_size(n_rows, n_columns)
+        check_number("share", share, above=0)
+        if share > 1:
+            raise ValueError(f"share={share!r} must be at most 1, all that is left.")
+        limits = self._limits(scope)
+        totals = self._ledger.totals(limits.scope_id)
+        limits.check_headroom(totals)
+
+        check_mechanism(noise_builder(make)(1.0), relation)
+        return calibrate_noise(make, limits, totals, int(n_rows), n_columns, float(share))
+
     @property
     def epsilon(self) -> float | dict[str, float]:
         """The most that may ever be spent, as it was given."""
@@ -155,7 +274,31 @@ class BudgetHandle:
         """Whether reproducible noise is allowed on a named ledger."""
         return self._ledger.budget.allow_seeded
 
-    def _shares(self, charges: dict[str, Cost]) -> float | dict[str, float]:
+    def _pricing(
+        self,
+        mechanism: ReleaseMechanism,
+        n_rows: int,
+        n_columns: int | None,
+        scope: Scope | None,
+    ) -> tuple[Pricing, Limits]:
+        limits = self._limits(scope)
+        priced = PricedRows(mechanism=mechanism, n_rows=n_rows, n_columns=n_columns)
+        return pricing_for(limits, priced), limits
+
+    def _limits(self, scope: Scope | None) -> Limits:
+        if scope is not None and not isinstance(scope, Scope):
+            raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
+        if scope is not None and scope.ledger not in ("", self._ledger.genesis):
+            raise ValueError(
+                f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
+                "for one data set add up: go on with the accountant that made the scope (the one "
+                "that the ensemble was fitted with)."
+            )
+        if scope is not None:
+            check_cap(scope.epsilon, self._ledger.budget.names)
+        return Limits(self._ledger.budget, scope)
+
+    def _shares(self, charges: Costs) -> float | dict[str, float]:
         """Return which share of each level's budget charges are."""
         alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
         shares = {level: spent.share for level, spent in alone.items()}

@@ -1,4 +1,4 @@
-"""What a release declares of itself: words that the statement knows are checked."""
+"""Notes: public facts about a release, of which the privacy statement reads some words."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import dump_gap_records, record_gaps
 from secretballot.ledger import Budget, LedgerEntry, to_json
 
+#: A note, or a function of the outcome that returns it.
+Note = Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]]
+
+#: How private rows were divided among the teachers.
 SPLITS = ("row", "owner", "party")
-#: Who draws the noise of a vote among parties, and opens its outcome.
+#: The aggregator that draws the noise of a vote among parties, and opens its outcome.
 AGGREGATORS = ("trusted", "secret sharing")
-#: Where it comes from what rows are described by.
+#: The origin of the features that rows are described by.
 ORIGINS = ("public", "declared", "frozen")
-#: The individual budgets that the statement explains, and under which word each tells its shares.
+#: The plans for individual budgets that the statement explains, each with its word for shares.
 VARIANTS = {"upsampling": "copies", "weighting": "teachers", "vanishing": "turns"}
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_plan(value: Any) -> bool:
+def _is_plan(value: object) -> bool:
     if not value:
         return value is None or value == {}
     if not isinstance(value, dict) or value.get("variant") not in list(VARIANTS):
@@ -35,14 +40,14 @@ def _is_plan(value: Any) -> bool:
     )
 
 
-def _is_bound(value: Any) -> bool:
+def _is_bound(value: object) -> bool:
     return isinstance(value, dict) and all(
         isinstance(value.get(name), int | float) for name in ("epsilon", "delta", "failure")
     )
 
 
-#: The words of a note that the statement reads, what they say, and whether a value says it.
-_KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
+#: The words of a note that the statement reads: their meaning, and a test of their values.
+_KNOWN: dict[str, tuple[str, Callable[[object], bool]]] = {
     "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
     "categories_learned": ("a list of columns", lambda value: isinstance(value, list)),
     "types_learned": ("a list of columns", lambda value: isinstance(value, list)),
@@ -68,9 +73,9 @@ _KNOWN: dict[str, tuple[str, Callable[[Any], bool]]] = {
         _is_plan,
     ),
 }
-#: What is said by the accountant alone.
+#: The words that only the accountant writes.
 _RESERVED = {"priced": "as one plan"}
-#: Under this word an entry that pays for a reservation keeps how many columns it is for.
+#: The word under which an entry that pays for a reservation keeps its number of columns.
 COLUMNS = "columns_reserved"
 
 
@@ -83,8 +88,8 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
         raise ValueError(
             f"note has {word!r}, which the accountant says itself; call it something else."
         )
-    for word, (meaning, says) in _KNOWN.items():
-        if word in plain and not says(plain[word]):
+    for word, (meaning, is_valid) in _KNOWN.items():
+        if word in plain and not is_valid(plain[word]):
             raise ValueError(
                 f"note={{{word!r}: {plain[word]!r}}} is not what the privacy statement reads "
                 f"there: it must be {meaning}. Call it something else if it means something else."
@@ -92,44 +97,45 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
     return plain
 
 
-def told_of(
-    note: Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]] | None,
-    outcome: NDArray[Any],
+def evaluate_note(
+    note: Note | None, outcome: NDArray[Any]
 ) -> tuple[dict[str, Any], BaseException | None]:
-    """Return what a note says of the rows that are paid for, or why it can't be said.
+    """Return the note of the rows that are paid for, or the exception that its function raised.
 
-    Who was shown an outcome must not get out of paying for it, so a failure, Ctrl-C included, is to
-    be raised only after the release has been recorded.
+    Whoever was shown an outcome has to pay for it, so the exception, Ctrl-C included, is raised
+    only after the release has been recorded.
     """
     if not callable(note):
         return check_note(note), None
     try:
         return check_note(note(outcome.copy())), None
-    except BaseException as fault:
-        return {}, fault
+    except BaseException as exception:
+        return {}, exception
 
 
 def private_record(
     budget: Budget,
-    mechanism: Any,
+    mechanism: ReleaseMechanism,
     votes: NDArray[Any],
     outcome: NDArray[Any],
     n_columns: int | None,
 ) -> str | None:
-    """Return what a budget that may be published keeps of votes, if anything."""
+    """Return the record of votes that a sanitized budget keeps beside an entry, if any."""
     if not budget.keeps_private:
         return None
     records = record_gaps(mechanism, votes, outcome, n_columns)
     return None if records is None else dump_gap_records(records)
 
 
-def declared(entry: LedgerEntry) -> dict[str, Any]:
-    """Return those words of an entry's note that the statement knows, with values it can read."""
+def declared_facts(entry: LedgerEntry) -> dict[str, Any]:
+    """Return the words of an entry's note that the statement reads, if their values are valid."""
     note = json.loads(entry.note)
     if not isinstance(note, dict):
         return {}
-    told = {
-        word: note[word] for word, (_, says) in _KNOWN.items() if word in note and says(note[word])
+    facts = {
+        word: note[word]
+        for word, (_, is_valid) in _KNOWN.items()
+        if word in note and is_valid(note[word])
     }
-    told.update({word: note[word] for word, value in _RESERVED.items() if note.get(word) == value})
-    return told
+    facts.update({word: note[word] for word, value in _RESERVED.items() if note.get(word) == value})
+    return facts

@@ -1,18 +1,20 @@
-"""Where the noise comes from."""
+"""Sources of noise."""
 
 from __future__ import annotations
 
 import numbers
 import os
 import warnings
-from typing import Any
 
 import numpy as np
 
 from secretballot._errors import PrivacyLeakWarning
 
+#: None for a cryptographic generator, or a seed.
+RandomState = int | np.random.SeedSequence | np.random.Generator | None
 
-def is_seeded(random_state: Any) -> bool:
+
+def is_seeded(random_state: RandomState) -> bool:
     """Whether the noise would be reproducible; ValueError if it is no source of noise."""
     if random_state is None:
         return False
@@ -28,8 +30,8 @@ def is_seeded(random_state: Any) -> bool:
     )
 
 
-def noise_generator(random_state: Any = None) -> np.random.Generator:
-    """Return the generator of one release.
+def noise_generator(random_state: RandomState = None) -> np.random.Generator:
+    """Return the noise generator of one release.
 
     None is a fresh stream of ChaCha with 20 rounds, keyed by the operating system: it can't be
     continued or run backwards from what was released, and a forked child never repeats it.
@@ -44,7 +46,7 @@ def noise_generator(random_state: Any = None) -> np.random.Generator:
 
 
 def warn_seeded() -> None:
-    """Say that reproducible noise protects nobody."""
+    """Warn that reproducible noise protects nobody."""
     warnings.warn(
         "Noise drawn with random_state is reproducible and protects nobody: whoever knows the "
         "seed can subtract it. It is for tests and examples; leave random_state=None to protect.",

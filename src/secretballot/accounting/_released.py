@@ -1,4 +1,4 @@
-"""What was released, alike releases together."""
+"""The releases that a ledger holds, grouped by mechanism and note."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from secretballot.accounting._notes import declared
+from secretballot.accounting._notes import declared_facts
 from secretballot.ledger import LedgerEntry, Reserved
 
 
@@ -17,7 +17,7 @@ class Released:
 
     mechanism: Any
     note: Any
-    told: dict[str, Any]  # what of the note the statement knows
+    facts: dict[str, Any]  # the words of the note that the statement reads
     seeded: bool
     first: str
     last: str
@@ -26,7 +26,7 @@ class Released:
 
 
 class Contents(NamedTuple):
-    """What a ledger holds: releases, moves, and rows that were paid for before."""
+    """Releases of a ledger, moves of its file, and the last state of each reservation."""
 
     released: list[Released]
     n_moves: int
@@ -34,8 +34,8 @@ class Contents(NamedTuple):
 
 
 def contents(entries: Iterable[LedgerEntry]) -> Contents:
-    """Put alike releases together, in the order in which they began; and how reservations stand."""
-    found: dict[tuple[str, str, bool], Released] = {}
+    """Group the releases of a ledger, in the order in which they began."""
+    groups: dict[tuple[str, str, bool], Released] = {}
     n_moves, reservations = 0, dict[str, Reserved]()
     for entry in entries:
         n_moves += entry.is_move
@@ -43,18 +43,18 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
             reservations[entry.reservation.id] = entry.reservation
         if not entry.is_release:
             continue
-        kind = entry.mechanism, entry.note, entry.seeded
-        if kind not in found:
-            found[kind] = Released(
+        key = entry.mechanism, entry.note, entry.seeded
+        if key not in groups:
+            groups[key] = Released(
                 mechanism=json.loads(entry.mechanism),
                 note=json.loads(entry.note),
-                told=declared(entry),
+                facts=declared_facts(entry),
                 seeded=entry.seeded,
                 first=entry.time,
                 last=entry.time,
             )
-        alike = found[kind]
-        alike.last = entry.time
-        alike.n_releases += 1
-        alike.n_rows += entry.n_rows
-    return Contents(list(found.values()), n_moves, list(reservations.values()))
+        group = groups[key]
+        group.last = entry.time
+        group.n_releases += 1
+        group.n_rows += entry.n_rows
+    return Contents(list(groups.values()), n_moves, list(reservations.values()))

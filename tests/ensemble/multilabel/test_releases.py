@@ -20,8 +20,7 @@ from sklearn.utils.estimator_checks import (
 )
 from tests.ensemble.multilabel._rows import N_LABELS, PER_LABEL, POOL, TRUTH, X, Y, ensemble_of
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
-from secretballot.accounting._replay import replay
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
 from secretballot.checks._contract import quietly
 from secretballot.ensemble import PublicData, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice._survival import survival

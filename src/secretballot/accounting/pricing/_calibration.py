@@ -6,13 +6,15 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar
 
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.accounting.pricing._kinds import plan_prices
-from secretballot.accounting.pricing._plan_prices import Left, PlanPrices
+from secretballot.accounting.pricing._plan_prices import PlanPrices
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
+from secretballot.divergences import Costs, Order
 from secretballot.games import FINE, Fineness, least_plan_noise
 from secretballot.ledger import Totals
 
@@ -47,13 +49,25 @@ def calibrate_noise(
     kind = plan_prices(limits, priced)
     if kind is not None:
         return _least_plan_noise(build, limits, totals, priced, share, kind)
-    limits.check_most(priced.mechanism.max_cost(n_columns, order=2.0))
-    _check_own_delta(priced.own_delta_fault(n_rows, limits.delta_left(totals)))
+    limits.check_costs(priced.mechanism.max_cost(n_columns, order=2.0))
+    _check_own_delta(priced.own_delta_fault(n_rows, limits.delta_headroom(totals)))
 
-    def load(mechanism: M, whole_curve: bool) -> float:
-        return limits.load(totals, mechanism, n_rows, n_columns, whole_curve=whole_curve) / share
+    def load(noise: float, whole_curve: bool) -> float:
+        mechanism = build(noise)
 
-    return least_noise(build, load)
+        @cache
+        def charges(order: Order | None) -> Costs:
+            costs = mechanism.max_cost(n_columns, order=order)
+            limits.check_costs(costs)
+            span = Span((0, n_rows))
+            return {group: priced.turns(group, span) * cost for group, cost in costs.items()}
+
+        def charges_at(order: Order) -> Costs:
+            return charges(None if whole_curve else order)
+
+        return limits.share_of_headroom(totals, charges_at) / share
+
+    return build(least_noise(load))
 
 
 def _least_plan_noise(
@@ -67,40 +81,37 @@ def _least_plan_noise(
     """Return the mechanism of the least noise whose rows fit as one plan."""
     n_rows = priced.n_rows
 
-    def prices_of(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> PlanPrices:
+    def prices(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> PlanPrices:
         return kind(limits, replace(priced, mechanism=mechanism), fineness)
 
-    first = prices_of(priced.mechanism)
-    left = first.left(totals)
-    _check_own_delta(first.own_delta_fault(n_rows, left))
-    left = {payer: (share * amount, share * delta) for payer, (amount, delta) in left.items()}
+    first = prices(priced.mechanism)
+    headroom = first.headroom(totals)
+    _check_own_delta(first.own_delta_fault(n_rows, headroom))
+    headroom = {
+        payer: (share * amount, share * delta) for payer, (amount, delta) in headroom.items()
+    }
     span = first.span(n_rows)
 
-    def exact(mechanism: M, fineness: Fineness) -> float:
-        return max(prices_of(mechanism, fineness).shares(span, left).values())
+    def exact_share(mechanism: M, fineness: Fineness = FINE) -> float:
+        return max(prices(mechanism, fineness).shares(span, headroom).values())
 
     if not first.has_game:
-        return least_noise(build, lambda mechanism, _: exact(mechanism, FINE))
+        return build(least_noise(lambda noise, _: exact_share(build(noise))))
 
-    def search(share_of: Callable[[PlanPrices, Span, Left], float]) -> float:
-        """Return the least noise by an approximation of the share."""
-        noises = []
+    def noise_share(noise: float) -> float:
+        return prices(build(noise)).noise_share(span, headroom)
 
-        def build_noted(noise: float) -> M:
-            noises.append(noise)
-            return build(noise)
-
-        least_noise(build_noted, lambda mechanism, _: share_of(prices_of(mechanism), span, left))
-        return noises[-1]
+    def expected_share(noise: float) -> float:
+        return prices(build(noise)).expected_share(span, headroom)
 
     # Whatever a plan costs, releasing the noise itself costs no less.
-    enough = search(kind.noise_share)
+    enough = least_noise(lambda noise, _: noise_share(noise))
     guess = 0.82 * enough
-    has_estimate = not math.isnan(prices_of(build(guess)).expected_share(span, left))
+    has_estimate = not math.isnan(expected_share(guess))
     if has_estimate:
-        guess = search(kind.expected_share) * _SPARE
+        guess = least_noise(lambda noise, _: expected_share(noise)) * _SPARE
     coarse = not has_estimate and n_rows > 100
-    return least_plan_noise(build, exact, enough, guess, coarse=coarse, slope=kind.slope)
+    return least_plan_noise(build, exact_share, enough, guess, coarse=coarse, slope=kind.slope)
 
 
 def _check_own_delta(fault: str) -> None:
@@ -109,41 +120,40 @@ def _check_own_delta(fault: str) -> None:
         raise ValueError(f"No amount of noise makes the queries fit this budget. {fault}")
 
 
-def least_noise(build: Callable[[float], M], load: Callable[[M, bool], float]) -> M:
-    """Return ``build(noise)`` for the least noise with ``load`` at most 1.
+def least_noise(load: Callable[[float, bool], float]) -> float:
+    """Return the least noise with ``load(noise, whole_curve)`` at most 1.
 
-    ``load(mechanism, whole_curve)`` falls as the noise grows. The search looks at the gate order
-    alone; the answer is certified with the whole curve that a release will be charged.
+    The load falls as the noise grows. The search looks at the filter's order alone; the answer is
+    certified with the whole curve that a release will be charged.
     """
     from scipy.optimize import brentq
 
     def excess(log_noise: float) -> float:
-        used = load(build(math.exp(log_noise)), False)
-        return math.log(min(max(used, 1e-300), 1e300))
+        return math.log(min(max(load(math.exp(log_noise), False), 1e-300), 1e300))
 
     high = 0.0
     while (over := excess(high)) > 0:
         if high >= math.log(_MOST):
-            raise _never()
+            raise _no_noise()
         # Most costs fall with the square of the noise, so this lands just above the answer.
         high = min(high + max(over / 2 * 1.01, 0.5) if over < 600 else high + 7, math.log(_MOST))
     low = high - 0.5
     while low > math.log(_LEAST) and excess(low) <= 0:
         high, low = low, max(low - 2 * (high - low), math.log(_LEAST))
-    within = excess(low) <= 0  # Even the least noise is enough.
-    noise, step = math.exp(low if within else brentq(excess, low, high, xtol=1e-10)), 1e-10
-    while noise < math.exp(high) and load(build(noise), False) > 1:
+    is_enough = excess(low) <= 0
+    noise, step = math.exp(low if is_enough else brentq(excess, low, high, xtol=1e-10)), 1e-10
+    while noise < math.exp(high) and load(noise, False) > 1:
         noise, step = noise * (1 + step), step * 2
-    while (beyond := load(build(noise), True)) > 1:
-        # More than is missing, because a whole curve can take seconds and the next amount of
-        # noise has rounding of its own.
-        noise *= min(beyond, 10.0) ** 2
+    while (certified := load(noise, True)) > 1:
+        # More than is missing: a whole curve can take seconds, and the next amount of noise has
+        # rounding of its own.
+        noise *= min(certified, 10.0) ** 2
         if noise > _MOST:
-            raise _never()
-    return build(noise)
+            raise _no_noise()
+    return noise
 
 
-def _never() -> ValueError:
+def _no_noise() -> ValueError:
     return ValueError(
         f"no amount of noise up to {_MOST:g} makes the queries fit this budget; ask for fewer "
         "queries, or for a larger epsilon or delta."

@@ -6,7 +6,7 @@ import math
 from typing import cast
 
 from secretballot.accounting._protocol import SelfPriced
-from secretballot.accounting.pricing._plan_prices import Left, PlanPrices
+from secretballot.accounting.pricing._plan_prices import Headroom, PlanPrices
 from secretballot.accounting.pricing._priced_rows import Span
 from secretballot.divergences import (
     EVERYONE,
@@ -45,9 +45,9 @@ class GaussianPrices(PlanPrices):
             groups = tuple(self._priced.mechanism.max_cost(self._priced.n_columns))
         return tuple(payer for group in groups for payer in self._payers(group))
 
-    def left(self, totals: Totals) -> Left:
+    def headroom(self, totals: Totals) -> Headroom:
         """Return the mu^2 and the delta for approximations that each payer has left."""
-        return self._limits.left_in_mu2(totals, self.payers)
+        return self._limits.mu2_headroom(totals, self.payers)
 
     def _available(self, amount: float, delta: float) -> tuple[float, float]:
         """Return the mu^2 and the delta that rows may take of what is left.
@@ -57,20 +57,20 @@ class GaussianPrices(PlanPrices):
         """
         return (amount, delta / 2) if self.has_game else (amount, delta)
 
-    def shares(self, span: Span, left: Left) -> dict[str, float]:
+    def shares(self, span: Span, headroom: Headroom) -> dict[str, float]:
         """Compute the share of mu^2 and of delta that rows take."""
         return {
-            payer: _share(prices, *self._available(*left[payer]))
+            payer: _share(prices, *self._available(*headroom[payer]))
             for group, prices in self._prices(span).items()
             for payer in self._payers(group)
         }
 
-    def charges(self, span: Span, left: Left) -> dict[str, Cost] | None:
+    def charges(self, span: Span, headroom: Headroom) -> dict[str, Cost] | None:
         """Compute the charges of rows, or return None if they don't fit."""
         charges: dict[str, Cost] = {}
         for group, prices in self._prices(span).items():
             for payer in self._payers(group):
-                mu2, delta = self._available(*left[payer])
+                mu2, delta = self._available(*headroom[payer])
                 share = _share(prices, mu2, delta)
                 if share > 1:
                     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from secretballot.accounting._protocol import game_laws
-from secretballot.accounting.pricing._plan_prices import Left, PlanPrices
+from secretballot.accounting.pricing._plan_prices import Headroom, PlanPrices
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.divergences import (
     EVERYONE,
@@ -38,31 +38,29 @@ class PairPrices(PlanPrices):
         assert self._plan is not None
         return tuple(payer for group in self._plan.groups for payer in self._payers(group))
 
-    def left(self, totals: Totals) -> Left:
+    def headroom(self, totals: Totals) -> Headroom:
         """Return the pair (epsilon, delta) that each level has left."""
-        left = self._limits.pairs_left(totals)
-        self._limits.check_pairs(left)
-        return left
+        return self._limits.pair_headroom(totals)
 
-    def shares(self, span: Span, left: Left) -> dict[str, float]:
+    def shares(self, span: Span, headroom: Headroom) -> dict[str, float]:
         """Compute the share of epsilon and of delta that rows take."""
         assert self._plan is not None
         pieces = self._plan.pieces("rows", *span.rows, self._fineness)
         shares: dict[str, float] = {}
         for group, piece in pieces.items():
             for level in self._payers(group):
-                share = piece.price.share(*left[level])
+                share = piece.price.share(*headroom[level])
                 shares[level] = max(shares.get(level, 0.0), share)
         return shares
 
-    def charges(self, span: Span, left: Left) -> dict[str, Cost] | None:
+    def charges(self, span: Span, headroom: Headroom) -> dict[str, Cost] | None:
         """Compute the pair of each level, or return None if the rows don't fit."""
-        shares = self.shares(span, left)
+        shares = self.shares(span, headroom)
         if max(shares.values()) > 1:
             return None
         charges: dict[str, Cost] = {}
         for level, share in shares.items():
-            epsilon, delta = left[level]
+            epsilon, delta = headroom[level]
             share *= _ROUNDING
             charges[level] = RenyiCost.from_epsilon_delta(share * epsilon, share * delta)
         return charges

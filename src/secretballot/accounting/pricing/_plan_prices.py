@@ -16,7 +16,7 @@ from secretballot.games import FINE, Fineness, PlannedMechanism, PlanPiece, Spli
 from secretballot.ledger import Totals
 
 #: What each payer has left: an amount of the budget's currency, and delta.
-Left = Mapping[str, tuple[float, float]]
+Headroom = Mapping[str, tuple[float, float]]
 
 
 class PlanPrices(ABC):
@@ -71,15 +71,15 @@ class PlanPrices(ABC):
         """The levels of the budget, or the parts of them, that are charged."""
 
     @abstractmethod
-    def left(self, totals: Totals) -> Left:
+    def headroom(self, totals: Totals) -> Headroom:
         """Return what each payer has left."""
 
     @abstractmethod
-    def shares(self, span: Span, left: Left) -> dict[str, float]:
+    def shares(self, span: Span, headroom: Headroom) -> dict[str, float]:
         """Compute the share of what each payer has left that rows take."""
 
     @abstractmethod
-    def charges(self, span: Span, left: Left) -> dict[str, Cost] | None:
+    def charges(self, span: Span, headroom: Headroom) -> dict[str, Cost] | None:
         """Compute the charges of rows, or return None if they don't fit."""
 
     @abstractmethod
@@ -98,36 +98,36 @@ class PlanPrices(ABC):
         """Return the amount and the delta that rows may take of what is left."""
         return amount, delta
 
-    def own_delta_fault(self, n_rows: int, left: Left) -> str:
+    def own_delta_fault(self, n_rows: int, headroom: Headroom) -> str:
         """Describe why rows' own deltas don't fit what is left; "" if they do."""
-        deltas = {payer: self._available(*pair)[1] for payer, pair in left.items()}
+        deltas = {payer: self._available(*pair)[1] for payer, pair in headroom.items()}
         return self._priced.own_delta_fault(n_rows, deltas)
 
-    def noise_share(self, span: Span, left: Left) -> float:
+    def noise_share(self, span: Span, headroom: Headroom) -> float:
         """Compute the share that the noise behind the outcomes would take if it were released.
 
         Plans cost less, but not half as much.
         """
-        return self._largest_share(span, left, lambda piece, _: piece.noisy_numbers_mu2)
+        return self._largest_share(span, headroom, lambda piece, _: piece.noisy_numbers_mu2)
 
-    def expected_share(self, span: Span, left: Left) -> float:
+    def expected_share(self, span: Span, headroom: Headroom) -> float:
         """Estimate the share that rows take; NaN where there is no estimate."""
 
         def estimate(piece: PlanPiece, delta: float) -> float:
             mu2 = piece.estimate_mu2(delta)
             return math.nan if mu2 is None else mu2
 
-        return self._largest_share(span, left, estimate)
+        return self._largest_share(span, headroom, estimate)
 
     def _largest_share(
-        self, span: Span, left: Left, mu2_of: Callable[[PlanPiece, float], float]
+        self, span: Span, headroom: Headroom, mu2_of: Callable[[PlanPiece, float], float]
     ) -> float:
         assert self._plan is not None
         pieces = [self._plan.pieces(*piece) for piece in span]
         shares = []
         for group in self._plan.groups:
             for payer in self._payers(group):
-                amount, delta = self._available(*left[payer])
+                amount, delta = self._available(*headroom[payer])
                 mu2 = sum(mu2_of(piece[group], delta / len(pieces)) for piece in pieces)
                 shares.append(self._share_of_mu2(mu2, amount, delta))
         return max(shares) if not any(map(math.isnan, shares)) else math.nan

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from secretballot.accounting.pricing._priced_rows import Span
 from secretballot.divergences import Costs
-from secretballot.ledger import Totals
+from secretballot.ledger import LedgerEntry, Totals, Transaction
 
 
 class Pricing(ABC):
@@ -25,6 +26,9 @@ class Pricing(ABC):
 
     #: Words that are added to the note of a release.
     note: Mapping[str, str] = {}
+
+    #: Whether a sanitized budget keeps a record of the votes.
+    keeps_private = True
 
     @abstractmethod
     def price(self, totals: Totals, span: Span) -> Costs:
@@ -50,3 +54,8 @@ class Pricing(ABC):
     @abstractmethod
     def charge(self, totals: Totals) -> tuple[int, Costs]:
         """Count the rows that are begun, and compute their charges."""
+
+    def record(self, transaction: Transaction, entry: LedgerEntry) -> LedgerEntry:
+        """Return the entry of a release with the rows that are begun, and their charges."""
+        begun, charges = self.charge(transaction.totals)
+        return replace(entry, n_rows=begun, charges=charges)

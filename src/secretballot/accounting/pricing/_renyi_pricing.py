@@ -47,13 +47,14 @@ class RenyiPricing(Pricing):
 
     def admit(self, totals: Totals) -> None:
         """Raise BudgetExceededError if not even one row fits the budget."""
-        self._limits.admit_first(totals, self._most)
+        first = {group: cost[:1] if cost.shape else cost for group, cost in self._most.items()}
+        self._limits.admit(totals, {}, first, 1)
 
     def observe(self, outcome: NDArray[Any]) -> None:
         """Compute what the rows of the outcome cost."""
         priced = self._priced
         self._costs = self._mechanism.cost(outcome, priced.votes, n_columns=priced.n_columns)
-        self._limits.check_cost(self._costs, self._most_by_row, priced.n_rows)
+        self._limits.check_realised(self._costs, self._most_by_row, priced.n_rows)
 
     def charge(self, totals: Totals) -> tuple[int, Costs]:
         """Count the rows of the longest prefix that fits, and compute what it costs."""
@@ -69,7 +70,7 @@ class RenyiPricing(Pricing):
         """The most that each row can cost, per group."""
         priced = self._priced
         costs = dict(self._mechanism.max_cost(priced.n_columns, priced.votes))
-        self._limits.check_most(costs)
+        self._limits.check_costs(costs)
         for group, rows in self._mechanism.participation(priced.n_rows).items():
             costs[group] = costs[group] * rows
         return costs
@@ -91,7 +92,7 @@ class RenyiPricing(Pricing):
             answers = {group: worst_case_cost(answer_steps(law)) for group, law in laws.items()}
         else:
             rows = self._mechanism.max_cost(n_columns)
-        self._limits.check_most(rows)
+        self._limits.check_costs(rows)
         return rows, answers
 
     def _cost(self, span: Span) -> Costs:

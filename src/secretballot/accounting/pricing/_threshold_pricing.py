@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism, StatesLaws
-from secretballot.accounting.pricing._plan_prices import Left
+from secretballot.accounting.pricing._plan_prices import Headroom
 from secretballot.accounting.pricing._plan_pricing import PlanPricing
 from secretballot.accounting.pricing._priced_rows import Span
 from secretballot.divergences import GAUSSIAN, Costs, GaussianCost
@@ -37,9 +37,9 @@ class ThresholdPricing(PlanPricing):
 
     def admit(self, totals: Totals) -> None:
         """Raise BudgetExceededError if not even one row fits the budget."""
-        left = self._prices.left(totals)
-        if self._affordable(0, _ROWS_PER_ANSWER, left) is None:
-            self._refuse(left)
+        headroom = self._prices.headroom(totals)
+        if self._affordable(0, _ROWS_PER_ANSWER, headroom) is None:
+            self._refuse(headroom)
 
     def observe(self, outcome: NDArray[Any]) -> None:
         """Read from the outcome which rows were answered."""
@@ -47,11 +47,11 @@ class ThresholdPricing(PlanPricing):
 
     def charge(self, totals: Totals) -> tuple[int, Costs]:
         """Count the rows that all rounds begin, and compute their charges."""
-        left = dict(self._prices.left(totals))
-        begun, n_answers, charges = 0, 0, {payer: GaussianCost.zero() for payer in left}
+        headroom = dict(self._prices.headroom(totals))
+        begun, n_answers, charges = 0, 0, {payer: GaussianCost.zero() for payer in headroom}
         for _ in range(_MOST_ROUNDS):
             rate = (begun + _ROWS_PER_ANSWER * _PRIOR_ANSWERS) / (n_answers + _PRIOR_ANSWERS)
-            span, paid = self._round(begun, rate, left)
+            span, paid = self._round(begun, rate, headroom)
             if paid is None:
                 break
             assert span.answers is not None
@@ -64,27 +64,27 @@ class ThresholdPricing(PlanPricing):
             for payer, cost in paid.items():
                 net = GaussianCost(cost.without(refund[payer]).at(GAUSSIAN), cost.delta)
                 charges[payer] = charges[payer] + net
-                mu2, delta = left[payer]
-                left[payer] = (mu2 - float(net.mu2), delta - float(net.delta))
+                mu2, delta = headroom[payer]
+                headroom[payer] = (mu2 - float(net.mu2), delta - float(net.delta))
             begun, n_answers = begun + drawn, n_answers + used
             if begun == self._priced.n_rows:
                 break
         if not begun:
-            self._refuse(left)
+            self._refuse(headroom)
         return begun, charges
 
-    def _round(self, begun: int, rate: float, left: Left) -> tuple[Span, Costs | None]:
+    def _round(self, begun: int, rate: float, headroom: Headroom) -> tuple[Span, Costs | None]:
         """Return the rows and answers of the next round, and their charges if any fit."""
         n_rows = self._priced.n_rows
         rest = Span((begun, n_rows), (0, n_rows - begun))
-        if self._prices.noise_share(rest, left) <= 2:
-            charges = self._prices.charges(rest, left)
+        if self._prices.noise_share(rest, headroom) <= 2:
+            charges = self._prices.charges(rest, headroom)
             if charges is not None:
                 return rest, charges
-        span = self._affordable(begun, rate, left)
-        return (rest, None) if span is None else (span, self._prices.charges(span, left))
+        span = self._affordable(begun, rate, headroom)
+        return (rest, None) if span is None else (span, self._prices.charges(span, headroom))
 
-    def _affordable(self, begun: int, rate: float, left: Left) -> Span | None:
+    def _affordable(self, begun: int, rate: float, headroom: Headroom) -> Span | None:
         """Return the most rows and answers that fit, at `rate` rows for an answer."""
         n_rest = self._priced.n_rows - begun
 
@@ -92,7 +92,7 @@ class ThresholdPricing(PlanPricing):
             n_rows = min(n_rest, max(n_answers, math.ceil(rate * n_answers)))
             return Span((begun, begun + n_rows), (0, n_answers))
 
-        n_answers = self._most_rows(span, n_rest, left)
+        n_answers = self._most_rows(span, n_rest, headroom)
         return span(n_answers) if n_answers else None
 
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from secretballot._numbers import check_integer
 from secretballot._sizes import MOST_ROWS, check_size
 from secretballot.accounting._budget_handle import BudgetHandle
-from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import COLUMNS, check_note
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
-from secretballot.accounting.pricing import PricedRows, Pricing, Span, pricing_for
+from secretballot.accounting.pricing import Span
 from secretballot.accounting.reserving._reservation import Reservation
-from secretballot.divergences import Cost
+from secretballot.accounting.reserving._reservation_entry import (
+    check_rows_left,
+    open_state,
+    reservation_entry,
+    sum_refunds,
+)
 from secretballot.ledger import (
-    LedgerEntry,
     Reserved,
     Scope,
     Transaction,
-    check_cap,
     is_text,
     to_json,
 )
@@ -80,16 +83,15 @@ class Reserving(BudgetHandle):
         """
         check_mechanism(mechanism, self.relation)
         check_size(n_rows, n_columns)
-        if scope is None:
-            # What comes back has to come back from somewhere: parts of levels add up by scope.
-            scope = Scope.create(None, self._ledger.budget.names, self._ledger.genesis)
         n_rows = int(n_rows)
-        columns = {} if n_columns is None else {COLUMNS: n_columns}
         if mechanism.rows == "parallel":
             raise ValueError(
                 f"mechanism={mechanism!r} releases all its rows at once, so there is nothing to "
                 "draw later; release it."
             )
+        if scope is None:
+            # The refund needs a scope that was charged: parts of levels add up by scope.
+            scope = Scope.create(None, self._ledger.budget.names, self._ledger.genesis)
         pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
         if n_answers is not None:
             check_integer("n_answers", n_answers, most=n_rows)
@@ -109,48 +111,18 @@ class Reserving(BudgetHandle):
             ledger=self._ledger.genesis,
         )
         state = Reserved.first(reservation.id, (n_rows, n_answers))
-        told = {**check_note(note), **columns}
+        facts = check_note(note)
+        if n_columns is not None:
+            facts[COLUMNS] = n_columns
         span = Span((0, n_rows), None if n_answers is None else (0, n_answers))
         pricing.price(self._ledger.totals(limits.scope_id), span)
 
         def record(transaction: Transaction) -> Reservation:
-            paid = pricing.price(transaction.totals, span)
-            transaction.append(self._entry(reservation, state, paid, told))
+            charges = pricing.price(transaction.totals, span)
+            transaction.append(reservation_entry(reservation, state, charges, facts))
             return reservation
 
         return self._ledger.transact(record, limits.scope_id)
-
-    def price(
-        self,
-        mechanism: ReleaseMechanism,
-        n_rows: int = 1,
-        *,
-        n_columns: int | None = None,
-        scope: Scope | None = None,
-    ) -> float | dict[str, float]:
-        """Return which share of the whole budget rows would take now, and spend nothing.
-
-        Parameters
-        ----------
-        mechanism, n_rows, n_columns, scope
-            As for `reserve`, which charges as much.
-
-        Returns
-        -------
-        float or dict of str to float
-            Between 0 and 1; per level if epsilon was given per level.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the rows don't fit.
-        """
-        check_mechanism(mechanism, self.relation)
-        check_size(n_rows, n_columns)
-        pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
-        span = Span((0, n_rows), (0, n_rows) if pricing.has_threshold else None)
-        totals = self._ledger.totals(limits.scope_id)
-        return self._shares(dict(pricing.price(totals, span)))
 
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
@@ -174,28 +146,29 @@ class Reserving(BudgetHandle):
             If the reservation was settled, or there is nothing to pay for.
         """
         before = self.reserved(reservation)
-        counted = before.answers_left is not None
+        counts_answers = before.answers_left is not None
         check_integer("n_rows", n_rows, least=0, most=MOST_ROWS)
-        if n_answers is not None and not counted:
+        check_integer("n_answers", n_answers or 0, least=0, most=MOST_ROWS)
+        if n_answers is not None and not counts_answers:
             raise ValueError(f"n_answers={n_answers}: this reservation doesn't count answers.")
-        check_integer("n_answers", 0 if n_answers is None else n_answers, least=0, most=MOST_ROWS)
-        n_rows, n_answers = int(n_rows), None if n_answers is None else int(n_answers)
         if not n_rows and not n_answers:
             raise ValueError("n_rows=0 and no n_answers: there is nothing to pay for.")
-        answers = (n_answers or 0) if counted else None
-        done = sum(n for n, _ in before.plans)
+        n_rows, answers = int(n_rows), int(n_answers or 0) if counts_answers else None
         pricing, limits = self._pricing(
-            reservation.mechanism, done + n_rows, reservation.n_columns, reservation.scope
+            reservation.mechanism,
+            sum(n for n, _ in before.plans) + n_rows,
+            reservation.n_columns,
+            reservation.scope,
         )
 
         def record(transaction: Transaction) -> None:
-            *_, last = transaction.reservation(reservation.id)
-            state = self._open(last.reservation)
-            done = sum(n for n, _ in state.plans)
-            span = Span((done, done + n_rows), None if answers is None else (0, answers))
-            paid = pricing.price(transaction.totals, span)
-            more = state.extended(n_rows, answers)
-            transaction.append(self._entry(reservation, more, paid, {}))
+            state = open_state(transaction, reservation)
+            start = sum(n for n, _ in state.plans)
+            span = Span((start, start + n_rows), None if answers is None else (0, answers))
+            charges = pricing.price(transaction.totals, span)
+            transaction.append(
+                reservation_entry(reservation, state.extended(n_rows, answers), charges)
+            )
 
         self._ledger.transact(record, limits.scope_id)
 
@@ -228,17 +201,73 @@ class Reserving(BudgetHandle):
         )
 
         def record(transaction: Transaction) -> None:
-            *paid, last = transaction.reservation(reservation.id)
-            state = self._open(last.reservation)
+            state = open_state(transaction, reservation)
             if state.plans != plans:
                 raise ValueError("the reservation was topped up meanwhile; settle it again.")
-            back = _refunds(pricing, state, paid)
-            transaction.append(self._entry(reservation, state.settled(), back, {}))
+            *payments, _ = transaction.reservation(reservation.id)
+            refunds = sum_refunds(pricing, state, payments)
+            transaction.append(reservation_entry(reservation, state.settled(), refunds))
 
         self._ledger.transact(record, limits.scope_id)
 
+    def record(
+        self,
+        reservation: Reservation,
+        n_rows: int,
+        *,
+        n_answers: int | None = None,
+        seeded: bool = False,
+        note: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record rows of a reservation that were drawn elsewhere: once, for several parties.
+
+        Parties that vote together pay for one outcome, each from its own budget. Each reserves
+        the rows; an aggregator draws them once, when all have; then each records that they are
+        drawn, and may `settle`. Nothing is drawn or charged here.
+
+        Parameters
+        ----------
+        reservation : Reservation
+        n_rows : int
+            How many of its rows were begun.
+        n_answers : int, default=None
+            Behind a threshold, how many of them were answered; None: all of them.
+        seeded : bool, default=False
+            Whether they were drawn with reproducible noise, which protects nobody.
+        note : dict, default=None
+            Public facts to keep with it in the ledger.
+
+        Raises
+        ------
+        ValueError
+            If that many are not left, or the reservation was settled. Nothing was recorded.
+        """
+        check_integer("n_rows", n_rows)
+        n_rows = int(n_rows)
+        if n_answers is not None:
+            check_integer("n_answers", n_answers, least=0, most=n_rows)
+            n_answers = int(n_answers)
+        facts = check_note(note)
+        self.reserved(reservation)
+
+        def record(transaction: Transaction) -> None:
+            state = open_state(transaction, reservation)
+            check_rows_left(state, n_rows)
+            answers = 0
+            if state.answers_left is not None:
+                answers = n_rows if n_answers is None else n_answers
+                if answers > state.answers_left:
+                    raise ValueError(
+                        f"n_answers={answers}: the reservation has {state.answers_left} answers "
+                        "left."
+                    )
+            entry = replace(reservation_entry(reservation, None, {}, facts), seeded=bool(seeded))
+            transaction.append(entry.drawing(state.drawn(n_rows, answers), n_rows))
+
+        self._ledger.transact(record, reservation.scope.id)
+
     def reserved(self, reservation: Reservation) -> Reserved:
-        """Return how a reservation stands: `rows_left`, `answers_left`, `is_settled`."""
+        """Return the state of a reservation: `rows_left`, `answers_left`, `is_settled`."""
         if not isinstance(reservation, Reservation):
             raise TypeError(f"reservation={reservation!r} must come from accountant.reserve().")
         if reservation.ledger != self._ledger.genesis:
@@ -248,14 +277,16 @@ class Reserving(BudgetHandle):
         entries = self._ledger.reservation(reservation.id)
         if not entries or entries[-1].reservation is None:
             raise ValueError(f"reservation={reservation!r} is not in the ledger.")
-        # What was paid for is what the ledger says, never what the handle does.
-        mine, paid = self._entry(reservation, entries[0].reservation, {}, {}), entries[0]
-        if (mine.mechanism, mine.scope_id) != (paid.mechanism, paid.scope_id) or json.loads(
-            paid.note
-        ).get(COLUMNS) != reservation.n_columns:
+        # The ledger decides what was paid for, never the handle.
+        first, expected = entries[0], reservation_entry(reservation, None, {})
+        if (expected.mechanism, expected.scope_id, reservation.n_columns) != (
+            first.mechanism,
+            first.scope_id,
+            json.loads(first.note).get(COLUMNS),
+        ):
             raise ValueError(
                 f"reservation={reservation!r} was changed: the ledger has it for "
-                f"{paid.mechanism}. Nothing was released or spent; use the one that "
+                f"{first.mechanism}. Nothing was released or spent; use the one that "
                 "accountant.reserve() returned, or accountant.resume()."
             )
         return entries[-1].reservation
@@ -284,91 +315,10 @@ class Reserving(BudgetHandle):
                 f"mechanism={mechanism!r} is not what was reserved: {first.mechanism}."
             )
         assert first.scope_id is not None
-        scope = Scope(first.scope_id, first.scope_epsilon, self._ledger.genesis)
         return Reservation(
             id=id,
             mechanism=mechanism,
             n_columns=json.loads(first.note).get(COLUMNS),
-            scope=scope,
+            scope=Scope(first.scope_id, first.scope_epsilon, self._ledger.genesis),
             ledger=self._ledger.genesis,
         )
-
-    def _pricing(
-        self,
-        mechanism: ReleaseMechanism,
-        n_rows: int,
-        n_columns: int | None,
-        scope: Scope | None,
-    ) -> tuple[Pricing, Limits]:
-        limits = self._limits(scope)
-        priced = PricedRows(mechanism=mechanism, n_rows=n_rows, n_columns=n_columns)
-        return pricing_for(limits, priced), limits
-
-    def _limits(self, scope: Scope | None) -> Limits:
-        if scope is not None and not isinstance(scope, Scope):
-            raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
-        if scope is not None and scope.ledger not in ("", self._ledger.genesis):
-            raise ValueError(
-                f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
-                "for one data set add up: go on with the accountant that made the scope (the one "
-                "that the ensemble was fitted with)."
-            )
-        if scope is not None:
-            check_cap(scope.epsilon, self._ledger.budget.names)
-        return Limits(self._ledger.budget, scope)
-
-    @staticmethod
-    def _open(state: Reserved | None) -> Reserved:
-        assert state is not None
-        if state.is_settled:
-            raise ValueError(
-                "the reservation was settled, and what was left of it given back. Nothing was "
-                "released or spent; make another one with accountant.reserve()."
-            )
-        return state
-
-    @staticmethod
-    def _entry(
-        reservation: Reservation,
-        state: Reserved | None,
-        charges: Mapping[str, Cost],
-        note: Any,
-    ) -> LedgerEntry:
-        scope = reservation.scope
-        return LedgerEntry(
-            mechanism=to_json(describe(reservation.mechanism), "mechanism.describe()"),
-            n_rows=0,
-            scope_id=scope.id,
-            scope_epsilon=scope.epsilon,
-            seeded=False,
-            note=to_json(note, "note"),
-            charges=charges,
-            reservation=state,
-        )
-
-
-def _refunds(pricing: Pricing, state: Reserved, paid: list[LedgerEntry]) -> dict[str, Cost]:
-    """Return what comes back of each plan, added up."""
-    before, refunds = (0, 0), dict[str, Cost]()
-    for plan, entry in zip(state.plans, paid, strict=True):
-        span = _undrawn(plan, before, (state.rows, state.answers))
-        back = entry.charges if span is None else pricing.refund(span, entry.charges)
-        for group, cost in back.items():
-            refunds[group] = refunds[group] + cost if group in refunds else cost
-        before = before[0] + plan[0], before[1] + (plan[1] or 0)
-    return refunds
-
-
-def _undrawn(
-    plan: tuple[int, int | None], before: tuple[int, int], drawn: tuple[int, int]
-) -> Span | None:
-    """Return the rows and answers of a plan that were not drawn; None if none were drawn.
-
-    `before` counts the rows and answers of earlier plans, `drawn` those of all plans.
-    """
-    n_rows, n_answers = plan
-    rows, answers = (max(done - start, 0) for done, start in zip(drawn, before, strict=True))
-    if rows == 0 and (answers == 0 or n_answers is None):
-        return None
-    span = (before[0] + min(rows, n_rows), before[0] + n_rows)
-    return Span(span, None if n_answers is None else (min(answers, n_answers), n_answers))

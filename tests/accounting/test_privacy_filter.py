@@ -11,7 +11,7 @@ from tests._fakes import Gaussian, Parallel, Pure, Thresholded, gaussian, votes
 from tests.accounting.conftest import refused, room
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, RenyiCost
-from secretballot.accounting._gate import Gate
+from secretballot.accounting._privacy_filter import PrivacyFilter
 from secretballot.divergences import EVERYONE, level_cost
 
 
@@ -166,8 +166,8 @@ def test_the_prefix_rule_row_by_row(rows, spent, limit):
     # Sixteenths add up exactly, so that both sides of the comparison mean the same.
     cost = np.array([min(pair) for pair in rows]) / 16
     most = np.array([max(pair) for pair in rows]) / 16
-    gate = Gate("all", 2.0, limit / 16, 0.0)
-    begun = gate.rows(
+    filter_ = PrivacyFilter("all", 2.0, limit / 16, 0.0)
+    begun = filter_.count_rows(
         {"all": gaussian(spent / 32)},
         {EVERYONE: gaussian(cost / 2)},
         {EVERYONE: gaussian(most / 2)},
@@ -190,7 +190,7 @@ def test_the_prefix_rule_with_members(owners, spent, limit):
     most = {EVERYONE: gaussian(1 / 32)} | {f"all/{m}": gaussian(rate) for m in range(3)}
     totals = {EVERYONE: gaussian(common / 2)}
     totals |= {f"all/{m}": gaussian(value / 2) for m, value in enumerate(by_member)}
-    begun = Gate("all", 2.0, limit / 16, 0.0).rows(totals, cost, most, len(owners))
+    begun = PrivacyFilter("all", 2.0, limit / 16, 0.0).count_rows(totals, cost, most, len(owners))
 
     members, expected = list(by_member), 0
     for owner in owners:
@@ -205,15 +205,15 @@ def test_the_prefix_rule_with_members(owners, spent, limit):
 
 
 def test_members_that_a_release_does_not_name_still_count():
-    gate = Gate("all", 2.0, 1.0, 0.0)
+    filter_ = PrivacyFilter("all", 2.0, 1.0, 0.0)
     spent = {"all/7": gaussian(0.45)}  # .9 of 1 at order 2
-    assert gate.rows(spent, {}, {"all": gaussian(0.1)}, 1) == 0
-    assert gate.rows(spent, {}, {"all/8": gaussian(0.1)}, 1) == 1
+    assert filter_.count_rows(spent, {}, {"all": gaussian(0.1)}, 1) == 0
+    assert filter_.count_rows(spent, {}, {"all/8": gaussian(0.1)}, 1) == 1
 
 
 def test_an_infinite_cost_never_fits():
-    gate = Gate("all", math.inf, 1.0, 1.0)
+    filter_ = PrivacyFilter("all", math.inf, 1.0, 1.0)
     free = RenyiCost(np.zeros((3, len(ORDERS))))
     curves = np.zeros((3, len(ORDERS)))
     curves[1] = math.inf
-    assert gate.rows({}, {"all": free}, {"all": RenyiCost(curves)}, 3) == 1
+    assert filter_.count_rows({}, {"all": free}, {"all": RenyiCost(curves)}, 3) == 1

@@ -1,0 +1,191 @@
+"""Privacy filters: the rows that a budget lets through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.divergences import (
+    EVERYONE,
+    GAUSSIAN,
+    Cost,
+    Costs,
+    Order,
+    best_order,
+    gate_budget,
+    gaussian_budget,
+    group_division,
+    is_part,
+    level_cost,
+    zero_cost,
+)
+from secretballot.ledger import Budget, Scope
+
+#: An amount of one cost, or of each row's.
+Amount = float | NDArray[np.float64]
+
+#: Calibration keeps this share of what is left free: sums of very many rows are rounded, and the
+#: last row must still fit.
+CALIBRATION_MARGIN = 1e-9
+
+#: A smaller share of a budget is what calibration and rounding have left over: it would buy answers
+#: under thirty times the noise.
+WORTH_SPENDING = 3e-3
+
+#: The name of a filter's limit on deltas.
+DELTA_LIMIT = "delta for approximations"
+
+
+@dataclass(frozen=True)
+class PrivacyFilter:
+    """The limits of one level: `amount` at a Renyi order, or of mu^2, and `delta`.
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters" (2016); Feldman and Zrnic,
+    "Individual Privacy Accounting via a Renyi Filter" (2021).
+    """
+
+    level: str
+    order: Order
+    amount: float
+    delta: float
+
+    @property
+    def currency(self) -> str:
+        """The name of what is added up."""
+        if isinstance(self.order, str):
+            return "mu^2"
+        return f"divergence at the Renyi order {self.order:g}"
+
+    def count_rows(self, spent: Costs, costs: Costs, most: Costs, n_rows: int) -> int:
+        """Count the rows, in order, whose `most` fits on top of the `costs` of earlier ones."""
+        return min(
+            _prefix(base, cost, row_most, limit, n_rows)
+            for _, amount, limit in self._limits()
+            for base, (cost, row_most) in self._payers(amount, spent, costs, most)
+        )
+
+    def shortfall(self, spent: Costs, charges: Costs) -> str:
+        """Describe the first limit that charges don't fit, and what is left of it."""
+        for name, amount, limit in self._limits():
+            for base, (charge,) in self._payers(amount, spent, charges):
+                if not base + charge <= limit:
+                    return f"{float(charge):.6g} of {name}, and {max(limit - base, 0):.6g} is left"
+        return "nothing"
+
+    def share_of_headroom(self, spent: Costs, charges: Costs) -> float:
+        """Compute the largest share of what is left that charges take; infinite if none is."""
+        largest = 0.0
+        for _, amount, limit in self._limits():
+            for base, (charge,) in self._payers(amount, spent, charges):
+                headroom = (limit - base) * (1 - CALIBRATION_MARGIN) - 4e-16 * limit
+                if charge > 0:
+                    largest = max(largest, float(charge) / headroom if headroom > 0 else math.inf)
+        return largest
+
+    def headroom(self, spent: Costs, group: str) -> tuple[float, float]:
+        """Return the amount and the delta that may still be charged to a group of the level."""
+        # The last payer is the group itself, if it is a part.
+        amount, delta = (
+            limit - list(self._payers(amount, spent, {group: zero_cost(self.order)}))[-1][0]
+            for _, amount, limit in self._limits()
+        )
+        return amount, delta
+
+    def is_used_up(self, spent: Costs) -> bool:
+        """Whether nothing that is worth spending is left of the amount."""
+        used = float(level_cost(spent, self.level, self.order).at(self.order))
+        return used >= self.amount * (1 - WORTH_SPENDING)
+
+    def _limits(self) -> Iterator[tuple[str, Callable[[Cost], Amount], float]]:
+        """Yield the name of each limit, a function that reads costs, and the limit."""
+        yield self.currency, lambda cost: cost.at(self.order), self.amount
+        if self.delta < math.inf:
+            yield DELTA_LIMIT, lambda cost: cost.delta, self.delta
+
+    def _payers(
+        self, amount: Callable[[Cost], Amount], spent: Costs, *loads: Costs
+    ) -> Iterator[tuple[float, list[Amount]]]:
+        """Yield what each payer of the level has spent, and what each of the loads adds.
+
+        Payers are the parts that a load names, and one for all others of the level. Of the division
+        that pays, the parts without a charge differ in what they have spent alone: the dearest
+        stands for them. Whoever is in a part may be in the dearest part of every other division.
+        """
+
+        def of_level(costs: Costs) -> Amount:
+            groups = [costs[group] for group in (EVERYONE, self.level) if group in costs]
+            return sum((amount(cost) for cost in groups), 0.0)
+
+        parts = {group for load in loads for group in load if is_part(group, self.level)}
+        # One at most: `check_groups` refuses more.
+        paying_divisions = set(map(group_division, parts))
+        idle_part, other_divisions = 0.0, dict[str, float]()
+        for group, cost in spent.items():
+            if not is_part(group, self.level) or group in parts:
+                continue
+            used, division = float(amount(cost)), group_division(group)
+            if division in paying_divisions:
+                idle_part = max(idle_part, used)
+            else:
+                other_divisions[division] = max(other_divisions.get(division, 0.0), used)
+        base = float(of_level(spent)) + sum(other_divisions.values())
+        charges = [of_level(load) for load in loads]
+        yield base + idle_part, charges
+        for part in parts:
+            used = float(amount(spent[part])) if part in spent else 0.0
+            yield (
+                base + used,
+                [
+                    charge + amount(load[part]) if part in load else charge
+                    for charge, load in zip(charges, loads, strict=True)
+                ],
+            )
+
+
+def _prefix(base: float, cost: Amount, most: Amount, limit: float, n_rows: int) -> int:
+    """Count the rows that begin one after the other: all earlier costs and its own most fit."""
+    before = np.zeros(n_rows)
+    np.cumsum(np.broadcast_to(cost, n_rows)[:-1], out=before[1:])
+    fits = base + before + most <= limit
+    return n_rows if fits.all() else int(np.argmin(fits))
+
+
+def budget_filters(budget: Budget) -> list[PrivacyFilter]:
+    """Return the filter of each level of a budget."""
+    return [
+        PrivacyFilter(level.name, level.order, level.amount, level.approximation_delta)
+        for level in budget.levels
+    ]
+
+
+def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
+    """Return the filters of what one scope may spend, for each level with a cap.
+
+    A filter counts the order that is best for the scope's (epsilon, delta), which is fixed before
+    anything is released. Deltas are capped by the budget's, of which they are a part (under
+    Gaussian DP the same part as of its mu^2).
+    """
+    filters = []
+    for level in budget.levels:
+        cap = scope.cap(level.name)
+        if cap is None:
+            continue
+        if isinstance(level.order, str):
+            amount = gaussian_budget(cap, level.delta, level.approximation_delta)
+            delta = min(amount / level.amount, 1.0) * level.approximation_delta
+            filters.append(PrivacyFilter(level.name, GAUSSIAN, amount, delta))
+            continue
+        order: Order = level.order
+        spare = level.delta
+        if not math.isinf(level.order):
+            spare -= level.approximation_delta
+            order = best_order(cap, spare)
+        amount = gate_budget(cap, spare, order)
+        filters.append(PrivacyFilter(level.name, order, amount, math.inf))
+    return filters
