@@ -14,7 +14,7 @@ from secretballot.accounting import (
     _accountant,
     _privacy_filter,
 )
-from secretballot.accounting.pricing._gaussian_prices import GaussianPrices
+from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
 from secretballot.audit import OutcomeLaw
 from secretballot.divergences import NoisyBit, NoisyMax, max_log_probabilities, renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, _ensemble_data, _partition
@@ -102,12 +102,12 @@ def law_without_numbers(patch):
 
 
 def half_the_mu2(patch):
-    charges = GaussianPrices.charges
+    charges = GaussianPricing._charges
 
     def halved(self, span, left):
         return {name: cost * 0.5 for name, cost in charges(self, span, left).items()}
 
-    patch(GaussianPrices, "charges", halved)
+    patch(GaussianPricing, "_charges", halved)
 
 
 def turns_charged_half(patch):

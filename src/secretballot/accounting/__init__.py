@@ -1,6 +1,6 @@
-"""What releases cost, what a budget allows, and the ledger that remembers what was spent.
+"""Costs of releases, budgets, and the accountant that spends them.
 
-What is imported as itself is for other folders of the library, not for users.
+Names that are imported as themselves are for other folders of the library, not for users.
 """
 
 from secretballot._errors import (

@@ -277,22 +277,24 @@ class PrivacyAccountant(Reserving):
 
         def record(transaction: Transaction) -> tuple[int, BaseException | None]:
             paid = payment.record(transaction, entry)
-            begun = paid.n_rows
-            facts, exception = evaluate_note(note, outcome[:begun])
+            n_rows = paid.n_rows
+            facts, exception = evaluate_note(note, outcome[:n_rows])
             paid = replace(paid, note=to_json({**facts, **payment.note}, "note"))
             private = None
             if payment.keeps_private:
                 private = private_record(
-                    budget, mechanism, votes[:begun], outcome[:begun], priced.n_columns
+                    budget, mechanism, votes[:n_rows], outcome[:n_rows], priced.n_columns
                 )
             transaction.append(paid, private=private)
-            return begun, exception
+            return n_rows, exception
 
         with HeldInterrupts() as interrupts:
             payment.observe(outcome)
-            begun, exception = self._ledger.transact(record, limits.scope_id, interrupts=interrupts)
+            n_rows, exception = self._ledger.transact(
+                record, limits.scope_id, interrupts=interrupts
+            )
             # A copy: a view would still hold, in its base, the rows that were not begun.
-            answer = interrupts.keep(outcome[:begun].copy())
+            answer = interrupts.keep(outcome[:n_rows].copy())
             if isinstance(exception, KeyboardInterrupt):
                 raise CompletedInterrupt(answer)
             if exception is not None:
@@ -302,7 +304,7 @@ class PrivacyAccountant(Reserving):
     def _payment(
         self, reservation: Reservation | None, priced: PricedRows, limits: Limits
     ) -> Pricing | ReservedPayment:
-        """Return how a release is paid for; refuse it where not even one row is."""
+        """Return the payment of a release; refuse it if not even one row is paid for."""
         if reservation is None:
             # A courtesy: what counts is the check in the transaction.
             pricing = pricing_for(limits, priced)

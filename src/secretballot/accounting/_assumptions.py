@@ -1,9 +1,10 @@
-"""What a privacy guarantee rests on, said for the ledger at hand."""
+"""The assumptions of a privacy guarantee, in sentences."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from secretballot.accounting._notes import VARIANTS
 from secretballot.accounting._protocol import foreign_names
@@ -63,7 +64,10 @@ _ALWAYS = (
 
 
 def assumptions(budget: Budget, held: Contents, overspent: Mapping[str, float]) -> tuple[str, ...]:
-    """Return one sentence or two per assumption; `overspent` has the shares of such levels."""
+    """Return the assumptions of a ledger's guarantee, a sentence or two for each.
+
+    `overspent` has the share that was spent of each level above its budget.
+    """
     return (
         *_overspent(overspent),
         _ABOUT_UNITS[budget.unit],
@@ -94,10 +98,11 @@ def _moved(times: int) -> Iterator[str]:
 
 def _reserved(reservations: Sequence[Reserved]) -> Iterator[str]:
     if reservations:
-        which = "one reservation" if len(reservations) == 1 else f"{len(reservations)} reservations"
-        left = sum(each.rows_left for each in reservations if not each.is_settled)
-        yield f"In {which} rows were paid for before they were drawn" + (
-            f"; {left:,} of them may still be drawn." if left else "."
+        count = len(reservations)
+        where = "one reservation" if count == 1 else f"{count} reservations"
+        n_rows = sum(state.rows_left for state in reservations if not state.is_settled)
+        yield f"In {where} rows were paid for before they were drawn" + (
+            f"; {n_rows:,} of them may still be drawn." if n_rows else "."
         )
 
 
@@ -126,8 +131,8 @@ def _composition(budget: Budget) -> Iterator[str]:
 
 
 def _published(released: Sequence[Released]) -> Iterator[str]:
-    for each in released:
-        if (bound := each.facts.get("published")) is not None:
+    for release in released:
+        if (bound := release.facts.get("published")) is not None:
             yield (
                 f"A bound of what was lost was published: for the data set as it is, against all "
                 f"that differ in one unit, epsilon {bound['epsilon']:.4g} at delta "
@@ -136,58 +141,66 @@ def _published(released: Sequence[Released]) -> Iterator[str]:
             )
 
 
+#: The words of a note, the values that are explained (None: any), and the explanation.
+_FACTS: tuple[tuple[str, Any, str], ...] = (
+    (
+        "classes_learned",
+        True,
+        "In {} the set of classes was learned from private labels and released exactly, outside "
+        "the guarantee.",
+    ),
+    (
+        "classes_learned",
+        False,
+        "In {} the set of classes was named beforehand, and is public.",
+    ),
+    (
+        "categories_learned",
+        None,
+        "In {} the categories of some columns were read off the private table, and could show in "
+        "the codes that all teachers saw, outside the guarantee.",
+    ),
+    (
+        "types_learned",
+        None,
+        "In {} the types and categories of some columns were read off the private table, and could "
+        "show in what all teachers saw, outside the guarantee.",
+    ),
+    (
+        "public_may_be_private",
+        None,
+        "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. What is "
+        "learned from them, or shown of them, is outside the guarantee.",
+    ),
+    (
+        "priced",
+        None,
+        "In {} all rows were one plan, fixed before anything was drawn, and cost its exact worst "
+        "case, whatever was released.",
+    ),
+    *(("split_by", split, sentence) for split, sentence in _ABOUT_SPLITS.items()),
+    *(("aggregator", kind, sentence) for kind, sentence in _ABOUT_AGGREGATORS.items()),
+    *(("features_from", origin, sentence) for origin, sentence in _ABOUT_FEATURES.items()),
+)
+
+
 def _declared(released: Sequence[Released]) -> Iterator[str]:
     if not released:
         return
-    for where, sentence in (
-        (
-            [each.facts.get("classes_learned") is True for each in released],
-            "In {} the set of classes was learned from private labels and released exactly, "
-            "outside the guarantee.",
-        ),
-        (
-            [each.facts.get("classes_learned") is False for each in released],
-            "In {} the set of classes was named beforehand, and is public.",
-        ),
-        (
-            ["categories_learned" in each.facts for each in released],
-            "In {} the categories of some columns were read off the private table, and could show "
-            "in the codes that all teachers saw, outside the guarantee.",
-        ),
-        (
-            ["types_learned" in each.facts for each in released],
-            "In {} the types and categories of some columns were read off the private table, and "
-            "could show in what all teachers saw, outside the guarantee.",
-        ),
-        (
-            ["public_may_be_private" in each.facts for each in released],
-            "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. What is "
-            "learned from them, or shown of them, is outside the guarantee.",
-        ),
-        (
-            ["priced" in each.facts for each in released],
-            "In {} all rows were one plan, fixed before anything was drawn, and cost its exact "
-            "worst case, whatever was released.",
-        ),
-    ):
+    for word, value, sentence in _FACTS:
+        where = [
+            word in release.facts and value in (None, release.facts[word]) for release in released
+        ]
         if any(where):
-            yield sentence.format(_of(released, where))
-    for split, sentence in _ABOUT_SPLITS.items():
-        if any(each.facts.get("split_by") == split for each in released):
-            yield sentence
-    for word, about in (("aggregator", _ABOUT_AGGREGATORS), ("features_from", _ABOUT_FEATURES)):
-        for value, sentence in about.items():
-            where = [each.facts.get(word) == value for each in released]
-            if any(where):
-                yield sentence.format(_of(released, where))
+            yield sentence.format(_count(released, where))
     yield from _published(released)
     yield from _declared_of_levels(released)
     yield from _declared_of_bags(released)
     yield from _foreign(released)
-    seeded = [each.seeded for each in released]
+    seeded = [release.seeded for release in released]
     if any(seeded):
         yield (
-            f"IN {_of(released, seeded).upper()} THE NOISE WAS REPRODUCIBLE (A SEED): WHOEVER "
+            f"IN {_count(released, seeded).upper()} THE NOISE WAS REPRODUCIBLE (A SEED): WHOEVER "
             "KNOWS THE SEED CAN SUBTRACT IT. The guarantee does not hold for what was released "
             "there."
         )
@@ -196,74 +209,74 @@ def _declared(released: Sequence[Released]) -> Iterator[str]:
 
 
 def _foreign(released: Sequence[Released]) -> Iterator[str]:
-    names = sorted({name for each in released for name in foreign_names(each.mechanism)})
+    by_release = [list(foreign_names(release.mechanism)) for release in released]
+    names = sorted({name for names in by_release for name in names})
     if names:
-        where = [any(foreign_names(each.mechanism)) for each in released]
         yield (
-            f"In {_of(released, where)} the mechanism was not one of the library's: "
-            f"{', '.join(names)}. The proof of what it costs is its author's."
+            f"In {_count(released, list(map(bool, by_release)))} the mechanism was not one of the "
+            f"library's: {', '.join(names)}. The proof of what it costs is its author's."
         )
 
 
 _SHARES_OF_LEVELS = {
-    "upsampling": "Rows were with as many teachers as their level earned ({each} teachers), and "
+    "upsampling": "Rows were with as many teachers as their level earned ({shares} teachers), and "
     "noise and threshold grew with their number.",
     "weighting": "Each teacher had rows of one level, or of a level and looser ones that were too "
-    "small for a teacher ({each} teachers), and its ballot the weight of that level.",
+    "small for a teacher ({shares} teachers), and its ballot the weight of that level.",
     "vanishing": "Each teacher had rows of one level, or of a level and looser ones that were too "
-    "small for a teacher, and voted in turns decided beforehand ({each} of the votes).",
+    "small for a teacher, and voted in turns decided beforehand ({shares} of the votes).",
 }
 
 
 def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
-    told = [
-        (each.facts["people"], each.facts.get("individualization"), each.mechanism.get("weight"))
-        for each in released
-        if "people" in each.facts
-    ]
-    if not told:
+    with_levels = [release for release in released if "people" in release.facts]
+    if not with_levels:
         return
     yield (
         "Each person's level of privacy was chosen by that person, or by a rule, and not by "
         "looking at private data: who is of which level is public. Each is guaranteed the epsilon "
         "of their own level, between data in which all keep their levels."
     )
-    sentences = []
-    for people, plan, weight in told:
-        counted = ", ".join(f"{count} of {level!r}" for level, count in people.items())
-        sentence = f"Votes were cast for {counted}. "
-        if plan:
-            shares = plan[VARIANTS[plan["variant"]]]
-            each = ", ".join(f"{level!r}: {share}" for level, share in shares.items())
-            sentence += _SHARES_OF_LEVELS[plan["variant"]].format(each=each)
-        elif isinstance(weight, Mapping):
-            each = ", ".join(f"{level!r}: {share:.3g}" for level, share in weight.items())
-            sentence += f"Each person's had the weight of their level ({each})."
-        else:
-            sentence += "All contributed alike, whatever their level."
-        sentences.append(sentence)
-    yield from dict.fromkeys(sentences)
+    yield from dict.fromkeys(map(_votes_of_levels, with_levels))
+
+
+def _votes_of_levels(release: Released) -> str:
+    """Describe the votes that people of each level had in a release."""
+    people, plan = release.facts["people"], release.facts.get("individualization")
+    weights = release.mechanism.get("weight")
+    counted = ", ".join(f"{count} of {level!r}" for level, count in people.items())
+    sentence = f"Votes were cast for {counted}. "
+    if plan:
+        values = plan[VARIANTS[plan["variant"]]]
+        shares = ", ".join(f"{level!r}: {value}" for level, value in values.items())
+        return sentence + _SHARES_OF_LEVELS[plan["variant"]].format(shares=shares)
+    if isinstance(weights, Mapping):
+        shares = ", ".join(f"{level!r}: {weight:.3g}" for level, weight in weights.items())
+        return sentence + f"Each person's had the weight of their level ({shares})."
+    return sentence + "All contributed alike, whatever their level."
 
 
 def _declared_of_bags(released: Sequence[Released]) -> Iterator[str]:
-    by_label = [each.facts.get("bags_formed_by") == "label" for each in released]
+    by_label = [release.facts.get("bags_formed_by") == "label" for release in released]
     if any(by_label):
         yield (
-            f"IN {_of(released, by_label).upper()} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP GIVES "
-            "THE LABELS AWAY. The guarantee covers the published proportions only."
+            f"IN {_count(released, by_label).upper()} THE BAGS WERE FORMED BY LABEL: MEMBERSHIP "
+            "GIVES THE LABELS AWAY. The guarantee covers the published proportions only."
         )
-    for least in sorted({each.facts.get("min_count_promised", 0) for each in released} - {0}):
-        promised = [each.facts.get("min_count_promised") == least for each in released]
+    promises = [release.facts.get("min_count_promised", 0) for release in released]
+    for least in sorted(set(promises) - {0}):
+        where = [promise == least for promise in promises]
         yield (
-            f"In {_of(released, promised)} every bag was promised to hold at least {least} of each "
+            f"In {_count(released, where)} every bag was promised to hold at least {least} of each "
             "class. The guarantee is between data that keep the promise, and a bag that was "
             "refused for breaking it is known to have broken it."
         )
 
 
-def _of(released: Sequence[Released], where: Sequence[bool]) -> str:
-    count = sum(each.n_releases for each, there in zip(released, where, strict=True) if there)
-    total = sum(each.n_releases for each in released)
+def _count(released: Sequence[Released], where: Sequence[bool]) -> str:
+    """Count the releases of some groups, in words."""
+    count = sum(group.n_releases for group, chosen in zip(released, where, strict=True) if chosen)
+    total = sum(group.n_releases for group in released)
     if count == total:
         return "all releases" if count > 1 else "the one release"
     return f"{count} of {total} releases"

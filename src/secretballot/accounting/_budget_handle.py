@@ -1,4 +1,4 @@
-"""A handle on a budget: what it is and how much of it is left, wherever the handle goes."""
+"""A handle on a budget: its limits, its prices and its reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from secretballot.accounting._statement import PrivacyStatement
 from secretballot.accounting.pricing import (
     PricedRows,
     Pricing,
-    Span,
     calibrate_noise,
     noise_builder,
     pricing_for,
@@ -47,17 +46,17 @@ M = TypeVar("M", bound=ReleaseMechanism)
 
 
 class BudgetHandle:
-    """What can be asked of a budget without spending any of it."""
+    """Handle on a budget that spends nothing of it."""
 
     _ledger: Ledger
 
     def spent(self) -> PrivacySpent | dict[str, PrivacySpent]:
-        """Return what has been spent, per level if epsilon was given per level."""
+        """Report the privacy that was spent, per level if epsilon was given per level."""
         by_level = ByLevel(self._spent_by_level())
         return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
 
     def remaining(self) -> PrivacyRemaining | dict[str, PrivacyRemaining]:
-        """Return what is left, per level if epsilon was given per level."""
+        """Report the privacy that is left, per level if epsilon was given per level."""
         totals = self._ledger.totals()
         sensitive = self.accounting == "data_dependent"
         by_level = ByLevel(
@@ -67,40 +66,40 @@ class BudgetHandle:
         return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
 
     def same_ledger(self, other: BudgetHandle) -> bool:
-        """Whether two handles spend from one budget."""
+        """Test if two handles spend from one budget."""
         return self._ledger.genesis == other._ledger.genesis
 
     def entries(self) -> list[LedgerEntry]:
-        """Return what the ledger holds, its hash chain checked: one entry per release."""
+        """Return the entries of the ledger, with its hash chain checked."""
         return self._ledger.entries()
 
     def private_records(self) -> dict[int, str]:
-        """Return what a sanitized budget kept of votes, by entry: as private as they are.
+        """Return the records of votes that a sanitized budget keeps, by entry: as private as votes.
 
         It is for the owner of the data, and for `secretballot.publication.publish_epsilon`.
         """
         return dict(self._ledger.private_records())
 
     def history(self) -> list[dict[str, PrivacySpent]]:
-        """Return what had been spent before the first release and after each, by level."""
+        """Report the privacy that was spent before the first release and after each, by level."""
         return history(self._ledger)
 
     def timeline(self) -> list[tuple[datetime, dict[str, PrivacySpent]]]:
-        """Return when the ledger changed, from its opening on, and what had been spent then.
+        """Report the privacy that was spent at each change of the ledger, with its time.
 
-        Unlike `history`, which has the releases alone, it has what was paid beforehand, or given
-        back, at the time when that was done.
+        Unlike `history`, which has the releases alone, it has reservations and refunds at the time
+        when they were recorded. It begins when the ledger was opened.
         """
         return timeline(self._ledger)
 
     def report(self, scope: Scope | None = None) -> View:
-        """Return a small table of what was spent and is left, with a bar: print it, or show it.
+        """Return a small table of the shares that were spent and are left, to be printed or shown.
 
         Parameters
         ----------
         scope : Scope, default=None
-            One fit, which is told apart from all else that was spent. One of another ledger is
-            not known here.
+            One fit, whose spend is shown apart from that of all others. A scope of another ledger
+            is ignored.
 
         Returns
         -------
@@ -129,7 +128,7 @@ class BudgetHandle:
         return fit_view(budget, spent, fit)
 
     def statement(self) -> PrivacyStatement:
-        """Return what a data owner signs, with all entries of the ledger checked."""
+        """Return the statement that a data owner signs, with all entries of the ledger checked."""
         return PrivacyStatement.of(self._ledger)
 
     def scope(self, epsilon: Cap = None) -> Scope:
@@ -162,12 +161,13 @@ class BudgetHandle:
         n_columns: int | None = None,
         scope: Scope | None = None,
     ) -> float | dict[str, float]:
-        """Return which share of the whole budget rows would take now, and spend nothing.
+        """Compute the share of the whole budget that rows would take now; nothing is spent.
 
         Parameters
         ----------
         mechanism, n_rows, n_columns, scope
-            As for `reserve`, which charges as much.
+            As for `reserve`, which charges as much. Rows of a mechanism that releases all of them
+            at once are one release.
 
         Returns
         -------
@@ -182,9 +182,8 @@ class BudgetHandle:
         check_mechanism(mechanism, self.relation)
         check_size(n_rows, n_columns)
         pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
-        span = Span((0, n_rows), (0, n_rows) if pricing.has_threshold else None)
         totals = self._ledger.totals(limits.scope_id)
-        return self._shares(pricing.price(totals, span))
+        return self._shares(pricing.price(totals, pricing.span(int(n_rows))))
 
     def calibrate(
         self,
@@ -251,17 +250,17 @@ class BudgetHandle:
 
     @property
     def unit(self) -> str:
-        """What is protected."""
+        """The unit that is protected."""
         return self._ledger.budget.unit
 
     @property
     def relation(self) -> str:
-        """What neighbouring data sets differ in."""
+        """The relation between neighbouring data sets."""
         return self._ledger.budget.relation
 
     @property
     def accounting(self) -> str:
-        """Whether the worst case is charged, or what the actual counts cost."""
+        """The accounting: "worst_case", "data_dependent" or "sanitized"."""
         return self._ledger.budget.accounting
 
     @property
@@ -271,7 +270,7 @@ class BudgetHandle:
 
     @property
     def allow_seeded(self) -> bool:
-        """Whether reproducible noise is allowed on a named ledger."""
+        """True where reproducible noise is allowed on a named ledger."""
         return self._ledger.budget.allow_seeded
 
     def _pricing(
@@ -299,7 +298,7 @@ class BudgetHandle:
         return Limits(self._ledger.budget, scope)
 
     def _shares(self, charges: Costs) -> float | dict[str, float]:
-        """Return which share of each level's budget charges are."""
+        """Compute the share of each level's budget that charges take."""
         alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
         shares = {level: spent.share for level, spent in alone.items()}
         return shares.get(ONLY_LEVEL, shares) if len(shares) == 1 else shares

@@ -112,17 +112,17 @@ class Limits:
 
         `costs` are what rows cost, `most` the most that they can cost.
         """
-        begun = n_rows
+        admitted = n_rows
         for filter_, spent in self._spent(totals):
-            begun = min(begun, filter_.count_rows(spent, costs, most, n_rows))
-            if not begun:
+            admitted = min(admitted, filter_.count_rows(spent, costs, most, n_rows))
+            if not admitted:
                 first = {group: cost[0] if cost.shape else cost for group, cost in most.items()}
                 short, remedy = self._shortfall(filter_, spent, first)
                 raise BudgetExceededError(
                     f"The first row does not fit what is left {self._of(filter_)}: it can cost "
                     f"{short}. Nothing was released or recorded. {remedy}"
                 )
-        return begun
+        return admitted
 
     def admit_whole(self, totals: Totals, charges: Costs) -> None:
         """Raise BudgetExceededError if charges don't fit together."""

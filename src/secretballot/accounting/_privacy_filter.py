@@ -98,7 +98,7 @@ class PrivacyFilter:
         return amount, delta
 
     def is_used_up(self, spent: Costs) -> bool:
-        """Whether nothing that is worth spending is left of the amount."""
+        """Test if nothing that is worth spending is left of the amount."""
         used = float(level_cost(spent, self.level, self.order).at(self.order))
         return used >= self.amount * (1 - WORTH_SPENDING)
 

@@ -1,4 +1,4 @@
-"""What the accountant asks of a mechanism, and the names of those whom a release charges."""
+"""Mechanisms, as the accountant sees them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from secretballot.games import has_game
 
 
 class ReleaseMechanism(Protocol):
-    """How counts become a private answer, and what that costs.
+    """Mechanism that makes a private answer of counts, and states its cost.
 
     Costs are keyed by group: `EVERYONE`, a level of the budget, or ``"level/division/part"`` for a
     part of a level that is charged on its own. In one fit (a scope) a level has spent what was
@@ -28,22 +28,32 @@ class ReleaseMechanism(Protocol):
     def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
         """Return the counts as an array with one row per query, or raise ValueError."""
 
-    def sample(self, counts: Any, rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         """Draw the outcome, one row per row of `counts`."""
 
     def max_cost(
-        self, n_columns: int | None = None, counts: Any = None, *, order: float | None = None
+        self,
+        n_columns: int | None = None,
+        counts: ArrayLike | None = None,
+        *,
+        order: float | None = None,
     ) -> Costs:
-        """Return the most that a row can cost whoever takes part in it; per row with `counts`.
+        """Compute the most that a row can cost whoever takes part in it; per row with `counts`.
 
         With `order`, the other orders of the curve may be left infinite.
         """
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Return in which rows of a batch a group takes part; who is not named is in all."""
+        """Return a mask of rows for each group that sits some out; other groups are in all."""
 
-    def cost(self, outcome: Any, counts: Any = None, *, n_columns: int | None = None) -> Costs:
-        """Return what each row of `outcome` did cost, never more than `max_cost`."""
+    def cost(
+        self,
+        outcome: NDArray[Any],
+        counts: ArrayLike | None = None,
+        *,
+        n_columns: int | None = None,
+    ) -> Costs:
+        """Compute the cost of each row of `outcome`, never more than `max_cost`."""
 
     def describe(self) -> dict[str, Any]:
         """Return the public parameters, for the ledger."""
@@ -57,7 +67,7 @@ class StatesLaws(Protocol):
         """Return the law of one row for each privacy group."""
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return how often each step of the law was begun in each row of an outcome."""
+        """Count how often each step of the law was begun in each row of an outcome."""
 
 
 @runtime_checkable
@@ -80,12 +90,12 @@ def game_laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, L
 
 
 def describe(mechanism: ReleaseMechanism) -> dict[str, Any]:
-    """Return a mechanism's public parameters under the name of its class, whatever it says."""
+    """Return a mechanism's public parameters, with the name of its class."""
     name = public_name(type(mechanism), "secretballot.mechanisms")
     return {**mechanism.describe(), "mechanism": name}
 
 
-def foreign_names(description: Any) -> Iterator[str]:
+def foreign_names(description: object) -> Iterator[str]:
     """Yield the classes in a recorded description that are not the library's."""
     if isinstance(description, dict):
         for key, value in description.items():
@@ -95,14 +105,20 @@ def foreign_names(description: Any) -> Iterator[str]:
                 yield from foreign_names(value)
 
 
-_MEMBERS = (
-    *("relations", "rows", "check_counts", "sample"),
-    *("max_cost", "participation", "cost", "describe"),
-)
+_MEMBERS = [
+    "relations",
+    "rows",
+    "check_counts",
+    "sample",
+    "max_cost",
+    "participation",
+    "cost",
+    "describe",
+]
 
 
-def check_mechanism(mechanism: object, relation: str) -> None:
-    """Refuse what is no mechanism, or one that is not proven for `relation`."""
+def check_mechanism(mechanism: ReleaseMechanism, relation: str) -> None:
+    """Refuse an object that is no mechanism, or a mechanism that is not proven for `relation`."""
     missing = [name for name in _MEMBERS if not hasattr(mechanism, name)]
     if missing or isinstance(mechanism, type):
         raise TypeError(
@@ -110,12 +126,11 @@ def check_mechanism(mechanism: object, relation: str) -> None:
             + (f" (it has no {missing[0]!r})" if missing else " but a class")
             + "; pass an instance such as GNMax(sigma=40)."
         )
-    rows, relations = getattr(mechanism, "rows"), getattr(mechanism, "relations")  # noqa: B009
-    if rows not in ("sequential", "parallel"):
-        raise ValueError(f"mechanism.rows={rows!r} must be 'sequential' or 'parallel'.")
-    if relation not in relations:
+    if mechanism.rows not in ("sequential", "parallel"):
+        raise ValueError(f"mechanism.rows={mechanism.rows!r} must be 'sequential' or 'parallel'.")
+    if relation not in mechanism.relations:
         raise ValueError(
             f"mechanism={mechanism!r} is proven for the relation(s) "
-            f"{', '.join(sorted(relations))}, but this budget protects under "
+            f"{', '.join(sorted(mechanism.relations))}, but this budget protects under "
             f"relation={relation!r}; use a mechanism proven for it, or another accountant."
         )

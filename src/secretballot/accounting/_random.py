@@ -15,7 +15,7 @@ RandomState = int | np.random.SeedSequence | np.random.Generator | None
 
 
 def is_seeded(random_state: RandomState) -> bool:
-    """Whether the noise would be reproducible; ValueError if it is no source of noise."""
+    """Test for reproducible noise; ValueError if `random_state` is no source of noise."""
     if random_state is None:
         return False
     is_int = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)

@@ -1,4 +1,4 @@
-"""How much of a budget is spent and left, for people."""
+"""Reports of the spent and the remaining budget."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from secretballot._views import Bar, Cell, Part, Prose, Shown, Table, View
 from secretballot.divergences import Cost, Order, level_cost
 from secretballot.ledger import Budget, Ledger, LevelBudget, Totals
 
-#: What is said of a budget whose file is gone.
+#: The text for a budget whose file is gone.
 UNREADABLE = "its ledger can't be read"
 
-#: The largest epsilon that is opened without a word.
+#: The largest epsilon that is opened without a warning.
 _LARGE_EPSILON = 10
 
-#: What sums in another order than the gate's may differ by.
+#: The relative difference of sums that were added up in another order.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacySpent(Shown):
-    """What has been spent on the people of one level.
+    """Privacy spent on the people of one level.
 
     Attributes
     ----------
     level : str
         The level, ``"everyone"`` for a budget without levels.
     epsilon : float
-        What the cost so far converts to. A reading, not a guarantee: which costs occur depends on
-        what was released, and only the budget was fixed before.
+        The epsilon that the cost so far converts to. A reading, not a guarantee: the costs depend
+        on what was released, and only the budget was fixed before.
     delta : float
         The delta of the reading, the budget's.
     share : float
@@ -42,7 +42,7 @@ class PrivacySpent(Shown):
     order : float or "gaussian"
         The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
     amount : float
-        What was spent: at that Renyi order, or as mu^2.
+        The amount that was spent: at that Renyi order, or as mu^2.
     n_releases : int
         Releases recorded.
     n_rows : int
@@ -50,7 +50,7 @@ class PrivacySpent(Shown):
     cost : RenyiCost or GaussianCost
         The whole cost.
     sensitive : bool
-        Whether that is what votes did cost, which tells of them: data-dependent accounting.
+        True under data-dependent accounting, where the costs reveal something about the votes.
     """
 
     level: str
@@ -75,7 +75,7 @@ class PrivacySpent(Shown):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyRemaining(Shown):
-    """What is left for the people of one level.
+    """Privacy left for the people of one level.
 
     Attributes
     ----------
@@ -84,13 +84,13 @@ class PrivacyRemaining(Shown):
     share : float
         Share of the budget that is left, between 0 and 1.
     amount : float
-        What may still be spent at that order, or as mu^2.
+        The amount that may still be spent: at that Renyi order, or as mu^2.
     order : float or "gaussian"
         The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
     delta : float
-        What is left of the delta set aside for approximations.
+        The rest of the delta that was set aside for approximations.
     sensitive : bool
-        Whether that tells of the votes: data-dependent accounting.
+        True under data-dependent accounting, where it reveals something about the votes.
     """
 
     level: str
@@ -105,8 +105,8 @@ class PrivacyRemaining(Shown):
 
     def _cells(self) -> Sequence[Cell]:
         share, bar = percent(self.share), Bar.of(self.share, "left")
-        left = (f"{self.amount:.4g}", order_text(self.order), f"{self.delta:.3g}")
-        return (self.level, bar, share, *left)
+        amounts = (f"{self.amount:.4g}", order_text(self.order), f"{self.delta:.3g}")
+        return (self.level, bar, share, *amounts)
 
 
 Report = TypeVar("Report", PrivacySpent, PrivacyRemaining)
@@ -117,17 +117,17 @@ _HEADINGS = {
 }
 
 
-def by_level_view(each: Sequence[PrivacySpent] | Sequence[PrivacyRemaining]) -> View:
-    """Return what is shown of one level, or of several together."""
-    kind = type(each[0])
-    parts: list[Part] = [Table(_HEADINGS[kind], [one._cells() for one in each])]
-    if each[0].sensitive:
+def by_level_view(reports: Sequence[PrivacySpent] | Sequence[PrivacyRemaining]) -> View:
+    """Lay out the reports of all levels as one table."""
+    kind = type(reports[0])
+    parts: list[Part] = [Table(_HEADINGS[kind], [report._cells() for report in reports])]
+    if reports[0].sensitive:
         parts.append(Prose.of("Data dependent: itself sensitive, and not to be published."))
     return View(kind.__name__, tuple(parts))
 
 
 class ByLevel(dict[str, Report], Shown):
-    """What was spent, or is left, by level: a dict that is shown as one table."""
+    """Reports by level: a dict that is shown as one table."""
 
     def _view(self) -> View:
         return by_level_view(list(self.values())) if self else View("ByLevel", ())
@@ -158,7 +158,7 @@ def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> 
 def remaining_for(
     level: LevelBudget, totals: Totals, *, sensitive: bool = False
 ) -> PrivacyRemaining:
-    """Say what is left of one level of a ledger."""
+    """Compute the rest of one level of a ledger."""
     spent = spent_on(level, totals)
     return PrivacyRemaining(
         level=level.name,
@@ -176,7 +176,7 @@ def as_text(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
 
 
 def promise(budget: Budget) -> str:
-    """Return what a budget guarantees, on one line."""
+    """Describe the guarantee of a budget on one line."""
     epsilon = budget.epsilon
     amounts = (
         "{" + ", ".join(f"{name!r}: {amount:g}" for name, amount in epsilon.items()) + "}"
@@ -192,14 +192,14 @@ def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     if budget.accounting == "data_dependent":
         return f"share spent {WITHHELD} (data dependent: itself sensitive)"
     return ", ".join(
-        f"{percent(one.share)} spent" + (f" of {name!r}" if len(spent) > 1 else "")
-        for name, one in spent.items()
+        f"{percent(report.share)} spent" + (f" of {name!r}" if len(spent) > 1 else "")
+        for name, report in spent.items()
     )
 
 
 def warn_large_epsilon(budget: Budget) -> None:
     """Warn, when a budget is opened, that its epsilon promises next to nothing."""
-    level = max(budget.levels, key=lambda each: each.epsilon)
+    level = max(budget.levels, key=lambda level: level.epsilon)
     if level.epsilon > _LARGE_EPSILON:
         warn(
             f"epsilon={level.epsilon:g} is a weak guarantee: an outcome may be e^{level.epsilon:g} "
@@ -209,7 +209,7 @@ def warn_large_epsilon(budget: Budget) -> None:
 
 
 def warn_data_dependent(budget: Budget) -> None:
-    """Say that costs of actual votes are sensitive themselves."""
+    """Warn that costs of actual votes are sensitive themselves."""
     if budget.accounting == "data_dependent":
         warnings.warn(
             "accounting='data_dependent' charges what the actual votes cost: the epsilon it "

@@ -1,4 +1,4 @@
-"""What a data owner signs: what is guaranteed, for whom, and on which assumptions."""
+"""The statement that a data owner signs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RELEASED = ("what", "rows", "releases", "first", "last", "noise")
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement(Shown):
-    """What a data owner signs: the guarantee, what was released under it, and what it rests on.
+    """Statement for a data owner to sign: guarantee, releases and assumptions.
 
     `PrivacyAccountant.statement` makes one. It is printed as text, shown as HTML in a notebook,
     and `to_dict` gives plain values.
@@ -88,7 +88,7 @@ class PrivacyStatement(Shown):
         budget, totals = header.budget, walk.totals
         sensitive = budget.accounting == "data_dependent"
         spent = spent_by_level(budget, totals)
-        overspent = {name: each.share for name, each in spent.items() if each.share > 1}
+        overspent = {name: report.share for name, report in spent.items() if report.share > 1}
         return cls(
             unit=budget.unit,
             relation=budget.relation,
@@ -107,15 +107,17 @@ class PrivacyStatement(Shown):
             ),
             released=tuple(
                 {
-                    "mechanism": _named(kind.mechanism) if sensitive else kind.mechanism,
-                    "note": kind.note,
-                    "seeded": kind.seeded,
-                    "n_releases": kind.n_releases,
-                    "n_rows": None if sensitive else kind.n_rows,
-                    "first": kind.first,
-                    "last": kind.last,
+                    "mechanism": _without_parameters(group.mechanism)
+                    if sensitive
+                    else group.mechanism,
+                    "note": group.note,
+                    "seeded": group.seeded,
+                    "n_releases": group.n_releases,
+                    "n_rows": None if sensitive else group.n_rows,
+                    "first": group.first,
+                    "last": group.last,
                 }
-                for kind in held.released
+                for group in held.released
             ),
             assumptions=assumptions(budget, held, overspent),
             ledger_id=header.ledger_id,
@@ -136,7 +138,7 @@ class PrivacyStatement(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON takes them; an infinite number is the text ``"inf"``."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         # Through text: a copy, which shares nothing with this object, and surely plain.
         plain: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
         return plain
@@ -164,11 +166,11 @@ class PrivacyStatement(Shown):
 
     def __repr__(self) -> str:
         epsilons = ", ".join(
-            f"{each['epsilon']:g}"
-            + (f" ({visible(each['level'])})" if len(self.levels) > 1 else "")
-            for each in self.levels
+            f"{level['epsilon']:g}"
+            + (f" ({visible(level['level'])})" if len(self.levels) > 1 else "")
+            for level in self.levels
         )
-        releases = sum(each["n_releases"] for each in self.released)
+        releases = sum(group["n_releases"] for group in self.released)
         return (
             f"<PrivacyStatement: epsilon={epsilons}, delta={self.levels[0]['delta']:g} per "
             f"{self.unit}, {releases} releases>"
@@ -185,29 +187,29 @@ class PrivacyStatement(Shown):
     def _level_cells(self) -> list[list[str]]:
         return [
             [
-                each["level"],
-                f"{each['epsilon']:g}",
-                f"{each['delta']:g}",
-                order_text(each["order"]),
-                percent(each["share_spent"]),
+                level["level"],
+                f"{level['epsilon']:g}",
+                f"{level['delta']:g}",
+                order_text(level["order"]),
+                percent(level["share_spent"]),
                 WITHHELD
-                if each["epsilon_spent"] is None
-                else f"{float(each['epsilon_spent']):.4g}",
+                if level["epsilon_spent"] is None
+                else f"{float(level['epsilon_spent']):.4g}",
             ]
-            for each in self.levels
+            for level in self.levels
         ]
 
     def _released_cells(self) -> list[list[str]]:
         return [
             [
-                mechanism_text(each["mechanism"]),
-                WITHHELD if each["n_rows"] is None else str(each["n_rows"]),
-                str(each["n_releases"]),
-                each["first"][:10],
-                each["last"][:10],
-                "REPRODUCIBLE" if each["seeded"] else "cryptographic",
+                mechanism_text(group["mechanism"]),
+                WITHHELD if group["n_rows"] is None else str(group["n_rows"]),
+                str(group["n_releases"]),
+                group["first"][:10],
+                group["last"][:10],
+                "REPRODUCIBLE" if group["seeded"] else "cryptographic",
             ]
-            for each in self.released
+            for group in self.released
         ] or [["nothing", "0", "0", "-", "-", "-"]]
 
     def _ledger_lines(self) -> list[str]:
@@ -221,8 +223,8 @@ class PrivacyStatement(Shown):
         return lines
 
 
-def _named(mechanism: Any) -> Any:
-    """Return what a mechanism is called, without its parameters."""
+def _without_parameters(mechanism: object) -> object:
+    """Return a recorded mechanism without its parameters."""
     if not isinstance(mechanism, dict):
         return mechanism
     return {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}

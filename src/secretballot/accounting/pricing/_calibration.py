@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.accounting.pricing._kinds import plan_prices
-from secretballot.accounting.pricing._plan_prices import PlanPrices
+from secretballot.accounting.pricing._kinds import plan_pricing
+from secretballot.accounting.pricing._plan_pricing import PlanPricing
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.divergences import Costs, Order
 from secretballot.games import FINE, Fineness, least_plan_noise
@@ -46,10 +46,10 @@ def calibrate_noise(
     build = noise_builder(make)
     share *= 1 - _PRICE_ROUNDING - n_rows * _SUM_ROUNDING
     priced = PricedRows(mechanism=build(1.0), n_rows=n_rows, n_columns=n_columns)
-    kind = plan_prices(limits, priced)
+    kind = plan_pricing(limits, priced)
     if kind is not None:
         return _least_plan_noise(build, limits, totals, priced, share, kind)
-    limits.check_costs(priced.mechanism.max_cost(n_columns, order=2.0))
+    limits.check_costs(priced.max_cost(order=2.0))
     _check_own_delta(priced.own_delta_fault(n_rows, limits.delta_headroom(totals)))
 
     def load(noise: float, whole_curve: bool) -> float:
@@ -76,15 +76,15 @@ def _least_plan_noise(
     totals: Totals,
     priced: PricedRows,
     share: float,
-    kind: type[PlanPrices],
+    kind: type[PlanPricing],
 ) -> M:
     """Return the mechanism of the least noise whose rows fit as one plan."""
     n_rows = priced.n_rows
 
-    def prices(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> PlanPrices:
+    def pricing(mechanism: ReleaseMechanism, fineness: Fineness = FINE) -> PlanPricing:
         return kind(limits, replace(priced, mechanism=mechanism), fineness)
 
-    first = prices(priced.mechanism)
+    first = pricing(priced.mechanism)
     headroom = first.headroom(totals)
     _check_own_delta(first.own_delta_fault(n_rows, headroom))
     headroom = {
@@ -93,16 +93,16 @@ def _least_plan_noise(
     span = first.span(n_rows)
 
     def exact_share(mechanism: M, fineness: Fineness = FINE) -> float:
-        return max(prices(mechanism, fineness).shares(span, headroom).values())
+        return max(pricing(mechanism, fineness).shares(span, headroom).values())
 
     if not first.has_game:
         return build(least_noise(lambda noise, _: exact_share(build(noise))))
 
     def noise_share(noise: float) -> float:
-        return prices(build(noise)).noise_share(span, headroom)
+        return pricing(build(noise)).noise_share(span, headroom)
 
     def expected_share(noise: float) -> float:
-        return prices(build(noise)).expected_share(span, headroom)
+        return pricing(build(noise)).expected_share(span, headroom)
 
     # Whatever a plan costs, releasing the noise itself costs no less.
     enough = least_noise(lambda noise, _: noise_share(noise))
@@ -171,14 +171,16 @@ def noise_builder(make: Callable[..., M]) -> Callable[[float], M]:
         return make
     parameters = inspect.signature(make).parameters
     required = {
-        name for name, each in parameters.items() if each.default is inspect.Parameter.empty
+        name
+        for name, parameter in parameters.items()
+        if parameter.default is inspect.Parameter.empty
     }
     if required == {"variance"}:
         return lambda noise: make(variance=noise**2)
     if "sigma" not in parameters or required - {"sigma"}:
-        others = ", ".join(f"{name}=..." for name in parameters if name in required) or "..."
+        fields = ", ".join(f"{name}=..." for name in parameters if name in required) or "..."
         raise TypeError(
             f"make={make.__name__} can't be built from sigma alone; pass a function from the "
-            f"amount of noise to a mechanism: lambda noise: {make.__name__}({others})."
+            f"amount of noise to a mechanism: lambda noise: {make.__name__}({fields})."
         )
     return lambda noise: make(sigma=noise)

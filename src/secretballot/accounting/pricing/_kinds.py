@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from secretballot.accounting._limits import Limits
-from secretballot.accounting.pricing._gaussian_prices import GaussianPrices
-from secretballot.accounting.pricing._pair_prices import PairPrices, is_pair_plan
-from secretballot.accounting.pricing._plan_prices import PlanPrices
-from secretballot.accounting.pricing._plan_pricing import PlanPricing
+from secretballot.accounting._protocol import game_laws
+from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
+from secretballot.accounting.pricing._pair_pricing import PairPricing, is_pair_plan
 from secretballot.accounting.pricing._priced_rows import PricedRows
 from secretballot.accounting.pricing._pricing import Pricing
 from secretballot.accounting.pricing._renyi_pricing import RenyiPricing
 from secretballot.accounting.pricing._threshold_pricing import ThresholdPricing
+from secretballot.games import answer_steps
 
 
-def plan_prices(limits: Limits, priced: PricedRows) -> type[PlanPrices] | None:
-    """Return the prices of rows as plans; None where the budget charges them one by one."""
+def plan_pricing(
+    limits: Limits, priced: PricedRows
+) -> type[GaussianPricing] | type[PairPricing] | None:
+    """Return the pricing of rows as plans; None where the budget charges them one by one."""
     if limits.kind == "gaussian":
-        return GaussianPrices
-    return PairPrices if limits.kind == "pairs" and is_pair_plan(priced) else None
+        laws = game_laws(priced.mechanism, priced.n_columns)
+        # Known votes are known to be answered or not: nothing is left over.
+        is_split = laws and priced.votes is None and all(map(answer_steps, laws.values()))
+        return ThresholdPricing if is_split and not priced.is_parallel else GaussianPricing
+    return PairPricing if limits.kind == "pairs" and is_pair_plan(priced) else None
 
 
 def pricing_for(limits: Limits, priced: PricedRows) -> Pricing:
     """Return the pricing of rows in the kind of budget that has the limits."""
-    kind = plan_prices(limits, priced)
-    if kind is None:
-        return RenyiPricing(limits, priced)
-    prices = kind(limits, priced)
-    pricing = ThresholdPricing if prices.has_threshold else PlanPricing
-    return pricing(limits, priced, prices)
+    return (plan_pricing(limits, priced) or RenyiPricing)(limits, priced)

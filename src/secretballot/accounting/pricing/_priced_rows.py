@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism
-from secretballot.divergences import EVERYONE, split_group
+from secretballot.divergences import EVERYONE, Costs, split_group
 from secretballot.games import RowPart
 
 
@@ -56,8 +56,12 @@ class PricedRows:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether the rows are disjoint people, who are all charged at once."""
+        """True where the rows are disjoint people, who are all charged at once."""
         return self.mechanism.rows == "parallel"
+
+    def max_cost(self, *, order: float | None = None) -> Costs:
+        """Compute the most that a row can cost, for each group."""
+        return self.mechanism.max_cost(self.n_columns, order=order)
 
     def turns(self, group: str, span: Span) -> int:
         """Count the rows of a span in which a group takes part; parallel rows count as one."""
@@ -69,10 +73,9 @@ class PricedRows:
 
     def own_deltas(self, n_rows: int) -> dict[str, float]:
         """Compute the delta that rows have whatever their noise, for each group."""
-        costs = self.mechanism.max_cost(self.n_columns, order=2.0)
         return {
             group: self.turns(group, Span((0, n_rows))) * float(np.max(cost.delta))
-            for group, cost in costs.items()
+            for group, cost in self.max_cost(order=2.0).items()
         }
 
     def own_delta_fault(self, n_rows: int, deltas_left: Mapping[str, float]) -> str:

@@ -30,6 +30,10 @@ class Pricing(ABC):
     #: Whether a sanitized budget keeps a record of the votes.
     keeps_private = True
 
+    def span(self, n_rows: int) -> Span:
+        """Return the span of the first rows, each of which may be answered."""
+        return Span((0, n_rows), (0, n_rows) if self.has_threshold else None)
+
     @abstractmethod
     def price(self, totals: Totals, span: Span) -> Costs:
         """Compute the charges of rows that are paid for before they are drawn.
@@ -57,5 +61,5 @@ class Pricing(ABC):
 
     def record(self, transaction: Transaction, entry: LedgerEntry) -> LedgerEntry:
         """Return the entry of a release with the rows that are begun, and their charges."""
-        begun, charges = self.charge(transaction.totals)
-        return replace(entry, n_rows=begun, charges=charges)
+        n_rows, charges = self.charge(transaction.totals)
+        return replace(entry, n_rows=n_rows, charges=charges)

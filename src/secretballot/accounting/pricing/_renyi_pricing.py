@@ -31,7 +31,7 @@ class RenyiPricing(Pricing):
 
     @cached_property
     def has_threshold(self) -> bool:  # type: ignore[override]
-        """Whether thresholds and answers are paid for apart."""
+        """True where thresholds and answers are paid for apart."""
         laws = row_laws(self._mechanism, self._priced.n_columns)
         return bool(laws) and all(map(answer_steps, laws.values()))
 
@@ -62,8 +62,8 @@ class RenyiPricing(Pricing):
         if self._priced.is_parallel:
             charges = _dearest(self._costs)
             return n_rows * self._limits.admit(totals, charges, self._most, 1), charges
-        begun = self._limits.admit(totals, self._costs, self._most, n_rows)
-        return begun, {group: cost[:begun].sum() for group, cost in self._costs.items()}
+        n_rows = self._limits.admit(totals, self._costs, self._most, n_rows)
+        return n_rows, {group: cost[:n_rows].sum() for group, cost in self._costs.items()}
 
     @cached_property
     def _most_by_row(self) -> Costs:
@@ -91,7 +91,7 @@ class RenyiPricing(Pricing):
             rows = {group: worst_case_cost(threshold_steps(law)) for group, law in laws.items()}
             answers = {group: worst_case_cost(answer_steps(law)) for group, law in laws.items()}
         else:
-            rows = self._mechanism.max_cost(n_columns)
+            rows = self._priced.max_cost()
         self._limits.check_costs(rows)
         return rows, answers
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism, StatesLaws
-from secretballot.accounting.pricing._plan_prices import Headroom
-from secretballot.accounting.pricing._plan_pricing import PlanPricing
+from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
+from secretballot.accounting.pricing._plan_pricing import Headroom
 from secretballot.accounting.pricing._priced_rows import Span
 from secretballot.divergences import GAUSSIAN, Costs, GaussianCost
 from secretballot.ledger import Totals
@@ -22,7 +22,7 @@ _ROWS_PER_ANSWER, _PRIOR_ANSWERS = 3.0, 5.0
 _MOST_ROUNDS = 16
 
 
-class ThresholdPricing(PlanPricing):
+class ThresholdPricing(GaussianPricing):
     """Pricing of thresholds and answers as two plans, in rounds.
 
     A round pays for as many rows and answers as fit, at as many rows for an answer as the outcomes
@@ -37,7 +37,7 @@ class ThresholdPricing(PlanPricing):
 
     def admit(self, totals: Totals) -> None:
         """Raise BudgetExceededError if not even one row fits the budget."""
-        headroom = self._prices.headroom(totals)
+        headroom = self.headroom(totals)
         if self._affordable(0, _ROWS_PER_ANSWER, headroom) is None:
             self._refuse(headroom)
 
@@ -47,11 +47,11 @@ class ThresholdPricing(PlanPricing):
 
     def charge(self, totals: Totals) -> tuple[int, Costs]:
         """Count the rows that all rounds begin, and compute their charges."""
-        headroom = dict(self._prices.headroom(totals))
-        begun, n_answers, charges = 0, 0, {payer: GaussianCost.zero() for payer in headroom}
+        headroom = dict(self.headroom(totals))
+        start, n_answers, charges = 0, 0, {payer: GaussianCost.zero() for payer in headroom}
         for _ in range(_MOST_ROUNDS):
-            rate = (begun + _ROWS_PER_ANSWER * _PRIOR_ANSWERS) / (n_answers + _PRIOR_ANSWERS)
-            span, paid = self._round(begun, rate, headroom)
+            rate = (start + _ROWS_PER_ANSWER * _PRIOR_ANSWERS) / (n_answers + _PRIOR_ANSWERS)
+            span, paid = self._round(start, rate, headroom)
             if paid is None:
                 break
             assert span.answers is not None
@@ -59,45 +59,45 @@ class ThresholdPricing(PlanPricing):
             answers = self._answered[slice(*span.rows)].cumsum()
             drawn = min(int(np.searchsorted(answers, span.answers[1])) + 1, len(answers))
             used = int(answers[drawn - 1])
-            undrawn = Span((begun + drawn, span.rows[1]), (used, span.answers[1]))
-            refund = self._prices.refund(undrawn, paid)
+            undrawn = Span((start + drawn, span.rows[1]), (used, span.answers[1]))
+            refund = self.refund(undrawn, paid)
             for payer, cost in paid.items():
                 net = GaussianCost(cost.without(refund[payer]).at(GAUSSIAN), cost.delta)
                 charges[payer] = charges[payer] + net
                 mu2, delta = headroom[payer]
                 headroom[payer] = (mu2 - float(net.mu2), delta - float(net.delta))
-            begun, n_answers = begun + drawn, n_answers + used
-            if begun == self._priced.n_rows:
+            start, n_answers = start + drawn, n_answers + used
+            if start == self._priced.n_rows:
                 break
-        if not begun:
+        if not start:
             self._refuse(headroom)
-        return begun, charges
+        return start, charges
 
-    def _round(self, begun: int, rate: float, headroom: Headroom) -> tuple[Span, Costs | None]:
+    def _round(self, start: int, rate: float, headroom: Headroom) -> tuple[Span, Costs | None]:
         """Return the rows and answers of the next round, and their charges if any fit."""
         n_rows = self._priced.n_rows
-        rest = Span((begun, n_rows), (0, n_rows - begun))
-        if self._prices.noise_share(rest, headroom) <= 2:
-            charges = self._prices.charges(rest, headroom)
+        remaining = Span((start, n_rows), (0, n_rows - start))
+        if self.noise_share(remaining, headroom) <= 2:
+            charges = self._charges(remaining, headroom)
             if charges is not None:
-                return rest, charges
-        span = self._affordable(begun, rate, headroom)
-        return (rest, None) if span is None else (span, self._prices.charges(span, headroom))
+                return remaining, charges
+        span = self._affordable(start, rate, headroom)
+        return (remaining, None) if span is None else (span, self._charges(span, headroom))
 
-    def _affordable(self, begun: int, rate: float, headroom: Headroom) -> Span | None:
+    def _affordable(self, start: int, rate: float, headroom: Headroom) -> Span | None:
         """Return the most rows and answers that fit, at `rate` rows for an answer."""
-        n_rest = self._priced.n_rows - begun
+        n_rest = self._priced.n_rows - start
 
         def span(n_answers: int) -> Span:
             n_rows = min(n_rest, max(n_answers, math.ceil(rate * n_answers)))
-            return Span((begun, begun + n_rows), (0, n_answers))
+            return Span((start, start + n_rows), (0, n_answers))
 
         n_answers = self._most_rows(span, n_rest, headroom)
         return span(n_answers) if n_answers else None
 
 
 def answered_rows(mechanism: ReleaseMechanism, outcome: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which rows of an outcome passed their threshold."""
+    """Return a mask of the rows that passed their threshold."""
     stated = cast("StatesLaws", mechanism)
     law = next(iter(stated.laws().values()))
     follows = next(step.name for step in law if step.after is not None)

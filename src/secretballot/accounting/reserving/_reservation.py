@@ -1,14 +1,15 @@
-"""A handle on rows that are paid for before they are drawn, and what may be drawn on it."""
+"""A handle on rows that are paid for, and the check of what is drawn on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from secretballot.accounting._protocol import ReleaseMechanism, describe, game_laws
+from secretballot.accounting.pricing import PricedRows
 from secretballot.divergences import EVERYONE, Law, split_group
 from secretballot.ledger import Scope, to_json
 
@@ -43,43 +44,36 @@ class Reservation:
     def __sklearn_clone__(self) -> Self:
         return self
 
-    def check_draw(
-        self,
-        mechanism: ReleaseMechanism,
-        n_columns: int | None,
-        scope_id: str | None,
-        rows: tuple[int, int],
-    ) -> None:
-        """Refuse what tells more than was paid for, or tells it to others.
+    def check_draw(self, drawn: PricedRows, scope_id: str | None, first_row: int) -> None:
+        """Refuse rows that tell more than was paid for, or tell it of others.
 
-        `rows` are those that are to be drawn, counted from the first that was reserved.
+        `first_row` is the number of rows that were drawn before.
         """
-        fault = next(self._faults(mechanism, n_columns, scope_id, rows), None)
+        fault = next(self._faults(drawn, scope_id, first_row), None)
         if fault is not None:
             raise ValueError(
-                f"mechanism={mechanism!r} can't be drawn on the reservation of "
+                f"mechanism={drawn.mechanism!r} can't be drawn on the reservation of "
                 f"{self.mechanism!r}: {fault}. Nothing was released or recorded."
             )
 
-    def _faults(
-        self,
-        mechanism: Any,
-        n_columns: int | None,
-        scope_id: str | None,
-        rows: tuple[int, int],
-    ) -> Iterator[str]:
+    def _faults(self, drawn: PricedRows, scope_id: str | None, first_row: int) -> Iterator[str]:
+        mechanism, n_columns = drawn.mechanism, drawn.n_columns
         laws, paid_laws = game_laws(mechanism, n_columns), game_laws(self.mechanism, self.n_columns)
-        # Columns are nothing to a mechanism that says itself what is voted on.
+        # The laws of some mechanisms don't depend on the columns.
         for_any = bool(paid_laws) and paid_laws == game_laws(self.mechanism, None)
-        paid = None if for_any else self.n_columns
-        if paid is not None and (n_columns is None or n_columns > paid):
-            yield f"its counts have {n_columns} columns, and {paid} were paid for"
-        there, paid_there = mechanism.participation(rows[1] - rows[0]), self._participation(rows)
-        payers = {group: [group] for group in there.keys() | paid_there.keys()}
+        paid_columns = None if for_any else self.n_columns
+        if paid_columns is not None and (n_columns is None or n_columns > paid_columns):
+            yield f"its counts have {n_columns} columns, and {paid_columns} were paid for"
+        participation = mechanism.participation(drawn.n_rows)
+        paid_participation = {
+            group: rows[first_row:]
+            for group, rows in self.mechanism.participation(first_row + drawn.n_rows).items()
+        }
+        payers = {group: [group] for group in participation.keys() | paid_participation.keys()}
         if not laws or not paid_laws:
             # Of mechanisms without a game nothing but their description is known.
-            one, other = (to_json(describe(each), "") for each in (mechanism, self.mechanism))
-            if one != other or self.n_columns not in (None, n_columns):
+            descriptions = [to_json(describe(m), "") for m in (mechanism, self.mechanism)]
+            if descriptions[0] != descriptions[1] or self.n_columns not in (None, n_columns):
                 yield "it is not the same mechanism"
         else:
             payers = {group: _payers(group, list(paid_laws)) for group in laws}
@@ -89,44 +83,41 @@ class Reservation:
                 if not payers[group]:
                     yield f"it charges {group!r}, who did not pay"
                 for payer in payers[group]:
-                    yield from _tells_more(law, paid_laws[payer], group)
-        everywhere = np.ones(rows[1] - rows[0], dtype=bool)
-        for group, paying in payers.items():
-            for payer in paying:
-                takes_part = there.get(group, everywhere)
-                if (takes_part & ~paid_there.get(payer, everywhere)).any():
+                    yield from _undominated_steps(law, paid_laws[payer], group)
+        all_rows = np.ones(drawn.n_rows, dtype=bool)
+        for group, group_payers in payers.items():
+            for payer in group_payers:
+                paid_rows = paid_participation.get(payer, all_rows)
+                if (participation.get(group, all_rows) & ~paid_rows).any():
                     yield f"{group!r} takes part in rows that {payer!r} did not pay for"
-        if paid_there and scope_id != self.scope.id:
+        if paid_participation and scope_id != self.scope.id:
             yield "parts of levels paid in one fit, and in another they are other people"
-
-    def _participation(self, rows: tuple[int, int]) -> dict[str, Any]:
-        there = self.mechanism.participation(rows[1])
-        return {group: taken[rows[0] :] for group, taken in there.items()}
 
 
 def _overlap(laws: Mapping[str, Law]) -> bool:
-    """Whether anybody is in two groups, and pays for both."""
+    """Test for people who are in two groups, and pay for both."""
     levels = {split_group(group)[0] for group in laws if split_group(group)[1]}
     return (EVERYONE in laws and len(laws) > 1) or any(level in laws for level in levels)
 
 
 def _payers(group: str, paid: list[str]) -> list[str]:
-    """Return who paid for the people of a group: any of those named may be any of them.
+    """Return the groups of a reservation that paid for the people of a group.
 
-    Parts of another division may: all of them have to have paid.
+    The people of a level may be in any part of it: all of its parts have to have paid.
     """
     level = split_group(group)[0]
-    for one in (group, level, EVERYONE):
-        if one in paid:
-            return [one]
-    return [each for each in paid if group == EVERYONE or split_group(each)[0] == level]
+    for payer in (group, level, EVERYONE):
+        if payer in paid:
+            return [payer]
+    return [payer for payer in paid if group == EVERYONE or split_group(payer)[0] == level]
 
 
-def _tells_more(law: Law, paid: Law, group: str) -> Iterator[str]:
-    steps = {step.name: step for step in paid}
+def _undominated_steps(law: Law, paid: Law, group: str) -> Iterator[str]:
+    """Describe the steps of a law that the law which was paid for does not dominate."""
+    paid_steps = {step.name: step for step in paid}
     for step in law:
-        there = steps.get(step.name)
-        if there is None or there.after != step.after or step.times > there.times:
+        paid_step = paid_steps.get(step.name)
+        if paid_step is None or paid_step.after != step.after or step.times > paid_step.times:
             yield f"{step.name!r} of {group!r} was not paid for, or not as often"
-        elif step.delta > there.delta or not step.move.dominated_by(there.move):
+        elif step.delta > paid_step.delta or not step.move.dominated_by(paid_step.move):
             yield f"{step.name!r} of {group!r} tells more than what was paid for"

@@ -37,13 +37,9 @@ class ReservedPayment:
 
     def _check(self, state: Reserved) -> None:
         """Refuse rows that were not paid for."""
-        n_rows = self._priced.n_rows
         check_open(state)
-        check_rows_left(state, n_rows)
-        rows = state.rows, state.rows + n_rows
-        self._reservation.check_draw(
-            self._priced.mechanism, self._priced.n_columns, self._scope_id, rows
-        )
+        check_rows_left(state, self._priced.n_rows)
+        self._reservation.check_draw(self._priced, self._scope_id, state.rows)
 
     def observe(self, outcome: NDArray[Any]) -> None:
         """Read from the outcome which rows were answered, where answers are counted."""
@@ -55,10 +51,10 @@ class ReservedPayment:
         state = open_state(transaction, self._reservation)
         # Again: another process may have drawn meanwhile, and these are other rows now.
         self._check(state)
-        begun, n_answers = self._priced.n_rows, 0
+        n_rows, n_answers = self._priced.n_rows, 0
         if self._answered is not None:
             answers = self._answered.cumsum()
             last_row = np.searchsorted(answers, state.answers_left)
-            begun = min(int(last_row) + 1, len(answers))
-            n_answers = int(answers[begun - 1])
-        return entry.drawing(state.drawn(begun, n_answers), begun)
+            n_rows = min(int(last_row) + 1, len(answers))
+            n_answers = int(answers[n_rows - 1])
+        return entry.drawing(state.drawn(n_rows, n_answers), n_rows)

@@ -31,7 +31,7 @@ from secretballot.ledger import (
 
 
 class Reserving(BudgetHandle):
-    """What can be paid for, and given back, without drawing anything."""
+    """Handle on a budget that pays for rows beforehand, and draws nothing."""
 
     def reserve(
         self,
