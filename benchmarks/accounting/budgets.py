@@ -12,6 +12,7 @@ on Adult are made (about two minutes).
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import time
 import warnings
@@ -216,6 +217,28 @@ def print_thresholds(quick: bool) -> None:
     print(f"{'answers that can be reserved':36s}{''.join(reserved_answers)}")
 
 
+def known_votes() -> np.ndarray:
+    """Votes of 250 ballots on 3,000 rows, most of which agree."""
+    agreeing = np.round(250 * np.clip(np.random.default_rng(0).beta(8, 1.5, 3_000), 0.5, 1))
+    return np.stack([agreeing, 250 - agreeing], axis=1)
+
+
+def print_known_votes() -> None:
+    print("\nLabels of known votes in one batch: noise 20 and 40, epsilon .5 and 1")
+    votes = known_votes()
+    budgets: dict[str, dict[str, float]] = {
+        "Gaussian": {},
+        "Gaussian, a tenth of delta set aside": {"approximation_delta": DELTA / 10},
+        "pairs": {"order": math.inf},
+    }
+    for name, options in budgets.items():
+        labels = []
+        for sigma, epsilon in itertools.product((20.0, 40.0), (0.5, 1.0)):
+            accountant = PrivacyAccountant(epsilon, DELTA, accounting="data_dependent", **options)
+            labels.append(len(accountant.release(GNMax(sigma=sigma), votes)))
+        print(f"{name:40s}" + "".join(f"{n:8,}" for n in labels))
+
+
 def calibrated(kind: str, n_rows: int, epsilon: float, n_fits: int = 1, cap: float = 0.0) -> float:
     """Noise of so many fits that share a budget, each with a cap (or all with one plan)."""
     accountant = budget(kind, epsilon)
@@ -366,6 +389,7 @@ def main() -> None:
     print_pools(quick)
     print_batches(quick)
     print_thresholds(quick)
+    print_known_votes()
     print_ways(quick)
 
 

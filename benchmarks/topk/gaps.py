@@ -29,6 +29,7 @@ def main() -> None:
     arguments = parser.parse_args()
     budgets = {
         "basic composition": {"order": math.inf},
+        "Gaussian": {"approximation_delta": 0.85 * arguments.delta},
         "Renyi": {"order": "renyi", "approximation_delta": arguments.delta / 2},
     }
     print(f"{'noise':10s}{'budget':20s}" + "".join(f"{n:8d} sets" for n in SETS))
