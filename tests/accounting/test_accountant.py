@@ -169,7 +169,7 @@ def test_bad_counts_and_notes_release_nothing(accountant):
         {"people": {"strict": 3}, "individualization": {"variant": []}},
     ],
 )
-def test_words_of_the_statement_mean_what_they_mean(accountant, note):
+def test_words_that_the_statement_reads_are_checked(accountant, note):
     """It says them of the release, and can't be broken by them."""
     with pytest.raises(ValueError, match="note.*Call it something else|note.*call it something"):
         accountant.release(Gaussian(sigma=40), votes(1), note=note)

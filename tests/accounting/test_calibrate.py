@@ -36,7 +36,7 @@ def test_as_many_rows_as_asked_for_fit_and_no_more(n_rows):
         other.release(less, votes(1))
 
 
-def test_what_is_left_of_a_budget():
+def test_calibration_to_the_rest_of_a_budget():
     accountant = PrivacyAccountant(1.0, 1e-5, order="renyi")
     accountant.release(Gaussian(sigma=60), votes(40))
     half = accountant.calibrate(Gaussian, 500)
@@ -153,7 +153,7 @@ class Hasty(Gaussian):
         return {EVERYONE: self.one()[EVERYONE] * (1.0 if order is None else 1 - 1e-4)}
 
 
-def test_the_answer_is_certified_with_what_a_release_is_charged():
+def test_calibration_is_certified_with_the_charge_of_a_release():
     mechanism = calibrated(Hasty, epsilon=1.0, delta=1e-5, n_rows=100, order="renyi")
     assert len(PrivacyAccountant(1.0, 1e-5, order="renyi").release(mechanism, votes(100))) == 100
     exact = calibrated(Gaussian, epsilon=1.0, delta=1e-5, n_rows=100, order="renyi")
@@ -197,7 +197,7 @@ def test_bad_parameters():
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
-def test_a_share_of_what_is_left_is_what_rows_are_charged(order):
+def test_a_calibrated_share_is_charged(order):
     accountant = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5, order=order)
     accountant.reserve(BestOfCounts(scale=30.0), 1)
     left = accountant.remaining()["strict"].share
@@ -226,7 +226,7 @@ def test_a_price_is_asked_for_and_nothing_spent():
 
 @pytest.mark.parametrize("kind", [VectorSum, NoisyCounts])
 @pytest.mark.parametrize(("n_rows", "epsilon"), [(4, 11 / 7), (7, 2.0), (23, 30 / 7), (25, 32 / 7)])
-def test_single_releases_fit_what_was_calibrated_together(kind, n_rows, epsilon):
+def test_single_releases_fit_noise_calibrated_for_all(kind, n_rows, epsilon):
     # Prices add exactly: only what is rounded could refuse the last.
     accountant = PrivacyAccountant(epsilon, 1e-5)
     mechanism = accountant.calibrate(kind, n_rows=n_rows)

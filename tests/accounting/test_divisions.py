@@ -108,7 +108,7 @@ def test_a_draw_charges_every_level_and_no_other(reserved, left_out):
     ],
 )
 @pytest.mark.parametrize("order", ["gaussian", "renyi"])
-def test_parts_say_of_which_division_they_are(order, rates, message):
+def test_parts_name_their_division(order, rates, message):
     accountant = PrivacyAccountant({"a": 1.0}, 1e-5, order=order)
     with pytest.raises(ValueError, match=message):
         accountant.release(Grouped(rates=rates), votes(1))

@@ -106,7 +106,7 @@ def test_turns_of_mechanisms_without_a_game_go_on():
     "changed",
     [{"mechanism": GNMax(sigma=1)}, {"n_columns": None}, {"n_columns": 3}, {"scope": None}],
 )
-def test_what_was_paid_for_is_what_the_ledger_says(changed):
+def test_the_ledger_decides_the_rows_that_were_paid(changed):
     accountant = budget()
     reservation = accountant.reserve(VOTE, 5, n_columns=2)
     if "scope" in changed:
@@ -128,14 +128,15 @@ def test_rows_that_another_process_drew_meanwhile_are_other_rows(monkeypatch):
     accountant = budget(epsilon={"a": 1.0})
     scope = accountant.scope()
     reservation = accountant.reserve(mechanism, 20, n_columns=2, scope=scope)
-    checked = type(accountant)._check_draw
+    check_payment = type(accountant)._payment
 
     def outrun(self, *arguments):
-        checked(self, *arguments)
+        payment = check_payment(self, *arguments)
         monkeypatch.undo()
         accountant.release(mechanism, tied(3), reservation=reservation, scope=scope)
+        return payment
 
-    monkeypatch.setattr(type(accountant), "_check_draw", outrun)
+    monkeypatch.setattr(type(accountant), "_payment", outrun)
     with pytest.raises(ValueError, match="takes part in rows that 'a/[0-9a-f]+/0' did not pay for"):
         accountant.release(mechanism, tied(3), reservation=reservation, scope=scope)
     assert accountant.reserved(reservation).rows_left == 17
@@ -159,7 +160,7 @@ def test_bad_draws():
     assert accountant.reserved(reservation).rows_left == 5
 
 
-def test_known_votes_are_no_part_of_a_reservation():
+def test_reservations_are_priced_without_known_votes():
     """Their price would hold for these votes in this order only: the worst case is paid."""
     with pytest.warns(UserWarning, match="data_dependent"):
         known = budget(accounting="data_dependent")

@@ -62,7 +62,7 @@ def test_labels_in_one_batch_and_in_several(at_once, labels):
     )
 
 
-def test_a_release_pays_what_its_plan_costs_and_the_same_share_of_both():
+def test_a_release_pays_the_same_share_of_mu2_and_delta():
     # Of half the delta: what is left of it is needed to spend what comes back.
     accountant = budget()
     accountant.release(GNMax(sigma=40), tied(20))
@@ -96,7 +96,7 @@ def test_the_ledger_goes_on_with_it(tmp_path):
     assert "spent" in repr(again)
 
 
-def test_nothing_more_than_is_left():
+def test_a_spent_budget_refuses():
     accountant = budget()
     released = len(accountant.release(GNMax(sigma=40), tied(500)))
     assert released == 44
@@ -143,7 +143,7 @@ def test_calibration():
     assert accountant.spent().share > 0.97
 
 
-def test_what_has_no_game():
+def test_mechanisms_without_a_game():
     accountant = budget(1.0)
     accountant.release(Pure(epsilon=0.05), tied(1))
 
@@ -233,7 +233,7 @@ def test_a_row_of_two_classes_behind_a_threshold_is_one_move():
     assert cost.mu2 < 0.5 * price_plan(GNMax(sigma=40), 30, n_columns=2).gaussian_cost(1e-7).mu2
 
 
-def test_what_comes_back_can_be_spent_again():
+def test_refunds_can_be_spent_again():
     accountant = budget()
     mechanism = accountant.calibrate(GNMax, 40, n_columns=2)
     reservation = accountant.reserve(mechanism, 40, n_columns=2)

@@ -58,7 +58,7 @@ def test_where_warnings_are_errors_seeded_noise_releases_nothing(accountant):
 
 
 @pytest.mark.parametrize("seed", [-1, 0.5, True, "seed", np.random.RandomState(0), [1, 2]])
-def test_what_is_no_source_of_noise(accountant, seed):
+def test_bad_sources_of_noise(accountant, seed):
     with pytest.raises(ValueError, match="random_state=.*not a source of noise"):
         draw(accountant, random_state=seed)
     assert accountant.entries() == []

@@ -58,7 +58,7 @@ def votes(n_rows):
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7])
 @pytest.mark.parametrize("move", [BIT, BoundedRange(width=0.4), FewDraws(width=0.4, most=2)])
-def test_a_move_that_may_fail_tells_all_or_what_it_tells(move, n_rows):
+def test_a_move_that_may_fail_reveals_all_or_its_outcome(move, n_rows):
     whole, silent = price_law(one(move), n_rows), (1 - OWN) ** n_rows
     without = price_law(one(move, 0.0), n_rows)
     for epsilon in (0.0, 0.3, 1.0, 4.0):
@@ -66,7 +66,7 @@ def test_a_move_that_may_fail_tells_all_or_what_it_tells(move, n_rows):
         assert whole.delta(epsilon) == pytest.approx(told, rel=1e-8)
 
 
-def test_what_tells_nothing_may_still_fail():
+def test_a_move_without_cost_may_still_fail():
     floor = Step("floor", BoundedRange(width=0.0), delta=OWN)
     both, bit = price_law((*one(BIT, 0.0), floor), 3), price_law(one(BIT, 0.0), 3)
     for epsilon in (0.0, 0.5, 4.0):
@@ -92,7 +92,7 @@ def test_known_rows_have_their_deltas_too():
 
 
 @pytest.mark.parametrize("move", [TEST, BoundedRange(width=0.3), FewDraws(width=0.3, most=2)])
-def test_moves_that_cost_the_same_on_all_data_do_so_in_known_plans(move):
+def test_moves_with_constant_costs_have_them_in_known_plans(move):
     # However far from its threshold the gap is: a neighbour may have another one tested.
     known = KnownPlan(one(move), {"test": np.full(5, 50.0)}).value_functions(5)
     assert PlanPrice(known).delta(0.3) >= price_law(one(move), 5).delta(0.3)
@@ -124,7 +124,7 @@ def test_two_stable_tests(delta):
     assert claimed == pytest.approx(1 - (1 - delta) ** 2, rel=1e-3)
 
 
-def test_costs_of_rows_add_the_deltas_of_what_was_begun():
+def test_costs_of_rows_add_the_deltas_of_begun_steps():
     law = (*one(), Step("vote", BIT, times=3, after="test", delta=1e-4))
     assert own_delta(law) == pytest.approx(OWN + 3e-4)
     for order in (None, 8.0):
@@ -151,7 +151,7 @@ def test_beside_less_than_their_own_delta_rows_have_no_price():
     assert mu2(loud, 2.01e-7) == loud.noisy_numbers_mu2
 
 
-def test_thresholds_and_what_follows_them_have_deltas_of_their_own():
+def test_thresholds_and_answers_have_deltas_of_their_own():
     law = (*one(BIT, 1e-8), Step("vote", BIT, after="test", delta=1e-7))
     thresholds, answers = piece(threshold_steps(law), 10), piece(answer_steps(law), 10)
     assert thresholds.gaussian_cost(0.99e-7).mu2 == math.inf
@@ -188,7 +188,7 @@ def test_a_row_before_a_long_plan_is_never_paid_for():
 
 @pytest.mark.parametrize("move", [TEST, BIT])
 @pytest.mark.parametrize("extra", [1.0, 1.05])
-def test_to_stop_is_never_worth_more_than_to_draw_on(move, extra):
+def test_the_refund_of_a_stop_never_beats_drawing_on(move, extra):
     law, n_rows, n_left, delta = one(move, 1e-8), 20, 12, 1e-5
     paid, back = mu2(piece(law, n_rows), delta), float(piece(law, n_left).refund().mu2)
     rest = GroupPlan(law, np.ones(n_left, dtype=bool), None).value_functions()[0]
@@ -247,7 +247,7 @@ def test_noise_for_rows_with_deltas(order, options):
 
 
 @pytest.mark.parametrize(("order", "options"), KINDS)
-def test_what_helps_where_deltas_do_not_fit(order, options):
+def test_advice_where_deltas_do_not_fit(order, options):
     accountant = PrivacyAccountant(2.0, 1e-5, order=order, **options)
     with pytest.raises(BudgetExceededError, match=r"smaller delta_t.*approximation_delta"):
         accountant.release(top_k(1.1e-5, 1e-6), votes(2))

@@ -64,7 +64,7 @@ def test_plans_add_up_and_never_to_more_than_the_budget():
     assert len(accountant.entries()) == before
 
 
-def test_every_row_is_paid_for_whatever_comes_out():
+def test_every_row_is_paid_for_whatever_its_outcome():
     mechanism = ConfidentGNMax(sigma=40, sigma_threshold=100, threshold=200)
     charged = []
     for top in (0.0, 125.0, 1e6):
@@ -135,7 +135,7 @@ def test_no_delta_no_plan():
         budget(1.0, 0.0).release(GNMax(sigma=40), tied(3))
 
 
-def test_what_helps_where_no_row_fits():
+def test_advice_where_no_row_fits():
     accountant, loud = budget(1.0), GNMax(sigma=1.0)
     with pytest.raises(BudgetExceededError, match="otherwise this budget is used up"):
         accountant.release(loud, tied(2))
@@ -144,7 +144,7 @@ def test_what_helps_where_no_row_fits():
 
 
 @pytest.mark.parametrize("scope", [None, 0.3])
-def test_calibrated_to_what_is_left(scope):
+def test_calibration_to_the_rest_of_a_budget_of_pairs(scope):
     accountant = budget(1.0)
     accountant.release(GNMax(sigma=80), tied(10))
     within = accountant.scope(scope)

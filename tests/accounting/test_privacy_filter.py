@@ -43,7 +43,7 @@ def test_budget_left_for_a_bit_but_not_for_a_vote(accountant):
         assert len(fresh.release(Thresholded(bit=unit, vote=0.0), [[0.0, 1.0]])) == 1
 
 
-def test_rows_are_charged_what_happened(accountant):
+def test_rows_are_charged_by_outcome(accountant):
     """Unanswered rows pay for their bit alone, so more rows are begun."""
     unit = room(accountant) / accountant.spent().order / 100
     mechanism = Thresholded(bit=unit, vote=9 * unit)
@@ -53,7 +53,7 @@ def test_rows_are_charged_what_happened(accountant):
     assert accountant.spent().share == pytest.approx(0.91)
 
 
-def test_what_the_run_ends_with_depends_on_earlier_rows_only():
+def test_the_end_of_a_run_depends_on_earlier_rows_only():
     """Rows from the end on may be anything: neither the answer nor the charge changes."""
     mechanism = Thresholded(bit=0.002, vote=0.01)
     rng = np.random.default_rng(0)
@@ -100,7 +100,7 @@ def test_basic_composition_adds_pure_costs_and_deltas():
     assert accountant.spent().amount == 1.0
 
 
-def test_tenths_use_up_a_whole():
+def test_tenths_use_up_a_budget():
     accountant = PrivacyAccountant(1.0, 0.0, order=math.inf)
     assert len(accountant.release(Pure(epsilon=0.1), votes(20))) == 10
 

@@ -39,7 +39,7 @@ def test_replay_reproduces_epsilon_exactly(path):
     assert again["strict"].epsilon != again["lax"].epsilon
 
 
-def test_history_tells_the_whole_way(path):
+def test_history_has_every_release(path):
     accountant = basic_budget(path)
     assert [state["everyone"].epsilon for state in accountant.history()] == [0.0]
     spend(accountant, 3)

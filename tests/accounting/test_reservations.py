@@ -52,7 +52,7 @@ def test_rows_are_paid_once_and_drawn_over_time(order, tmp_path):
     assert "was moved or restored" not in text
 
 
-def test_fifty_batches_cost_what_one_does():
+def test_fifty_batches_cost_as_much_as_one():
     # At log 2 a plan of 44 rows fits, and of single rows 29 do at the most.
     accountant = budget(epsilon=math.log(2))
     reservation = accountant.reserve(VOTE, 44, n_columns=2)
@@ -63,7 +63,7 @@ def test_fifty_batches_cost_what_one_does():
 
 
 @pytest.mark.parametrize("order", KINDS)
-def test_what_was_not_drawn_comes_back_by_the_rule(order):
+def test_refunds_of_undrawn_rows(order):
     accountant = budget(order)
     reservation = accountant.reserve(VOTE, 40, n_columns=2)
     paid = accountant.spent()
@@ -90,7 +90,7 @@ def test_what_was_not_drawn_comes_back_by_the_rule(order):
 
 
 @pytest.mark.parametrize("order", KINDS)
-def test_a_reservation_of_which_nothing_was_drawn_comes_back_whole(order):
+def test_an_undrawn_reservation_is_refunded_in_full(order):
     accountant = budget(order)
     reservation = accountant.reserve(VOTE, 40, n_columns=2)
     assert accountant.spent().share > 0.4

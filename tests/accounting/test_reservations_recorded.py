@@ -1,5 +1,7 @@
 """What the ledger holds of rows that are paid for beforehand: followed, checked, and shown."""
 
+from dataclasses import replace
+
 import pytest
 from tests.accounting._reserved_rows import SHARP, VOTE, budget, failing, tied
 
@@ -45,7 +47,7 @@ def test_replay_finds_rows_that_nobody_paid_for(state, n_rows, message):
             replay(accountant._ledger)
 
 
-def test_replay_finds_what_was_given_back_and_not_paid():
+def test_replay_finds_refunds_that_were_not_paid():
     accountant = budget()
     reservation = accountant.reserve(VOTE, 10, n_columns=2)
     other = accountant.reserve(VOTE, 10, n_columns=2, scope=reservation.scope)
@@ -53,7 +55,7 @@ def test_replay_finds_what_was_given_back_and_not_paid():
     accountant.release(VOTE, tied(1), reservation=reservation)
     state = accountant.reserved(reservation)
     more = {group: 1.5 * cost for group, cost in paid.charges.items()}
-    settled = accountant._entry(reservation, state.settled(), more, {})
+    settled = replace(paid, reservation=state.settled(), charges=more)
     accountant._ledger.transact(
         lambda transaction: transaction.append(settled), reservation.scope.id
     )
@@ -62,7 +64,7 @@ def test_replay_finds_what_was_given_back_and_not_paid():
         replay(accountant._ledger)
 
 
-def test_what_the_command_line_and_displays_say(tmp_path, capsys):
+def test_reservations_in_the_command_line_and_displays(tmp_path, capsys):
     accountant = budget(ledger=tmp_path / "budget.ledger")
     reservation = accountant.reserve(SHARP, 12, n_columns=2, n_answers=3)
     accountant.release(SHARP, failing(4), reservation=reservation)

@@ -14,7 +14,7 @@ from secretballot.mechanisms import GNMax, VectorSum
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
 @pytest.mark.parametrize("epsilon", [1e300, 1.1e12, {"low": 1.0, "high": 1e13}])
-def test_budgets_beyond_what_floats_tell(order, epsilon):
+def test_budgets_beyond_the_range_of_floats(order, epsilon):
     with pytest.raises(ValueError, match=r"^epsilon=.* must be a finite number above 0 and of at"):
         PrivacyAccountant(epsilon, 1e-5, order=order)
     accountant = PrivacyAccountant({"low": 1.0, "high": 3.0}, 1e-5, order=order)

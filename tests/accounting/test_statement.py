@@ -56,7 +56,7 @@ def test_the_guarantee_per_level(accountant):
         assert f"{spent[name].share:.1%}" in text
 
 
-def test_what_was_released_alike_releases_together(accountant):
+def test_releases_are_grouped(accountant):
     first, second = accountant.statement().released
     assert first["mechanism"] == {"mechanism": "tests._fakes:Gaussian", "sigma": 40}
     assert first["note"] == {"classes_learned": False, "split_by": "owner"}

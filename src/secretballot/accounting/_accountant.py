@@ -244,17 +244,17 @@ class PrivacyAccountant(Reserving):
         check_mechanism(mechanism, budget.relation)
         votes = mechanism.check_counts(counts)
         facts = {} if callable(note) else check_note(note)
-        is_seeded = self._check_random_state(random_state)
+        limits = self._limits(scope)
+        seeded = self._check_random_state(random_state)
         entry = LedgerEntry(
             mechanism=to_json(describe(mechanism), "mechanism.describe()"),
             n_rows=len(votes),
             scope_id=scope.id if scope else None,
             scope_epsilon=scope.epsilon if scope else None,
-            seeded=is_seeded,
+            seeded=seeded,
             note=to_json(facts, "note"),
             charges={},
         )
-        limits = self._limits(scope)
         if not len(votes):
             return mechanism.sample(votes, noise_generator(random_state))
         # Of records (ballots that occur) there are as many as the data have, which is private.
@@ -266,7 +266,7 @@ class PrivacyAccountant(Reserving):
             votes=votes if budget.accounting == "data_dependent" else None,
         )
         payment = self._payment(reservation, priced, limits)
-        if is_seeded:
+        if seeded:
             self._warn_seeded()
         outcome = np.asarray(mechanism.sample(votes, noise_generator(random_state)))
         if len(outcome) != len(votes):

@@ -299,7 +299,7 @@ class BudgetHandle:
 
     def _shares(self, charges: Costs) -> float | dict[str, float]:
         """Compute the share of each level's budget that charges take."""
-        alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
+        alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=dict(charges)))
         shares = {level: spent.share for level, spent in alone.items()}
         return shares.get(ONLY_LEVEL, shares) if len(shares) == 1 else shares
 

@@ -181,9 +181,8 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
             delta = min(amount / level.amount, 1.0) * level.approximation_delta
             filters.append(PrivacyFilter(level.name, GAUSSIAN, amount, delta))
             continue
-        order: Order = level.order
-        spare = level.delta
-        if not math.isinf(level.order):
+        order, spare = level.order, level.delta
+        if not math.isinf(order):
             spare -= level.approximation_delta
             order = best_order(cap, spare)
         amount = gate_budget(cap, spare, order)

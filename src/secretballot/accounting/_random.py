@@ -18,10 +18,10 @@ def is_seeded(random_state: RandomState) -> bool:
     """Test for reproducible noise; ValueError if `random_state` is no source of noise."""
     if random_state is None:
         return False
+    if isinstance(random_state, np.random.SeedSequence | np.random.Generator):
+        return True
     is_int = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if (is_int and random_state >= 0) or isinstance(
-        random_state, np.random.SeedSequence | np.random.Generator
-    ):
+    if is_int and random_state >= 0:
         return True
     raise ValueError(
         f"random_state={random_state!r} is not a source of noise; use None (a cryptographic "

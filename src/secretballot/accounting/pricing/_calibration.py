@@ -56,14 +56,14 @@ def calibrate_noise(
         mechanism = build(noise)
 
         @cache
-        def charges(order: Order | None) -> Costs:
+        def charges(order: float | None) -> Costs:
             costs = mechanism.max_cost(n_columns, order=order)
             limits.check_costs(costs)
             span = Span((0, n_rows))
             return {group: priced.turns(group, span) * cost for group, cost in costs.items()}
 
         def charges_at(order: Order) -> Costs:
-            return charges(None if whole_curve else order)
+            return charges(None if whole_curve or isinstance(order, str) else order)
 
         return limits.share_of_headroom(totals, charges_at) / share
 

@@ -52,7 +52,7 @@ class ReservedPayment:
         # Again: another process may have drawn meanwhile, and these are other rows now.
         self._check(state)
         n_rows, n_answers = self._priced.n_rows, 0
-        if self._answered is not None:
+        if self._answered is not None and state.answers_left is not None:
             answers = self._answered.cumsum()
             last_row = np.searchsorted(answers, state.answers_left)
             n_rows = min(int(last_row) + 1, len(answers))

@@ -13,7 +13,7 @@ MECHANISM = GNMax(sigma=40.0)
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi"])
-def test_it_is_shown_the_rows_that_were_begun(order):
+def test_a_note_function_gets_the_begun_rows(order):
     accountant, shown = PrivacyAccountant(1.0, 1e-5, order=order), []
 
     def note(outcome):
@@ -33,7 +33,7 @@ def test_it_is_shown_the_rows_that_were_begun(order):
     [lambda outcome: 1 / 0, lambda outcome: {"published": 3}, lambda outcome: 3],
     ids=["fails", "misleads", "no note"],
 )
-def test_rows_are_paid_for_if_it_fails(told, reserved):
+def test_rows_are_paid_for_if_the_note_function_fails(told, reserved):
     accountant = PrivacyAccountant(3.0, 1e-5)
     reservation = accountant.reserve(MECHANISM, 20, n_columns=2) if reserved else None
     with pytest.raises((ZeroDivisionError, ValueError, TypeError)):
@@ -47,7 +47,7 @@ def test_rows_are_paid_for_if_it_fails(told, reserved):
         assert accountant.spent().epsilon > 0
 
 
-def test_a_reservation_keeps_what_it_says():
+def test_a_reservation_keeps_its_note():
     accountant = PrivacyAccountant(3.0, 1e-5)
     reservation = accountant.reserve(MECHANISM, 20, n_columns=2)
     accountant.release(
