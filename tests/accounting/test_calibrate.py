@@ -9,7 +9,14 @@ from tests._fakes import Fake, Gaussian, Grouped, Parallel, Pure, Thresholded, c
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost
 from secretballot.divergences import EVERYONE
 from secretballot.ledger._budget import budget_levels
-from secretballot.mechanisms import BestOfCounts, ConfidentGNMax, GNMax, NoisyCounts, VectorSum
+from secretballot.mechanisms import (
+    BestOfCounts,
+    ConfidentGNMax,
+    GaussianProportions,
+    GNMax,
+    NoisyCounts,
+    VectorSum,
+)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
@@ -222,6 +229,16 @@ def test_a_price_is_asked_for_and_nothing_spent():
         accountant.calibrate(GNMax, 1, share=1.5)
     with pytest.raises(ValueError, match="share=0 must be a finite number above 0"):
         accountant.calibrate(GNMax, 1, share=0)
+
+
+@pytest.mark.parametrize("order", ["gaussian", "renyi"])
+def test_the_price_of_parallel_rows_is_the_charge_of_their_release(order):
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="label", order=order)
+    mechanism = GaussianProportions(sigma=20.0)
+    share = accountant.price(mechanism, 3, n_columns=2)
+    assert share == accountant.price(mechanism, 300, n_columns=2)
+    accountant.release(mechanism, [[30, 20]] * 3)
+    assert accountant.spent().share == pytest.approx(share, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [VectorSum, NoisyCounts])
