@@ -205,12 +205,16 @@ def even_bags():
             marks=pytest.mark.slow,
         ),
         (
-            "docs/topics/budgets.md",
+            "docs/theory/gaussian-budget.md",
             r"(\d+) % for a single row, (\d+) % for 4, (\d+) % for 10, (\d+) % for 30, (\d+) % for "
             r"88, (\d+) % for 313",
             paid_of_noisy_counts,
         ),
-        ("docs/topics/budgets.md", r"a delta of (\S+) where (\S+) was paid", charged_afterwards),
+        (
+            "docs/theory/gaussian-budget.md",
+            r"a delta of (\S+) where (\S+) was paid",
+            charged_afterwards,
+        ),
         (
             "docs/topics/proportions.md",
             r"noise \((\S+) and (\S+) at 5 classes\) or ahead of it \((\S+) and (\S+) at 2\)",
