@@ -76,6 +76,8 @@ def decode_outcome(question: str, message: Message, terms: VoteTerms) -> VoteOut
         return VoteOutcome(question, state, None)
     fields = read_field(message.fields, "answer", dict[str, object])
     n_rows = read_field(message.fields, "n_rows", int)
+    if n_rows < 1:
+        raise MessageError("an answer to a question of no rows")
     return VoteOutcome(question, state, decode_answer(fields, message.body, terms, n_rows))
 
 
