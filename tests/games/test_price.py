@@ -11,7 +11,7 @@ from tests._fakes import Gaussian, calibrated
 
 from secretballot.divergences import EVERYONE, NoisyBit, Profile, Step, gaussian_delta
 from secretballot.games import least_plan_noise
-from secretballot.games._price import plan_rows, plan_shares, price_law, price_plan
+from secretballot.games._price import plan_rows, price_law, price_plan
 from secretballot.games._split_plan import _estimate_share as estimate_share
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
 
@@ -103,12 +103,6 @@ def test_levels_have_limits_of_their_own():
     by_level = {"strict": 1e-5, "generous": 1e-6}
     everyone = plan_rows(GNMax(sigma=40), 100, limits, by_level, n_columns=2)
     assert everyone == plan_rows(GNMax(sigma=40), 100, 0.5, 1e-6, n_columns=2)
-    shares = [
-        plan_shares(mechanism, 5, {"strict": e, "generous": 9.0}, 1e-5, n_columns=2)
-        for e in (0.1, 0.2)
-    ]
-    assert shares[0]["strict"] > shares[1]["strict"]
-    assert shares[0]["generous"] == shares[1]["generous"]
 
 
 @pytest.mark.parametrize("other", [EVERYONE, "level"])
@@ -167,8 +161,9 @@ def test_noise_for_levels_and_for_thresholds():
         n_columns=2,
         order=math.inf,
     )
-    shares = plan_shares(game, 4, {"a": 1.0, "b": 2.0}, 1e-5, n_columns=2)
-    assert 0.998 <= max(shares.values()) <= 1
+    prices = price_plan(game, 4, n_columns=2)
+    shares = [prices[level].share(epsilon, 1e-5) for level, epsilon in (("a", 1.0), ("b", 2.0))]
+    assert 0.998 <= max(shares) <= 1
 
 
 def test_a_price_that_falls_in_steps():
@@ -233,9 +228,8 @@ def test_n_answers_without_a_threshold_is_refused(arguments, message):
 )
 def test_budgets_need_a_pair_for_every_level(epsilon, delta, message):
     mechanism = GNMax(sigma=9, weight={"strict": 1.0, "generous": 2.0})
-    for call in (plan_rows, plan_shares):
-        with pytest.raises(ValueError, match=message):
-            call(mechanism, 5, epsilon, delta, n_columns=2)
+    with pytest.raises(ValueError, match=message):
+        plan_rows(mechanism, 5, epsilon, delta, n_columns=2)
     if not isinstance(epsilon, dict) and not isinstance(delta, dict):
         with pytest.raises(ValueError, match=message):
             price_plan(GNMax(sigma=9), 5, n_columns=2).share(epsilon, delta)

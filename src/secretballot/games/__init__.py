@@ -2,7 +2,7 @@
 
 from secretballot.games._plan_noise import least_plan_noise
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import PlannedMechanism, plan_rows, plan_shares, price_plan
+from secretballot.games._price import PlannedMechanism, plan_rows, price_plan
 from secretballot.games._split_plan import (
     PlanPiece,
     RowPart,
@@ -27,7 +27,6 @@ __all__ = [
     "least_plan_noise",
     "find_most_rows",
     "plan_rows",
-    "plan_shares",
     "price_plan",
     "threshold_steps",
 ]

@@ -295,24 +295,6 @@ def plan_rows(
     return longest
 
 
-def plan_shares(
-    mechanism: PlannedMechanism,
-    n_rows: int,
-    epsilon: float | Mapping[str, float],
-    delta: float | Mapping[str, float],
-    *,
-    n_columns: int | None = None,
-    counts: ArrayLike | None = None,
-    fineness: Fineness = FINE,
-) -> dict[str, float]:
-    """Compute for each level the least s such that a plan costs it (s * epsilon, s * delta)."""
-    prices = _prices(group_plans(mechanism, n_rows, n_columns, counts), fineness)
-    limits = _limits(prices, epsilon, delta)
-    return {
-        name: prices[level].share(*pair) for level in prices for name, pair in limits[level].items()
-    }
-
-
 def _limits(
     charged: Iterable[str],
     epsilon: float | Mapping[str, float],
