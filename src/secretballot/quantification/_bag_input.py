@@ -43,11 +43,15 @@ def list_bags(X: BagSequence) -> list[Instances]:
         raise ValueError("X has no bag; give at least one.")
     for number, bag in enumerate(bags):
         check_unmasked(f"bag {number}", bag)
-        # The length of a sparse matrix is ambiguous.
-        length = bag.shape[:1] if hasattr(bag, "shape") else isinstance(bag, Sized) and (len(bag),)
-        if length == (0,):
+        if _is_empty(bag):
             raise ValueError(f"bag {number} is empty; leave it out.")
     return bags
+
+
+def _is_empty(bag: Instances) -> bool:
+    if hasattr(bag, "shape"):  # the length of a sparse matrix is ambiguous
+        return bool(bag.shape[:1] == (0,))
+    return isinstance(bag, Sized) and len(bag) == 0
 
 
 def bag_names(X: BagSequence) -> Sequence[BagId] | None:

@@ -378,7 +378,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         parts, bags = cut_bags(checked, _N_GROUP_PARTS, self._seed)
         if (parts.n_parts < 2).any():
             alone = int(np.argmin(parts.n_parts))
-            raise ValueError(f"bag {alone} has one instance: nothing says how it might vary.")
+            raise ValueError(f"bag {alone} has one instance; a variance needs at least 2.")
         if fit.lacks_effects:
             ratios = self._estimate(checked)
             return RatioInterval(ratios, np.zeros_like(ratios), np.ones_like(ratios))

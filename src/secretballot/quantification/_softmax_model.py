@@ -148,7 +148,11 @@ class BagSoftmaxMixin:
         for number in np.unique(fold):
             held_out = fold == number
             weights = fit_softmax(
-                *(fit.F, fit.bag, fit.lifts, fit.model.alpha, fit.model.weights),
+                fit.F,
+                fit.bag,
+                fit.lifts,
+                fit.model.alpha,
+                start=fit.model.weights,
                 max_iter=self.max_iter,
                 weight=~held_out,
             )
