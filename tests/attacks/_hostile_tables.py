@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 
 import numpy as np
@@ -93,7 +92,8 @@ def _size(table):
             table.rows()
         return table.estimated_size()
     if isinstance(table, pd.DataFrame):
-        json.dumps(table.astype(str).to_dict("list"), default=str)
+        for at in range(table.shape[1]):  # names may be the same
+            table.iloc[:, at].astype(str).tolist()
         return table.memory_usage(deep=True, index=False).sum()
     if isinstance(table, list):
         return sum(map(len, table)) * 4 + 8 * len(table)
