@@ -98,6 +98,7 @@ def check_input(
     classes = learned_classes(targets) if model.classes is None else declared_classes(model.classes)
     codes = encode(targets, classes, "y")
     n_rows = _num_samples(table)
+    assert model.accountant is not None
     people = People.from_owners(model.accountant, owners, n_rows)
     levels = None if budgets is None else check_levels(budgets, n_rows, owners, model.accountant)
     weight: float | dict[str, float] = 1.0

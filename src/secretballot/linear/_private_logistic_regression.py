@@ -337,7 +337,7 @@ class PrivateLogisticRegression(
                 f"features={self.features!r} has no terms: only features='additive' adds one "
                 "number for each column. coef_ and coef_error_ have what each feature adds."
             )
-        classes = self.classes_.tolist()
+        classes = np.asarray(self.classes_).tolist()
         if target is None and len(classes) > 2:
             raise ValueError(f"target=None, and there are more than two classes: one of {classes}.")
         if target is not None and target not in classes:
