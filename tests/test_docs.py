@@ -15,9 +15,10 @@ from scipy.special import ndtri
 from tests._fakes import calibrated
 from tests.games._references import tied
 
-from secretballot.accounting import price_plan
+from secretballot.accounting import PrivacyAccountant, price_plan
+from secretballot.accounting.pricing import PricedRows, pricing_for
 from secretballot.divergences import gaussian_delta
-from secretballot.mechanisms import GNMax
+from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
@@ -50,6 +51,49 @@ def test_examples_run(name, tmp_path, monkeypatch, capsys):
         assert re.split(NUMBER, printed) == re.split(NUMBER, shown)
         found, wanted = (list(map(float, re.findall(NUMBER, text))) for text in (printed, shown))
         assert found == pytest.approx(wanted, rel=DRAWN.get(name, 0))
+
+
+CHARGED = "docs/development/how-a-release-is-charged.md"
+
+
+@pytest.mark.parametrize("heading", ["## Default budget", "## Renyi budget"])
+def test_functions_of_a_release_are_in_their_files(heading):
+    _, rows = table(CHARGED, heading)
+    assert 5 < len(rows) <= 10
+    for function, path, _ in rows:
+        source = (ROOT / "src/secretballot" / path.strip("`")).read_text(encoding="utf-8")
+        assert re.search(rf"(def|class) {function.strip('`')}\b", source), function
+
+
+@pytest.mark.parametrize(
+    ("order", "budget"),
+    [("gaussian", '`"gaussian"`'), ("renyi", '`"renyi"`'), (math.inf, "`math.inf`")],
+)
+def test_pricing_classes(order, budget):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5, order=order)
+    confident = ConfidentGNMax(sigma=40.0, sigma_threshold=200.0, threshold=300.0)
+    classes = [
+        type(pricing_for(accountant._limits(None), PricedRows(mechanism=each, n_rows=3)))
+        for each in (GNMax(sigma=40.0), confident)
+    ]
+    (cells,) = [cells for name, *cells in table(CHARGED, "## Pricing class")[1] if budget in name]
+    assert cells == [f"`{each.__name__}`" for each in classes]
+
+
+@pytest.mark.parametrize("n_rows", [2, 10, 50])
+def test_refunds_fall_short(n_rows):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    rows = PricedRows(mechanism=GNMax(sigma=40.0), n_rows=n_rows, n_columns=2)
+    pricing = pricing_for(accountant._limits(None), rows)
+    span = pricing.span(n_rows)
+    paid = pricing.price(accountant._ledger.totals(), span)
+    back = pricing.refund(span, paid)["everyone"]
+    sentence = (
+        r"gives back (\S+) % less than 2 .+ cost, (\S+) % less for 10 rows, (\S+) % less for 50"
+    )
+    (found,) = re.finditer(sentence, " ".join(PAGES["docs/topics/budgets.md"].split()))
+    shown = dict(zip([2, 10, 50], found.groups(), strict=True))[n_rows]
+    assert agrees(shown, 100 * (1 - float(back.mu2) / float(paid["everyone"].mu2)))
 
 
 def test_links_have_targets():

@@ -72,8 +72,9 @@ class PrivacyAccountant(Reserving):
 
         - ``"gaussian"``: mu^2. Each batch of votes is one plan, priced by its exact worst case over
           adaptive choices of the data, and pays for all its rows; some 15 % more labels than
-          ``"renyi"``. Single rows are dearer, unless they are paid for in advance (`reserve`), and
-          so is a mechanism of which nothing but a Renyi curve is known.
+          ``"renyi"``. Behind a threshold it is two plans, thresholds and answers, and answers that
+          were not drawn are refunded. Single rows are dearer, unless they are paid for in advance
+          (`reserve`), and so is a mechanism of which nothing but a Renyi curve is known.
         - ``"renyi"`` or a number: Renyi divergences at one order (``"renyi"``: the one at which a
           Gaussian-like total that uses the budget up converts best). Rows are charged one by one,
           as they turn out.
@@ -195,10 +196,12 @@ class PrivacyAccountant(Reserving):
     ) -> NDArray[Any]:
         """Answer as many rows as the budget allows, and record their cost before returning.
 
-        Rows are taken in order, as many as fit. A batch is priced as one plan, before it is drawn;
-        in a budget of Renyi divergences a row is begun only if the most it can cost fits on top of
-        what the rows before it *did* cost. A mechanism whose rows are parallel answers all of them
-        or none.
+        Rows are taken in order, as many as fit. A batch is priced as one plan, before it is drawn.
+        Behind a threshold it is two plans, thresholds and answers, and the charge depends on how
+        many rows were answered. In a budget of Renyi divergences a row is begun only if the most it
+        can cost fits on top of what the rows before it *did* cost. A mechanism whose rows are
+        parallel answers all of them or none. An example with all its functions and figures:
+        :doc:`/development/how-a-release-is-charged`.
 
         Parameters
         ----------

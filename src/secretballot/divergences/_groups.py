@@ -16,7 +16,8 @@ from secretballot.divergences._cost import Cost, RenyiCost
 from secretballot.divergences._gaussian_cost import GaussianCost
 from secretballot.divergences._orders import GAUSSIAN, Order
 
-#: Group of a cost that all levels of a budget pay alike.
+#: Group of a cost that all levels of a budget pay alike: a name in charges, not a level. (A budget
+#: with one epsilon has one level, whose name is `secretballot.ledger.ONLY_LEVEL`.)
 EVERYONE = "*"
 
 #: Separator between level, division and part in the name of a group.

@@ -23,7 +23,8 @@ from secretballot.divergences import (
     renyi_budget,
 )
 
-#: The level of a budget that is the same for all.
+#: The name of the one level of a budget with one epsilon. Charges name it, or
+#: `secretballot.divergences.EVERYONE`: a group that stands for all levels of any budget.
 ONLY_LEVEL = "everyone"
 
 #: Orders that a caller may ask for; `"renyi"` chooses the best one when the budget is opened.

@@ -99,8 +99,10 @@ class ConfidentGNMax(Mechanism):
     """Noisy plurality among the rows on which the teachers agree enough.
 
     A row is answered only if its largest count, plus noise of its own, reaches a threshold. Every
-    row that is begun pays for that bit, and only answered rows pay for the vote. With `n_votes` a
-    row of two classes is charged as a whole instead.
+    row that is begun pays for that bit. In a budget of Renyi divergences only answered rows pay for
+    the vote. In the default budget votes are paid for beforehand, and the refund for rows without
+    an answer is a little less than their price. With `n_votes` a row of two classes is charged as a
+    whole instead.
 
     Parameters
     ----------

@@ -98,14 +98,14 @@ def _least_plan_noise(
     if not first.has_game:
         return build(least_noise(lambda noise, _: exact_share(build(noise))))
 
-    def noise_share(noise: float) -> float:
-        return pricing(build(noise)).noise_share(span, headroom)
+    def noisy_numbers_share(noise: float) -> float:
+        return pricing(build(noise)).noisy_numbers_share(span, headroom)
 
     def expected_share(noise: float) -> float:
         return pricing(build(noise)).expected_share(span, headroom)
 
     # Whatever a plan costs, releasing the noise itself costs no less.
-    enough = least_noise(lambda noise, _: noise_share(noise))
+    enough = least_noise(lambda noise, _: noisy_numbers_share(noise))
     guess = 0.82 * enough
     has_estimate = not math.isnan(expected_share(guess))
     if has_estimate:

@@ -27,7 +27,9 @@ from secretballot.ledger import Totals
 #: What each payer has left: an amount of the budget's currency, and delta.
 Headroom = Mapping[str, tuple[float, float]]
 
-#: The sum of charges may be rounded up by this.
+#: Charges are multiplied by this, so that a plan that takes all of what is left still fits when the
+#: ledger adds them up. Prices of games and of Renyi curves are rounded up by 1e-9, and budgets of
+#: mu^2 down by as much, which covers it.
 _ROUNDING = 1 - 1e-12
 
 
@@ -117,8 +119,8 @@ class PlanPricing(Pricing):
                 shares[payer] = max(shares.get(payer, 0.0), share)
         return shares
 
-    def noise_share(self, span: Span, headroom: Headroom) -> float:
-        """Compute the share that the noise behind the outcomes would take if it were released.
+    def noisy_numbers_share(self, span: Span, headroom: Headroom) -> float:
+        """Compute the share that the noisy numbers would take if they were released.
 
         Plans cost less, but not half as much.
         """

@@ -19,6 +19,8 @@ class Pricing(ABC):
 
     A reservation asks for `price` and, when it is settled, for `refund`. A release asks for `admit`
     before the draw, for `observe` after it, and for `charge` in the ledger's transaction.
+
+    Example with all functions and figures: docs/development/how-a-release-is-charged.md.
     """
 
     #: Whether thresholds and answers are paid for apart.

@@ -25,9 +25,11 @@ _MOST_ROUNDS = 16
 class ThresholdPricing(GaussianPricing):
     """Pricing of thresholds and answers as two plans, in rounds.
 
-    A round pays for as many rows and answers as fit, at as many rows for an answer as the outcomes
-    so far had. When either is used up, the next round takes what comes back of the other. Rounds
-    depend on recorded outcomes alone, so each price is fixed before what it pays for is drawn.
+    A round pays for all rows that remain and as many answers, if they fit. Otherwise it pays for as
+    many answers as fit, and for each of them as many rows as the outcomes so far had (three before
+    there are any). When rows or answers are used up, the other's rest is refunded, less a little,
+    and the next round begins. Rounds depend on recorded outcomes alone, so each price is fixed
+    before what it pays for is drawn.
     """
 
     has_threshold = True
@@ -77,7 +79,7 @@ class ThresholdPricing(GaussianPricing):
         """Return the rows and answers of the next round, and their charges if any fit."""
         n_rows = self._priced.n_rows
         remaining = Span((start, n_rows), (0, n_rows - start))
-        if self.noise_share(remaining, headroom) <= 2:
+        if self.noisy_numbers_share(remaining, headroom) <= 2:
             charges = self._charges(remaining, headroom)
             if charges is not None:
                 return remaining, charges

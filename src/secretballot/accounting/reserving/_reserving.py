@@ -297,7 +297,7 @@ class Reserving(BudgetHandle):
         Parameters
         ----------
         id : str
-            What the ledger calls it (``secretballot ledger export`` shows it).
+            What the ledger calls it (``secretballot ledger export --json FILE`` shows it).
         mechanism : mechanism
             The one that was reserved.
 
