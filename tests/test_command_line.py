@@ -8,6 +8,7 @@ import shutil
 import sys
 import tomllib
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from secretballot.accounting import (
     PrivacyStatement,
     RenyiCost,
 )
+from secretballot.mechanisms import GNMax
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
@@ -81,13 +83,27 @@ def test_show(run, accountant, path):
         share, reading = f"{spent[level].share:.1%}", f"{spent[level].epsilon:.4g}"
         order = f"{spent[level].order:g}"
         assert cells(output, level) == [level, epsilon, "1e-05", order, share, reading]
-    # Each entry, with the share of each level's budget after it.
-    for number, state in enumerate(accountant.history()[1:], start=1):
+    # Each entry, with its own charge and the share of each level's budget after it.
+    for number, (before, state) in enumerate(pairwise(accountant.history()), start=1):
         line = cells(output, str(number))
         assert line[-2:] == [f"{state[level].share:.1%}" for level in ("strict", "lax")]
+        charges = [state[level].amount - before[level].amount for level in ("strict", "lax")]
+        assert [float(cell) for cell in line[-4:-2]] == pytest.approx(charges, rel=1e-3)
     assert "Gaussian(sigma=40)" in output
     assert "protects one owner (replace)" in output
     assert f"2 entries, head digest {accountant._ledger.verify().digest}" in output
+
+
+def test_show_charges_of_reservations(run, path):
+    accountant = PrivacyAccountant(1.0, 1e-5, ledger=path)
+    reservation = accountant.reserve(GNMax(sigma=40.0), 4, n_columns=2)
+    accountant.release(GNMax(sigma=40.0), votes(1), reservation=reservation)
+    accountant.settle(reservation)
+    _, output, _ = run("show", path)
+    assert "A charge is the entry's own, in mu^2." in output
+    charges = [float(cells(output, str(number))[-2]) for number in (1, 2, 3)]
+    paid, _, back = (entry.charges.get("everyone") for entry in accountant.entries())
+    assert charges == pytest.approx([float(paid.mu2), 0, -float(back.mu2)], rel=1e-3)
 
 
 def test_show_the_last_entries(run, path):

@@ -14,8 +14,15 @@ from contextlib import suppress
 from secretballot import __version__
 from secretballot._tables import mechanism_text, order_text, percent, text_table, visible
 from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
-from secretballot.divergences import GAUSSIAN
-from secretballot.ledger import Ledger, LedgerEntry, export
+from secretballot.divergences import GAUSSIAN, level_cost
+from secretballot.ledger import Ledger, LedgerEntry, LevelBudget, export
+
+#: What charges are amounts of, by kind of budget.
+_CURRENCIES = {
+    "gaussian": "mu^2",
+    "renyi": "the Renyi divergence at the level's order",
+    "pairs": "epsilon",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,6 +133,7 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
                 _description(entry),
                 str(entry.n_rows),
                 "SEEDED" if entry.seeded else "",
+                *(_charge(entry, level) for level in budget.levels),
                 *(percent(state[name].share) if state else "" for name in budget.names),
             )
         )
@@ -162,12 +170,21 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
             print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement explains it.")
     print()
     # Shares of the budget after each entry: the last row has those of the table above.
-    headings = ("entry", "time (UTC)", "what", "rows", "", *(f"{n} after" for n in budget.names))
+    of_levels = [f"{name} {what}" for what in ("charge", "after") for name in budget.names]
+    headings = ("entry", "time (UTC)", "what", "rows", "", *of_levels)
+    print(f"A charge is the entry's own, in {_CURRENCIES[budget.kind]}.")
     shown = rows if options.last is None else rows[len(rows) - min(options.last, len(rows)) :]
     if len(shown) < totals.sequence:
         print(f"({totals.sequence - len(shown)} earlier entries are not shown)")
     print(text_table(headings, shown))
     print(f"\n{totals.sequence} entries, head digest {totals.digest}")
+
+
+def _charge(entry: LedgerEntry, level: LevelBudget) -> str:
+    if entry.is_move:
+        return ""
+    amount = float(level_cost(entry.charges, level.name, level.order).at(level.order))
+    return f"{-amount if entry.is_refund and amount else amount:.4g}"
 
 
 def _description(entry: LedgerEntry) -> str:
