@@ -105,12 +105,16 @@ sizes = np.array([1, 2, 3, 5, 10, 20, 50, 100])
 
 def drawn(k):
     """Draws of k places one after the other, with the least noise that a day's budget allows."""
-    return PrivacyAccountant(EACH, DELTA / 7).calibrate(
+    budget = PrivacyAccountant(EACH, DELTA / 7, unit="voter", relation="add_remove")
+    return budget.calibrate(
         lambda noise: ExponentialTopK(k=k, epsilon=1 / noise, relation="add_remove"), 1
     )
 
 
-stable = PrivacyAccountant(EACH, DELTA / 7, approximation_delta=DELTA / 14).calibrate(
+day = PrivacyAccountant(
+    EACH, DELTA / 7, unit="voter", relation="add_remove", approximation_delta=DELTA / 14
+)
+stable = day.calibrate(
     lambda noise: StableTopK(
         rho=1 / noise**2, delta_t=DELTA / 28, k_max=100, relation="add_remove"
     ),

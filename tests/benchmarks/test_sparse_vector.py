@@ -45,18 +45,18 @@ RELATIONS = ("replace", "add_remove")
 @_top_k_law._law_of.register
 def sparse_vector_law(mechanism: SparseVectorTopK, votes: np.ndarray):
     wanted, most = mechanism._set_size, mechanism.k_max
-    values, tops = _top_k_law._tops(votes, most)
+    values, tops = _top_k_law._largest_sets(votes, most)
     sizes = [*range(wanted, most + 1), *range(wanted - 1, 0, -1)]
     gaps = np.stack([values[:, size - 1] - values[:, size] for size in sizes], axis=1)
     heights = mechanism._threshold - np.maximum(gaps - mechanism._sensitivity, 0.0)
     passes = first_passing(heights, *mechanism._scales)
     sets = np.zeros((len(votes), _top_k_law._n_sets(votes, most)))
     for place, size in enumerate(sizes):
-        law = _top_k_law._only(tops[:, size], sets.shape[1])
+        law = _top_k_law._certain_set(tops[:, size], sets.shape[1])
         if size > wanted:
             draws = Draws(mechanism._unit_sensitivity / mechanism._width, mechanism._max_draws)
             n_columns = _top_k_law._columns(votes, most)
-            law = _top_k_law._shrunk(values, tops, size, wanted, draws, n_columns)
+            law = _top_k_law._shrink(values, tops, size, wanted, draws, n_columns)
         sets += passes[:, place, None] * law
     return sets, passes[:, -1]
 

@@ -85,5 +85,5 @@ def test_owners_weigh_the_same_whatever_their_number_of_rows():
 
 
 def test_the_page_states_the_number_of_synthetic_rows():
-    page = Path(__file__).resolve().parents[2] / "docs" / "topics" / "logistic-regression.md"
-    assert f"trusted like {N_SYNTHETIC} public" in page.read_text(encoding="utf-8")
+    page = Path(__file__).resolve().parents[2] / "docs" / "theory" / "logistic-regression.md"
+    assert f"Synthetic rows count as {N_SYNTHETIC} public" in page.read_text(encoding="utf-8")
