@@ -106,6 +106,12 @@ def test_show_charges_of_reservations(run, path):
     assert charges == pytest.approx([float(paid.mu2), 0, -float(back.mu2)], rel=1e-3)
 
 
+def test_one_entry_is_counted_in_the_singular(run, path):
+    spend(basic_budget(path), 1)
+    assert "\n1 entry, head digest" in run("show", path)[1]
+    assert run("verify", path)[1].startswith("ok: 1 entry, head digest")
+
+
 def test_show_the_last_entries(run, path):
     spend(basic_budget(path), 4)
     _, whole, _ = run("show", path)
@@ -153,7 +159,7 @@ def test_verify_a_statement(run, accountant, path):
     accountant.release(Gaussian(sigma=40), votes(5))
     status, output, _ = run("verify", path, "--head", statement.head.upper())
     assert status == 0
-    assert "is entry 2; 1 were recorded since" in output
+    assert "is entry 2; 1 was recorded since" in output
     empty = basic_budget(path.with_name("empty.ledger")).statement()
     status, output, _ = run("verify", path.with_name("empty.ledger"), "--head", empty.head)
     assert "is entry 0; 0 were recorded since" in output

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from secretballot import __version__
-from secretballot._tables import mechanism_text, order_text, percent, text_table, visible
+from secretballot._tables import (
+    entry_count,
+    mechanism_text,
+    order_text,
+    percent,
+    text_table,
+    visible,
+)
 from secretballot.accounting import LedgerError, PrivacyStatement, replay, spent_by_level
 from secretballot.divergences import GAUSSIAN, level_cost
 from secretballot.ledger import Ledger, LedgerEntry, LevelBudget, export
@@ -175,9 +182,11 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
     print(f"A charge is the entry's own, in {_CURRENCIES[budget.kind]}.")
     shown = rows if options.last is None else rows[len(rows) - min(options.last, len(rows)) :]
     if len(shown) < totals.sequence:
-        print(f"({totals.sequence - len(shown)} earlier entries are not shown)")
+        n_earlier = totals.sequence - len(shown)
+        verb = "is" if n_earlier == 1 else "are"
+        print(f"({entry_count(n_earlier).replace(' ', ' earlier ')} {verb} not shown)")
     print(text_table(headings, shown))
-    print(f"\n{totals.sequence} entries, head digest {totals.digest}")
+    print(f"\n{entry_count(totals.sequence)}, head digest {totals.digest}")
 
 
 def _charge(entry: LedgerEntry, level: LevelBudget) -> str:
@@ -211,12 +220,13 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
         if place is None:
             raise LedgerError(
                 f"The ledger {ledger.path!r} is not, or no longer, what the statement was made "
-                f"from: none of its {totals.sequence} entries has the digest {options.head}. Its "
+                f"from: none of its entries has the digest {options.head}. Its "
                 "end was cut off, or it was written anew."
             )
         since = totals.sequence - place
-        print(f"the statement's head is entry {place}; {since} were recorded since")
-    print(f"ok: {totals.sequence} entries, head digest {totals.digest}")
+        verb = "was" if since == 1 else "were"
+        print(f"the statement's head is entry {place}; {since} {verb} recorded since")
+    print(f"ok: {entry_count(totals.sequence)}, head digest {totals.digest}")
 
 
 def _replay(ledger: Ledger, options: argparse.Namespace) -> None:

@@ -40,6 +40,11 @@ def percent(share: float | None) -> str:
     return ">99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
 
 
+def entry_count(number: int) -> str:
+    """Format a number of ledger entries."""
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
 def plain_number(value: float | str) -> float | str:
     """Convert an infinity or nan, which JSON lacks, to text that ``float`` reads."""
     return value if isinstance(value, str) or math.isfinite(value) else str(value)
