@@ -17,6 +17,7 @@ SUBPACKAGES = [
     "audit",
     "checks",
     "datasets",
+    "divergences",
     "ensemble",
     "inspection",
     "mechanisms",

@@ -35,7 +35,7 @@ _MECHANISM = GNMax(sigma=1.5)
 
 def some_budget() -> PrivacyAccountant:
     """Open a budget for a few fits."""
-    return PrivacyAccountant(epsilon=50.0, delta=1e-5, order="renyi")
+    return quietly(PrivacyAccountant, epsilon=50.0, delta=1e-5, order="renyi")
 
 
 def some_data() -> tuple[Array, Array, Array]:

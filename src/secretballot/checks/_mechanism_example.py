@@ -82,7 +82,8 @@ def budget_of(
         if options.get("order") != np.inf:
             options = {"approximation_delta": 0.49, **options}
     options = {"order": "renyi", "delta": delta, **options}
-    return PrivacyAccountant(
+    return quietly(
+        PrivacyAccountant,
         epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,
         relation=relation_of(example),
         **options,

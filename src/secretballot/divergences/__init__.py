@@ -1,8 +1,10 @@
 """Renyi costs, Gaussian costs, and the divergences of noisy moves that they are made of.
 
-Mathematics only: no budget, no file.
+Mathematics only: no budget, no file. `__all__` names what a mechanism of one's own is built from;
+other names are for other folders of the library.
 """
 
+from secretballot._public import published
 from secretballot.divergences._additive_noise import gaussian_delta as gaussian_delta
 from secretballot.divergences._additive_noise import laplace_delta as laplace_delta
 from secretballot.divergences._additive_noise import laplace_renyi as laplace_renyi
@@ -91,5 +93,23 @@ from secretballot.divergences.selection import charged_draws as charged_draws
 from secretballot.divergences.selection import draw_noise_factor as draw_noise_factor
 from secretballot.divergences.selection import offered_draws as offered_draws
 
+__all__ = [
+    "BoundedRange",
+    "ClippedBits",
+    "ConfidentMax",
+    "Move",
+    "NoisyBit",
+    "NoisyMax",
+    "NoisyTop",
+    "NoisyVector",
+    "PureRelease",
+    "Step",
+    "draw_exponential",
+    "draw_gumbel",
+    "draw_laplace",
+    "draw_uniform",
+]
+
 # Public names belong to the package that users import them from.
+published(globals())
 RenyiCost.__module__ = GaussianCost.__module__ = "secretballot.accounting"

@@ -18,6 +18,7 @@ from secretballot.mechanisms._counting import CountClipped as CountClipped
 from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
+from secretballot.mechanisms._fields import check_count_spacing
 from secretballot.mechanisms._noisy_counts import NoisyCounts, NoisyMargin
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
@@ -58,6 +59,7 @@ __all__ = [
     "PowersetVoting",
     "RoundRobin",
     "SkellamMax",
+    "check_count_spacing",
     "count_ballots",
     "TauVoting",
     "VectorSum",

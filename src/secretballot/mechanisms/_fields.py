@@ -88,7 +88,21 @@ def check_fields(mechanism: Any) -> None:
 def check_count_spacing(
     noise: float, counts: NDArray[np.float64], name: str = "sigma"
 ) -> NDArray[np.float64]:
-    """Refuse counts so large that floats beside them are too coarse for the noise."""
+    """Refuse counts so large that floats beside them are too coarse for the noise.
+
+    Parameters
+    ----------
+    noise : float
+        Scale of the noise.
+    counts : ndarray
+    name : str, default="sigma"
+        Field that holds the scale, for the message.
+
+    Returns
+    -------
+    ndarray
+        The counts, unchanged.
+    """
     if counts.size and np.spacing(counts.max()) > noise * _MAX_SPACING:
         raise ValueError(
             f"counts holds {counts.max():.6g} votes, beside which floats are too coarse for noise "

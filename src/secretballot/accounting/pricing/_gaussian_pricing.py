@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from secretballot.accounting._protocol import SelfPriced
+from secretballot.accounting._protocol import SelfPriced, row_laws
 from secretballot.accounting.pricing._plan_pricing import Headroom, PlanPricing
 from secretballot.accounting.pricing._priced_rows import Span
 from secretballot.divergences import (
@@ -16,6 +16,7 @@ from secretballot.divergences import (
     GaussianCost,
     HasGaussianCost,
     Profile,
+    PureRelease,
     RenyiCost,
     gaussian_share,
 )
@@ -49,6 +50,17 @@ class GaussianPricing(PlanPricing):
     def headroom(self, totals: Totals) -> Headroom:
         """Return the mu^2 and the delta for approximations that each payer has left."""
         return self._limits.mu2_headroom(totals, [p for ps in self._payers.values() for p in ps])
+
+    @property
+    def _noise_advice(self) -> str:
+        laws = row_laws(self._priced.mechanism, self._priced.n_columns)
+        moves = [step.move for law in laws.values() for step in law]
+        if not moves or not all(isinstance(move, PureRelease) for move in moves):
+            return super()._noise_advice
+        return (
+            "Use more noise, or order='renyi' when a budget is opened, in which a few purely "
+            "private rows cost less"
+        )
 
     def _payers_of(self, group: str) -> tuple[str, ...]:
         return self._limits.levels if group == EVERYONE else (group,)

@@ -140,6 +140,11 @@ class PlanPricing(Pricing):
         deltas = {payer: self._available(*pair)[1] for payer, pair in headroom.items()}
         return self._priced.own_delta_fault(n_rows, deltas)
 
+    @property
+    def _noise_advice(self) -> str:
+        """The advice where not one row fits, for messages."""
+        return "Use more noise"
+
     @abstractmethod
     def _payers_of(self, group: str) -> tuple[str, ...]:
         """Return the payers for a group of the mechanism."""
@@ -218,5 +223,5 @@ class PlanPricing(Pricing):
         raise BudgetExceededError(
             f"Not even one row fits the {self.currency} and the delta that are left "
             f"{self._limits.where}: {amounts}. Nothing was released or recorded. "
-            + (own_delta_fault or f"Use more noise; otherwise {self._limits.advice}")
+            + (own_delta_fault or f"{self._noise_advice}; otherwise {self._limits.advice}")
         )
