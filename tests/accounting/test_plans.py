@@ -137,6 +137,9 @@ def test_no_delta_no_plan():
 
 def test_advice_where_no_row_fits():
     accountant, loud = budget(1.0), GNMax(sigma=1.0)
+    with pytest.raises(BudgetExceededError, match="nothing of this one has been spent"):
+        accountant.release(loud, tied(2))
+    accountant.release(GNMax(sigma=80), tied(1))
     with pytest.raises(BudgetExceededError, match="otherwise this budget is used up"):
         accountant.release(loud, tied(2))
     with pytest.raises(BudgetExceededError, match="otherwise another fit with a larger epsilon"):

@@ -123,7 +123,7 @@ def test_many_voters_need_little_memory():
     unanimous = np.zeros(20_001, dtype=np.int64)
     unanimous[-1] = 3
     true_margin = margin.margin_of([unanimous])
-    assert margin.cost_at(true_margin) >= costs.totals(unanimous, 0)[0] * (1 - 1e-9)
+    assert margin.cost_at(true_margin) >= costs.cost_after_replacing(unanimous, 0)[0] * (1 - 1e-9)
     # Chords between whole ballots, as they are looked up one by one.
     gaps = np.arange(20_001)
     for at_margin in (0.0, 37.125, 5_000.0, 9_999.5, 15_000.0):
@@ -149,7 +149,7 @@ def test_the_bound_holds_with_its_probability(failure):
     gaps = np.where(rng.uniform(size=500) < 0.2, 250, rng.integers(251, size=500))
     gap_counts = np.bincount(gaps, minlength=251)
     margin, sigma = Margin((costs,), (500,)), 4.0
-    true_cost = costs.totals(gap_counts, 0)[0]
+    true_cost = costs.cost_after_replacing(gap_counts, 0)[0]
     true_margin = margin.margin_of([gap_counts])
     noisy = true_margin + sigma * rng.normal(size=20_000)
     held = np.mean([margin.bound(number, sigma, failure) >= true_cost for number in noisy])

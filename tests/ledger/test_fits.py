@@ -138,7 +138,7 @@ def test_the_sum_of_a_level_by_brute_force(entries):
         assert at(level_cost(totals.charges, level, 2.0)) == shared + dearest
         # Seen from a fit, its parts are apart, and nothing is lost.
         for scope in ("one", "two", None):
-            seen = totals.seen_from(scope)
+            seen = totals.charges_with_parts(scope)
             assert at(level_cost(seen, level, 2.0)) == shared + dearest
             named = {group for group in seen if group.startswith(f"{level}/")}
             assert named == {
@@ -156,7 +156,7 @@ def test_infinite_costs_of_parts_stay_infinite():
         one = dataclasses.replace(entry("one", {}), charges={"a/x/0": infinite})
         totals = totals.after(one.chained(number, "", totals.digest))
     for scope in ("one", None):
-        cost = level_cost(totals.seen_from(scope), "a", 2.0)
+        cost = level_cost(totals.charges_with_parts(scope), "a", 2.0)
         assert math.isinf(cost.at(math.inf))
         assert not cost.curve[:-1].any()
 

@@ -17,11 +17,14 @@ from secretballot.accounting._privacy_filter import (
 from secretballot.divergences import Costs, Order, RenyiCost, check_groups, level_cost, split_group
 from secretballot.ledger import Budget, Scope, Totals
 
-#: The advice where a scope's cap, and where the budget itself, is used up.
-_MORE = "another fit with a larger epsilon gets more of the budget, while that lasts."
-_NO_MORE = (
+#: The advice where a scope's cap is used up, where the budget is, and where nothing was spent.
+_LARGER_SCOPE = "another fit with a larger epsilon gets more of the budget, while that lasts."
+_USED_UP = (
     "this budget is used up, and what was released from it stays free to use. A fit without "
     "epsilon= takes all that is left: pass epsilon= to it where scores or other fits are to follow."
+)
+_LARGER_BUDGET = (
+    "open a budget with a larger epsilon (or delta): nothing of this one has been spent."
 )
 
 #: The advice where rows' own deltas don't fit.
@@ -31,6 +34,18 @@ _LESS_DELTA = "Use a smaller delta_t, or open the budget with a larger approxima
 _FINITE = (
     "No amount of noise makes that finite: leave order as it is when the budget is opened, or use "
     "a mechanism that is (epsilon, delta)-DP."
+)
+
+#: The problem and the advice in a budget whose costs depend on the votes. Neither depends on what
+#: was spent, nor on the votes.
+_WITHHELD = (
+    "The rows don't fit what is left {where}. The figures are withheld: accounting is data "
+    "dependent, so they are themselves sensitive"
+)
+_ANY_REMEDY = (
+    "Use more noise, fewer rows, or another mechanism if its cost has no bound at the budget's "
+    "order or its delta_t is too large; otherwise this budget, or the epsilon of this fit, is used "
+    "up, and what was released from it stays free to use."
 )
 
 #: The rounding of a sum of many charges, as a share of the budget.
@@ -65,16 +80,35 @@ class Limits:
         return None if self._scope is None else self._scope.id
 
     @property
+    def withholds_figures(self) -> bool:
+        """True where costs depend on the votes, so that no message may state them."""
+        return self._budget.accounting == "data_dependent"
+
+    @property
     def where(self) -> str:
         """The budget or the scope that plans are priced against, for messages."""
         if self._scope is None or not self._scope_filters:
             return "of the budget"
         return f"of epsilon={self._scope.epsilon!r} for this part of the run"
 
-    @property
-    def advice(self) -> str:
-        """The advice where not one row of a plan fits, for messages."""
-        return _MORE if self._scope_filters else _NO_MORE
+    def advice(self, headroom: Mapping[str, tuple[float, float]]) -> str:
+        """Return the advice where not one row of a plan fits what is left, for messages."""
+        if self._scope_filters:
+            return _LARGER_SCOPE
+        amounts = {level.name: level.amount for level in self._budget.levels}
+        unspent = all(left >= amounts[split_group(g)[0]] for g, (left, _) in headroom.items())
+        return _LARGER_BUDGET if unspent else _USED_UP
+
+    def refusal(self, problem: str, remedy: str) -> BudgetExceededError:
+        """Build the error of rows that don't fit; `problem` has no full stop.
+
+        Where costs depend on the votes, the error has one text for any problem: even the limit that
+        is exceeded tells about the votes.
+        """
+        if self.withholds_figures:
+            where = self.where if not self._scope_filters else f"of the budget or {self.where}"
+            problem, remedy = _WITHHELD.format(where=where), _ANY_REMEDY
+        return BudgetExceededError(f"{problem}. Nothing was released or recorded. {remedy}")
 
     def check_costs(self, most: Costs) -> None:
         """Refuse a mechanism whose costs don't suit the budget, whatever is left of it."""
@@ -108,9 +142,10 @@ class Limits:
                     )
 
     def admit(self, totals: Totals, costs: Costs, most: Costs, n_rows: int) -> int:
-        """Count the rows, in order, that are begun; BudgetExceededError if none is.
+        """Count the leading rows that fit the budget; BudgetExceededError if not even one does.
 
-        `costs` are what rows cost, `most` the most that they can cost.
+        A row fits if its largest possible cost (`most`) fits on top of the actual costs (`costs`)
+        of the rows before it.
         """
         admitted = n_rows
         for filter_, spent in self._spent(totals):
@@ -118,29 +153,31 @@ class Limits:
             if not admitted:
                 first = {group: cost[0] if cost.shape else cost for group, cost in most.items()}
                 short, remedy = self._shortfall(filter_, spent, first)
-                raise BudgetExceededError(
+                raise self.refusal(
                     f"The first row does not fit what is left {self._of(filter_)}: it can cost "
-                    f"{short}. Nothing was released or recorded. {remedy}"
+                    f"{short}",
+                    remedy,
                 )
         return admitted
 
-    def admit_whole(self, totals: Totals, charges: Costs) -> None:
+    def check_charges(self, totals: Totals, charges: Costs) -> None:
         """Raise BudgetExceededError if charges don't fit together."""
         for filter_, spent in self._spent(totals):
             if not filter_.count_rows(spent, {}, charges, 1):
                 short, remedy = self._shortfall(filter_, spent, charges)
-                raise BudgetExceededError(
+                raise self.refusal(
                     f"The rows don't fit what is left {self._of(filter_)}: together they can cost "
-                    f"{short}. Nothing was spent or reserved. Fewer rows may fit. {remedy}"
+                    f"{short}",
+                    f"Fewer rows may fit. {remedy}",
                 )
 
     def check_headroom(self, totals: Totals) -> None:
         """Raise BudgetExceededError if nothing is left that noise could be calibrated to."""
         for filter_, spent in self._spent(totals):
             if filter_.is_used_up(spent):
-                raise BudgetExceededError(
-                    f"Next to nothing is left {self._of(filter_)}: noise that fits it would drown "
-                    f"every answer; {self._advice(filter_)}"
+                raise self.refusal(
+                    f"Next to nothing is left {self._of(filter_)}",
+                    "Noise that fits it would drown every answer; " + self._advice(filter_, spent),
                 )
 
     def share_of_headroom(self, totals: Totals, charges_at: Callable[[Order], Costs]) -> float:
@@ -168,11 +205,6 @@ class Limits:
         """Return the (epsilon, delta) that each level has left for a plan.
 
         A scope that is capped at a share of a level's epsilon has that share of its delta.
-
-        Raises
-        ------
-        BudgetExceededError
-            If one of the two is used up.
         """
         headroom = {}
         for level in self._budget.levels:
@@ -185,13 +217,7 @@ class Limits:
                 epsilon = min(epsilon, cap - float(within.at(math.inf)))
                 share = cap / level.epsilon
                 delta = min(delta, share * level.delta - float(within.delta))
-            if not (epsilon > 0 and delta > 0):
-                raise BudgetExceededError(
-                    f"No plan fits the (epsilon, delta) = ({max(epsilon, 0):.4g}, "
-                    f"{max(delta, 0):.3g}) that is left to {level.name!r}. Nothing was released or "
-                    f"recorded. Gaussian noise needs some of both; {self.advice}"
-                )
-            headroom[level.name] = epsilon, delta
+            headroom[level.name] = max(epsilon, 0.0), max(delta, 0.0)
         return headroom
 
     def delta_headroom(self, totals: Totals) -> dict[str, float]:
@@ -213,9 +239,9 @@ class Limits:
 
     def _spent(self, totals: Totals) -> Iterator[tuple[PrivacyFilter, Costs]]:
         """Yield each filter, and what was spent on those whom it protects."""
-        seen = totals.seen_from(self.scope_id)
+        charges = totals.charges_with_parts(self.scope_id)
         for filter_ in self._filters:
-            yield filter_, seen
+            yield filter_, charges
         within = self._spent_in_scope(totals)
         for filter_ in self._scope_filters:
             yield filter_, within
@@ -237,8 +263,10 @@ class Limits:
         one_level = len(self._budget.levels) == 1
         return where if one_level else f"{where} (level {filter_.level!r})"
 
-    def _advice(self, filter_: PrivacyFilter) -> str:
-        return _MORE if filter_ in self._scope_filters else _NO_MORE
+    def _advice(self, filter_: PrivacyFilter, spent: Costs) -> str:
+        if filter_ in self._scope_filters:
+            return _LARGER_SCOPE
+        return _USED_UP if filter_.amount_spent(spent) > 0 else _LARGER_BUDGET
 
     def _shortfall(self, filter_: PrivacyFilter, spent: Costs, charges: Costs) -> tuple[str, str]:
         """Describe what is missing, and what helps."""
@@ -247,4 +275,4 @@ class Limits:
             return short, _FINITE
         if DELTA_LIMIT in short:
             return short, _LESS_DELTA
-        return short, f"Use more noise; otherwise {self._advice(filter_)}"
+        return short, f"Use more noise; otherwise {self._advice(filter_, spent)}"

@@ -65,25 +65,29 @@ class PrivacyFilter:
     def count_rows(self, spent: Costs, costs: Costs, most: Costs, n_rows: int) -> int:
         """Count the rows, in order, whose `most` fits on top of the `costs` of earlier ones."""
         return min(
-            _prefix(base, cost, row_most, limit, n_rows)
-            for _, amount, limit in self._limits()
-            for base, (cost, row_most) in self._payers(amount, spent, costs, most)
+            _prefix(already_spent, cost, row_most, limit, n_rows)
+            for _, amount, limit in self._limited_amounts()
+            for already_spent, (cost, row_most) in self._payers(amount, spent, costs, most)
         )
 
     def shortfall(self, spent: Costs, charges: Costs) -> str:
-        """Describe the first limit that charges don't fit, and what is left of it."""
-        for name, amount, limit in self._limits():
-            for base, (charge,) in self._payers(amount, spent, charges):
-                if not base + charge <= limit:
-                    return f"{float(charge):.6g} of {name}, and {max(limit - base, 0):.6g} is left"
+        """Name the limit that the charges exceed, with the charge and what is left of the limit.
+
+        The charges of a refused row exceed one. "nothing" stands for charges that fit.
+        """
+        for name, amount, limit in self._limited_amounts():
+            for already_spent, (charge,) in self._payers(amount, spent, charges):
+                if not already_spent + charge <= limit:
+                    remaining = max(limit - already_spent, 0)
+                    return f"{float(charge):.6g} of {name}, and {remaining:.6g} is left"
         return "nothing"
 
     def share_of_headroom(self, spent: Costs, charges: Costs) -> float:
         """Compute the largest share of what is left that charges take; infinite if none is."""
         largest = 0.0
-        for _, amount, limit in self._limits():
-            for base, (charge,) in self._payers(amount, spent, charges):
-                headroom = (limit - base) * (1 - CALIBRATION_MARGIN) - 4e-16 * limit
+        for _, amount, limit in self._limited_amounts():
+            for already_spent, (charge,) in self._payers(amount, spent, charges):
+                headroom = (limit - already_spent) * (1 - CALIBRATION_MARGIN) - 4e-16 * limit
                 if charge > 0:
                     largest = max(largest, float(charge) / headroom if headroom > 0 else math.inf)
         return largest
@@ -93,36 +97,40 @@ class PrivacyFilter:
         # The last payer is the group itself, if it is a part.
         amount, delta = (
             limit - list(self._payers(amount, spent, {group: zero_cost(self.order)}))[-1][0]
-            for _, amount, limit in self._limits()
+            for _, amount, limit in self._limited_amounts()
         )
         return amount, delta
 
     def is_used_up(self, spent: Costs) -> bool:
         """Test if nothing that is worth spending is left of the amount."""
-        used = float(level_cost(spent, self.level, self.order).at(self.order))
-        return used >= self.amount * (1 - WORTH_SPENDING)
+        return self.amount_spent(spent) >= self.amount * (1 - WORTH_SPENDING)
 
-    def _limits(self) -> Iterator[tuple[str, Callable[[Cost], Amount], float]]:
+    def amount_spent(self, spent: Costs) -> float:
+        """Compute how much of the amount the level has spent."""
+        return float(level_cost(spent, self.level, self.order).at(self.order))
+
+    def _limited_amounts(self) -> Iterator[tuple[str, Callable[[Cost], Amount], float]]:
         """Yield the name of each limit, a function that reads costs, and the limit."""
         yield self.currency, lambda cost: cost.at(self.order), self.amount
         if self.delta < math.inf:
             yield DELTA_LIMIT, lambda cost: cost.delta, self.delta
 
     def _payers(
-        self, amount: Callable[[Cost], Amount], spent: Costs, *loads: Costs
+        self, amount: Callable[[Cost], Amount], spent: Costs, *charges: Costs
     ) -> Iterator[tuple[float, list[Amount]]]:
-        """Yield what each payer of the level has spent, and what each of the loads adds.
+        """Yield what each payer of the level has spent, and what each of the charges adds.
 
-        Payers are the parts that a load names, and one for all others of the level. Of the division
-        that pays, the parts without a charge differ in what they have spent alone: the dearest
-        stands for them. Whoever is in a part may be in the dearest part of every other division.
+        Payers are the parts that a charge names, and one for all others of the level. Of the
+        division that pays, the parts without a charge differ in what they have spent alone: the
+        dearest stands for them. Whoever is in a part may be in the dearest part of every other
+        division.
         """
 
         def of_level(costs: Costs) -> Amount:
             groups = [costs[group] for group in (EVERYONE, self.level) if group in costs]
             return sum((amount(cost) for cost in groups), 0.0)
 
-        parts = {group for load in loads for group in load if is_part(group, self.level)}
+        parts = {group for cost in charges for group in cost if is_part(group, self.level)}
         # One at most: `check_groups` refuses more.
         paying_divisions = set(map(group_division, parts))
         idle_part, other_divisions = 0.0, dict[str, float]()
@@ -134,25 +142,25 @@ class PrivacyFilter:
                 idle_part = max(idle_part, used)
             else:
                 other_divisions[division] = max(other_divisions.get(division, 0.0), used)
-        base = float(of_level(spent)) + sum(other_divisions.values())
-        charges = [of_level(load) for load in loads]
-        yield base + idle_part, charges
+        spent_by_all = float(of_level(spent)) + sum(other_divisions.values())
+        level_charges = [of_level(charge) for charge in charges]
+        yield spent_by_all + idle_part, level_charges
         for part in parts:
             used = float(amount(spent[part])) if part in spent else 0.0
             yield (
-                base + used,
+                spent_by_all + used,
                 [
-                    charge + amount(load[part]) if part in load else charge
-                    for charge, load in zip(charges, loads, strict=True)
+                    level_charge + amount(charge[part]) if part in charge else level_charge
+                    for level_charge, charge in zip(level_charges, charges, strict=True)
                 ],
             )
 
 
-def _prefix(base: float, cost: Amount, most: Amount, limit: float, n_rows: int) -> int:
-    """Count the rows that begin one after the other: all earlier costs and its own most fit."""
+def _prefix(already_spent: float, cost: Amount, most: Amount, limit: float, n_rows: int) -> int:
+    """Count the leading rows whose `most` fits the limit on top of all earlier costs."""
     before = np.zeros(n_rows)
     np.cumsum(np.broadcast_to(cost, n_rows)[:-1], out=before[1:])
-    fits = base + before + most <= limit
+    fits = already_spent + before + most <= limit
     return n_rows if fits.all() else int(np.argmin(fits))
 
 

@@ -44,7 +44,7 @@ class ReleaseMechanism(Protocol):
         """
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Return a mask of rows for each group that sits some out; other groups are in all."""
+        """Return, for each group that takes part in only some rows, the mask of those rows."""
 
     def cost(
         self,
@@ -53,7 +53,7 @@ class ReleaseMechanism(Protocol):
         *,
         n_columns: int | None = None,
     ) -> Costs:
-        """Compute the cost of each row of `outcome`, never more than `max_cost`."""
+        """Compute the actual cost of each row of `outcome`; `max_cost` is an upper bound."""
 
     def describe(self) -> dict[str, Any]:
         """Return the public parameters, for the ledger."""
@@ -79,12 +79,12 @@ class SelfPriced(Protocol):
 
 
 def row_laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law]:
-    """Return the law of a row for each group; empty if nothing but costs is known."""
+    """Return the moves of a row for each group that pays; empty if only costs are stated."""
     return mechanism.laws(n_columns) if isinstance(mechanism, StatesLaws) else {}
 
 
 def game_laws(mechanism: ReleaseMechanism, n_columns: int | None) -> dict[str, Law]:
-    """Return the law of a row for each group; empty if no game prices such rows."""
+    """Return the moves of a row for each group that pays; empty if no game can price them."""
     laws = row_laws(mechanism, n_columns)
     return laws if all(map(has_game, laws.values())) else {}
 
@@ -118,7 +118,7 @@ _MEMBERS = [
 
 
 def check_mechanism(mechanism: ReleaseMechanism, relation: str) -> None:
-    """Refuse an object that is no mechanism, or a mechanism that is not proven for `relation`."""
+    """Refuse an object that is no mechanism, or one without a proof for `relation`."""
     missing = [name for name in _MEMBERS if not hasattr(mechanism, name)]
     if missing or isinstance(mechanism, type):
         raise TypeError(

@@ -13,7 +13,7 @@ from secretballot.ledger import Budget, Ledger, LedgerEntry, Reserved, Scope, To
 
 
 def spent_by_level(budget: Budget, totals: Totals) -> dict[str, PrivacySpent]:
-    """Sum up each level of a ledger."""
+    """Report the privacy that each level has spent, from the totals of a ledger."""
     sensitive = budget.accounting == "data_dependent"
     return {level.name: spent_on(level, totals, sensitive=sensitive) for level in budget.levels}
 

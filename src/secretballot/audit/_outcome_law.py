@@ -127,11 +127,12 @@ def _(mechanism: BinaryVoting | TauVoting, counts: NDArray[Any]) -> OutcomeLaw |
     parents_of = dict(getattr(mechanism, "hierarchy", None) or ())
     for label in range(n_labels):
         parents = outcomes[:, parents_of.get(label, ())]
-        # A label is asked if all its parents are present; otherwise its answer follows from theirs.
-        asked = (parents == 1).all(axis=1)
-        log_p += np.where(asked, per_label[:, label, places[:, label]], 0.0)
+        # A label is queried if all its parents are present; otherwise its answer follows from
+        # theirs.
+        is_queried = (parents == 1).all(axis=1)
+        log_p += np.where(is_queried, per_label[:, label, places[:, label]], 0.0)
         implied = np.where((parents == 0).any(axis=1), 0, -1)
-        possible &= asked | (outcomes[:, label] == implied)
+        possible &= is_queried | (outcomes[:, label] == implied)
     return OutcomeLaw(outcomes[possible], log_p[:, possible])
 
 

@@ -105,9 +105,9 @@ def _(mechanism: GaussianTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     for mask in range(sets.shape[1]):
         inside = _members(mask, votes.shape[1])
         if inside.sum() == mechanism.k:
-            others = above[:, inside].sum(axis=1) + below[:, ~inside].sum(axis=1)
+            log_other_items = above[:, inside].sum(axis=1) + below[:, ~inside].sum(axis=1)
             for least in np.flatnonzero(inside):
-                log_density = others - above[:, least] + density[:, least]
+                log_density = log_other_items - above[:, least] + density[:, least]
                 sets[:, mask] += np.exp(log_density).sum(axis=-1) * (nodes[1] - nodes[0])
     return sets, None
 

@@ -159,12 +159,12 @@ def check_student_carries_no_private_state(build: BuildEnsemble) -> None:
 
 
 def _with_more_noise(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble:
-    """Use noise that leaves budget for more than one fit."""
+    """Use enough noise to leave budget for a second fit."""
     return ensemble.set_params(mechanism=GNMax(sigma=3.0))
 
 
 def _drown(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble:
-    """Hide every vote behind noise."""
+    """Use noise so large that released labels say nothing about the votes."""
     return ensemble.set_params(mechanism=GNMax(sigma=1e9))
 
 

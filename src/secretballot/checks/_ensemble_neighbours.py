@@ -162,9 +162,9 @@ def audit_ensemble(build: BuildEnsemble, *, owners: bool = False, n_draws: int) 
         family,
         AUDIT_DELTA,
         claim=float(claimed_cost(_MECHANISM, n_columns=2).epsilon(AUDIT_DELTA)),
-        draw=lambda both, n, rng: ensemble_draws(ensemble, both[1])(both[0], n, rng),
-        outcome_law=lambda both: outcome_law(
-            _MECHANISM, votes_after(build, pool=both[1], **both[0])
+        draw=lambda data, n, rng: ensemble_draws(ensemble, data[1])(data[0], n, rng),
+        outcome_law=lambda data: outcome_law(
+            _MECHANISM, votes_after(build, pool=data[1], **data[0])
         ),
         n_draws=n_draws,
         # The noise is not seeded here, nor for users: an error once in a billion audits.

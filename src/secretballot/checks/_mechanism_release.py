@@ -32,15 +32,17 @@ def check_charges_no_more_than_its_most(example: MechanismExample) -> None:
     columns = count_columns(counts)
     most, anywhere = mechanism.max_cost(columns), mechanism.max_cost()
     votes = counts if charges_known(mechanism, counts) else None
-    known = mechanism.max_cost(columns, votes)
+    most_on_votes = mechanism.max_cost(columns, votes)
     charged = mechanism.cost(outcome, n_columns=columns)
     charged_known = mechanism.cost(outcome, votes, n_columns=columns)
     for group, cost in charged.items():
         assert cost.shape == (len(counts),), "cost() is per row"
         assert _is_below(cost, most[group]), "no row costs more than max_cost()"
         assert _is_below(most[group], anywhere[group]), "max_cost() bounds any number of columns"
-        assert _is_below(charged_known[group], known[group]), "known rows cost at most their most"
-        finite = known[group].curve[..., :-1] <= most[group].curve[:-1] * ROUNDING
+        assert _is_below(charged_known[group], most_on_votes[group]), (
+            "known rows cost at most their most"
+        )
+        finite = most_on_votes[group].curve[..., :-1] <= most[group].curve[:-1] * ROUNDING
         assert finite.all(), "no known row costs more than the worst case"
 
 

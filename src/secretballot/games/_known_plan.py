@@ -41,7 +41,7 @@ class _KnownRow:
 
         def split(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
             parts = [part for node in nodes for part in node.play.split_known(node, states)]
-            choices.update({node.name: known for node, known in parts})
+            choices.update({node.name: node_choices for node, node_choices in parts})
             return tuple(replace(node, follow=split(node.follow)) for node, _ in parts)
 
         return cls(split(tree), choices)
@@ -95,10 +95,10 @@ class KnownPlan:
         variance, largest_loss = 0.0, self._loss_scale
         value = grid.final_value(*grid.node_range(0.0, largest_loss))
         for row in reversed(self._rows[:n_rows]):
-            known = row.choices.values()
-            variance += sum(choices.variance for choices in known)
+            row_choices = row.choices.values()
+            variance += sum(choices.variance for choices in row_choices)
             # Where teachers agree, the loss is a rare large one: a few of them, not a Gaussian.
-            rare = _LOSS_FACTOR * max(choices.largest_loss for choices in known)
+            rare = _LOSS_FACTOR * max(choices.largest_loss for choices in row_choices)
             largest_loss = max(largest_loss, rare)
             span = grid.node_range(variance, largest_loss)
             value = play_row(row.tree, value, span, moves_of(row))

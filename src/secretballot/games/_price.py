@@ -284,13 +284,13 @@ def plan_rows(
     limits = _limits((split_group(group)[0] for group in plans), epsilon, delta)
     longest = n_rows
     for group, plan in plans.items():
-        known, rows = plan.known(), plan.rows.cumsum()
+        known_plan, rows = plan.known(), plan.rows.cumsum()
         n_fit = int(rows[longest - 1]) if longest else 0
         for pair in limits[split_group(group)[0]].values():
-            if known is None:
+            if known_plan is None:
                 n_fit = _longest(plan.law, n_fit, *pair)
             else:
-                n_fit = _longest_known(known, n_fit, *pair)
+                n_fit = _longest_known(known_plan, n_fit, *pair)
         longest = min(longest, int(np.searchsorted(rows, n_fit, side="right")))
     return longest
 

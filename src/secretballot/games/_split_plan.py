@@ -53,6 +53,7 @@ class SplitPlan:
         n_columns: int | None = None,
         counts: ArrayLike | None = None,
     ) -> None:
+        self._n_rows = n_rows
         self._plans = group_plans(mechanism, n_rows, n_columns, counts)
         laws = [plan.law for plan in self._plans.values()]
         self.has_threshold = counts is None and all(map(answer_steps, laws))
@@ -65,7 +66,17 @@ class SplitPlan:
     def pieces(
         self, part: RowPart, start: int, stop: int, fineness: Fineness = FINE
     ) -> dict[str, PlanPiece]:
-        """Select rows (or thresholds), or answers, from `start` up to before `stop`."""
+        """Select rows (or thresholds), or answers, from `start` up to before `stop`.
+
+        Raises
+        ------
+        ValueError
+            If rows are selected that the plan does not have.
+        """
+        if start > stop or start < 0 or (part != "answers" and stop > self._n_rows):
+            raise ValueError(
+                f"{part} {start} to {stop} are not part of a plan of {self._n_rows} rows."
+            )
         return {
             group: PlanPiece(_select(plan, part, start, stop), fineness)
             for group, plan in self._plans.items()

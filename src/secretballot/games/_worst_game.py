@@ -65,6 +65,7 @@ class RowGame:
     """One row of a plan: its moves, and the grids that they are played on."""
 
     def __init__(self, law: Law, fineness: Fineness) -> None:
+        # The grid of losses has to cover the loss of all moves of the row, repetitions included.
         self._tree = tuple(node.expand() for node in build_tree(law))
         sizes = [(*node.reach, times) for node, times in all_nodes(self._tree)]
         self._loss_scale = max((scale for scale, _, _ in sizes), default=0.0)

@@ -359,20 +359,20 @@ class Walk:
             self.totals.forget()
 
 
-def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
-    """Read in a short transaction, so that writers wait for milliseconds.
+def _read(path: str, query: Callable[[sqlite3.Connection], T]) -> T:
+    """Run a query in a short transaction, so that writers wait for milliseconds.
 
     An error is checked again under the lock of the mark: SQLite's locks of a writer may have been
     lost, or a killed writer's transaction has to be rolled back.
     """
 
-    def answer(opened: sqlite3.Connection) -> T:
+    def run_query(connection: sqlite3.Connection) -> T:
         with meaning(path):
-            return ask(opened)
+            return query(connection)
 
     check_not_foreign(path)
     try:
-        return transact(path, answer, to="read")
+        return transact(path, run_query, to="read")
     except LedgerError as error:
         if not any(map(os.path.exists, (mark_path(path), f"{path}-journal"))):
             raise  # there is no writer
@@ -383,7 +383,7 @@ def _read(path: str, ask: Callable[[sqlite3.Connection], T]) -> T:
         nonlocal is_held
         is_held = True
         check_journal(path)
-        return transact(path, answer, to="recover")
+        return transact(path, run_query, to="recover")
 
     try:
         return holding(path, again)

@@ -127,19 +127,20 @@ class Totals:
         counted = [self.sequence, self.n_releases, self.n_rows, self.place]
         return digest_of(["secretballot checkpoint", counted, charge_digits(self.charges), scopes])
 
-    def seen_from(self, scope: str | None) -> Costs:
+    def charges_with_parts(self, scope: str | None) -> Costs:
         """Return the charges per group, with the parts of levels in one scope as groups.
 
         Their share is taken out of the sum of their level: `level_cost` adds it again.
         """
         if scope is None or scope not in self.scopes:
             return self.charges
-        seen, within = dict(self.charges), self.scopes[scope].charges
+        charges, within = dict(self.charges), self.scopes[scope].charges
         for level in self.charges:
             paid = parts_cost(within, level)
             if paid is not None:
-                seen[level] = seen[level].without(paid)
-        return {**seen, **{group: cost for group, cost in within.items() if split_group(group)[1]}}
+                charges[level] = charges[level].without(paid)
+        parts = {group: cost for group, cost in within.items() if split_group(group)[1]}
+        return {**charges, **parts}
 
     def snapshot(self) -> Totals:
         """Return a copy that further entries leave alone."""

@@ -96,7 +96,8 @@ def fit_posterior(
     public and private rows. Their covariance is known: see "How the posterior is computed" in
     `docs/theory/logistic-regression.md`. All rounds are fitted together, so earlier ones count.
 
-    Several classes are fitted column by column, with the curvature of exchangeable classes.
+    Several classes are fitted column by column, with the softmax Hessian approximated by one
+    number, K/(K-1), for all K classes.
 
     Parameters
     ----------

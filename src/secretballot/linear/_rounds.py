@@ -14,8 +14,9 @@ from secretballot.linear._posterior import (
 )
 from secretballot.linear._private_sums import PrivateRows, residual_gains
 
-#: A posterior is dropped if its squared residual exceeds the smallest one by this factor.
-_WORSE = 2.0
+#: A posterior is replaced if its residual sum of squares is more than this multiple of the smallest
+#: of all rounds.
+_MOST_RESIDUAL_RATIO = 2.0
 
 
 def run_rounds(
@@ -53,19 +54,19 @@ def run_rounds(
         posterior = fit_posterior(
             rounds, public, features.groups, posterior, n_people, final=not n_rounds
         )
-    best, least_energy = posterior, math.inf
+    best, least_sum = posterior, math.inf
     for remaining in reversed(range(n_rounds)):
         noisy = release(rows.residual_sums(posterior.coefficients, features.norm))
         p = probabilities(public.decision(posterior.coefficients[1:], posterior.coefficients[:1]))
         rounds.append(ReleasedRound(noisy / rows.total, p, residual_gains(p), sigma / rows.total))
         # At true coefficients the sums are noise alone, so each round tests the posterior before.
-        energy = float((noisy**2).sum())
-        if energy <= least_energy:
-            best, least_energy = posterior, energy
+        sum_of_squares = float((noisy**2).sum())
+        if sum_of_squares <= least_sum:
+            best, least_sum = posterior, sum_of_squares
         posterior = fit_posterior(
             rounds, public, features.groups, posterior, n_people, final=not remaining
         )
-        if energy > _WORSE * least_energy:
+        if sum_of_squares > _MOST_RESIDUAL_RATIO * least_sum:
             # The public rows mislead the fit here: go back towards the best posterior.
             posterior = posterior.halfway_to(best) if remaining else best
     return posterior

@@ -33,9 +33,9 @@ def release_synthetic_rows(
 ) -> tuple[Design, ReleasedRound]:
     """Release two sums, and draw synthetic rows from them.
 
-    The first sum holds the residuals, and the means of all bins free of charge. The second holds
-    the products of columns. That neither moves further than the mechanism's diameter is shown in
-    `docs/theory/logistic-regression.md` ("Without public rows").
+    The first sum holds the residuals and the means of all bins, which add nothing to its
+    sensitivity. The second holds the products of columns. The sensitivity of each is at most the
+    mechanism's diameter: see `docs/theory/logistic-regression.md`, "Without public rows".
 
     Parameters
     ----------

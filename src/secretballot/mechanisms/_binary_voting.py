@@ -152,7 +152,7 @@ class BinaryVoting(LabelVoting):
 
     @property
     def expected_votes(self) -> float:
-        """Number of ballots that the counts of each label are out of."""
+        """Number of ballots on each label."""
         return self.n_votes
 
     def noise_share(self, n_votes: float) -> float:

@@ -73,7 +73,7 @@ class CountClasses(Counting):
     n_classes: int = 0
 
     def begin(self, ballots: NDArray[Any], n_voters: int) -> NDArray[Any]:
-        """Return votes of shape (n_rows, n_classes)."""
+        """Count the ballots of the first voter: votes of shape (n_rows, n_classes)."""
         votes = np.zeros((len(ballots), self.n_classes), np.min_scalar_type(n_voters))
         return self.add(votes, ballots)
 

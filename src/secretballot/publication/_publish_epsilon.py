@@ -90,14 +90,20 @@ def publish_epsilon(
         )
     order, sigma = _best_noise(votes, _offered_noises(accountant, sigma), delta, failure)
     margin = votes.margin(order)
-    other_cost = votes.other_cost(order) + order / (2 * sigma**2)
-    cap = accountant.epsilon
-    assert not isinstance(cap, dict)
+    # The releases without recorded votes, and the noisy margin itself.
+    unmargined_cost = votes.other_cost(order) + order / (2 * sigma**2)
+    budget_epsilon = accountant.epsilon
+    assert not isinstance(budget_epsilon, dict)
 
     def bound_epsilon(outcome: Floats) -> float:
-        total = other_cost + margin.bound(float(outcome[0, 0]), sigma, failure)
+        """Bound the epsilon of all releases, given the noisy margin.
+
+        The bound holds with probability 1 - `failure`. At the budget's delta or a larger one, the
+        budget's epsilon is a bound too.
+        """
+        total = unmargined_cost + margin.bound(float(outcome[0, 0]), sigma, failure)
         epsilon = float(epsilon_at_orders(total, order, delta - votes.delta))
-        return min(epsilon, cap) if delta >= accountant.delta else epsilon
+        return min(epsilon, budget_epsilon) if delta >= accountant.delta else epsilon
 
     def note(outcome: Floats) -> dict[str, dict[str, float]]:
         bound = {"epsilon": bound_epsilon(outcome), "delta": delta, "failure": failure}
@@ -110,7 +116,7 @@ def publish_epsilon(
         epsilon=bound_epsilon(outcome),
         delta=delta,
         failure=failure,
-        cap=cap,
+        cap=budget_epsilon,
         cap_delta=accountant.delta,
         order=order,
         sigma=sigma,

@@ -53,11 +53,11 @@ class RecordedVotes:
             for record in load_gap_records(text):
                 kind = record.move, len(record.gap_counts) - 1
                 counts[kind] = record.gap_counts + counts.get(kind, 0)
-        others = [entry for entry in entries if entry.sequence not in texts]
+        unrecorded = [entry for entry in entries if entry.sequence not in texts]
         return cls(
             tuple(counts),
             tuple(counts.values()),
-            tuple(charge for entry in others for charge in entry.charges.values()),
+            tuple(charge for entry in unrecorded for charge in entry.charges.values()),
             sum(entry.n_rows for entry in entries if entry.sequence in texts),
         )
 

@@ -58,15 +58,16 @@ def _on_grid(values: Floats, step: float) -> bool:
 
 
 def _are_exact(values: Floats, sizes: Integers) -> NDArray[np.bool_]:
-    """Return, for each bag, True if its proportions are counts over its size, but for rounding.
+    """Test, per bag, if proportions times bag size are whole numbers, up to the decimals given.
 
-    A figure of three decimals may be any share within .0005 of it.
+    A proportion with three decimals may have been rounded from any one within 0.0005 of it.
     """
     error = np.full(values.shape, _ROUNDING)
     for decimals in range(_DECIMALS, 0, -1):
         scaled = values * 10.0**decimals
         error[np.abs(scaled - np.rint(scaled)) < 1e-3] = 0.5 * 10.0**-decimals
     counts = values * sizes
-    # Two percent more, for what was rounded the other way.
+    # Rounding to d decimals errs by at most 0.5 * 10**-d. The 2 % cover halves that floating-point
+    # error puts just beyond that.
     fits = np.abs(counts - np.rint(counts)) <= 1.02 * error * sizes + _ROUNDING
     return np.asarray(fits.all(axis=1))

@@ -280,8 +280,8 @@ def _kind_of_cell(cell: Any) -> str:
         return "boolean"
     if isinstance(cell, float | np.floating):
         return "float"
-    whole = isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64)
-    return "integer" if whole and -(2**53) <= cell <= 2**53 else "object"
+    is_integer = isinstance(cell, int | np.integer) and not isinstance(cell, np.timedelta64)
+    return "integer" if is_integer and -(2**53) <= cell <= 2**53 else "object"
 
 
 def _as_exact(x: NDArray[np.float64], dtype: np.dtype[Any] | None) -> NDArray[np.float64]:
@@ -292,6 +292,6 @@ def _as_exact(x: NDArray[np.float64], dtype: np.dtype[Any] | None) -> NDArray[np
         if dtype.kind == "f":
             cast = x.astype(dtype).astype(np.float64)
             return np.where(np.isfinite(cast), cast, np.nan)
-        whole, limits = np.rint(x), np.iinfo(dtype)
-        inside = (whole >= float(limits.min)) & (whole < float(limits.max) + 1)
-        return np.where(inside, whole, np.nan)
+        rounded, limits = np.rint(x), np.iinfo(dtype)
+        inside = (rounded >= float(limits.min)) & (rounded < float(limits.max) + 1)
+        return np.where(inside, rounded, np.nan)

@@ -50,7 +50,7 @@ def calibrate_noise(
     if kind is not None:
         return _least_plan_noise(build, limits, totals, priced, share, kind)
     limits.check_costs(priced.max_cost(order=2.0))
-    _check_own_delta(priced.own_delta_fault(n_rows, limits.delta_headroom(totals)))
+    _check_own_delta(priced.own_delta_fault(n_rows, limits.delta_headroom(totals)), limits)
 
     def load(noise: float, whole_curve: bool) -> float:
         mechanism = build(noise)
@@ -86,14 +86,14 @@ def _least_plan_noise(
 
     first = pricing(priced.mechanism)
     headroom = first.headroom(totals)
-    _check_own_delta(first.own_delta_fault(n_rows, headroom))
+    _check_own_delta(first.own_delta_fault(n_rows, headroom), limits)
     headroom = {
         payer: (share * amount, share * delta) for payer, (amount, delta) in headroom.items()
     }
     span = first.span(n_rows)
 
     def exact_share(mechanism: M, fineness: Fineness = FINE) -> float:
-        return max(pricing(mechanism, fineness).shares(span, headroom).values())
+        return max(pricing(mechanism, fineness).shares_of_remaining(span, headroom).values())
 
     if not first.has_game:
         return build(least_noise(lambda noise, _: exact_share(build(noise))))
@@ -114,9 +114,15 @@ def _least_plan_noise(
     return least_plan_noise(build, exact_share, enough, guess, coarse=coarse, slope=kind.slope)
 
 
-def _check_own_delta(fault: str) -> None:
-    """Refuse rows whose own deltas don't fit, which no amount of noise changes."""
+def _check_own_delta(fault: str, limits: Limits) -> None:
+    """Raise ValueError if `fault` says that rows' own deltas don't fit; more noise can't help."""
     if fault:
+        if limits.withholds_figures:
+            fault = (
+                "Rows have a delta of their own, and less is left for it; figures are withheld in "
+                "a data-dependent budget. Ask for fewer rows, use a smaller delta_t, or open the "
+                "budget with a larger approximation_delta."
+            )
         raise ValueError(f"No amount of noise makes the queries fit this budget. {fault}")
 
 

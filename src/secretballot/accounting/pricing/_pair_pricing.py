@@ -37,8 +37,22 @@ class PairPricing(PlanPricing):
         return {}
 
     def headroom(self, totals: Totals) -> Headroom:
-        """Return the pair (epsilon, delta) that each level has left."""
-        return self._limits.pair_headroom(totals)
+        """Return the pair (epsilon, delta) that each level has left.
+
+        Raises
+        ------
+        BudgetExceededError
+            If one of the two is used up: a plan needs some of both.
+        """
+        headroom = self._limits.pair_headroom(totals)
+        for level, (epsilon, delta) in headroom.items():
+            if not (epsilon > 0 and delta > 0):
+                raise self._limits.refusal(
+                    f"No plan fits the (epsilon, delta) = ({epsilon:.4g}, {delta:.3g}) that is "
+                    f"left to {level!r}",
+                    f"Gaussian noise needs some of both; {self._limits.advice(headroom)}",
+                )
+        return headroom
 
     def _payers_of(self, group: str) -> tuple[str, ...]:
         return self._limits.levels if group == EVERYONE else (split_group(group)[0],)

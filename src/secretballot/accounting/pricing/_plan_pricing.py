@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import ClassVar, NoReturn, cast
 
-from secretballot._errors import BudgetExceededError
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import game_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
@@ -84,17 +83,14 @@ class PlanPricing(Pricing):
         headroom = self.headroom(totals)
         charges = self._charges(span, headroom)
         if charges is None:
-            shares = self.shares(span, headroom)
+            shares = self.shares_of_remaining(span, headroom)
             payer = max(shares, key=shares.__getitem__)
             amount, delta = headroom[payer]
-            raise BudgetExceededError(
+            raise self._limits.refusal(
                 f"The rows cost {shares[payer]:.4g} times the {self.currency} of {amount:.4g} (and "
-                f"the delta of {delta:.3g}) that is left to {payer!r}. Nothing was spent or "
-                "reserved. "
-                + (
-                    self.own_delta_fault(span.n_rows, headroom)
-                    or "Take fewer rows, or use more noise."
-                )
+                f"the delta of {delta:.3g}) that is left to {payer!r}",
+                self.own_delta_fault(span.n_rows, headroom)
+                or "Take fewer rows, or use more noise.",
             )
         return charges
 
@@ -110,7 +106,7 @@ class PlanPricing(Pricing):
     def headroom(self, totals: Totals) -> Headroom:
         """Return the amount and the delta that each payer has left."""
 
-    def shares(self, span: Span, headroom: Headroom) -> dict[str, float]:
+    def shares_of_remaining(self, span: Span, headroom: Headroom) -> dict[str, float]:
         """Compute the share of what each payer has left that rows take."""
         shares: dict[str, float] = {}
         for group, prices in self._prices(span).items():
@@ -174,7 +170,7 @@ class PlanPricing(Pricing):
     def _charges(self, span: Span, headroom: Headroom) -> dict[str, Cost] | None:
         """Compute the charges of rows, or return None if they don't fit."""
         charges = {}
-        for payer, share in self.shares(span, headroom).items():
+        for payer, share in self.shares_of_remaining(span, headroom).items():
             if share > 1:
                 return None
             amount, delta = self._available(*headroom[payer])
@@ -195,9 +191,9 @@ class PlanPricing(Pricing):
         return max(shares) if not any(map(math.isnan, shares)) else math.nan
 
     def _find_longest_plan(
-        self, left: tuple[tuple[str, tuple[float, float]], ...]
+        self, headroom_items: tuple[tuple[str, tuple[float, float]], ...]
     ) -> tuple[int, Costs]:
-        headroom, n_rows = dict(left), self._priced.n_rows
+        headroom, n_rows = dict(headroom_items), self._priced.n_rows
         if not self._priced.is_parallel:
             n_rows = self._most_rows(lambda n: Span((0, n)), n_rows, headroom)
         charges = self._charges(Span((0, n_rows)), headroom) if n_rows else None
@@ -207,21 +203,25 @@ class PlanPricing(Pricing):
 
     def _most_rows(self, span: Callable[[int], Span], most: int, headroom: Headroom) -> int:
         """Return the largest number, up to `most`, whose span fits what is left."""
-        return find_most_rows(lambda n: max(self.shares(span(n), headroom).values()), most)
+
+        def largest_share(n_rows: int) -> float:
+            return max(self.shares_of_remaining(span(n_rows), headroom).values())
+
+        return find_most_rows(largest_share, most)
 
     def _refuse(self, headroom: Headroom) -> NoReturn:
         own_delta_fault = self.own_delta_fault(1, headroom)
         if not own_delta_fault and (level := self._limits.used_up_level(headroom)) is not None:
-            raise BudgetExceededError(
-                f"Nothing of the {self.currency} is left {self._limits.where} (level {level!r}). "
-                f"Nothing was released or recorded: {self._limits.advice}"
+            raise self._limits.refusal(
+                f"Nothing of the {self.currency} is left {self._limits.where} (level {level!r})",
+                f"No noise is enough; {self._limits.advice(headroom)}",
             )
         amounts = "; ".join(
             f"{amount:.4g} beside {delta:.3g} for {payer!r}"
             for payer, (amount, delta) in headroom.items()
         )
-        raise BudgetExceededError(
+        raise self._limits.refusal(
             f"Not even one row fits the {self.currency} and the delta that are left "
-            f"{self._limits.where}: {amounts}. Nothing was released or recorded. "
-            + (own_delta_fault or f"{self._noise_advice}; otherwise {self._limits.advice}")
+            f"{self._limits.where}: {amounts}",
+            own_delta_fault or f"{self._noise_advice}; otherwise {self._limits.advice(headroom)}",
         )

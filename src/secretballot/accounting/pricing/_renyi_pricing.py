@@ -38,7 +38,7 @@ class RenyiPricing(Pricing):
     def price(self, totals: Totals, span: Span) -> Costs:
         """Compute the most that rows and answers can cost."""
         charges = self._cost(span)
-        self._limits.admit_whole(totals, charges)
+        self._limits.check_charges(totals, charges)
         return charges
 
     def refund(self, span: Span, paid: Costs) -> Costs:
@@ -108,5 +108,5 @@ class RenyiPricing(Pricing):
 
 
 def _dearest(costs: Costs) -> Costs:
-    """Return the costs of the dearest row: disjoint people each pay for one row."""
+    """Return the largest cost of a row per group: parallel composition over disjoint people."""
     return {group: cost.max() if cost.shape else cost for group, cost in costs.items()}

@@ -239,8 +239,10 @@ class Reserving(BudgetHandle):
 
         Raises
         ------
+        BudgetExceededError
+            If the reservation has no rows, or no answers, left. Nothing was recorded.
         ValueError
-            If that many are not left, or the reservation was settled. Nothing was recorded.
+            If it has fewer left than that, or was settled. Nothing was recorded.
         """
         check_integer("n_rows", n_rows)
         n_rows = int(n_rows)

@@ -182,7 +182,7 @@ def gaussian_ratio(variance: float, moved: int) -> float:
         return 0.0
     table = skellam(variance, int(np.ceil(19 * np.sqrt(variance))) + 200 + 2 * moved)
     # At g < 0; the gaps above mirror them, x_g = -x_(-g - 1).
-    left = ndtri_exp(table.log_cdf[: table.reach][table.log_cdf[: table.reach] >= _LEAST])
-    x = np.append(left, -left[::-1])
+    negative_x = ndtri_exp(table.log_cdf[: table.reach][table.log_cdf[: table.reach] >= _LEAST])
+    x = np.append(negative_x, -negative_x[::-1])
     steps = x[moved:] - x[:-moved] if moved < len(x) else x[-1:] - x[:1]
     return float(steps.max()) * _ROUNDING

@@ -122,7 +122,7 @@ def winner_log_probabilities(counts: ArrayLike, variance: float) -> Floats:
         table = skellam(variance, 2 * far + int(row.max() - row.min()) + 1)
         up_to, below = table.cdf_at(levels - row), table.cdf_at(levels - 1 - row)
         for winner in range(len(row)):
-            others = below[:, :winner].sum(axis=1) + up_to[:, winner + 1 :].sum(axis=1)
+            log_others_lose = below[:, :winner].sum(axis=1) + up_to[:, winner + 1 :].sum(axis=1)
             log_winner = table.pmf_at(levels[:, 0] - row[winner])
-            log_p[winner] = np.logaddexp.reduce(log_winner + others)
+            log_p[winner] = np.logaddexp.reduce(log_winner + log_others_lose)
     return out

@@ -74,8 +74,8 @@ def record_gaps(
         return None
     counts: dict[Move, NDArray[np.int64]] = {}
     for step in law:
-        begun = executed[step.name] > 0
-        gaps = np.floor(step.move.gaps(state[step.name][begun])).astype(np.int64)
+        was_begun = executed[step.name] > 0
+        gaps = np.floor(step.move.gaps(state[step.name][was_begun])).astype(np.int64)
         counted = np.bincount(np.minimum(gaps, n_votes), minlength=n_votes + 1)
         counts[step.move] = counts.get(step.move, 0) + counted
     return [GapRecord(move, gap_counts) for move, gap_counts in counts.items()]

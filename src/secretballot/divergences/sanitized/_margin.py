@@ -73,28 +73,29 @@ class GapCosts:
         """Widest gap that costs the most."""
         return int(np.flatnonzero(self.costs >= self.costs[0])[-1])
 
-    def totals(self, gap_counts: NDArray[np.int64], n_ballots: int) -> Floats:
-        """Bound the cost of releases after 0, 1, ..., `n_ballots` ballots have been replaced.
+    def cost_after_replacing(self, gap_counts: NDArray[np.int64], n_ballots: int) -> Floats:
+        """For each k up to `n_ballots`, bound the total cost of all releases if k ballots differ.
 
-        `gap_counts` has the number of releases with each gap.
+        `gap_counts` has the number of releases with each gap. Each of the k ballots narrows every
+        gap by at most `shift`; a gap that may close costs the most.
         """
         counts = gap_counts.astype(np.float64)
         total = np.empty(n_ballots + 1)
-        for replaced in range(n_ballots + 1):
-            moved = min(self.shift * replaced, len(counts))
-            tied, others = counts[:moved].sum(), counts[moved:]
-            total[replaced] = self.costs[0] * tied + self.costs[: len(others)] @ others
+        for k in range(n_ballots + 1):
+            narrowed_by = min(self.shift * k, len(counts))
+            n_closed, open_counts = counts[:narrowed_by].sum(), counts[narrowed_by:]
+            total[k] = self.costs[0] * n_closed + self.costs[: len(open_counts)] @ open_counts
         return total
 
-    def averages(self, moved: Floats) -> Floats:
-        """Compute the mean cost of uniform gaps that are all moved by `moved`."""
+    def averages(self, gap_change: Floats) -> Floats:
+        """Compute the mean cost of uniformly distributed gaps, all changed by `gap_change`."""
         width = self.widest + 1
         ends = [np.full(width, self.costs[0]), self.costs, np.full(width + 1, self.costs[-1])]
         sums = np.append(np.cumsum(np.concatenate(ends)[::-1])[::-1], 0.0)
         first = np.arange(2 * width + 1)
         # Chords between whole ballots: any decreasing function will do.
         average = (sums[first] - sums[first + width]) / width
-        return np.asarray(np.interp(moved, first - width, average))
+        return np.asarray(np.interp(gap_change, first - width, average))
 
 
 @lru_cache(maxsize=64)
@@ -139,9 +140,9 @@ class Margin:
         total = np.zeros(len(margin))
         for gap_costs, number in zip(self.gap_costs, self.n_releases, strict=True):
             costs, widest = gap_costs.costs, gap_costs.widest
-            moved = gap_costs.shift * margin - (widest - gap_costs.worst_gap)
-            unanimous = np.interp(widest + moved, np.arange(len(costs)), costs)
-            uniform = gap_costs.averages(moved)
+            gap_change = gap_costs.shift * margin - (widest - gap_costs.worst_gap)
+            unanimous = np.interp(widest + gap_change, np.arange(len(costs)), costs)
+            uniform = gap_costs.averages(gap_change)
             total += number * (_UNANIMOUS * unanimous + (1 - _UNANIMOUS) * uniform)
         # A strict fall, larger than the rounding of sums, makes the inverse stable.
         slope = _LEAST_FALL * total[0] * np.linspace(1, 0, len(margin))
@@ -169,7 +170,7 @@ class Margin:
         """
         total = np.zeros(self.furthest + 1)
         for costs, counts in zip(self.gap_costs, gap_counts, strict=True):
-            total += costs.totals(counts, self.furthest)
+            total += costs.cost_after_replacing(counts, self.furthest)
         return float(np.min(np.arange(len(total)) + self.margin_at(total)))
 
     def bound(self, noisy_margin: float, sigma: float, failure: float) -> float:

@@ -41,7 +41,7 @@ class Plan:
         return {}
 
     def assign(self, rows: OwnedRows, randomness: Randomness) -> Shards:
-        """Return the rows of each teacher, from positions, owners and levels only."""
+        """Assign rows to teachers by positions, owners and levels alone, not by the data."""
         return rows.split(self.n_teachers, randomness.partition())
 
     def individualize(

@@ -31,8 +31,8 @@ class GapCells:
     """Neighbouring gaps, with the bound on what lies between them."""
 
     stencils: tuple[tuple[Stencil, Stencil], ...]
-    right: int  # nodes that the positive outcome moves the loss up at most
-    left: int  # nodes that the negative outcome moves the loss down at most
+    n_nodes_up: int  # nodes that the positive outcome moves the loss up at most
+    n_nodes_down: int  # nodes that the negative outcome moves the loss down at most
     per_intercept: float
 
     @classmethod
@@ -50,14 +50,14 @@ class GapCells:
         curvature = ratio + furthest * np.expm1(ratio * width / 2)
         return cls(
             stencils,
-            right=int(np.floor(up.max() / grid.step)),
-            left=int(np.ceil(-down.min() / grid.step)),
+            n_nodes_up=int(np.floor(up.max() / grid.step)),
+            n_nodes_down=int(np.ceil(-down.min() / grid.step)),
             per_intercept=float(width**2 / 8 * curvature * np.exp(-(nearest**2) / 2) / _ROOT),
         )
 
     @property
     def pad(self) -> int:
-        return max(self.right, self.left) + 2
+        return max(self.n_nodes_up, self.n_nodes_down) + 2
 
     def best(
         self,
@@ -79,8 +79,8 @@ class GapCells:
         self, positive: PaddedValues, negative: PaddedValues, rise: Floats, fall: Floats
     ) -> Floats:
         """Bound the value between the gaps above that at the gaps."""
-        upper = positive.shifted(self.right) + positive.shifted(self.right, rise)
-        lower = negative.shifted(-self.left) + negative.shifted(-self.left, fall)
+        upper = positive.shifted(self.n_nodes_up) + positive.shifted(self.n_nodes_up, rise)
+        lower = negative.shifted(-self.n_nodes_down) + negative.shifted(-self.n_nodes_down, fall)
         intercept = upper - lower
         if positive is not negative:
             least = positive.shifted(0) + positive.shifted(0, rise)
@@ -156,7 +156,7 @@ class BitMove:
                 np.maximum(part, cells.best(first, second, part_slopes, out, scratch), out=part)
 
     def _outer_bound(self, values: PaddedValues, best: Floats) -> Floats | None:
-        """Bound the outer gaps, or return None where they may be best."""
+        """Bound the values of the outer gaps; None if one of them may exceed `best`."""
         half = len(self.envelopes[0]) // 2
         coarse, jumps = values.slope_jumps(self._stride, half)
         bound = coarse + np.maximum(

@@ -59,9 +59,9 @@ class ChoiceMove:
         for start in range(0, positive.n_nodes, _BLOCK):
             part = value[..., start : start + _BLOCK]
             out, scratch = np.empty_like(part), np.empty_like(part)
-            yes, no = (each.block(start, part.shape[-1]) for each in (positive, negative))
-            for first, *others in self.stencils:
-                terms = [(yes, first), *((no, stencil) for stencil in others)]
+            yes, no = (values.block(start, part.shape[-1]) for values in (positive, negative))
+            for first, *other_stencils in self.stencils:
+                terms = [(yes, first), *((no, stencil) for stencil in other_stencils)]
                 np.maximum(part, sum_outcomes(terms, out, scratch), out=part)
         return value
 
@@ -169,15 +169,15 @@ def confident_choices(
         return NO_CHOICES
     if n_classes > 2 and ballots > 1:
         return None
-    others, possible = _neighbour_votes(votes, weight, ballots)
+    neighbours, possible = _neighbour_votes(votes, weight, ballots)
     if n_classes == 2:
-        data, moved = _pair_laws(votes, sigma), _pair_laws(others, sigma)
+        data, moved = _pair_laws(votes, sigma), _pair_laws(neighbours, sigma)
     else:
         laws = _max_laws(votes / sigma, weight / sigma)
         if laws is None:
             return None
         data, moved = laws
-    gaps = gap + others.max(axis=-1) - votes.max()
+    gaps = gap + neighbours.max(axis=-1) - votes.max()
     return Choices(
         confident_log_probabilities(gap / noise, data),
         confident_log_probabilities(gaps / noise, moved)[possible],
@@ -196,10 +196,10 @@ def _neighbour_votes(
     giver, taker = np.divmod(np.arange(n_classes**2), n_classes)
     unit = np.eye(n_classes)
     moved = weight * np.arange(1.0, ballots + 1)[:, None]
-    others = votes + moved[..., None] * (unit[taker] - unit[giver])
+    neighbours = votes + moved[..., None] * (unit[taker] - unit[giver])
     has = has_ballot(votes[giver], moved, votes.sum())
     possible = (has | ~has.any()) & (giver != taker)
-    return others.reshape(-1, n_classes), possible.ravel()
+    return neighbours.reshape(-1, n_classes), possible.ravel()
 
 
 def _pair_laws(votes: Floats, sigma: float) -> Floats:

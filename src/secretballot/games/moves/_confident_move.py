@@ -19,12 +19,13 @@ _FURTHEST = 8.5  # standardised gaps from which on the vote reveals next to noth
 
 @dataclass(frozen=True)
 class ConfidentMove:
-    """The best of all gaps that there are: ballots of one weight leave finitely many.
+    """Thresholded vote on two classes: the adversary chooses the gap with the largest value.
 
-    So nothing lies between those that are tried, and the maximum is exact. Where the vote's gap is
-    beyond 8.5 standard deviations, on both data sets, the row is its threshold's noisy bit, at any
-    gap, but for two outcomes of less than Phi(-8.5), which are given away: P V <= P for the rarer
-    class, and for the other u dV/du <= 1.
+    Ballots of one weight leave finitely many gaps, so the maximum over them is exact (`near`). If
+    the gap is beyond 8.5 standard deviations on both data sets, the vote reveals next to nothing,
+    and the row is priced as the noisy bit of its threshold (`far`). The vote's two rare outcomes
+    have probabilities P below Phi(-8.5). Each adds at most P to the value: P V <= P for the rarer
+    class, and u dV/du <= 1 for the other.
     """
 
     near: ChoiceMove
@@ -35,7 +36,7 @@ class ConfidentMove:
         return self.near.pad if self.far is None else max(self.near.pad, self.far.pad + 3)
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute the value of the best gap; `negative` follows a row that isn't answered."""
+        """Compute the value of the best gap; `negative` is the value after an unanswered row."""
         value = self.near.best(negative, positive)  # the first outcome of a row is no answer
         if self.far is not None:
             far = self.far.best(positive, negative)

@@ -208,8 +208,8 @@ def _caps(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
 def _gap(log_p: Floats, winner: int) -> Floats:
     """Compute the gap of a bit that is positive as often as a class wins, shape (n, 1)."""
     wins = log_p[:, winner]
-    others = np.logaddexp(log_p[:, 1 - winner], log_p[:, 2])
-    gap = np.where(wins < others, ndtri_exp(np.minimum(wins, 0)), -ndtri_exp(np.minimum(others, 0)))
+    loses = np.logaddexp(log_p[:, 1 - winner], log_p[:, 2])
+    gap = np.where(wins < loses, ndtri_exp(np.minimum(wins, 0)), -ndtri_exp(np.minimum(loses, 0)))
     return np.asarray(gap)[:, None]
 
 

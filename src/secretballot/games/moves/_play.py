@@ -185,7 +185,7 @@ class Node:
         return bool(self.follow) or self.play.positive_is_answer
 
     def expand(self) -> Node:
-        """Replace the node by the one that is played in the worst case."""
+        """Return the node with the adversary's worst-case choice substituted."""
         return self.play.expand(self)
 
     def with_move(self, move: Move) -> Node:

@@ -69,7 +69,7 @@ class JointTopK(ExponentialTopK):
 
     @property
     def _n_choices(self) -> int:
-        """One choice of a sequence."""
+        """Number of exponential-mechanism draws: one, which chooses the whole sequence."""
         return 1
 
     @property
