@@ -154,10 +154,10 @@ class ShareSums:
             return vote, self._totals[vote.columns][start:stop]
 
     def withdraw(self, name: str, session: object) -> None:
-        """Open nothing any more; refused if winners were opened already.
+        """Cancel the vote, so that no winner is opened; refused if one was opened already.
 
-        Refused also where the voter's shares are not here: the coordinator may have opened them,
-        and begun anew under the same name since.
+        Refused also if this party has no shares of the voter: the coordinator may have opened them,
+        and begun a new vote under the same name since.
         """
         with self._lock:
             if session != self.session or name not in self.senders:

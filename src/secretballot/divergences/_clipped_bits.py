@@ -141,7 +141,7 @@ class ClippedBits(LabelsMove):
         return out
 
     def _label_costs(self, gaps: Floats, begun: NDArray[np.bool_], ratio: float) -> Floats:
-        """Compute the cost of moving each label by `ratio`, shape (n_rows, n_labels, n_orders)."""
+        """Compute the Renyi cost of each label whose gap moves by `ratio` standard deviations."""
         flat = gaps.reshape(-1)
         if self.bound == "papernot":
             pairs = np.stack([flat, np.zeros_like(flat)], axis=1)

@@ -77,7 +77,7 @@ class Design:
         return np.asarray(self.features.T @ weights)
 
     def products(self, weights: Floats) -> Floats:
-        """Sum weighted products of two features: (n_columns, n_features, n_features)."""
+        """Compute X' diag(w) X for each column w of the weights, the column first."""
         n_features, n_columns = self.shape[1], weights.shape[1]
         out = np.empty((n_columns, n_features, n_features))
         if isinstance(self.features, csr_array):

@@ -62,7 +62,10 @@ def check_signal(signal: float, n_units: int) -> None:
 
 
 def choose_bins(signal: float, n_public: int, n_columns: int, n_classes: int) -> int:
-    """Choose the largest number of bins of a column."""
+    """Choose the largest number of bins of a column.
+
+    It grows with the signal, and is limited by the public rows, the columns and the classes.
+    """
     all_bins = _ALL_BINS * math.pow(2 / n_classes, 1 / 3)
     most = min(_MOST_BINS, n_public / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns)
     return max(round(min(_FACTOR * math.pow(signal, _POWER), most)), _LEAST_BINS)

@@ -154,6 +154,7 @@ class ConfidentGNMax(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_votes is not None:
+            # The number of votes must be a multiple of a ballot's weight, as counts must be.
             self._check_whole_ballots(np.array([[float(self.n_votes)]]), "n_votes is")
 
     @property

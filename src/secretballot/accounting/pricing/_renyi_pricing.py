@@ -96,6 +96,7 @@ class RenyiPricing(Pricing):
         return rows, answers
 
     def _cost(self, span: Span) -> Costs:
+        """Compute the charges of each group for the rows and answers of a span."""
         rows, answers = self._reserved
         charges: dict[str, Cost] = {}
         for group, cost in rows.items():

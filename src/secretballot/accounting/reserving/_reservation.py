@@ -45,7 +45,7 @@ class Reservation:
         return self
 
     def check_draw(self, drawn: PricedRows, scope_id: str | None, first_row: int) -> None:
-        """Refuse rows that tell more than was paid for, or tell it of others.
+        """Refuse rows that cost more than was paid for, or concern groups that did not pay.
 
         `first_row` is the number of rows that were drawn before.
         """

@@ -157,6 +157,7 @@ class MaxPlay(Play[NoisyMax]):
 
     @property
     def noisy_shift(self) -> float:
+        """The mu of the noisy counts; 0 for one class, which is always released."""
         return 0.0 if self.move.n_classes == 1 else self.known_loss_scale
 
     @property

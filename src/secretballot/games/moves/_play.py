@@ -181,7 +181,7 @@ class Node:
 
     @property
     def counts_answers(self) -> bool:
-        """A positive outcome is an answer, of which a plan may have a limited number."""
+        """True if a positive outcome is an answer; a plan may limit the number of answers."""
         return bool(self.follow) or self.play.positive_is_answer
 
     def expand(self) -> Node:

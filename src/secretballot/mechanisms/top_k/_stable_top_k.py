@@ -188,7 +188,7 @@ class StableTopK(TopK):
 
     @property
     def _min_size(self) -> int:
-        """The smallest set that is considered."""
+        """Smallest set that is considered; the empty set needs a public number of votes."""
         return 1 if self.n_votes is None else 0
 
     @property

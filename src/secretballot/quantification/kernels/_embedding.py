@@ -106,6 +106,7 @@ def _sums_of_gram(gram: Floats, lengths: Floats | None, parts: SubBags) -> PartS
 
 
 def _gram_products(gram: Floats, left: PartWeights, right: PartWeights | None) -> Floats:
+    """Compute inner products of weighted sums; without `right`, with each part."""
     products = left @ gram
     return np.asarray(products if right is None else products @ right.T)
 
