@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from published_rule import calibrate_by_published_rule
 
 from secretballot.mechanisms import (
     DirichletProportions,
@@ -47,11 +47,7 @@ def counts(at: Setting) -> NDArray[np.float64]:
 
 
 def dirichlet_paper(at: Setting) -> DirichletProportions:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns that it leaks; here it is compared only
-        return DirichletProportions.calibrated(
-            at["epsilon"], at["delta"], calibration="paper", counts=[counts(at)]
-        )
+    return calibrate_by_published_rule(at["epsilon"], at["delta"], [counts(at)])
 
 
 def dirichlet_promise(at: Setting) -> DirichletProportions:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, chi2, kstest
 
-from secretballot.accounting import ORDERS, PrivacyAccountant, PrivacyLeakWarning
+from secretballot.accounting import ORDERS, PrivacyAccountant
 from secretballot.audit import epsilon_lower_bound
 from secretballot.divergences import EVERYONE, dirichlet_delta, dirichlet_renyi
 from secretballot.mechanisms import (
@@ -225,22 +225,6 @@ def test_data_dependent_costs_are_at_most_the_worst_case():
     assert dear[1] < dear[0]  # large counts give less away
 
 
-def test_the_published_rule_uses_private_counts_and_warns():
-    counts = [[50, 50, 50, 50, 800]]
-    with pytest.warns(PrivacyLeakWarning, match="tunes the noise to the private counts"):
-        paper = DirichletProportions.calibrated(0.05, 0.05, calibration="paper", counts=counts)
-    with pytest.warns(PrivacyLeakWarning):
-        neighbour = DirichletProportions.calibrated(
-            0.05, 0.05, calibration="paper", counts=[[49, 51, 50, 50, 800]]
-        )
-    assert paper.concentration != neighbour.concentration  # the amount of noise alone tells
-    assert paper.min_count == 49
-    # Sound for those counts, but loose.
-    assert paper.max_cost(5)[EVERYONE].delta < 0.05
-    exact = DirichletProportions.calibrated(0.05, 0.05, min_count=50)
-    assert exact.concentration > 10 * paper.concentration
-
-
 PAIR = ([[1.0, 0, 5]], [[0.0, 1, 5]])
 SMALL = [
     DirichletProportions(concentration=2.0, pseudo_count=0.5, resolution=6),
@@ -299,14 +283,6 @@ def test_the_prior_estimate_is_the_posterior_mean():
         (lambda: LaplaceProportions.calibrated(-1, 0), "epsilon=-1 must be"),
         # However little a label adds, two labels to three is a matter of which class is left.
         (lambda: DirichletProportions.calibrated(1, 0.01, min_count=2), "larger min_count"),
-        (
-            lambda: DirichletProportions.calibrated(1, 0.1, min_count=1, calibration="tail"),
-            "calibration='tail' is unknown",
-        ),
-        (
-            lambda: DirichletProportions.calibrated(1, 0.1, min_count=1, counts=[[1, 2]]),
-            "for calibration='paper', and for nothing else",
-        ),
     ],
 )
 def test_bad_parameters(make, message):

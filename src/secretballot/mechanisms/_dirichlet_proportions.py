@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
-from itertools import permutations
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
-from secretballot._errors import PrivacyLeakWarning
 from secretballot._numbers import check_integer, check_number
 from secretballot._sizes import check_pair
-from secretballot.divergences import Floats, dirichlet_tail, draw_uniform, find_sharpness
+from secretballot.divergences import Floats, draw_uniform, find_sharpness
 from secretballot.mechanisms._proportion_moves import DirichletProportionsMove
 from secretballot.mechanisms._proportions import Proportions, public_cases
-
-Calibration = Literal["exact", "paper"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +82,6 @@ class DirichletProportions(Proportions):
         *,
         pseudo_count: float = 0.0,
         min_count: int = 0,
-        calibration: Calibration = "exact",
-        counts: ArrayLike | None = None,
         resolution: int = 2**20,
     ) -> DirichletProportions:
         """Return the mechanism with the least noise that is (epsilon, delta)-private.
@@ -102,32 +94,10 @@ class DirichletProportions(Proportions):
             Constant part of every parameter.
         min_count : int, default=0
             Promised minimum of labels of each class in every bag.
-        calibration : {"exact", "paper"}, default="exact"
-            The least delta over all counts that keep the promise; or the published rule, a looser
-            bound on the private `counts` themselves. The noise then depends on them, which no
-            guarantee covers: it warns, and is for comparison only.
-        counts : array-like of shape (n_bags, n_classes), default=None
-            For ``calibration="paper"``, which takes no `min_count`.
         resolution : int, default=2**20
             Proportions are multiples of ``1 / resolution``.
         """
         check_pair(epsilon, delta, pure=False)
-        if calibration not in ("exact", "paper"):
-            raise ValueError(f"calibration={calibration!r} is unknown; use 'exact' or 'paper'.")
-        if (calibration == "paper") != (counts is not None):
-            raise ValueError(
-                f"calibration={calibration!r} with counts={'None' if counts is None else '...'}: "
-                "the private counts are for calibration='paper', and for nothing else."
-            )
-        if counts is not None:
-            warnings.warn(
-                "calibration='paper' tunes the noise to the private counts, so that its amount "
-                "reveals them; it is for comparison with published figures only.",
-                PrivacyLeakWarning,
-                stacklevel=2,
-            )
-            # The rule considers neighbours with one label less.
-            min_count = max(int(np.min(counts)) - 1, 0)
         mechanism = cls(
             concentration=1.0,
             pseudo_count=pseudo_count,
@@ -135,26 +105,11 @@ class DirichletProportions(Proportions):
             epsilon=epsilon,
             resolution=resolution,
         )
-        votes = None if counts is None else mechanism.check_counts(counts)
 
         def delta_of(concentration: float) -> float:
-            sharper = replace(mechanism, concentration=concentration)
-            if votes is None:
-                return sharper.move().delta(epsilon)
-            return sharper._paper_delta(votes, epsilon)
+            return replace(mechanism, concentration=concentration).move().delta(epsilon)
 
         return replace(mechanism, concentration=find_sharpness(delta_of, delta))
-
-    def _paper_delta(self, counts: Floats, epsilon: float) -> float:
-        """Compute the largest tail of the privacy loss over ordered pairs of classes."""
-        rows = np.unique(counts, axis=0)
-        parameters = self.concentration * rows + self.pseudo_count
-        tails = []
-        for i, j in permutations(range(rows.shape[1]), 2):
-            enough = rows[:, i] > self.min_count
-            first, second = parameters[enough, i], parameters[enough, j]
-            tails += dirichlet_tail(first, second, self.concentration, epsilon).tolist()
-        return float(max(tails))
 
     def move(self, n_columns: int | None = None) -> DirichletProportionsMove:
         """Return the noisy move of one bag."""
