@@ -5,6 +5,7 @@ A report has the name of a task and counts; never rows, votes or teachers.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,12 +52,15 @@ class ProgressTask:
         Largest number of parts.
     done : int
         Number of parts done.
+    start : float
+        Time of `time.monotonic` at which the task was made.
     """
 
     def __init__(self, name: str, total: int, *, silent: bool = False) -> None:
         self.name = name
         self.total = total
         self.done = 0
+        self.start = time.monotonic()
         # Listeners divide by the total: a task without parts is not reported.
         self._listener = None if silent or total < 1 else _LISTENER.get()
 

@@ -104,7 +104,7 @@ def test_unknown_columns(model, columns):
 
 
 def test_wrong_number_of_axes(model):
-    with pytest.raises(ValueError, match="axes has 1 entries; this display draws 4"):
+    with pytest.raises(ValueError, match="axes has 1 entries; this display draws on 4"):
         TermsDisplay.from_estimator(model, axes=[plt.subplots()[1]])
 
 

@@ -1,17 +1,32 @@
-"""A picture of noise against ballots."""
+"""Display of noise against ballots."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Self
+
 from sklearn.utils.validation import check_is_fitted
 
-from secretballot.ensemble import NoiseAgainstBallots
-from secretballot.inspection._axes import axes_of, caution, depends_on_votes, ink, plain_logarithms
+from secretballot.ensemble import NoiseAgainstBallots, PrivateTeacherEnsemble, TeacherAdvice
+from secretballot.inspection._axes import (
+    AxesDisplay,
+    caution,
+    depends_on_votes,
+    draw_line,
+    plain_logarithms,
+    thin,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Numbers of teachers on the axis, as shares of the ensemble's.
 _TEACHER_SHARES = (0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2, 3.5, 5, 10)
 
 
-class BallotsDisplay:
+@dataclass(repr=False, eq=False)
+class BallotsDisplay(AxesDisplay):
     """Plot of the probability that majorities survive the noise, against the number of teachers.
 
     Use `from_advice` before anything is spent, or `from_estimator` for the noise of a fitted
@@ -48,13 +63,15 @@ class BallotsDisplay:
     ['60% of ballots', '75% of ballots', '90% of ballots', '100% of ballots']
     """
 
-    def __init__(self, rows, *, n_teachers, sensitive=False):
-        self.rows = rows
-        self.n_teachers = n_teachers
-        self.sensitive = sensitive
+    rows: Sequence[NoiseAgainstBallots]
+    _: KW_ONLY
+    n_teachers: int
+    sensitive: bool = False
 
     @classmethod
-    def from_advice(cls, advice, *, n_public=None, ax=None):
+    def from_advice(
+        cls, advice: TeacherAdvice, *, n_public: int | None = None, ax: Axes | None = None
+    ) -> Self:
         """Draw the results of `recommend_teachers`.
 
         Parameters
@@ -67,8 +84,7 @@ class BallotsDisplay:
 
         Returns
         -------
-        display : BallotsDisplay
-            The display, drawn.
+        BallotsDisplay
 
         Raises
         ------
@@ -84,7 +100,7 @@ class BallotsDisplay:
         return cls(rows, n_teachers=advice.n_teachers).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: PrivateTeacherEnsemble, *, ax: Axes | None = None) -> Self:
         """Draw the effect of a fitted ensemble's noise on votes of more and fewer teachers.
 
         Nothing is spent. With several labels a row, the majority is that of one label.
@@ -99,8 +115,7 @@ class BallotsDisplay:
 
         Returns
         -------
-        display : BallotsDisplay
-            The display, drawn.
+        BallotsDisplay
 
         Raises
         ------
@@ -109,10 +124,11 @@ class BallotsDisplay:
         """
         check_is_fitted(estimator, "pool_labels_")
         mechanism, n_teachers = estimator.mechanism_, estimator.n_teachers_
-        n_steps = {len(law) for law in mechanism.laws().values()}
+        sigma = mechanism.count_noise
         if (
-            mechanism.noise_share(n_teachers) is None
-            or n_steps != {1}
+            sigma is None
+            or mechanism.noise_share(n_teachers) is None
+            or {len(law) for law in mechanism.laws().values()} != {1}
             or mechanism.for_plain_ballots() != mechanism
         ):
             raise ValueError(
@@ -120,44 +136,27 @@ class BallotsDisplay:
                 "threshold, where all ballots have one weight. BallotsDisplay.from_advice draws "
                 "the results of recommend_teachers()."
             )
-        n_public = len(estimator.pool_labels_.labels)
-        n_classes = 2 if mechanism.multilabel else len(estimator.classes_)
-        numbers = sorted({max(round(share * n_teachers), 1) for share in _TEACHER_SHARES})
         rows = [
             NoiseAgainstBallots.compute(
-                n_public=n_public,
+                n_public=len(estimator.pool_labels_.labels),
                 n_teachers=number,
                 rows_per_teacher=float("nan"),
-                sigma=mechanism.sigma,
-                n_classes=n_classes,
+                sigma=sigma,
+                n_classes=2 if mechanism.multilabel else len(estimator.classes_),
             )
-            for number in numbers
+            for number in sorted({max(round(share * n_teachers), 1) for share in _TEACHER_SHARES})
         ]
         sensitive = depends_on_votes(estimator)
         return cls(rows, n_teachers=n_teachers, sensitive=sensitive).plot(ax)
 
-    def plot(self, ax=None):
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        display : BallotsDisplay
-            The display itself.
-        """
-        ax = axes_of(self, ax)
+    def _draw(self, ax: Axes) -> None:
         self.lines_ = []
         teachers = [row.n_teachers for row in self.rows]
-        for share in self.rows[0].survival:
-            survive = [row.survival[share] for row in self.rows]
-            label = f"{share:.0%} of ballots"
-            self.lines_ += ax.plot(teachers, survive, marker="o", markersize=4, label=label)
-        ax.axvline(self.n_teachers, color=ink(ax), linewidth=0.8, linestyle="--")
         first = self.rows[0]
+        for share in first.survival:
+            survival = [row.survival[share] for row in self.rows]
+            self.lines_ += draw_line(ax, teachers, survival, f"{share:.0%} of ballots")
+        ax.axvline(self.n_teachers, **thin(ax, "--"))
         ax.set(
             xscale="log",
             ylim=(None, 1.02),
@@ -169,4 +168,3 @@ class BallotsDisplay:
         if self.sensitive:
             caution(ax)
         ax.legend(fontsize="small")
-        return self

@@ -1,13 +1,31 @@
-"""A picture of a budget being spent, against rows or time."""
+"""Display of a budget being spent, against rows or time."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from secretballot.inspection._axes import caution, ink, label_text, pyplot
+from numpy.typing import ArrayLike
+
+from secretballot.accounting import PrivacyAccountant
+from secretballot.inspection._axes import (
+    AxesLike,
+    PanelsDisplay,
+    caution,
+    draw_line,
+    label_text,
+    thin,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Accuracies: TypeAlias = Mapping[str, tuple[ArrayLike | None, Any]]
 
 
-class BudgetDisplay:
+@dataclass(repr=False, eq=False, kw_only=True)
+class BudgetDisplay(PanelsDisplay):
     """Plot of the used share of a budget against rows or time, with accuracies beside it.
 
     Use `from_accountant` to make one from what the ledger recorded.
@@ -52,15 +70,21 @@ class BudgetDisplay:
     'share of the budget spent'
     """
 
-    def __init__(self, *, rows, shares, times=None, accuracy=None, sensitive=False):
-        self.rows = rows
-        self.shares = shares
-        self.times = times
-        self.accuracy = accuracy
-        self.sensitive = sensitive
+    rows: ArrayLike
+    shares: Mapping[str, ArrayLike]
+    times: ArrayLike | None = None
+    accuracy: Accuracies | None = None
+    sensitive: bool = False
 
     @classmethod
-    def from_accountant(cls, accountant, *, against="rows", accuracy=None, axes=None):
+    def from_accountant(
+        cls,
+        accountant: PrivacyAccountant,
+        *,
+        against: str = "rows",
+        accuracy: Accuracies | None = None,
+        axes: AxesLike = None,
+    ) -> Self:
         """Draw what an accountant has released so far.
 
         Reads the ledger only; nothing is spent.
@@ -79,25 +103,22 @@ class BudgetDisplay:
 
         Returns
         -------
-        display : BudgetDisplay
-            The display, drawn.
+        BudgetDisplay
         """
         if against not in ("rows", "time"):
             raise ValueError(f'against={against!r} must be "rows" or "time".')
         if against == "time" and accuracy:
             raise ValueError('accuracy is drawn over rows; leave it out with against="time".')
-        times = None
+        times, states = None, accountant.history()
         if against == "time":
-            times, states = zip(*accountant.timeline(), strict=True)
-        else:
-            states = accountant.history()
+            times, states = map(list, zip(*accountant.timeline(), strict=True))
         rows = [max(spent.n_rows for spent in state.values()) for state in states]
         shares = {level: [state[level].share for state in states] for level in states[0]}
         sensitive = accountant.accounting == "data_dependent"
         display = cls(rows=rows, shares=shares, times=times, accuracy=accuracy, sensitive=sensitive)
         return display.plot(axes)
 
-    def plot(self, axes=None):
+    def plot(self, axes: AxesLike = None) -> Self:
         """Draw the display.
 
         Parameters
@@ -108,48 +129,42 @@ class BudgetDisplay:
 
         Returns
         -------
-        display : BudgetDisplay
-            The display itself.
+        self
         """
-        plt = pyplot(self)
-        n_axes = 2 if self.accuracy else 1
-        if axes is None:
-            size = (6.4, 3.2 * n_axes)
-            _, axes = plt.subplots(n_axes, sharex=True, layout="constrained", figsize=size)
-        axes = np.ravel(np.asarray(axes, dtype=object))
-        if len(axes) != n_axes:
-            raise ValueError(f"axes has {len(axes)} entries; this display draws on {n_axes}.")
         # The accuracy goes on top: it is what the budget below it bought.
-        self.ax_ = axes[-1]
-        self.accuracy_ax_ = axes[0] if self.accuracy else None
-        self.figure_ = self.ax_.figure
+        panels = self._open_axes(axes, 2 if self.accuracy else 1, size=(6.4, 3.2), sharex=True)
+        self.accuracy_ax_, self.ax_ = (None, *panels)[-2:]
         self.lines_ = []
-        for level, share in self.shares.items():
-            name = "budget" if len(self.shares) == 1 else label_text(level)
-            style = {"marker": "o", "markersize": 4, "label": name}
-            if self.times is None:
-                self.lines_ += self.ax_.plot(self.rows, share, **style)
-            else:
-                self.lines_ += self.ax_.plot(self.times, share, drawstyle="steps-post", **style)
-        self.ax_.axhline(1, color=ink(self.ax_), linewidth=0.8, linestyle="--")
-        self.ax_.set(ylim=(0, 1.05), xlabel="rows begun", ylabel="share of the budget spent")
-        if self.times is not None:
-            self.ax_.set(xlabel="time (UTC)")
-            locator = self.ax_.xaxis.get_major_locator()
-            self.ax_.xaxis.set_major_formatter(plt.matplotlib.dates.ConciseDateFormatter(locator))
-        if len(self.shares) > 1:
-            self.ax_.legend()
+        self._draw_budget(self.ax_)
         if self.accuracy:
-            for name, (n_labels, score) in self.accuracy.items():
-                label = label_text(name)
-                if n_labels is None:
-                    style = {"linestyle": ":", "color": f"C{len(self.lines_)}", "label": label}
-                    self.lines_.append(self.accuracy_ax_.axhline(score, **style))
-                else:
-                    style = {"marker": "o", "markersize": 4, "color": f"C{len(self.lines_)}"}
-                    self.lines_ += self.accuracy_ax_.plot(n_labels, score, label=label, **style)
-            self.accuracy_ax_.set(ylabel="accuracy")
-            self.accuracy_ax_.legend(fontsize="small")
+            self._draw_accuracy(self.accuracy_ax_, self.accuracy)
         if self.sensitive:
             caution(self.ax_)
         return self
+
+    def _draw_budget(self, ax: Axes) -> None:
+        steps = {} if self.times is None else {"drawstyle": "steps-post"}
+        for level, share in self.shares.items():
+            name = "budget" if len(self.shares) == 1 else label_text(level)
+            at = self.rows if self.times is None else self.times
+            self.lines_ += draw_line(ax, at, share, name, **steps)
+        ax.axhline(1, **thin(ax, "--"))
+        ax.set(ylim=(0, 1.05), xlabel="rows begun", ylabel="share of the budget spent")
+        if self.times is not None:
+            from matplotlib.dates import ConciseDateFormatter
+
+            ax.set(xlabel="time (UTC)")
+            formatter = ConciseDateFormatter(ax.xaxis.get_major_locator())  # type: ignore[no-untyped-call]
+            ax.xaxis.set_major_formatter(formatter)
+        if len(self.shares) > 1:
+            ax.legend()
+
+    def _draw_accuracy(self, ax: Axes, accuracy: Accuracies) -> None:
+        for name, (n_labels, score) in accuracy.items():
+            label, colour = label_text(name), f"C{len(self.lines_)}"
+            if n_labels is None:
+                self.lines_.append(ax.axhline(score, linestyle=":", color=colour, label=label))
+            else:
+                self.lines_ += draw_line(ax, n_labels, score, label, color=colour)
+        ax.set(ylabel="accuracy")
+        ax.legend(fontsize="small")

@@ -1,17 +1,27 @@
-"""Picture of the dependencies between labels."""
+"""Display of the dependencies between labels."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Self
 
-from secretballot.inspection._axes import axes_of, label_text
+import numpy as np
+from numpy.typing import ArrayLike
+
+from secretballot.ensemble import PrivateLabels, PublicData
+from secretballot.inspection._axes import AxesDisplay, label_text
 from secretballot.inspection._label_dependencies import label_dependencies
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Largest number of labels for which the shares are written into the picture.
 _MAX_WRITTEN = 12
 
 
-class DependencyDisplay:
+@dataclass(repr=False, eq=False)
+class DependencyDisplay(AxesDisplay):
     """Picture of the dependencies between labels.
 
     Use `from_labels` to make one from public or released labels.
@@ -45,47 +55,43 @@ class DependencyDisplay:
     ['shadow', 'fluid']
     """
 
-    def __init__(self, dependencies, *, names=None, condition="absent"):
-        self.dependencies = dependencies
-        self.names = names
-        self.condition = condition
+    dependencies: ArrayLike
+    _: KW_ONLY
+    names: Sequence[str] | None = None
+    condition: str = "absent"
 
     @classmethod
-    def from_labels(cls, labels, *, names=None, condition="absent", ax=None):
+    def from_labels(
+        cls,
+        labels: PublicData | PrivateLabels,
+        *,
+        names: Sequence[str] | None = None,
+        condition: str = "absent",
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the dependencies of labels.
 
         Parameters
         ----------
         labels : PublicData or PrivateLabels
             Public or released labels; see `label_dependencies`.
-        names : sequence of str, default=None
-            Names of the labels.
-        condition : {"absent", "present"}, default="absent"
-            State of the first label that the shares are conditional on.
+        names, condition
+            As for the class.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if None.
 
         Returns
         -------
-        display : DependencyDisplay
-            The display, drawn.
+        DependencyDisplay
         """
         dependencies = label_dependencies(labels, condition=condition)
         return cls(dependencies, names=names, condition=condition).plot(ax)
 
-    def plot(self, ax=None):
-        """Draw the display.
+    def _figure_size(self) -> tuple[float, float]:
+        size = min(4 + 0.25 * len(np.asarray(self.dependencies)), 12)
+        return size + 1, size
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        display : DependencyDisplay
-            The display itself.
-        """
+    def _draw(self, ax: Axes) -> None:
         table = np.asarray(self.dependencies, dtype=float)
         names = range(len(table)) if self.names is None else self.names
         if table.ndim != 2 or table.shape != (len(names), len(names)):
@@ -93,8 +99,6 @@ class DependencyDisplay:
                 f"dependencies has shape {table.shape} and there are {len(names)} names; give a "
                 "square table, and one name for each label."
             )
-        size = min(4 + 0.25 * len(table), 12)
-        ax = axes_of(self, ax, figsize=(size + 1, size))
         self.image_ = ax.imshow(table, vmin=0, vmax=1, cmap="viridis")
         shown = [label_text(name) for name in names]
         ax.set_xticks(range(len(table)), shown, rotation=90)
@@ -109,4 +113,3 @@ class DependencyDisplay:
                 colour = "black" if share > 0.6 else "white"
                 ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
         self.figure_.colorbar(self.image_, ax=ax, label="share of rows")
-        return self

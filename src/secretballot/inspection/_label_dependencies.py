@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import issparse
+from numpy.typing import NDArray
 
 from secretballot._errors import PrivacyLeakWarning, warn
 from secretballot.ensemble import PrivateLabels, PublicData
+from secretballot.inspection._label_scores import Matrix, dense
 
 
-def label_dependencies(labels, *, condition="absent"):
+def label_dependencies(
+    labels: PublicData | PrivateLabels | Matrix, *, condition: str = "absent"
+) -> NDArray[np.float64]:
     """Share of the rows without one label that are without another, for all pairs of labels.
 
     Parameters
@@ -55,18 +58,17 @@ def label_dependencies(labels, *, condition="absent"):
     if condition not in ("absent", "present"):
         raise ValueError(f"condition={condition!r} is unknown; use 'absent' or 'present'.")
     if isinstance(labels, PrivateLabels):
-        table = labels.labels
+        table = dense(labels.labels)
     elif isinstance(labels, PublicData):
-        table = labels.X
+        table = dense(labels.X)
     else:
-        table = labels
+        table = dense(labels)
         warn(
             "labels are neither PublicData nor released ones: what depends on what in private "
             "labels is a release of its own that no budget pays for. Wrap public labels in "
             "PublicData, or pass the PrivateLabels of predict_private.",
             PrivacyLeakWarning,
         )
-    table = np.asarray(table.toarray() if issparse(table) else table)
     if table.ndim != 2 or not np.isin(table, (-1, 0, 1)).all():
         raise ValueError(
             f"labels of shape {table.shape} must be a table of 1 (present), 0 (absent) and -1 "
@@ -74,4 +76,6 @@ def label_dependencies(labels, *, condition="absent"):
         )
     matches = (table == (condition == "present")).astype(float)
     n_both, n_rows = matches.T @ matches, matches.T @ (table >= 0).astype(float)
-    return np.divide(n_both, n_rows, out=np.full(n_both.shape, np.nan), where=n_rows > 0)
+    shares = np.full(n_both.shape, np.nan)
+    np.divide(n_both, n_rows, out=shares, where=n_rows > 0)
+    return shares

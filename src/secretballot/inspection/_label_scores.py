@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import sparray, spmatrix
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -19,14 +20,7 @@ from sklearn.metrics import (
 _UNANSWERED = -1
 
 
-@runtime_checkable
-class SparseMatrix(Protocol):
-    """Sparse matrix of scipy."""
-
-    def toarray(self) -> NDArray[Any]: ...
-
-
-Matrix: TypeAlias = ArrayLike | SparseMatrix
+Matrix: TypeAlias = "ArrayLike | sparray | spmatrix"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,17 +104,10 @@ def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = Non
             f"y_pred has shape {answer.shape}, and y_true {truth.shape}; pass the same rows and "
             "labels."
         )
-    score = None if y_score is None else np.asarray(y_score, dtype=np.float64)
-    if score is not None and score.shape != truth.shape:
-        raise ValueError(
-            f"y_score has shape {score.shape}, and y_true {truth.shape}; pass a score for every "
-            "row and label."
-        )
     answered = answer != _UNANSWERED
-    if score is not None and not np.isfinite(score[answered]).all():
-        raise ValueError("y_score must be finite where labels were answered.")
     present = (answered & (truth == 1)).any(axis=0)
     absent = (answered & (truth == 0)).any(axis=0)
+    has_both = present & absent
 
     def scores(
         metric: Callable[..., float], predictions: NDArray[Any], is_scored: NDArray[np.bool_]
@@ -131,12 +118,19 @@ def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = Non
             values[label] = metric(truth[rows, label], predictions[rows, label])
         return values
 
-    has_both = present & absent
     per_label = {
         "accuracy": scores(accuracy_score, answer, present | absent),
         "balanced_accuracy": scores(balanced_accuracy_score, answer, has_both),
     }
-    if score is not None:
+    if y_score is not None:
+        score = np.asarray(y_score, dtype=np.float64)
+        if score.shape != truth.shape:
+            raise ValueError(
+                f"y_score has shape {score.shape}, and y_true {truth.shape}; pass a score for "
+                "every row and label."
+            )
+        if not np.isfinite(score[answered]).all():
+            raise ValueError("y_score must be finite where labels were answered.")
         per_label["auc"] = scores(roc_auc_score, score, has_both)
         per_label["average_precision"] = scores(average_precision_score, score, has_both)
     means = {name: _mean(values) for name, values in per_label.items()}
@@ -151,8 +145,13 @@ def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = Non
     )
 
 
+def dense(table: Matrix) -> NDArray[Any]:
+    """Return a table as an array."""
+    return np.asarray(table.toarray() if isinstance(table, (sparray, spmatrix)) else table)
+
+
 def _labels(name: str, table: Matrix, values: tuple[int, ...]) -> NDArray[np.int64]:
-    labels = np.asarray(table.toarray() if isinstance(table, SparseMatrix) else table)
+    labels = dense(table)
     if labels.ndim != 2 or labels.shape[1] == 0:
         raise ValueError(
             f"{name} has shape {labels.shape}; pass one row per query and one column per label."

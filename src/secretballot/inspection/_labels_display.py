@@ -1,22 +1,35 @@
-"""A picture of how many labels a budget buys."""
+"""Display of how many labels a budget buys."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from secretballot._numbers import check_integer
-from secretballot.accounting import EVERYONE, RenyiCost, price_plan
+from secretballot.accounting import EVERYONE, price_plan
+from secretballot.divergences import Floats
+from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.inspection._axes import (
-    axes_of,
+    AxesDisplay,
     caution,
     depends_on_votes,
+    draw_line,
     ink,
     label_text,
     plain_logarithms,
+    thin,
 )
+from secretballot.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Curves: TypeAlias = dict[str, tuple[Floats, NDArray[np.int64]]]
 
 _ACCOUNTINGS = ("plan", "renyi")
 
@@ -27,7 +40,8 @@ _CLASS_ROWS, _OTHER_ROWS = 512, 64
 _MORE_CLASSES = 1.02
 
 
-class LabelsDisplay:
+@dataclass(repr=False, eq=False)
+class LabelsDisplay(AxesDisplay):
     """Plot of the number of rows that an epsilon buys, for one or several mechanisms.
 
     Use `from_mechanism` or, for a fitted ensemble, `from_estimator`. Both use public numbers only.
@@ -67,17 +81,24 @@ class LabelsDisplay:
     64 0.84
     """
 
-    def __init__(self, curves, *, delta, budgets=None, pool=None, sensitive=False):
-        self.curves = curves
-        self.delta = delta
-        self.budgets = budgets
-        self.pool = pool
-        self.sensitive = sensitive
+    curves: Curves
+    _: KW_ONLY
+    delta: float
+    budgets: Mapping[str, float] | None = None
+    pool: tuple[float, int] | None = None
+    sensitive: bool = False
 
     @classmethod
     def from_mechanism(
-        cls, mechanism, *, delta=1e-5, n_columns=2, n_rows=None, accounting=_ACCOUNTINGS, ax=None
-    ):
+        cls,
+        mechanism: Mechanism | Mapping[str, Mechanism],
+        *,
+        delta: float = 1e-5,
+        n_columns: int = 2,
+        n_rows: int | None = None,
+        accounting: str | Sequence[str] = _ACCOUNTINGS,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the largest cost of rows of a mechanism, or of several.
 
         Parameters
@@ -97,14 +118,20 @@ class LabelsDisplay:
 
         Returns
         -------
-        display : LabelsDisplay
-            The display, drawn.
+        LabelsDisplay
         """
         curves = _curves(mechanism, delta, n_columns, n_rows, accounting)
         return cls(curves, delta=delta).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator, *, n_rows=None, accounting=_ACCOUNTINGS, ax=None):
+    def from_estimator(
+        cls,
+        estimator: PrivateTeacherEnsemble,
+        *,
+        n_rows: int | None = None,
+        accounting: str | Sequence[str] = _ACCOUNTINGS,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the cost of rows with the noise of a fitted ensemble, its budget and its pool.
 
         Nothing is spent.
@@ -121,8 +148,7 @@ class LabelsDisplay:
 
         Returns
         -------
-        display : LabelsDisplay
-            The display, drawn.
+        LabelsDisplay
 
         Raises
         ------
@@ -152,54 +178,56 @@ class LabelsDisplay:
             curves, delta=accountant.delta, budgets=budgets, pool=pool, sensitive=sensitive
         ).plot(ax)
 
-    def plot(self, ax=None):
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        display : LabelsDisplay
-            The display itself.
-        """
-        ax = axes_of(self, ax)
+    def _draw(self, ax: Axes) -> None:
         self.lines_ = []
         for name, (epsilon, n_rows) in self.curves.items():
-            label = label_text(name)
-            self.lines_ += ax.plot(epsilon, n_rows, marker="o", markersize=4, label=label)
+            self.lines_ += draw_line(ax, epsilon, n_rows, label_text(name))
         for level, budget in (self.budgets or {}).items():
-            ax.axvline(budget, color=ink(ax), linewidth=0.8, linestyle="--")
-            place = {"xy": (budget, 0), "xycoords": ("data", "axes fraction")}
-            text = {"xytext": (-3, 4), "textcoords": "offset points", "rotation": 90}
-            style = {"ha": "right", "va": "bottom", "fontsize": "small"}
-            ax.annotate(label_text(level), **place, **text, **style)
+            ax.axvline(budget, **thin(ax, "--"))
+            ax.annotate(
+                label_text(level),
+                xy=(budget, 0),
+                xycoords=("data", "axes fraction"),
+                xytext=(-3, 4),
+                textcoords="offset points",
+                rotation=90,
+                ha="right",
+                va="bottom",
+                fontsize="small",
+            )
         if self.pool is not None:
-            point = {"marker": "*", "markersize": 12, "linestyle": "", "color": ink(ax)}
-            ax.plot(*self.pool, label=f"pool: {self.pool[1]:,} rows", **point)
-        ax.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="rows")
-        plain_logarithms(ax.xaxis)
-        plain_logarithms(ax.yaxis)
-        ax.set_title(f"rows that an epsilon buys, delta = {self.delta:g}")
+            label = f"pool: {self.pool[1]:,} rows"
+            ax.plot(*self.pool, "*", markersize=12, color=ink(ax), label=label)
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel="epsilon",
+            ylabel="rows",
+            title=f"rows that an epsilon buys, delta = {self.delta:g}",
+        )
+        plain_logarithms(ax.xaxis, ax.yaxis)
         if self.sensitive:
             caution(ax)
         ax.legend(fontsize="small")
-        return self
 
 
-def _curves(mechanism, delta, n_columns, n_rows, accounting):
+def _curves(
+    mechanism: Mechanism | Mapping[str, Mechanism],
+    delta: float,
+    n_columns: int,
+    n_rows: int | None,
+    accounting: str | Sequence[str],
+) -> Curves:
     """Compute the epsilon of 1, 2, 4, ... rows, for each mechanism, accounting and level."""
     accountings = (accounting,) if isinstance(accounting, str) else tuple(accounting)
     if not accountings or not set(accountings) <= set(_ACCOUNTINGS):
         raise ValueError(f'accounting={accounting!r} must be some of "plan" and "renyi".')
-    by_name = mechanism if isinstance(mechanism, dict) else {_name(mechanism): mechanism}
+    by_name = {_name(mechanism): mechanism} if isinstance(mechanism, Mechanism) else mechanism
     curves = {}
     for name, votes in by_name.items():
         most = _max_rows(votes) // len(by_name) if n_rows is None else n_rows
         check_integer("n_rows", most)
-        rows = np.unique(np.append(2 ** np.arange(int(np.log2(most)) + 1), most))
+        rows = np.unique([*(2 ** np.arange(int(np.log2(most)) + 1)), most])
         votes, columns = _with_few_classes(votes, n_columns)
         for kind in accountings:
             price = _by_plan if kind == "plan" else _by_renyi
@@ -209,11 +237,11 @@ def _curves(mechanism, delta, n_columns, n_rows, accounting):
     return curves
 
 
-def _max_rows(mechanism):
+def _max_rows(mechanism: Mechanism) -> int:
     return _CLASS_ROWS if _is_noisy_max(mechanism) else _OTHER_ROWS
 
 
-def _is_noisy_max(mechanism):
+def _is_noisy_max(mechanism: Mechanism) -> bool:
     """Check for one noisy maximum of the counts of classes."""
     return (
         [len(law) for law in mechanism.laws().values()] == [1]
@@ -222,35 +250,37 @@ def _is_noisy_max(mechanism):
     )
 
 
-def _with_few_classes(mechanism, n_columns):
+def _with_few_classes(mechanism: Mechanism, n_columns: int) -> tuple[Mechanism, int | None]:
     """Replace a vote on many classes by one on two with less noise, which is priced faster."""
     if n_columns == 2 or mechanism.multilabel:
         return mechanism, n_columns
     if _is_noisy_max(mechanism):
-        return replace(mechanism, sigma=mechanism.sigma / _MORE_CLASSES), 2
+        return mechanism.scaled(1 / _MORE_CLASSES), 2
     return mechanism, None
 
 
-def _by_plan(mechanism, rows, delta, n_columns):
-    epsilons = {}
-    for n in rows.tolist():
-        price = price_plan(mechanism, n, n_columns=n_columns)
-        levels = price if isinstance(price, dict) else {EVERYONE: price}
-        for level, level_price in levels.items():
-            epsilons.setdefault(level, []).append(level_price.epsilon(delta))
-    return {level: np.array(epsilon) for level, epsilon in epsilons.items()}
+def _by_plan(
+    mechanism: Mechanism, rows: NDArray[np.int64], delta: float, n_columns: int | None
+) -> dict[str, Floats]:
+    prices = [price_plan(mechanism, n, n_columns=n_columns) for n in rows.tolist()]
+    by_level = [price if isinstance(price, dict) else {EVERYONE: price} for price in prices]
+    return {
+        level: np.array([price[level].epsilon(delta) for price in by_level])
+        for level in by_level[0]
+    }
 
 
-def _by_renyi(mechanism, rows, delta, n_columns):
-    epsilons = {}
-    for level, row_cost in mechanism.max_cost(n_columns).items():
-        if "/" not in level:  # parts of a level take turns: each has other rows
-            sums = RenyiCost(rows[:, None] * row_cost.curve, rows * row_cost.delta)
-            epsilons[level] = np.asarray(sums.epsilon(delta))
-    return epsilons
+def _by_renyi(
+    mechanism: Mechanism, rows: NDArray[np.int64], delta: float, n_columns: int | None
+) -> dict[str, Floats]:
+    return {
+        level: np.asarray((row_cost * rows).epsilon(delta))
+        for level, row_cost in mechanism.max_cost(n_columns).items()
+        if "/" not in level  # parts of a level take turns: each has other rows
+    }
 
 
-def _name(mechanism):
+def _name(mechanism: Mechanism) -> str:
     sigma = mechanism.count_noise
     kind = type(mechanism).__name__
     return kind if sigma is None else f"{kind}(sigma={sigma:.4g})"

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
-from secretballot._progress import send_progress
+from secretballot._progress import ProgressTask, send_progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+#: Receives the name of a task, the number of parts done, and that of all parts.
+Report: TypeAlias = Callable[[str, int, int], object]
 
 #: Seconds before a task is shown.
 _MIN_SECONDS = 0.5
 
 
 @contextmanager
-def show_progress(show="auto"):
+def show_progress(show: str | Report = "auto") -> Iterator[None]:
     """Show the progress of long work within a block.
 
     Fits and `predict_private` count teachers, `PrivateLogisticRegression` its rounds, `calibrate`,
@@ -46,122 +54,125 @@ def show_progress(show="auto"):
     [('rows of the game', 0, 100), ('rows of the game', 1, 100)]
     """
     listener = _listener(show)
-    with send_progress(listener):
-        try:
-            yield
-        finally:
-            listener.close()
+    with closing(listener), send_progress(listener):
+        yield
 
 
-def _listener(show):
+def _listener(show: str | Report) -> _Listener:
     if callable(show):
-        return _Function(show)
+        return _Reports(show)
+    if show not in ("auto", "bar", "lines"):
+        raise ValueError(f'show={show!r} must be "auto", "bar", "lines" or a function.')
     if show == "lines":
         return _Lines()
-    if show not in ("auto", "bar"):
-        raise ValueError(f'show={show!r} must be "auto", "bar", "lines" or a function.')
     try:
-        import rich.errors
-        import rich.progress
+        return _Bars()
     except ImportError as error:
-        if show == "bar":
-            raise ImportError(
-                'show="bar" draws with rich; install secretballot[progress], or take show="lines".'
-            ) from error
-        return _Lines()
-    return _Bars(rich.progress, rich.errors.LiveError)
+        if show == "auto":
+            return _Lines()
+        raise ImportError(
+            'show="bar" draws with rich; install secretballot[progress], or take show="lines".'
+        ) from error
 
 
-class _Function:
+def _is_long(task: ProgressTask) -> bool:
+    return time.monotonic() - task.start > _MIN_SECONDS
+
+
+class _Listener:
+    """Receiver of reports that shows nothing."""
+
+    def begin(self, task: ProgressTask) -> None:
+        pass
+
+    def advance(self, task: ProgressTask) -> None:
+        pass
+
+    def end(self, task: ProgressTask) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Reports(_Listener):
     """Calls a function with each report."""
 
-    def __init__(self, function):
-        self._function = function
+    def __init__(self, report: Report) -> None:
+        self._report = report
 
-    def begin(self, task):
-        self._function(task.name, task.done, task.total)
+    def begin(self, task: ProgressTask) -> None:
+        self._report(task.name, task.done, task.total)
 
     advance = begin
 
-    def end(self, task):
-        pass
 
-    def close(self):
-        pass
-
-
-class _Lines:
+class _Lines(_Listener):
     """Prints a line for every tenth of a long task."""
 
-    def __init__(self):
-        self._starts = {}
+    def __init__(self) -> None:
+        self._tenths: dict[ProgressTask, int] = {}
 
-    def begin(self, task):
-        self._starts[task] = time.monotonic(), 0
-
-    def advance(self, task):
-        start, tenths_before = self._starts[task]
-        tenths = task.done * 10 // task.total
-        self._starts[task] = start, tenths
-        if tenths > tenths_before and time.monotonic() - start > _MIN_SECONDS:
+    def advance(self, task: ProgressTask) -> None:
+        tenths_before = self._tenths.get(task, 0)
+        self._tenths[task] = task.done * 10 // task.total
+        if self._tenths[task] > tenths_before and _is_long(task):
             print(f"[secretballot] {task.name}: {task.done:,} of {task.total:,}", flush=True)
 
-    def end(self, task):
-        del self._starts[task]
-
-    def close(self):
-        pass
+    def end(self, task: ProgressTask) -> None:
+        self._tenths.pop(task, None)
 
 
-class _Bars:
+class _Bars(_Listener):
     """Draws a bar for each long task."""
 
-    def __init__(self, rich_progress, other_display):
-        self._rich = rich_progress
-        self._other_display = other_display
-        self._drawing = None
-        self._starts = {}
-        self._bars = {}
+    def __init__(self) -> None:
+        import rich.errors
+        import rich.progress
+
+        self._rich = rich.progress
+        self._other_display = rich.errors.LiveError
+        self._drawing: Progress | None = None
+        self._bars: dict[ProgressTask, TaskID] = {}
         self._closed = False
 
-    def begin(self, task):
-        self._starts[task] = time.monotonic()
-
-    def advance(self, task):
+    def advance(self, task: ProgressTask) -> None:
         if self._closed:
             return  # work that began in the block and continues after it
-        if task in self._bars:
+        if self._drawing is not None and task in self._bars:
             self._drawing.update(self._bars[task], completed=task.done)
-        elif time.monotonic() - self._starts[task] > _MIN_SECONDS:
+        elif _is_long(task):
             # Rich draws one display at a time: ours lasts while it has a bar.
-            if self._drawing is None and not self._begin_drawing():
-                return
-            name = f"{'  ' * len(self._bars)}{task.name}"
-            self._bars[task] = self._drawing.add_task(name, total=task.total, completed=task.done)
+            self._drawing = self._drawing or self._begin_drawing()
+            if self._drawing is not None:
+                name = f"{'  ' * len(self._bars)}{task.name}"
+                self._bars[task] = self._drawing.add_task(
+                    name, total=task.total, completed=task.done
+                )
 
-    def end(self, task):
-        del self._starts[task]
+    def end(self, task: ProgressTask) -> None:
         bar = self._bars.pop(task, None)
-        if bar is None:
+        if self._drawing is None or bar is None:
             return
         if self._bars:
             self._drawing.remove_task(bar)
         else:
             self._stop_drawing()
 
-    def close(self):
+    def close(self) -> None:
         self._closed = True
         self._bars.clear()
         self._stop_drawing()
 
-    def _stop_drawing(self):
+    def _stop_drawing(self) -> None:
         if self._drawing is not None:
             self._drawing.stop()
             self._drawing = None
 
-    def _begin_drawing(self):
+    def _begin_drawing(self) -> Progress | None:
+        """Return a new display of bars; None while another display of rich is drawn."""
         rich = self._rich
-        drawing = rich.Progress(
+        drawing: Progress = rich.Progress(
             rich.TextColumn("{task.description}", markup=False),
             rich.BarColumn(),
             rich.MofNCompleteColumn(),
@@ -170,6 +181,5 @@ class _Bars:
         try:
             drawing.start()
         except self._other_display:
-            return False
-        self._drawing = drawing
-        return True
+            return None
+        return drawing

@@ -1,19 +1,30 @@
-"""Plot of the terms of a logistic regression, by column."""
+"""Display of the terms of a logistic regression, by column."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Self
 
-from secretballot.inspection._axes import ink, label_text, pyplot
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.inspection._axes import AxesLike, PanelsDisplay, label_text, thin
+from secretballot.linear import AdditiveTerm, PrivateLogisticRegression
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Largest number of categories; those with the largest effects are drawn.
 _MAX_CATEGORIES = 15
-_COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.8
+#: Most panels beside each other, and the size of one in inches.
+_MAX_COLUMNS, _PANEL_SIZE = 3, (3.6, 2.8)
 #: Half width of the bands in standard deviations.
 _BAND = 2.0
 
 
-class TermsDisplay:
+@dataclass(repr=False, eq=False)
+class TermsDisplay(PanelsDisplay):
     """Plot of the contribution of each column to the log odds, with its known error.
 
     Use `from_estimator` to make one from a fitted `PrivateLogisticRegression`. Numbers are steps
@@ -52,12 +63,19 @@ class TermsDisplay:
     'column 0'
     """
 
-    def __init__(self, terms, *, target=None):
-        self.terms = terms
-        self.target = target
+    terms: Sequence[AdditiveTerm]
+    _: KW_ONLY
+    target: object = None
 
     @classmethod
-    def from_estimator(cls, estimator, columns=None, *, target=None, axes=None):
+    def from_estimator(
+        cls,
+        estimator: PrivateLogisticRegression,
+        columns: Sequence[Hashable] | None = None,
+        *,
+        target: Hashable = None,
+        axes: AxesLike = None,
+    ) -> Self:
         """Draw the terms of a fitted model. Nothing is spent.
 
         Parameters
@@ -74,8 +92,7 @@ class TermsDisplay:
 
         Returns
         -------
-        display : TermsDisplay
-            The display, drawn.
+        TermsDisplay
 
         Raises
         ------
@@ -93,10 +110,10 @@ class TermsDisplay:
                     f"on: {list(by_name)}."
                 )
             terms = [by_name[name] for name in columns]
-        target = estimator.classes_[-1] if target is None else target
-        return cls(terms, target=target).plot(axes)
+        of_class = estimator.classes_[-1] if target is None else target
+        return cls(terms, target=of_class).plot(axes)
 
-    def plot(self, axes=None):
+    def plot(self, axes: AxesLike = None) -> Self:
         """Draw the display.
 
         Parameters
@@ -106,54 +123,49 @@ class TermsDisplay:
 
         Returns
         -------
-        display : TermsDisplay
-            The display itself.
+        self
         """
-        plt = pyplot(self)
         n_terms = len(self.terms)
-        if axes is None:
-            n_columns = min(n_terms, _COLUMNS)
-            n_rows = -(-n_terms // n_columns)
-            size = (_WIDTH * n_columns, _HEIGHT * n_rows)
-            _, grid = plt.subplots(
-                n_rows, n_columns, layout="constrained", figsize=size, squeeze=False
-            )
-            for empty in grid.flat[n_terms:]:
-                empty.remove()
-            axes = grid.flat[:n_terms]
-        self.axes_ = np.ravel(np.asarray(axes, dtype=object))
-        if len(self.axes_) != n_terms:
-            raise ValueError(f"axes has {len(self.axes_)} entries; this display draws {n_terms}.")
-        self.figure_ = self.axes_[0].figure
+        n_columns = min(n_terms, _MAX_COLUMNS)
+        self.axes_ = self._open_axes(axes, n_terms, n_columns=n_columns, size=_PANEL_SIZE)
         added = "added to the log odds"
         if self.target is not None:
             added += f" of {label_text(self.target)}"
         for ax, term in zip(self.axes_, self.terms, strict=True):
             name = term.name if isinstance(term.name, str) else f"column {term.name}"
             ax.set_title(label_text(name))
-            if term.edges is None:
-                _draw_categories(ax, term, added)
+            if term.values is None or term.edges is None:
+                _draw_categories(ax, term)
+                ax.set(xlabel=added)
             else:
-                _draw_number(ax, term, added)
+                _draw_number(ax, term, term.values, term.edges)
+                ax.set(ylabel=added)
         return self
 
 
-def _draw_number(ax, term, added):
-    n_values = len(term.values)
-    effect, error = term.effect[n_values:], _BAND * term.error[n_values:]
-    ends = _ends(term.values, term.edges)
-    band = {"color": "C0", "fill": True, "alpha": 0.25, "linewidth": 0}
-    ax.stairs(effect + error, ends, baseline=effect - error, **band)
-    ax.stairs(effect, ends, baseline=None, color="C0")
+def _draw_number(
+    ax: Axes, term: AdditiveTerm, values: NDArray[np.float64], edges: NDArray[np.float64]
+) -> None:
+    n_values = len(values)
+    effect, error = term.effect, _BAND * term.error
+    step, half_width, ends = effect[n_values:], error[n_values:], _ends(values, edges)
+    ax.stairs(
+        step + half_width,
+        ends,
+        baseline=step - half_width,
+        color="C0",
+        fill=True,
+        alpha=0.25,
+        linewidth=0,
+    )
+    ax.stairs(step, ends, baseline=None, color="C0")
     if n_values:
-        style = {"fmt": "o", "markersize": 4, "color": "C1"}
-        apart = _BAND * term.error[:n_values]
-        ax.errorbar(term.values, term.effect[:n_values], yerr=apart, **style)
-    ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
-    ax.set(ylabel=added)
+        points = effect[:n_values]
+        ax.errorbar(values, points, yerr=error[:n_values], fmt="C1o", markersize=4)
+    ax.axhline(0, **thin(ax, ":"))
 
 
-def _ends(values, edges):
+def _ends(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Add a finite end for the first and the last interval, which are open."""
     points = np.union1d(values, edges)
     if not len(points):
@@ -162,14 +174,13 @@ def _ends(values, edges):
     return np.concatenate([points[:1] - width, edges, points[-1:] + width])
 
 
-def _draw_categories(ax, term, added):
+def _draw_categories(ax: Axes, term: AdditiveTerm) -> None:
     shown = np.argsort(-np.abs(term.effect), kind="stable")[:_MAX_CATEGORIES]
     shown = shown[np.argsort(term.effect[shown], kind="stable")]
     places = np.arange(len(shown))
-    style = {"fmt": "o", "markersize": 4, "color": "C0"}
-    ax.errorbar(term.effect[shown], places, xerr=_BAND * term.error[shown], **style)
+    effect, error = term.effect[shown], _BAND * term.error[shown]
+    ax.errorbar(effect, places, xerr=error, fmt="C0o", markersize=4)
     ax.set_yticks(places, [label_text(term.labels[at]) for at in shown], fontsize="small")
-    ax.axvline(0, color=ink(ax), linewidth=0.8, linestyle=":")
-    ax.set(xlabel=added)
+    ax.axvline(0, **thin(ax, ":"))
     if len(shown) < len(term.labels):
         ax.set_title(f"{ax.get_title()} ({len(shown)} of {len(term.labels)})")
