@@ -87,7 +87,7 @@ class AxesDisplay(PanelsDisplay, ABC):
         self
         """
         (self.ax_,) = self._open_axes(ax, size=self._figure_size())
-        self._draw(self.ax_)
+        self._draw_on(self.ax_)
         return self
 
     def _figure_size(self) -> tuple[float, float] | None:
@@ -95,7 +95,7 @@ class AxesDisplay(PanelsDisplay, ABC):
         return None
 
     @abstractmethod
-    def _draw(self, ax: Axes) -> None:
+    def _draw_on(self, ax: Axes) -> None:
         """Draw on the axes."""
 
 

@@ -149,7 +149,7 @@ class BallotsDisplay(AxesDisplay):
         sensitive = depends_on_votes(estimator)
         return cls(rows, n_teachers=n_teachers, sensitive=sensitive).plot(ax)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw_on(self, ax: Axes) -> None:
         self.lines_ = []
         teachers = [row.n_teachers for row in self.rows]
         first = self.rows[0]

@@ -91,7 +91,7 @@ class DependencyDisplay(AxesDisplay):
         size = min(4 + 0.25 * len(np.asarray(self.dependencies)), 12)
         return size + 1, size
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw_on(self, ax: Axes) -> None:
         table = np.asarray(self.dependencies, dtype=float)
         names = range(len(table)) if self.names is None else self.names
         if table.ndim != 2 or table.shape != (len(names), len(names)):

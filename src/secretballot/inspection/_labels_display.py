@@ -178,7 +178,7 @@ class LabelsDisplay(AxesDisplay):
             curves, delta=accountant.delta, budgets=budgets, pool=pool, sensitive=sensitive
         ).plot(ax)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw_on(self, ax: Axes) -> None:
         self.lines_ = []
         for name, (epsilon, n_rows) in self.curves.items():
             self.lines_ += draw_line(ax, epsilon, n_rows, label_text(name))
