@@ -3,6 +3,8 @@
 import faulthandler
 import os
 
+# Tests start a hundred programs. Each would compile the library anew if no bytecode were kept.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # No test opens a window, whatever the machine.
 os.environ.setdefault("MPLBACKEND", "Agg")
 # Tests run side by side, one a core: threads of small matrices would only wait for each other.
@@ -20,6 +22,8 @@ import weakref
 import numpy as np
 import pytest
 from hypothesis import settings
+
+sys.dont_write_bytecode = False
 
 # Thousands of budgets are written, each synced to disk at every step: where there is a file system
 # in memory they wait for no disk. (What a test kills is a process; what was written stays.)
