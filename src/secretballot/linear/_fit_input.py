@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,13 +27,11 @@ from secretballot.ensemble import (
     warn_categories_left_out,
 )
 from secretballot.linear._columns import Categories, PublicColumn, column_keys, public_columns
-from secretballot.schema import RowSchema, as_table, check_table
+from secretballot.schema import Bounds, RowSchema, as_table, check_table, read_bounds
 from secretballot.scoring import People
 
 if TYPE_CHECKING:
     from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
-
-Bounds = Mapping[Hashable, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -247,14 +244,14 @@ def declared_bounds(
 ) -> Bounds:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     names = [name for name in column_keys(X) if name not in categories]
-    bounds = _bounds_by_column(model.bounds, names)
+    bounds = read_bounds(model.bounds, names)
     missing = [name for name in names if name not in bounds]
     if missing:
         raise ValueError(
             f"bounds says nothing of the column {missing[0]!r}: give it (low, high), or "
             "categories, or give public rows (X_public)."
         )
-    return _checked_bounds(bounds, names)
+    return bounds
 
 
 def check_bounds(
@@ -265,42 +262,4 @@ def check_bounds(
         numbers = [
             column.name for column in columns if column.is_number and column.name not in categories
         ]
-        _checked_bounds(_bounds_by_column(model.bounds, numbers), numbers)
-
-
-def _bounds_by_column(
-    bounds: ArrayLike | Mapping[Hashable, ArrayLike] | None, names: Sequence[Hashable]
-) -> Mapping[Hashable, ArrayLike]:
-    if bounds is None or isinstance(bounds, Mapping):
-        return bounds or {}
-    try:
-        pairs = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds={bounds!r} are no numbers; give pairs (low, high).") from None
-    if pairs.shape == (2,):
-        pairs = np.tile(pairs, (len(names), 1))
-    if pairs.shape != (len(names), 2):
-        raise ValueError(
-            f"bounds has shape {pairs.shape}; give one pair (low, high), one for each of the "
-            f"{len(names)} columns of numbers, or a dict of them by column."
-        )
-    return dict(zip(names, pairs.tolist(), strict=True))
-
-
-def _checked_bounds(
-    bounds: Mapping[Hashable, ArrayLike], names: Sequence[Hashable]
-) -> dict[Hashable, tuple[float, float]]:
-    for name in bounds:
-        if name not in names:
-            raise ValueError(f"bounds names {name!r}, which is no column of numbers of X.")
-    return {name: _checked_pair(name, bounds[name]) for name in names if name in bounds}
-
-
-def _checked_pair(name: Hashable, pair: ArrayLike) -> tuple[float, float]:
-    try:
-        low, high = np.asarray(pair, dtype=np.float64).tolist()
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not 0 < high - low < math.inf:
-        raise ValueError(f"bounds of {name!r} are {pair!r}; give (low, high), low below high.")
-    return low, high
+        read_bounds(model.bounds, numbers)

@@ -1,0 +1,70 @@
+"""Released ranks of columns, and the quantiles that they give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: Standard errors by which a column's number of people exceeds 0, if it has quantiles.
+_LEAST_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class NoisyRanks:
+    """Noisy numbers of people at or below each bin of a grid, released.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_columns, n_bins + 1)
+        Ends of the bins of each column.
+    ranks : ndarray of shape (n_columns, n_bins)
+        People whose value is in a bin or below it; they rise along the bins.
+    error : float
+        Largest standard deviation of a rank, in people.
+    n_people : int
+        Number of people, with and without a value.
+    """
+
+    edges: Floats
+    ranks: Floats
+    error: float
+    n_people: int
+
+    def quantiles(self, q: Floats) -> Floats:
+        """Compute quantiles by column, shape (n_columns, n_levels).
+
+        Values are spread evenly within a bin. A column in which no more people have a value than
+        noise could show has NaN.
+        """
+        bins, people = self._bins(q), np.diff(self.ranks, prepend=0.0)
+        below = np.take_along_axis(self.ranks - people, bins, axis=1)
+        inside = np.maximum(np.take_along_axis(people, bins, axis=1), np.finfo(float).tiny)
+        parts = np.clip((self._wanted(q) - below) / inside, 0.0, 1.0)
+        low, high = self._ends(bins)
+        return np.where(self._has_people, low + parts * (high - low), np.nan)
+
+    def intervals(self, q: Floats, width: float) -> Floats:
+        """Compute the ends of the bins that hold the quantiles at q - width and at q + width."""
+        low, _ = self._ends(self._bins(q - width))
+        _, high = self._ends(self._bins(q + width))
+        return np.where(self._has_people[..., None], np.stack([low, high], axis=-1), np.nan)
+
+    @property
+    def _has_people(self) -> NDArray[np.bool_]:
+        return np.asarray(self.ranks[:, -1:] > _LEAST_ERRORS * self.error)
+
+    def _wanted(self, q: Floats) -> Floats:
+        """Compute the ranks of quantiles, shape (n_columns, n_levels)."""
+        return np.asarray(np.clip(q, 0, 1) * self.ranks[:, -1:])
+
+    def _bins(self, q: Floats) -> NDArray[np.intp]:
+        found = map(np.searchsorted, self.ranks, self._wanted(q))
+        return np.minimum(np.stack(list(found)), self.ranks.shape[1] - 1)
+
+    def _ends(self, bins: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        edges = self.edges
+        return np.take_along_axis(edges, bins, axis=1), np.take_along_axis(edges, bins + 1, axis=1)

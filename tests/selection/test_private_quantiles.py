@@ -1,0 +1,248 @@
+"""All quantiles of all columns, from one noisy sum."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.divergences import gaussian_budget
+from secretballot.selection import private_quantiles
+from secretballot.selection._rank_grid import RankGrid, prefix_root
+
+seeded = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
+
+LEVELS = np.linspace(0.1, 0.9, 9)
+
+
+def budget(epsilon=1.0, **kwargs):
+    return PrivacyAccountant(epsilon, 1e-5, **kwargs)
+
+
+def columns(n_rows=20_000, n_columns=3, seed=0):
+    return np.random.default_rng(seed).lognormal(size=(n_rows, n_columns))
+
+
+def test_the_root_applied_twice_adds_up():
+    root = prefix_root(200)
+    np.testing.assert_allclose(root @ root, np.tril(np.ones((200, 200))), atol=1e-4)
+    # The first entries have a closed form: 1, 1/2, 3/8, 5/16.
+    np.testing.assert_allclose(root[:4, 0], [1, 1 / 2, 3 / 8, 5 / 16], atol=2**-20)
+
+
+def replaced_changes(grid, rows, weights, candidates, n_people):
+    """Lengths of the changes of the sums when any row is replaced by any other, or left empty."""
+    before = grid.sums(list(rows.T), weights, n_people)
+    for row, values in itertools.product(range(len(rows)), candidates):
+        changed = rows.copy()
+        changed[row] = values
+        yield np.linalg.norm(grid.sums(list(changed.T), weights, n_people) - before)
+
+
+@pytest.mark.parametrize(("n_columns", "n_bins"), [(1, 2), (1, 8), (2, 8), (3, 5)])
+def test_no_replaced_row_moves_the_sums_by_more_than_is_charged(n_columns, n_bins):
+    names = list(range(n_columns))
+    grid = RankGrid.between(names, dict.fromkeys(names, (0.0, 1.0)), n_bins)
+    cells = [*(grid.edges[0, 1:] + grid.edges[0, :-1]) / 2, -3.0, 7.0, np.nan]
+    candidates = list(itertools.product(cells, repeat=n_columns))
+    rows = np.array(candidates[:: max(len(candidates) // 12, 1)])
+    changes = list(replaced_changes(grid, rows, np.ones(len(rows)), candidates, len(rows)))
+    charged = grid.mechanism(1.0).sensitivity
+    assert max(changes) <= charged
+    # Some pair of rows attains it, so nothing is charged in vain.
+    assert max(changes) > 0.999 * charged
+
+
+def test_the_sensitivity_at_1024_bins():
+    grid = RankGrid.between(["a"], {"a": (0, 1)}, 1024)
+    assert grid.mechanism(1.0).sensitivity ** 2 == pytest.approx(5.42, abs=0.005)
+
+
+def test_quantiles_are_those_of_the_rows():
+    X = columns()
+    released = private_quantiles(X, LEVELS, bounds=(0, 60), accountant=budget(50.0))
+    exact = np.quantile(X, LEVELS, axis=0).T
+    assert (np.abs(released.values - exact) < 0.03 * exact + 0.01).all()
+
+
+def test_the_noise_of_ranks_is_the_stated_one():
+    names, n_people, sigma = list("abcd"), 5_000, 30.0
+    grid = RankGrid.between(names, dict.fromkeys(names, (0.0, 1.0)), 64)
+    X = np.random.default_rng(0).uniform(size=(n_people, 4))
+    sums = grid.sums(list(X.T), np.ones(n_people), n_people)
+    exact = (X[:, :, None] < grid.edges[0, 1:]).sum(axis=0)
+    rng = np.random.default_rng(1)
+    draws = [
+        grid.ranks(sums + rng.normal(scale=sigma, size=sums.shape), sigma, n_people)
+        for _ in range(200)
+    ]
+    errors = np.array([draw.ranks - exact for draw in draws])
+    deviation = np.sqrt((errors[..., 8:-8] ** 2).mean())
+    # Making ranks rise takes some of the noise away.
+    assert 0.6 * draws[0].error < deviation < draws[0].error
+
+
+@seeded
+def test_intervals_cover():
+    X = columns(4_000)
+    exact = np.quantile(X, LEVELS, axis=0).T
+    covered = []
+    for seed in range(10):
+        released = private_quantiles(
+            X, LEVELS, bounds=(0, 10), accountant=budget(), n_bins=4096, random_state=seed
+        )
+        low, high = np.moveaxis(released.interval(0.8), -1, 0)
+        covered.append((low <= exact) & (exact <= high))
+    assert np.mean(covered) > 0.8
+
+
+def test_bounds_that_are_a_thousand_times_too_wide_keep_the_digits():
+    X = columns()
+    exact = np.median(X, axis=0)
+    wide = private_quantiles(X, [0.5], bounds=(0, 40_000), accountant=budget(50.0)).values[:, 0]
+    np.testing.assert_allclose(wide, exact, rtol=0.04)
+
+
+def test_large_numbers_that_hardly_differ_are_resolved():
+    kelvin = np.random.default_rng(0).normal(295, 5, size=20_000)
+    released = private_quantiles(kelvin, [0.5], bounds=(0, 400), accountant=budget(50.0))
+    assert released.values[0, 0] == pytest.approx(np.median(kelvin), abs=400 / 512)
+
+
+def test_ends_of_bins_rise_between_the_bounds():
+    for low, high in [(0, 1), (-5, 5), (-1e9, 3), (1e6, 1e6 + 100), (-2, -1)]:
+        (edges,) = RankGrid.between(["a"], {"a": (low, high)}, 100).edges
+        assert len(edges) == 101
+        assert (np.diff(edges) >= 0).all()
+        assert (edges[0], edges[-1]) == (low, high)
+
+
+def test_missing_cells_have_no_rank():
+    X = columns(20_000, 2)
+    X[::2, 0] = np.nan
+    released = private_quantiles(X, LEVELS, bounds=(0, 20), accountant=budget(20.0))
+    assert np.abs(released.values - np.nanquantile(X, LEVELS, axis=0).T).max() < 0.1
+
+
+@seeded
+def test_a_column_without_numbers_has_none():
+    table = pd.DataFrame({"text": ["a", "b"] * 5_000, "number": np.arange(10_000) / 1e4})
+    released = private_quantiles(table, [0.5], bounds=(0, 1), accountant=budget(), random_state=3)
+    assert np.isnan(released.values[0]).all()
+    assert np.isnan(released.interval()[0]).all()
+    assert released.values[1, 0] == pytest.approx(0.5, abs=0.05)
+
+
+def test_every_owner_counts_once():
+    rng = np.random.default_rng(0)
+    owners = np.concatenate([np.arange(4_000), np.zeros(4_000, dtype=int)])
+    values = np.concatenate([rng.uniform(size=4_000), np.full(4_000, 0.99)])
+    released = private_quantiles(
+        values, LEVELS, bounds=(0, 1), owners=owners, accountant=budget(20.0, unit="owner")
+    )
+    assert released.n == 4_000
+    assert released.unit == "owner"
+    assert np.abs(released.values[0] - LEVELS).max() < 0.03
+
+
+def test_the_whole_of_an_owner_moves_the_sums_by_no_more_than_a_row():
+    grid = RankGrid.between([0], {0: (0.0, 1.0)}, 8)
+    weights = np.array([1.0, 1 / 3, 1 / 3, 1 / 3])
+    rows = np.array([[0.5], [0.01], [0.01], [0.01]])
+    changed = np.array([[0.5], [0.99], [0.99], [np.nan]])
+    before, after = (grid.sums([x[:, 0]], weights, 2) for x in (rows, changed))
+    assert np.linalg.norm(after - before) <= grid.mechanism(1.0).sensitivity
+
+
+def test_one_release_pays_for_all_levels_and_columns():
+    accountant = budget()
+    private_quantiles(columns(), LEVELS, bounds=(0, 60), accountant=accountant, epsilon=0.3)
+    (entry,) = accountant.entries()
+    assert "quantiles" in entry.note
+    assert entry.n_rows == 1
+    assert accountant.spent().epsilon == pytest.approx(0.3, rel=1e-3)
+
+
+def test_the_noise_is_that_of_the_budget():
+    X = columns(5_000, 4)
+    released = private_quantiles(X, [0.5], bounds=(0, 60), accountant=budget())
+    mu = np.sqrt(gaussian_budget(1.0, 1e-5, 0.0))
+    # A rank has the root's longest row, 3.27 at 1,024 bins, on noise for a diameter of 5.42 d.
+    assert released.rank_error * 5_000 == pytest.approx(np.sqrt(3.2726 * 5.4229 * 4) / mu, rel=1e-2)
+
+
+@seeded
+def test_released_quantiles_stay_near_at_a_usual_budget():
+    X = columns(40_000, 4)
+    released = private_quantiles(X, LEVELS, bounds=(0, 60), accountant=budget(), random_state=0)
+    shares = np.array([norm.cdf(np.log(values)) for values in released.values])
+    assert np.abs(shares - LEVELS).max() < 0.02
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "list", "array", "series"])
+def test_tables_of_all_kinds(library):
+    values = np.arange(2_000) / 2_000
+    tables = {
+        "pandas": lambda: pd.DataFrame({"share": values}),
+        "polars": lambda: pytest.importorskip("polars").DataFrame({"share": values}),
+        "list": lambda: values.reshape(-1, 1).tolist(),
+        "array": lambda: values,
+        "series": lambda: pd.Series(values),
+    }
+    released = private_quantiles(tables[library](), 0.5, bounds=(0, 1), accountant=budget(20.0))
+    assert released.values.shape == (1, 1)
+    assert released.values[0, 0] == pytest.approx(0.5, abs=0.02)
+    assert released.columns == (("share",) if library in ("pandas", "polars") else (0,))
+
+
+def test_a_dict_of_bounds_selects_columns():
+    table = pd.DataFrame({"age": [30.0, 40.0] * 500, "name": ["a", "b"] * 500})
+    released = private_quantiles(table, 0.5, bounds={"age": (0, 100)}, accountant=budget(20.0))
+    assert released.columns == ("age",)
+
+
+def test_the_view_names_columns_and_levels():
+    table = pd.DataFrame({"age": [30.0, 40.0] * 500})
+    released = private_quantiles(table, [0.25], bounds=(0, 100), accountant=budget(20.0))
+    assert "age" in str(released)
+    assert "0.25" in str(released)
+    assert "1,000 rows" in released._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"q": 0.0}, "least and the largest"),
+        ({"q": []}, "between 0 and 1"),
+        ({"q": [0.5, np.nan]}, "between 0 and 1"),
+        ({"bounds": (1, 0)}, "low below high"),
+        ({"bounds": {"x": (0, 1)}}, "no column of numbers"),
+        ({"bounds": {}}, "names no column"),
+        ({"n_bins": 1}, "n_bins=1"),
+        ({"n_bins": 4096, "X": np.zeros((2, 300))}, "numbers; use fewer bins"),
+        ({"X": np.zeros((2, 2, 2))}, "shape"),
+        ({"X": np.zeros((0, 2))}, "at least one row"),
+        ({"owners": ["a", "b"]}, "unit"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_spent(arguments, message):
+    accountant = budget()
+    defaults = {"X": np.zeros((2, 1)), "bounds": (0, 1), "accountant": accountant}
+    with pytest.raises(ValueError, match=message):
+        private_quantiles(**(defaults | arguments))
+    assert accountant.spent().epsilon == 0
+
+
+def test_a_spent_budget_is_refused():
+    accountant = budget()
+    X = columns(200, 1)
+    private_quantiles(X, bounds=(0, 9), accountant=accountant)
+    with pytest.raises(BudgetExceededError):
+        private_quantiles(X, bounds=(0, 9), accountant=accountant)
+
+
+def test_an_accountant_is_required():
+    with pytest.raises(TypeError, match="PrivacyAccountant"):
+        private_quantiles(np.zeros(3), bounds=(0, 1), accountant=None)
