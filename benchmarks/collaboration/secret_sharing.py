@@ -21,7 +21,7 @@ from secretballot.collaboration import SecretSharingAggregator
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
 from secretballot.collaboration.secret_sharing import share_ballots
-from secretballot.collaboration.secret_sharing._comparison import comparison_bits
+from secretballot.collaboration.secret_sharing._contribution import comparison_bits
 
 #: What is voted on: its name, the motion's columns, and whether these are labels.
 VOTES = (("2 classes", 2, False), ("10 classes", 10, False), ("20 labels", 20, True))

@@ -22,8 +22,6 @@ from tests.attacks._hostile_votes import (
     LIMIT,
     SOON,
     VOTERS,
-    attacked,
-    authority_of_votes,
     peak,
     refused,
     there,
@@ -34,30 +32,12 @@ from tests.computing._machines import HOST
 from tests.computing._votes import part
 from tests.transport._certificates import credentials
 
-from secretballot.computing import Panel, deliver
+from secretballot.computing import deliver
 from secretballot.computing._mpyc import MOST_WAITING, _from_bytes, link
 from secretballot.computing._shares import PRIME
 from secretballot.transport import Connection, Message
 
 pytestmark = pytest.mark.unseeded
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return authority_of_votes(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture(scope="module")
-def addresses(authority):
-    with attacked(authority) as found:
-        yield found
-
-
-@pytest.fixture
-def panel(addresses, authority):
-    made = Panel(addresses, "", SOON, credentials(authority.folder, "votes"))
-    yield made
-    made.close()
 
 
 def _is_sendable(message):

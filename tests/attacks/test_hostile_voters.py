@@ -12,8 +12,6 @@ from tests.attacks._hostile_votes import (
     LIMIT,
     SOON,
     VOTERS,
-    attacked,
-    authority_of_votes,
     refused,
     there,
 )
@@ -29,24 +27,6 @@ from secretballot.computing import Panel, deliver, withdraw
 from secretballot.transport import ChannelError, Connection, Message, MessageError
 
 pytestmark = pytest.mark.unseeded
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return authority_of_votes(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture(scope="module")
-def addresses(authority):
-    with attacked(authority) as found:
-        yield found
-
-
-@pytest.fixture
-def panel(addresses, authority):
-    made = Panel(addresses, "", SOON, credentials(authority.folder, "votes"))
-    yield made
-    made.close()
 
 
 # Votes as a server says them.

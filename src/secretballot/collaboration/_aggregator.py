@@ -21,14 +21,9 @@ Gathered = Any
 
 
 class Aggregator(ABC):
-    """Counting of parties' ballots and release of an outcome.
+    """Counting of parties' ballots and release of an outcome."""
 
-    Attributes
-    ----------
-    trust : str
-        Kind of trust that parties need, for the ledger.
-    """
-
+    #: Kind of trust that parties need, for the ledger.
     trust: ClassVar[str]
 
     def check(self, motions: Sequence[Motion]) -> None:
@@ -45,23 +40,13 @@ class Aggregator(ABC):
     def open(
         self, gathered: Gathered, motions: Sequence[Motion], random_state: Seed
     ) -> list[NDArray[np.int64]]:
-        """Return the outcome of each motion.
-
-        Parameters
-        ----------
-        gathered : object
-            From `gather`.
-        motions : sequence of Motion
-        random_state : int, SeedSequence, Generator or None
-            None: cryptographic noise.
-        """
+        """Return the outcome of each motion, from what was gathered."""
 
 
 class TrustedAggregator(Aggregator):
     """Aggregator that all parties trust: it sees ballots, draws the noise, and opens the outcome.
 
-    It keeps nothing. With the parties in one process that is this process; with parties elsewhere
-    (`VoteServer`) it is the process that they connect to.
+    It is this process, or that of the `VoteServer` to which parties connect, and keeps nothing.
 
     Examples
     --------

@@ -92,13 +92,14 @@ class Agreement(Shown):
         if self.most_voters > len(self.parties):
             raise ValueError(
                 f"mechanism={self.mechanism!r} divides its noise among more than the "
-                f"{len(self.parties)} parties {_shown(self.parties)}; name all who may vote, or "
-                "take a smaller n_parties."
+                f"{len(self.parties)} parties {shown_names(self.parties)}; name all who may vote, "
+                "or take a smaller n_parties."
             )
         strangers = [name for name in self.weights if name not in self.parties]
         if strangers:
             raise ValueError(
-                f"weights name {_shown(strangers)}, and parties are {_shown(self.parties)}."
+                f"weights name {shown_names(strangers)}, and parties are "
+                f"{shown_names(self.parties)}."
             )
         for name, weight in self.weights.items():
             check_number(f"weights[{name!r}]", weight, above=0)
@@ -119,22 +120,9 @@ class Agreement(Shown):
         *,
         asker: str | None = None,
     ) -> Motion:
-        """Build the vote of some parties; each of them builds it by itself.
+        """Build a vote on some classes, or some of all labels; each voter builds it by itself.
 
-        Parameters
-        ----------
-        columns : tuple of int
-            Positions of the classes or labels that are voted on.
-        voters : sequence of str
-        labels : tuple of str or None
-            All labels, where rows have several.
-        asker : str, default=None
-            The party that asks, and has no ballot.
-
-        Raises
-        ------
-        ValueError
-            If those may not vote, or the mechanism can't be adapted to them.
+        ValueError if those may not vote, or the mechanism can't be adapted to them.
         """
         self._check_voters(voters, asker)
         weights = {name: self.weight(name) for name in voters}
@@ -146,12 +134,15 @@ class Agreement(Shown):
     def _check_voters(self, voters: Sequence[str], asker: str | None) -> None:
         strangers = [name for name in voters if name not in self.parties]
         if strangers or len(set(voters)) < len(voters):
-            fault = f"{_shown(strangers)} did not agree" if strangers else "some are named twice"
+            fault = (
+                f"{shown_names(strangers)} did not agree" if strangers else "some are named twice"
+            )
             raise ValueError(
-                f"voters={_shown(voters)}: {fault}; those who may vote are {_shown(self.parties)}."
+                f"voters={shown_names(voters)}: {fault}; those who may vote are "
+                f"{shown_names(self.parties)}."
             )
         if asker in voters:
-            raise ValueError(f"voters={_shown(voters)}: {asker!r} asks, and has no ballot.")
+            raise ValueError(f"voters={shown_names(voters)}: {asker!r} asks, and has no ballot.")
         if not self.min_voters <= len(voters) <= self.most_voters:
             raise ValueError(
                 f"{len(voters)} parties vote, and agreed are from min_voters={self.min_voters} to "
@@ -165,7 +156,7 @@ class Agreement(Shown):
         table = (Table(("party", "weight"), weights),) if weights else ()
         count = f"{len(self.parties):,} parties, of which {self.min_voters} or more vote: "
         return View(
-            "Agreement", (mechanism, Prose.of(count + _shown(self.parties)), *table, remaining)
+            "Agreement", (mechanism, Prose.of(count + shown_names(self.parties)), *table, remaining)
         )
 
     def weight(self, name: str) -> float:
@@ -186,9 +177,10 @@ def _checked_names(parties: Sequence[str], min_voters: int) -> tuple[str, ...]:
     return names
 
 
-def _shown(names: Sequence[str]) -> str:
-    suffix = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(repr, names[:_MOST_NAMED])) + suffix
+def shown_names(names: Sequence[str], most: int = _MOST_NAMED) -> str:
+    """List names for a message, at most some of them."""
+    suffix = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + suffix
 
 
 def least_noise(
@@ -205,10 +197,7 @@ def least_noise(
     groups = [(names, len(labels)) for names, labels in group_columns(columns).items()]
     # Parties with equal budgets need the same mechanism.
     calibrated: dict[tuple[object, ...], Mechanism] = {}
-    labels = parties[0].labels
-    is_apart = labels is not None and votes_apart(
-        make if isinstance(make, type) else make(1.0), labels
-    )
+    is_apart = votes_apart(make if isinstance(make, type) else make(1.0), parties[0].labels)
     mechanisms: dict[str, Mechanism] = {}
     for party in parties:
         budget = party.accountant
@@ -223,14 +212,12 @@ def least_noise(
                 calibrated[key] = budget.calibrate(make, rows, n_columns=wide, share=part)
             candidates.append(calibrated[key])
         if candidates:
-            largest = max(candidates, key=noise_scale) if len(candidates) > 1 else candidates[0]
-            mechanisms[party.name] = largest
+            mechanisms[party.name] = max(candidates, key=noise_scale)
     if not mechanisms:
         raise ValueError(f"no label is known to min_voters={min_voters} parties.")
-    noise = {name: noise_scale(mechanism) for name, mechanism in mechanisms.items()}
     names = [party.name for party in parties]
     if not weighted:
-        largest = mechanisms[max(noise, key=lambda name: noise[name])]
+        largest = max(mechanisms.values(), key=noise_scale)
         return Agreement(mechanism=largest, parties=names, min_voters=min_voters)
     if any(votes_apart(mechanism, ()) for mechanism in mechanisms.values()):
         raise ValueError(
@@ -238,6 +225,7 @@ def least_noise(
             "ones; take GNMax, or give whole weights to Agreement(mechanism=..., weights=...)."
         )
     # A ballot of weight w beside noise s costs what one of weight 1 does beside s / w.
+    noise = {name: noise_scale(mechanism) for name, mechanism in mechanisms.items()}
     sigma = len(noise) / sum(1 / scale for scale in noise.values())
     weights = {name: sigma / scale for name, scale in noise.items()}
     mechanism = make(sigma=sigma) if isinstance(make, type) else make(sigma)

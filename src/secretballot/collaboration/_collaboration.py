@@ -58,9 +58,8 @@ class Collaboration:
 
     Notes
     -----
-    *Rows that are asked about are shown to all who answer.* They are not encrypted, and no budget
-    protects them. They must not be chosen by looking at labels that only the asker has, such as
-    those that its model gets wrong.
+    *Rows that are asked about are shown to all who answer.* No budget protects them. They must not
+    be chosen by looking at labels that only the asker has, such as those that its model gets wrong.
 
     References
     ----------
@@ -95,12 +94,7 @@ class Collaboration:
     <Party 'site 0': 0.0% of epsilon=4 spent>
     """
 
-    def __init__(
-        self,
-        parties: Sequence[Party],
-        *,
-        aggregator: Aggregator | None = None,
-    ) -> None:
+    def __init__(self, parties: Sequence[Party], *, aggregator: Aggregator | None = None) -> None:
         self.parties = _checked_parties(parties)
         self.aggregator = TrustedAggregator() if aggregator is None else aggregator
         self.classes = next(iter(self.parties.values())).classes

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
@@ -18,8 +18,7 @@ from sklearn.utils.validation import validate_data
 from secretballot._errors import NOT_FOR_PUBLICATION, warn
 from secretballot._sklearn_compat import _safe_indexing
 from secretballot.collaboration._answer import Answer
-from secretballot.collaboration._question import Table, target_of
-from secretballot.collaboration._stacking import stack_tables
+from secretballot.collaboration._question import Table, frame_package, target_of
 from secretballot.ensemble import (
     Randomness,
     Shard,
@@ -27,6 +26,7 @@ from secretballot.ensemble import (
     as_rows,
     check_targets,
     declared_classes,
+    dense_labels,
     encode,
     matching_rows,
     train_teacher,
@@ -86,8 +86,7 @@ class HomeModel:
             classes = np.array(self.classes)
             labels = classes[encode(labels, classes, "y")]
         else:
-            is_array = isinstance(labels, np.ndarray)
-            labels = labels if is_array else labels.toarray().astype(np.int64)
+            labels = dense_labels(labels).astype(np.int64)
             self.labels = self.labels or tuple(map(str, range(labels.shape[1])))
             if self.classes is not None or len(self.labels) != labels.shape[1]:
                 named = "classes" if self.classes else f"{len(self.labels)} labels"
@@ -134,19 +133,17 @@ class HomeModel:
         if len(rows):
             X, labels, answered = _safe_indexing(X, rows), labels[rows], answered[rows]
             if not answered.all():
-                predicted = self._model.predict(X)
-                table = predicted.toarray() if issparse(predicted) else np.asarray(predicted)
-                labels = np.where(answered, labels, table)
+                labels = np.where(answered, labels, dense_labels(self._model.predict(X)))
             self._parts.append((X, labels.astype(own_labels.dtype)))
             self._train()
         return self
 
     def predict(self, X: Table) -> NDArray[Any]:
-        """Predict labels with the model, for use at home: they are as private as its rows."""
+        """Predict labels, for use at home: they are as private as the party's rows."""
         return np.asarray(self._model.predict(self._matching(X)))
 
     def predict_proba(self, X: Table) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Predict probabilities with the model, for use at home: as private as its rows."""
+        """Predict probabilities, for use at home: as private as the party's rows."""
         probabilities: NDArray[np.float64] = self._model.predict_proba(self._matching(X))
         return probabilities
 
@@ -166,7 +163,7 @@ class HomeModel:
 
     def _train(self) -> None:
         tables, labels = zip(*self._parts, strict=True)
-        X, y = stack_tables(list(tables)), np.concatenate(labels)
+        X, y = _stacked(list(tables)), np.concatenate(labels)
         shard = Shard(self._rule, self.name, X, y, self._randomness.teacher(0))
         self._model = train_teacher(self.estimator, shard, self._target.classes)
         _, error = training_failure(self._model, self._rule).first
@@ -208,3 +205,26 @@ def _checked_labels(labels: Sequence[str]) -> tuple[str, ...]:
     if len(set(names)) != len(names) or len(names) < 2:
         raise ValueError(f"labels={labels!r} must be two or more different names.")
     return names
+
+
+def _stacked(tables: list[Table]) -> Table:
+    """Concatenate the rows of tables with the same columns; a single one is returned as it is."""
+    first = tables[0]
+    if len(tables) == 1:
+        return first
+    if any(map(issparse, tables)):
+        return vstack(tables, format="csr")
+    if (frames := frame_package(first)) is not None:
+        is_pandas = frames.__name__ == "pandas"
+        settings = {"ignore_index": True} if is_pandas else {"how": "vertical_relaxed"}
+        # Rows of a question may be an array: columns in the same order, without names.
+        named = [
+            table
+            if isinstance(table, frames.DataFrame)
+            else frames.DataFrame(dict(zip(first.columns, np.asarray(table).T, strict=True)))
+            for table in tables
+        ]
+        return frames.concat(named, **settings)
+    if all(isinstance(table, list) for table in tables):
+        return [row for table in tables for row in table]
+    return np.concatenate([np.asarray(table) for table in tables])

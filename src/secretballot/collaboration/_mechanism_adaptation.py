@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import singledispatch
 
 from secretballot.mechanisms import Mechanism, SkellamMax
@@ -38,38 +38,31 @@ def _(mechanism: SkellamMax) -> float:
 
 def public_outcome(mechanism: Mechanism) -> bool:
     """Return True if a mechanism releases winners alone, and no counts."""
-    return _field_value(mechanism, "opens") in (None, "winner")
+    return getattr(mechanism, "opens", None) in (None, "winner")
 
 
 def noise_parties(mechanism: Mechanism) -> int:
     """Return the number of parties among whom the noise is divided; 1: the aggregator draws it."""
-    n_parties = _field_value(mechanism, "n_parties")
-    return 1 if n_parties is None else int(str(n_parties))
+    return int(getattr(mechanism, "n_parties", 1))
 
 
 def needs_n_votes(mechanism: Mechanism) -> bool:
     """Return True if the number of votes is filled in for each vote."""
-    return _field_value(mechanism, "n_votes") is not None
+    return getattr(mechanism, "n_votes", None) is not None
 
 
 def for_columns(mechanism: Mechanism, columns: Sequence[int], n_columns: int) -> Mechanism:
-    """Adapt a mechanism to a vote on some of its labels.
-
-    Raises
-    ------
-    ValueError
-        If it relates all labels with each other.
-    """
+    """Adapt a mechanism to a vote on some labels; ValueError if it relates all with each other."""
     if len(columns) == n_columns:
         return mechanism
     for name in _JOINT_FIELDS:
-        if _field_value(mechanism, name) is not None:
+        if getattr(mechanism, name, None) is not None:
             raise ValueError(
                 f"mechanism={mechanism!r} has {name}, for a vote on all {n_columns} labels "
                 f"together, and those who can vote on {len(columns)} of them can't on the others. "
                 "Nothing was opened or spent; use one without, or ask parties that know all labels."
             )
-    thresholds = _field_value(mechanism, "ballot_threshold")
+    thresholds = getattr(mechanism, "ballot_threshold", None)
     if not isinstance(thresholds, tuple):
         return mechanism
     return _with(mechanism, ballot_threshold=tuple(thresholds[column] for column in columns))
@@ -86,7 +79,7 @@ def for_party(mechanism: Mechanism, weight: float) -> Mechanism:
     """Adapt a mechanism to the charge of a party whose ballot has a weight."""
     if weight == 1.0:
         return mechanism
-    if _field_value(mechanism, "weight") is None:
+    if getattr(mechanism, "weight", None) is None:
         raise ValueError(
             f"mechanism={mechanism!r} knows no weights, and one party's is {weight:g}; take one "
             "that does, such as GNMax or BinaryVoting, or let all ballots count alike."
@@ -102,14 +95,6 @@ def _weight(mechanism: Mechanism, weight: float) -> float:
 @_weight.register
 def _(mechanism: SkellamMax, weight: float) -> float:
     return int(weight) if weight == int(weight) else weight
-
-
-def _field_value(mechanism: Mechanism, name: str) -> object:
-    return getattr(mechanism, name) if name in _field_names(mechanism) else None
-
-
-def _field_names(mechanism: Mechanism) -> set[str]:
-    return {field.name for field in fields(mechanism)}  # type: ignore[arg-type]
 
 
 def _with(mechanism: Mechanism, **values: object) -> Mechanism:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.collaboration._mechanism_adaptation import for_party
-from secretballot.collaboration._question import LABEL_VALUES, Question
-from secretballot.ensemble import Target, as_target
+from secretballot.collaboration._question import LABEL_VALUES, Question, target_of
+from secretballot.ensemble import Target
 from secretballot.mechanisms import Counting, Mechanism
 
 
@@ -23,13 +23,13 @@ class Motion:
     columns : tuple of int
         Positions of the classes or labels that are voted on.
     mechanism : Mechanism
-        How votes become an outcome; sent to a party, as it charges that one.
+        Release of the outcome; sent to a party, as it charges that one.
     voters : dict of str to float
-        All who vote on it, and the weight of the ballot of each.
+        Voters, and the weight of the ballot of each.
     weight : float
         Weight of the ballot of the party that it was sent to.
     apart : bool
-        True: each label of a row is a row of its own, with votes against it and for it. So a
+        Each label of a row is a row of its own, with votes against it and for it, so that a
         mechanism of classes votes on labels.
     """
 
@@ -49,6 +49,10 @@ class Motion:
         """Type of the integers that encode a ballot."""
         return np.min_scalar_type(max(1, self.n_columns - 1)).newbyteorder("<")
 
+    def ballot_shape(self, question: Question) -> tuple[int, ...]:
+        """Shape of a ballot: one class a row, or 0 and 1 for each label of the vote."""
+        return (question.n_rows, *(() if question.labels is None else (len(self.columns),)))
+
     def n_rows(self, question: Question) -> int:
         """Rows of the counts."""
         return question.n_rows * (len(self.columns) if self.apart else 1)
@@ -60,9 +64,7 @@ class Motion:
 
     def target(self, question: Question) -> Target:
         """Return the target of this vote."""
-        return (
-            question.target if question.classes else as_target([LABEL_VALUES] * len(self.columns))
-        )
+        return target_of(question.classes, self.columns)
 
     def sent_to(self, name: str) -> Motion:
         """Return the vote as it charges one of the voters."""

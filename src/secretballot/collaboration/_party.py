@@ -16,7 +16,7 @@ from secretballot.collaboration._question import Question, Table
 from secretballot.collaboration._voter import VoteTally
 from secretballot.collaboration.secret_sharing import share_ballots
 from secretballot.computing import Recipients, withdraw
-from secretballot.ensemble import ballots, label_probabilities
+from secretballot.ensemble import ballots, dense_labels, label_probabilities
 
 
 class Party(HomeModel):
@@ -50,9 +50,8 @@ class Party(HomeModel):
 
     Notes
     -----
-    `predict` and `predict_proba` are the model's, for use at home: what they return is as private
-    as the rows are. A row with the wrong label, or one too many, must not silence a party, which
-    others would see: a model that can't be trained votes by a public rule, and warns at home.
+    A row with the wrong label, or one too many, must not silence a party, which others would see: a
+    model that can't be trained votes by a public rule, and warns at home.
 
     Examples
     --------
@@ -120,11 +119,7 @@ class Party(HomeModel):
         return self.columns(question.labels)
 
     def has_paid(self, question: Question) -> bool:
-        """Return True if it has paid for a question that was neither closed nor voided.
-
-        After a lost connection it may have been opened, and stays charged, even if the same
-        question is put again and voided.
-        """
+        """Return True if it has paid for a question that was neither closed nor voided."""
         return question.id in self._paid
 
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
@@ -132,6 +127,7 @@ class Party(HomeModel):
         if self.has_paid(question):
             raise ValueError(f"party {self.name!r} has paid for question {question.id!r} before.")
         scope, paid = self.accountant.scope(self.epsilon), list[tuple[Motion, Reservation]]()
+        note = {**_ledger_note(question), "question": question.id, "asked_by": question.asker}
         self._paid[question.id] = paid
         try:
             for motion in motions:
@@ -140,11 +136,7 @@ class Party(HomeModel):
                     motion.n_rows(question),
                     n_columns=motion.n_columns,
                     scope=scope,
-                    note={
-                        **_ledger_note(question),
-                        "question": question.id,
-                        "asked_by": question.asker,
-                    },
+                    note=note,
                 )
                 paid.append((motion, reservation))
         except BaseException:
@@ -214,9 +206,7 @@ class _SomeLabels:
 
     def predict(self, X: Table) -> NDArray[Any]:
         """Predict 0 and 1 for each of them."""
-        predicted = self._model.predict(X)
-        table = predicted.toarray() if hasattr(predicted, "toarray") else np.asarray(predicted)
-        return np.asarray(table[:, self._columns])
+        return dense_labels(self._model.predict(X))[:, self._columns]
 
     def predict_proba(self, X: Table) -> NDArray[np.float64]:
         """Predict the probability of each of them."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Sized
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,20 @@ from secretballot.ensemble import Target, as_target
 
 #: Rows: an array, a sparse matrix, a data frame or a list of texts.
 Table = Any
+#: Libraries of data frames.
+_PACKAGES = ("pandas", "polars")
 #: Values of a label.
 LABEL_VALUES = np.array([0, 1])
 
 
-def target_of(classes: tuple[object, ...] | None, labels: Sequence[str] | None) -> Target:
-    """Build the target of votes on classes or, without them, on labels."""
+def frame_package(X: Table) -> ModuleType | None:
+    """Return the library of a data frame; None for other tables."""
+    packages = [sys.modules[name] for name in _PACKAGES if name in sys.modules]
+    return next((package for package in packages if isinstance(X, package.DataFrame)), None)
+
+
+def target_of(classes: tuple[object, ...] | None, labels: Sized | None) -> Target:
+    """Build the target of votes on classes or, without them, on some labels."""
     if classes is not None:
         return as_target(np.array(classes))
     return as_target([LABEL_VALUES] * len(labels or ()))
@@ -26,7 +36,7 @@ def target_of(classes: tuple[object, ...] | None, labels: Sequence[str] | None) 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Rows that a party wants labels for; all who answer see them.
+    """Rows `X` that a party wants labels for; all who answer see them.
 
     Attributes
     ----------
@@ -34,12 +44,8 @@ class Question:
         Its name in ledgers.
     asker : str or None
         The party that asks, which has no ballot; None: somebody who is no party.
-    X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
-        The rows.
-    classes : tuple or None
-        All classes, where a row has one.
-    labels : tuple of str or None
-        All labels, where a row has several.
+    classes, labels : tuple or None
+        All classes, where a row has one, or names of all labels, where it has several.
     seeded : bool
         True: noise will be reproducible, which protects nobody.
     aggregator : str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._errors import BudgetExceededError
 from secretballot.accounting import answered_rows
-from secretballot.collaboration._aggregator import Aggregator, Gathered, Seed
-from secretballot.collaboration._agreement import Agreement
+from secretballot.collaboration._aggregator import Aggregator, Seed
+from secretballot.collaboration._agreement import Agreement, shown_names
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._motion import Motion, group_columns
 from secretballot.collaboration._question import Question
@@ -23,22 +23,6 @@ from secretballot.transport import ChannelError
 _NAMED = 3
 #: The reason that others see when a party can't pay.
 _SPENT = "its budget does not allow it"
-
-T = TypeVar("T")
-
-
-def group_motions(
-    agreement: Agreement,
-    columns: Mapping[str, tuple[int, ...]],
-    labels: tuple[str, ...] | None,
-    asker: str | None = None,
-) -> list[Motion]:
-    """Build a vote on all classes, or one on each set of labels that the same parties know."""
-    return [
-        agreement.motion(group, names, labels, asker=asker)
-        for names, group in group_columns(columns).items()
-        if len(names) >= agreement.min_voters
-    ]
 
 
 def hold_vote(
@@ -53,30 +37,22 @@ def hold_vote(
 
     Every voter durably pays the most that it can cost before any ballot is cast. A party that can't
     pay, or doesn't answer, has no ballot; as long as nothing was opened, the others take back their
-    payments and begin anew without it.
-
-    Parameters
-    ----------
-    question : Question
-    agreement : Agreement
-    voters : dict of str to Voter
-    aggregator : Aggregator
-    random_state : int, SeedSequence, Generator or None
-        None: cryptographic noise.
-    before_open : callable
-        Called when all ballots are in; if it raises, nothing is opened.
-
-    Raises
-    ------
-    VoteRefusedError
-        If fewer than `min_voters` parties are left, or the vote failed.
+    payments and begin anew without it. When all ballots are in, `before_open` is called; if it
+    raises, nothing is opened.
     """
     min_voters = agreement.min_voters
     absent: dict[str, str] = {}
-    columns = _ask(voters, absent, lambda name, voter: voter.invite(question))
+    columns: dict[str, tuple[int, ...]] = {}
+    for name, voter in voters.items():
+        with _noting(absent):
+            columns[name] = voter.invite(question)
     while True:
         try:
-            motions = group_motions(agreement, columns, question.labels, question.asker)
+            motions = [
+                agreement.motion(group, names, question.labels, asker=question.asker)
+                for names, group in group_columns(columns).items()
+                if len(names) >= min_voters
+            ]
         except ValueError as error:
             if not absent:
                 raise
@@ -92,19 +68,21 @@ def hold_vote(
         paid: dict[str, Voter] = {}
         try:
             for name, voter in voting.items():
-                if _reserved(question, motions, name, voter, gone):
+                with _noting(gone):
+                    _reserve(question, motions, name, voter)
                     paid[name] = voter
-            gathered = None if gone else _gathered(aggregator, question, motions, paid, gone)
             if not gone:
-                before_open()
+                with _noting(gone):
+                    gathered = aggregator.gather(question, motions, paid)
+                    before_open()
         except BaseException:
-            _void(question, paid)
+            _void(question, paid.values())
             raise
         if not gone:
             break
-        _void(question, {name: voter for name, voter in paid.items() if name not in gone})
+        _void(question, [voter for name, voter in paid.items() if name not in gone])
         absent |= gone
-        columns = {name: at for name, at in columns.items() if name not in gone}
+        columns = {name: group for name, group in columns.items() if name not in gone}
     try:
         outcomes = aggregator.open(gathered, motions, random_state)
     except Exception as error:
@@ -117,13 +95,25 @@ def hold_vote(
         ) from error
     tallies = [_tally(motion, out) for motion, out in zip(motions, outcomes, strict=True)]
 
-    def close(name: str, voter: Voter) -> None:
-        pairs = zip(tallies, motions, strict=True)
-        voter.close(question, [tally for tally, motion in pairs if name in motion.voters])
-
-    # A party that is absent by now has paid, and can't take anything back.
-    _close(voting, close)
+    # All record it, even if one of them fails. An absent one has paid, and can't take back a part.
+    with contextlib.ExitStack() as callbacks:
+        for name, voter in reversed(voting.items()):
+            own = [
+                tally
+                for tally, motion in zip(tallies, motions, strict=True)
+                if name in motion.voters
+            ]
+            callbacks.callback(_close, question, voter, own)
     return _answer(question, agreement, motions, outcomes, absent)
+
+
+@contextlib.contextmanager
+def _noting(absent: dict[str, str]) -> Iterator[None]:
+    """Note the reason of a party that is absent."""
+    try:
+        yield
+    except Absent as gone:
+        absent[gone.name] = gone.reason
 
 
 def _motions_of(motions: Sequence[Motion], name: str) -> list[Motion]:
@@ -131,58 +121,22 @@ def _motions_of(motions: Sequence[Motion], name: str) -> list[Motion]:
     return [motion for motion in motions if name in motion.voters]
 
 
-def _ask(
-    voters: Mapping[str, Voter], absent: dict[str, str], request: Callable[[str, Voter], T]
-) -> dict[str, T]:
-    """Return the replies of voters, and note who is absent."""
-    replies = {}
-    for name, voter in voters.items():
-        try:
-            replies[name] = request(name, voter)
-        except Absent as gone:
-            absent[name] = gone.reason
-    return replies
-
-
-def _close(voting: Mapping[str, Voter], close: Callable[[str, Voter], None]) -> None:
-    """Let all record that the votes were opened, even if one of them fails."""
-    with contextlib.ExitStack() as callbacks:
-        for name, voter in reversed(list(voting.items())):
-            callbacks.callback(_ask, {name: voter}, {}, close)
-
-
-def _reserved(
-    question: Question,
-    motions: Sequence[Motion],
-    name: str,
-    voter: Voter,
-    gone: dict[str, str],
-) -> bool:
+def _reserve(question: Question, motions: Sequence[Motion], name: str, voter: Voter) -> None:
     try:
         voter.reserve(question, [motion.sent_to(name) for motion in _motions_of(motions, name)])
     except BudgetExceededError:
-        gone[name] = _SPENT
-    except Absent as absent:
-        gone[name] = absent.reason
-    return name not in gone
+        raise Absent(name, _SPENT) from None
 
 
-def _gathered(
-    aggregator: Aggregator,
-    question: Question,
-    motions: Sequence[Motion],
-    paid: Mapping[str, Voter],
-    gone: dict[str, str],
-) -> Gathered:
-    try:
-        return aggregator.gather(question, motions, paid)
-    except Absent as absent:
-        gone[absent.name] = absent.reason
-        return None
+def _close(question: Question, voter: Voter, tallies: Sequence[VoteTally]) -> None:
+    with contextlib.suppress(Absent):
+        voter.close(question, tallies)
 
 
-def _void(question: Question, paid: Mapping[str, Voter]) -> None:
-    _ask(paid, {}, lambda name, voter: voter.void(question))
+def _void(question: Question, paid: Iterable[Voter]) -> None:
+    for voter in paid:
+        with contextlib.suppress(Absent):
+            voter.void(question)
 
 
 def _refuse(
@@ -190,12 +144,9 @@ def _refuse(
 ) -> NoReturn:
     reasons: dict[str, list[str]] = {}
     for name, reason in absent.items():
-        reasons.setdefault(reason, []).append(repr(name))
+        reasons.setdefault(reason, []).append(name)
     listed = "; ".join(
-        f"{', '.join(names[:_NAMED])}"
-        + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        + f": {reason}"
-        for reason, names in reasons.items()
+        f"{shown_names(names, _NAMED)}: {reason}" for reason, names in reasons.items()
     )
     raise VoteRefusedError(
         (fault or f"fewer than min_voters={min_voters} parties can vote on this")
@@ -223,17 +174,15 @@ def _answer(
     absent: Mapping[str, str],
 ) -> Answer:
     voters: tuple[str, ...] | dict[str, tuple[str, ...]]
-    if question.classes is not None:
-        labels, answered = question.target.private_labels(outcomes[0], question.n_rows)
-        voters = tuple(motions[0].voters)
+    if question.labels is None:
+        outcome, voters = outcomes[0], tuple(motions[0].voters)
     else:
-        assert question.labels is not None
-        labels = np.full((question.n_rows, len(question.labels)), -1)
+        outcome = np.full((question.n_rows, len(question.labels)), -1)
         voters = dict.fromkeys(question.labels, ())
-        for motion, outcome in zip(motions, outcomes, strict=True):
-            labels[:, motion.columns] = outcome.reshape(question.n_rows, len(motion.columns))
+        for motion, part in zip(motions, outcomes, strict=True):
+            outcome[:, motion.columns] = part.reshape(question.n_rows, len(motion.columns))
             voters |= {question.labels[column]: tuple(motion.voters) for column in motion.columns}
-        answered = labels >= 0
+    labels, answered = question.target.private_labels(outcome, question.n_rows)
     return Answer(
         labels=labels,
         answered=answered,

@@ -21,15 +21,7 @@ class VoteTally(NamedTuple):
 
 
 class Absent(Exception):
-    """A party can't be reached, or failed; it has no ballot from here on.
-
-    Attributes
-    ----------
-    name : str
-        The party's.
-    reason : str
-        For the other parties.
-    """
+    """A party can't be reached, or failed, for a public reason; it has no ballot from here on."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"{name!r}: {reason}")

@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 import threading
+from functools import partial
 
 from secretballot.computing._computing_party import ComputingParty
 from secretballot.computing._shares import N_COMPUTING
@@ -20,37 +21,31 @@ def _address(text: str) -> Address:
     return host, int(port)
 
 
-_OPTIONS = {
-    "listen": {"metavar": "HOST:PORT", "type": _address, "help": "its own address"},
-    "certificate": {"metavar": "FILE", "help": "its certificate, and chain"},
-    "key": {"metavar": "FILE", "help": "the key of its certificate"},
-    "authority": {"metavar": "FILE", "help": "the signer of all certificates"},
-    "coordinator": {
-        "metavar": "NAME",
-        "help": "name in the certificate of the one who may hold votes",
-    },
-    "voters": {
-        "metavar": "NAME",
-        "nargs": "+",
-        "help": "names in the certificates of all who may vote: the parties of the agreement",
-    },
-    "computing": {
-        "metavar": "HOST:PORT",
-        "type": _address,
-        "nargs": N_COMPUTING,
-        "help": "the addresses of all three, in the order in which voters have them",
-    },
-}
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m secretballot.computing",
         description="One of the three computing parties of a secret vote; each should be run by "
         "somebody else. It serves votes one after another, until it is stopped.",
     )
-    for name, settings in _OPTIONS.items():
-        parser.add_argument(f"--{name}", required=True, **settings)  # type: ignore[arg-type]
+    add = partial(parser.add_argument, required=True)
+    add("--listen", metavar="HOST:PORT", type=_address, help="its own address")
+    add("--certificate", metavar="FILE", help="its certificate, and chain")
+    add("--key", metavar="FILE", help="the key of its certificate")
+    add("--authority", metavar="FILE", help="the signer of all certificates")
+    add("--coordinator", metavar="NAME", help="name in the certificate of who may hold votes")
+    add(
+        "--voters",
+        metavar="NAME",
+        nargs="+",
+        help="names in the certificates of all who may vote: the parties of the agreement",
+    )
+    add(
+        "--computing",
+        metavar="HOST:PORT",
+        type=_address,
+        nargs=N_COMPUTING,
+        help="the addresses of all three, in the order in which voters have them",
+    )
     parser.add_argument(
         "--max-bytes",
         metavar="N",
@@ -92,12 +87,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         parser.error(str(error))
     party = ComputingParty(
-        "",
-        credentials,
-        options.coordinator,
-        options.voters,
-        options.computing,
-        options.max_bytes,
+        "", credentials, options.coordinator, options.voters, options.computing, options.max_bytes
     )
     _serve(party, options.listen)
     # A new process for each coordinator keeps the votes' states apart.

@@ -68,7 +68,7 @@ class ComputingParty:
         self._runtime: Runtime | None = None
         self._linked: set[int] = set()
         self._joined, self._lock = threading.Event(), threading.Lock()
-        self._is_coordinated = False
+        self._coordination = threading.Lock()  # taken once: each vote has processes of its own
         self._connections: list[Connection] = []
 
     async def serve(self, address: Address, ready: Callable[[int], None]) -> None:
@@ -116,10 +116,8 @@ class ComputingParty:
         """Serve the coordinator, whose requests come one after another."""
         self._require(stream, stream.caller == self._coordinator)
         self._read_hello(stream)
-        with self._lock:
-            if self._is_coordinated:
-                raise PermissionError("another vote is going on; try again later.")
-            self._is_coordinated = True
+        if not self._coordination.acquire(blocking=False):
+            raise PermissionError("another vote is going on; try again later.")
         try:
             stream.send(Message("ready"))
             while True:
@@ -183,12 +181,8 @@ class ComputingParty:
             return Message("names", {"names": sorted(self._sums.senders)})
         if kind != "winners" or self._runtime is None:
             raise MessageError(f"{kind!r} is no request to a computing party.")
-        columns, start, stop = (
-            read_field(fields, "columns", list[int]),
-            read_field(fields, "start", int),
-            read_field(fields, "stop", int),
-        )
-        vote, shares = self._sums.begin(columns, start, stop)
+        start, stop = (read_field(fields, name, int) for name in ("start", "stop"))
+        vote, shares = self._sums.begin(read_field(fields, "columns", list[int]), start, stop)
         computation = winners(self._runtime, as_integers(shares), vote.rule, vote.bits)
         won = from_integers(self._run(self._unless_over(computation)))
         return Message("won", {"shape": list(won.shape[:-1])}, won.data)

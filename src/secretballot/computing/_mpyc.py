@@ -181,7 +181,7 @@ def _argmax(runtime: Runtime, table: Any, bits: int) -> Any:
     order stays, and ties go to the lowest.
     """
     position: Any = np.arange(table.shape[0])[:, None]
-    while (n := table.shape[0]) > 2:
+    while (n := table.shape[0]) > 1:
         even = n - n % 2
         first, second = table[0:even:2], table[1:even:2]
         second_wins = _signs(runtime, first - second, bits)
@@ -193,5 +193,4 @@ def _argmax(runtime: Runtime, table: Any, bits: int) -> Any:
             table_left = runtime.np_concatenate((table_left, table[even:]), axis=0)
             position_left = runtime.np_concatenate((position_left, last), axis=0)
         table, position = table_left, position_left
-    second_wins = _signs(runtime, table[0:1] - table[1:2], bits)
-    return (position[0:1] + second_wins * (position[1:2] - position[0:1]))[0]
+    return position[0]

@@ -24,6 +24,7 @@ from secretballot.ensemble._randomness import Randomness as Randomness
 from secretballot.ensemble._read_target import check_targets as check_targets
 from secretballot.ensemble._target import Target as Target
 from secretballot.ensemble._target import as_target as as_target
+from secretballot.ensemble._target import dense_labels as dense_labels
 from secretballot.ensemble._teacher_ballots import ballots as ballots
 from secretballot.ensemble._teacher_ballots import training_failure as training_failure
 from secretballot.ensemble._teachers import Shard as Shard

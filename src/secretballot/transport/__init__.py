@@ -1,4 +1,4 @@
-"""Connections between processes: gRPC over mutual TLS, with limits, deadlines and health.
+"""Connections between processes: gRPC over mutual TLS, with limits and deadlines.
 
 A server has methods. A caller opens a stream to one of them, on which both sides send messages
 until one closes it. Callers are identified by their certificates alone.
@@ -11,7 +11,6 @@ until one closes it. Callers are identified by their certificates alone.
 ...     with Connection(server.address) as connection:
 ...         request = Message("please", {}, b"abc")
 ...         answer = connection.ask("double", request, timeout=10, max_bytes=6)
-...         connection.check_health(timeout=10)
 >>> answer.kind, answer.fields, bytes(answer.body)
 ('doubled', {'caller': ''}, b'abcabc')
 
@@ -24,7 +23,8 @@ Between machines both sides have `Credentials`, and the server the names of all 
 `Server` refuses a certificate that names none of them, or two. For an exchange of several messages
 `Connection.open` returns a `Stream`. Errors close the stream and raise `ChannelError`. The fields
 of a message are JSON, which `read_field` checks. Its body is bytes; a reader states the longest
-one that it accepts (`max_bytes`), and a server the memory of all its calls.
+one that it accepts (`max_bytes`), and a server the memory of all its calls. A server answers
+gRPC's health check too.
 """
 
 from secretballot.transport._connection import Connection

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Self
 
-from secretballot._tables import visible
 from secretballot.transport._credentials import Credentials
 from secretballot.transport._grpc import SILENCE, Address, channel_options, load_grpc, target
 from secretballot.transport._message import Message
-from secretballot.transport._server import HEALTH, SERVICE, SERVING
-from secretballot.transport._stream import ChannelError, Stream, Traffic
+from secretballot.transport._server import SERVICE
+from secretballot.transport._stream import Stream, Traffic
 
 
 class Connection:
@@ -30,8 +29,6 @@ class Connection:
     ) -> None:
         grpc = load_grpc()
         local = grpc.local_channel_credentials
-        self.address = address
-        self.traffic = Traffic()
         self._channel = grpc.secure_channel(
             target(address),
             local() if credentials is None else credentials.for_caller(),
@@ -40,7 +37,7 @@ class Connection:
 
     def open(self, method: str, *, timeout: float | None = None) -> Stream:
         """Open a stream to a method. gRPC ends it on both sides after `timeout` seconds."""
-        stream = Stream("", self.traffic)
+        stream = Stream("", Traffic())
         call = self._channel.stream_stream(f"/{SERVICE}/{method}")(
             stream.sent_pieces(), timeout=timeout
         )
@@ -55,18 +52,6 @@ class Connection:
             return stream.receive(None, max_bytes)
         finally:
             stream.close()
-
-    def check_health(self, *, timeout: float) -> None:
-        """Raise `ChannelError` unless the server serves, by gRPC's health protocol."""
-        grpc = load_grpc()
-        try:
-            status = self._channel.unary_unary(HEALTH)(b"", timeout=timeout)
-        except grpc.RpcError as error:
-            raise ChannelError(
-                f"{target(self.address)} does not serve ({visible(str(error.details()))})"
-            ) from None
-        if status != SERVING:
-            raise ChannelError(f"{target(self.address)} does not serve")
 
     def close(self) -> None:
         """End all streams."""

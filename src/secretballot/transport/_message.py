@@ -90,16 +90,16 @@ def read_field(fields: Fields, name: str, kind: type[T]) -> T:
 
 
 def _is_of_type(value: object, kind: type) -> bool:
-    container, parameters = get_origin(kind), get_args(kind)
-    if container is list:
-        return isinstance(value, list) and all(_is_of_type(item, parameters[0]) for item in value)
-    if container is dict:
-        return isinstance(value, dict) and all(
-            _is_of_type(item, parameters[1]) for item in value.values()
-        )
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return isinstance(value, kind)
+    if not isinstance(value, get_origin(kind) or kind):
+        return False
+    if isinstance(value, dict):
+        value = list(value.values())
+    parameters = get_args(kind)
+    return not (parameters and isinstance(value, list)) or all(
+        _is_of_type(item, parameters[-1]) for item in value
+    )
 
 
 def _parse_head(head: bytes, max_bytes: int) -> tuple[str, int, Fields]:

@@ -8,22 +8,23 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from secretballot.transport._credentials import Credentials, caller_name
 from secretballot.transport._grpc import SILENCE, Address, load_grpc, server_options, target
 from secretballot.transport._message import MessageError
-from secretballot.transport._stream import ChannelError, Stream, Traffic
+from secretballot.transport._stream import REFUSALS, Stream, Traffic
 
 if TYPE_CHECKING:
     import grpc
 
 log = logging.getLogger("secretballot.transport")
 
-#: Names of gRPC's services, and the answer of a server that serves.
+#: Names of gRPC's services, and the answer to a health check.
 SERVICE = "secretballot"
 HEALTH_SERVICE = "grpc.health.v1.Health"
-HEALTH, SERVING = f"/{HEALTH_SERVICE}/Check", b"\x08\x01"
+SERVING = b"\x08\x01"
 
 #: Calls at once of any one caller, and threads beside those of all callers.
 _CALLS, _SPARE = 6, 16
@@ -89,7 +90,7 @@ class Server:
             maximum_concurrent_rpcs=_CALLS * max(1, len(self._names)) + _SPARE,
         )
         handlers = {
-            name: grpc.stream_stream_rpc_method_handler(self._handler(method))
+            name: grpc.stream_stream_rpc_method_handler(partial(self._serve, method))
             for name, method in methods.items()
         }
         health = grpc.stream_stream_rpc_method_handler(lambda incoming, context: iter([SERVING]))
@@ -129,28 +130,24 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _handler(
-        self, method: Method
-    ) -> Callable[[Iterator[bytes], grpc.ServicerContext], Iterator[bytes]]:
-        """Wrap a method as gRPC calls it: from an iterator of pieces to one of pieces."""
-
-        def serve(incoming: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-            try:
-                caller = caller_name(context, self._names) if self._has_certificates else ""
-                with self._call(caller, incoming, context) as stream:
-                    threading.Thread(target=stream.run, args=[method], daemon=True).start()
-                    yield from stream.sent_pieces()
-                    error = stream.error
-            except (PermissionError, MessageError, ChannelError) as refusal:
-                error = refusal
-            if error is not None:
-                self._abort(context, error)
-
-        return serve
+    def _serve(
+        self, method: Method, incoming: Iterator[bytes], context: grpc.ServicerContext
+    ) -> Iterator[bytes]:
+        """Serve a call as gRPC makes it: from an iterator of pieces to one of pieces."""
+        try:
+            caller = caller_name(context, self._names) if self._has_certificates else ""
+            with self._call(caller, incoming, context) as stream:
+                threading.Thread(target=stream.run, args=[method], daemon=True).start()
+                yield from stream.sent_pieces()
+            error = stream.error
+        except REFUSALS as refusal:
+            error = refusal
+        if error is not None:
+            self._abort(context, error)
 
     def _abort(self, context: grpc.ServicerContext, error: Exception) -> None:
         status = load_grpc().StatusCode
-        if not isinstance(error, PermissionError | MessageError | ChannelError):
+        if not isinstance(error, REFUSALS):
             context.abort(status.INTERNAL, "a fault of the server's own")
         log.warning("%s: %s", context.peer(), error)
         is_stranger = isinstance(error, PermissionError)

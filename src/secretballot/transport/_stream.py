@@ -32,6 +32,10 @@ class ChannelError(ConnectionError):
     """
 
 
+#: Errors whose text is sent to the other side.
+REFUSALS = (PermissionError, MessageError, ChannelError)
+
+
 @dataclass
 class Traffic:
     """Numbers of messages and bytes sent and received, before encryption."""
@@ -141,7 +145,7 @@ class Stream:
         """Call a server's method with this stream, and end it when the method returns."""
         try:
             method(self)
-        except (PermissionError, MessageError, ChannelError) as error:
+        except REFUSALS as error:
             self.error = type(error)(str(error))
         except BaseException as error:
             log.exception("%r: a fault of the server's own", self.caller)

@@ -24,8 +24,8 @@ def ask(stream):
 
 def settled(here, question, state):
     """Wait until a vote is in a state."""
-    with here.server._hearing._one_at_a_time:
-        assert here.server._hearing.records._records[question].state == state
+    with here.server._one_at_a_time:
+        assert here.server._records._records[question].state == state
 
 
 @pytest.mark.parametrize("case", CASES)

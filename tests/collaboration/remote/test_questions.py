@@ -145,7 +145,7 @@ def test_two_questions_at_once(waits, authority):
             asking[1].start()
             held.may_go.set()
         else:
-            with here.server._hearing._one_at_a_time:
+            with here.server._one_at_a_time:
                 asking[1].start()
                 asking[1].join(60)
             assert answers["north"].startswith("another question is being voted on")

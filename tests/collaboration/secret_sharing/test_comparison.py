@@ -13,12 +13,13 @@ from scipy.stats import chi2
 from tests.collaboration.secret_sharing._voters import FixedVoter, motion, question
 
 from secretballot import GNMax, SkellamMax
-from secretballot.collaboration.secret_sharing._comparison import (
-    check_motion,
+from secretballot.collaboration import SecretSharingAggregator
+from secretballot.collaboration.secret_sharing._contribution import (
     comparison_bits,
+    noisy_numbers,
     skellam_reach,
+    terms_digest,
 )
-from secretballot.collaboration.secret_sharing._contribution import noisy_numbers, terms_digest
 from secretballot.computing import Recipients, opened
 from secretballot.computing._shares import read_shares
 from secretballot.transport import Connection, Message
@@ -70,12 +71,12 @@ def test_bits_hold_all_ballots_and_all_noise():
 )
 def test_mechanisms_that_are_not_charged_for_winners_are_refused(mechanism, error, message):
     with pytest.raises(error, match=message):
-        check_motion(replace(motion(2, 2), mechanism=mechanism))
+        SecretSharingAggregator().check([replace(motion(2, 2), mechanism=mechanism)])
 
 
 def test_weights_are_whole():
     with pytest.raises(ValueError, match="1.5.*must be a whole number"):
-        check_motion(replace(motion(2, 2), voters={"a": 1.5, "b": 1.0}))
+        SecretSharingAggregator().check([replace(motion(2, 2), voters={"a": 1.5, "b": 1.0})])
 
 
 def test_numbers_that_a_voter_shares():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from secretballot.collaboration._answer import Answer
@@ -24,14 +22,7 @@ def encode_answer(answer: Answer, terms: VoteTerms) -> Message:
         codes = np.array(
             [positions[label] if is_answered else _UNANSWERED for label, is_answered in rows]
         )
-    voters = answer.voters
-    fields = {
-        "question": answer.id,
-        "voters": {label: list(names) for label, names in voters.items()}
-        if isinstance(voters, Mapping)
-        else list(voters),
-        "absent": dict(answer.absent),
-    }
+    fields = {"question": answer.id, "voters": answer.voters, "absent": dict(answer.absent)}
     return Message("answer", fields, codes.astype(_code_type(terms)).tobytes())
 
 
@@ -48,14 +39,13 @@ def decode_answer(fields: Fields, body: Buffer, terms: VoteTerms, n_rows: int) -
     voters: tuple[str, ...] | dict[str, tuple[str, ...]]
     if labels is None:
         voters = tuple(read_field(fields, "voters", list[str]))
-        released, answered = terms.target.private_labels(codes, n_rows)
     else:
+        codes = codes.reshape(n_rows, len(labels))
         by_label = read_field(fields, "voters", dict[str, list[str]])
         if set(by_label) != set(labels):
             raise MessageError("an answer does not name the voters of each label")
         voters = {label: tuple(by_label[label]) for label in labels}
-        released = codes.reshape(n_rows, len(labels))
-        answered = released >= 0
+    released, answered = terms.target.private_labels(codes, n_rows)
     return Answer(
         labels=released,
         answered=answered,

@@ -23,6 +23,8 @@ _ALIGNED = 16
 _TEXT, _CHARACTER = 96, 4
 #: Decoded tables may take this multiple of the longest message.
 _EXPANSION = 2
+#: Dimensions of an array.
+_DIMENSIONS = 8
 #: Lengths that stand for missing texts.
 _NONE, _NAN = -1, -2
 
@@ -130,9 +132,9 @@ class ArrayReader:
             raise MessageError("a table is longer than its arrays")
 
 
-def read_shape(fields: Fields, most: int = 8) -> tuple[int, ...]:
+def read_shape(fields: Fields) -> tuple[int, ...]:
     """Return the shape in some fields, of a few small numbers."""
     shape = read_field(fields, "shape", list[int])
-    if len(shape) > most or any(size >= 2**62 for size in shape):
+    if len(shape) > _DIMENSIONS or any(size >= 2**62 for size in shape):
         raise MessageError("a table has no shape that is known")
     return tuple(shape)

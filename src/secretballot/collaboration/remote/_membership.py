@@ -15,11 +15,15 @@ from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Table
 from secretballot.collaboration._voter import VoteRefusedError
 from secretballot.collaboration.remote._answer_messages import decode_answer, decode_outcome
-from secretballot.collaboration.remote._remote_settings import check_settings, remote_aggregator
 from secretballot.collaboration.remote._session import Session
 from secretballot.collaboration.remote._table import encode_table
 from secretballot.collaboration.remote._vote_records import VoteOutcome
-from secretballot.collaboration.remote._vote_terms import TermsError, VoteTerms, check_terms
+from secretballot.collaboration.remote._vote_terms import (
+    TermsError,
+    VoteTerms,
+    check_settings,
+    check_terms,
+)
 from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.transport import (
     MAX_SECONDS,
@@ -40,9 +44,8 @@ class Membership:
     """Membership of a party among others that meet at a `VoteServer`, over mutual TLS.
 
     It votes on what others ask (`serve`, or `start` in a thread), and asks them (`ask`). What its
-    ballots may cost is reserved on its own ledger before they leave, and built from the agreement
-    given here: an aggregator with another one is refused, and so is a vote that doesn't follow from
-    it.
+    ballots may cost follows from the agreement given here, and is reserved on its own ledger before
+    they leave. An aggregator with another agreement is refused.
 
     Parameters
     ----------
@@ -56,9 +59,8 @@ class Membership:
         What the party agreed to.
     aggregator : Aggregator, default=None
         What the party agreed to rely on. None: a `TrustedAggregator`, which sees its ballots. With
-        a `SecretSharingAggregator` ballots go in shares to the three at its addresses, and to
-        nobody else: addresses never come from the server. Its credentials show the party's
-        certificate to them.
+        a `SecretSharingAggregator` they go in shares to the three at its addresses, and to nobody
+        else. Its credentials show the party's certificate to them.
     server_name : str, default=None
         Name that the aggregator's certificate must have; None: the host in `address`.
     timeout : float, default=60.0
@@ -81,11 +83,10 @@ class Membership:
 
     Notes
     -----
-    After a lost connection `serve` raises `ChannelError`, and may be called again. A payment for a
-    vote that was not closed by then stays charged, as it may have been opened. Once shares have
-    left, so does the payment for a vote that the server calls void, unless one of the computing
-    parties confirms that it opened nothing, and will not. The state of a vote can be asked later
-    (`outcome`).
+    After a lost connection `serve` raises `ChannelError`, and may be called again. A vote that was
+    not closed by then stays charged, as it may have been opened. So does one that is called void
+    after shares have left, unless a computing party confirms that it opens nothing. The state of a
+    vote can be asked later (`outcome`).
 
     Examples
     --------
@@ -99,8 +100,7 @@ class Membership:
             answer = place.ask(X)
             party.learn(X, answer)
 
-    or ``place.serve()`` to vote only. Where nobody is trusted with ballots, each party passes a
-    `SecretSharingAggregator` too.
+    or ``place.serve()`` to vote only.
     """
 
     def __init__(
@@ -118,11 +118,10 @@ class Membership:
         if not isinstance(party, Party):
             raise TypeError(f"party={party!r} must be a Party.")
         party._check_fitted()
-        check_settings(agreement, credentials, timeout, max_bytes)
         self.party = party
         self.address = address
         self.agreement = agreement
-        self.aggregator = remote_aggregator(aggregator)
+        self.aggregator = check_settings(agreement, credentials, aggregator, timeout, max_bytes)
         self.server_name = address[0] if server_name is None else server_name
         self.timeout = float(timeout)
         self.max_bytes = max_bytes

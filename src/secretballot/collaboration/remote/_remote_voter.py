@@ -64,9 +64,7 @@ class RemoteVoter:
 
     def begin_cast(self, question: Question) -> None:
         """Ask for ballots; parties answer side by side."""
-        shapes = zip(self._motions, self._shapes(question), strict=True)
-        n_bytes = sum(motion.ballot_type.itemsize * math.prod(shape) for motion, shape in shapes)
-        self._begin(question, Message("cast", {"question": question.id}), n_bytes)
+        self._begin(question, Message("cast", {"question": question.id}), self._n_bytes(question))
 
     def invite(self, question: Question) -> tuple[int, ...]:
         """Return the columns that it votes on; a party with other rows is absent."""
@@ -87,11 +85,7 @@ class RemoteVoter:
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
         """Let it pay the most that the votes can cost."""
         described = [
-            {
-                "columns": list(motion.columns),
-                "weight": motion.weight,
-                "voters": list(motion.voters),
-            }
+            {"columns": motion.columns, "weight": motion.weight, "voters": list(motion.voters)}
             for motion in motions
         ]
         answer = self._ask(question, "reserve", motions=described)
@@ -106,15 +100,13 @@ class RemoteVoter:
         answer, start, ballots = self._answer_to(question, "cast"), 0, list[NDArray[np.intp]]()
         if answer.kind == "cannot":
             self._fail("no ballots")
-        for motion, shape in zip(self._motions, self._shapes(question), strict=True):
-            end = start + math.prod(shape) * motion.ballot_type.itemsize
-            if end > len(answer.body):
-                self._fail("ballots on something else")
-            codes = np.frombuffer(answer.body[start:end], motion.ballot_type).reshape(shape)
-            ballots.append(self._checked_ballots(codes, motion))
-            start = end
-        if start != len(answer.body):
+        if len(answer.body) != self._n_bytes(question):
             self._fail("ballots on something else")
+        for motion in self._motions:
+            shape = motion.ballot_shape(question)
+            codes = np.frombuffer(answer.body, motion.ballot_type, math.prod(shape), start)
+            ballots.append(self._checked_ballots(codes.reshape(shape), motion))
+            start += codes.nbytes
         return ballots
 
     def deliver(self, question: Question, recipients: Recipients) -> None:
@@ -141,17 +133,17 @@ class RemoteVoter:
         self.stream.send(Message("end"))
         self.stream.finish()
 
-    def _shapes(self, question: Question) -> list[tuple[int, ...]]:
-        """Compute the shapes of its ballots."""
-        if question.classes is not None:
-            return [(question.n_rows,) for _ in self._motions]
-        return [(question.n_rows, len(motion.columns)) for motion in self._motions]
+    def _n_bytes(self, question: Question) -> int:
+        """Compute the length of its ballots on all motions."""
+        return sum(
+            motion.ballot_type.itemsize * math.prod(motion.ballot_shape(question))
+            for motion in self._motions
+        )
 
     def _checked_ballots(
         self, codes: NDArray[np.unsignedinteger], motion: Motion
     ) -> NDArray[np.intp]:
-        has_labels = codes.ndim == 2
-        if (codes > (1 if has_labels else motion.n_columns - 1)).any():
+        if (codes > (1 if codes.ndim == 2 else motion.n_columns - 1)).any():
             self._fail("ballots on something else")
         ballots = codes.astype(np.intp)
         limit = motion.counting.max_positives

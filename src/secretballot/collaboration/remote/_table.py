@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, issparse
 
-from secretballot.collaboration._question import Table
+from secretballot.collaboration._question import Table, frame_package
 from secretballot.collaboration.remote._arrays import ArrayReader, ArrayWriter, read_shape
 from secretballot.transport import Buffer, Fields, MessageError, read_field
 
@@ -23,10 +22,7 @@ if TYPE_CHECKING:
 TABLE_FIELDS = ("table", "arrays", "shape", "columns")
 #: Memory of a row, whatever is in it.
 _ROW = 8
-#: Types of pandas: those of numpy, those with a mask, times with a zone, and categories.
-_NUMPY = re.compile(
-    r"bool|u?int(8|16|32|64)|float(16|32|64)|(datetime|timedelta)64\[(s|ms|us|ns)\]"
-)
+#: Types of pandas beside those of numpy: with a mask, times with a zone, and categories.
 _MASKED = re.compile(r"U?Int(8|16|32|64)|Float(32|64)|boolean")
 _ZONED = re.compile(r"datetime64\[(s|ms|us|ns), [\w/+:-]+\]")
 _CATEGORIES = re.compile(r"(ordered|category):(.+)", re.DOTALL)
@@ -48,13 +44,9 @@ def encode_table(X: Table, name: str = "X") -> tuple[dict[str, object], memoryvi
     """Encode a table of numbers, booleans, times, texts, categories and missing values."""
     writer = ArrayWriter()
     fields: dict[str, object] = {"arrays": writer.forms}
-    for package, write in (("pandas", _write_pandas), ("polars", _write_polars)):
-        frames = sys.modules.get(package)
-        if frames is not None and isinstance(X, frames.DataFrame):
-            if not X.shape[1]:
-                raise ValueError(f"{name} has no columns.")
-            columns = write(X, writer, name)
-            return {**fields, "table": package, "columns": list(map(list, columns))}, writer.body()
+    if (frames := frame_package(X)) is not None:
+        columns = _write_columns(X, frames.__name__, writer, name)
+        return {**fields, "table": frames.__name__, "columns": columns}, writer.body()
     if issparse(X):
         rows = X.tocsr()
         for array in (rows.data, rows.indices, rows.indptr):
@@ -124,31 +116,35 @@ def _read(fields: Fields, reader: ArrayReader) -> Table:
     return cells.reshape(read_shape(fields))
 
 
-def _write_pandas(frame: pandas.DataFrame, writer: ArrayWriter, name: str) -> list[Column]:
+def _write_columns(X: Table, package: str, writer: ArrayWriter, name: str) -> list[list[object]]:
     """Encode the columns of a data frame, and return their names and types."""
-    columns: list[Column] = []
-    for at, label in enumerate(frame.columns):
+    if not X.shape[1]:
+        raise ValueError(f"{name} has no columns.")
+    is_pandas = package == "pandas"
+    write = _write_pandas if is_pandas else _write_polars
+    columns: list[list[object]] = []
+    for label, series in X.items() if is_pandas else X.to_dict().items():
         if isinstance(label, bool) or not isinstance(label, str | int | np.integer):
             raise ValueError(
                 f"{name} has a column named {label!r}; name columns by texts or numbers."
             )
-        tag = _write_series(frame.iloc[:, at], writer, f"{name}[{label!r}]")
-        columns.append((label if isinstance(label, str) else int(label), tag))
+        tag = write(series, writer, f"{name}[{label!r}]")
+        columns.append([label if isinstance(label, str) else int(label), tag])
     return columns
 
 
-def _write_series(series: pandas.Series[Any], writer: ArrayWriter, name: str) -> str:
+def _write_pandas(series: pandas.Series[Any], writer: ArrayWriter, name: str) -> str:
     dtype, tag = series.dtype, str(series.dtype)
     if tag == "category":
         writer.add(series.cat.codes.to_numpy(), name)
         values = series.cat.categories.to_series()
-        inner = _write_series(values, writer, f"{name}.cat.categories")
+        inner = _write_pandas(values, writer, f"{name}.cat.categories")
         return f"{'ordered' if series.cat.ordered else 'category'}:{inner}"
     if tag == "object":
         writer.add_texts(series.tolist(), name)
     elif tag in _TEXTS:
         writer.add_texts(np.where(series.isna(), None, series.to_numpy(dtype=object)), name)
-    elif isinstance(dtype, np.dtype) and _NUMPY.fullmatch(tag):
+    elif isinstance(dtype, np.dtype):
         writer.add(series.to_numpy(), name)
     elif _MASKED.fullmatch(tag):
         plain = dtype.numpy_dtype
@@ -198,26 +194,22 @@ def _read_series(reader: ArrayReader, tag: str, frames: ModuleType) -> pandas.Se
     return series
 
 
-def _write_polars(frame: polars.DataFrame, writer: ArrayWriter, name: str) -> list[Column]:
-    """Encode the columns of a data frame, and return their names and types."""
-    columns: list[Column] = []
-    for series in frame.get_columns():
-        dtype, place = series.dtype, f"{name}[{series.name!r}]"
-        parameters = [getattr(dtype, field, None) for field in ("time_unit", "time_zone")]
-        tag = "|".join([str(dtype.base_type()), *filter(None, parameters)])
-        if tag in _POLARS_TEXTS:
-            writer.add_texts(series.cast(import_module("polars").String).to_list(), place)
-            if tag == "Enum":
-                categories = dtype.categories.to_list()  # type: ignore[attr-defined]
-                writer.add_texts(categories, place)
-        elif _POLARS.fullmatch(tag):
-            physical = series.to_physical()
-            writer.add(physical.fill_null(False if tag == "Boolean" else 0).to_numpy(), place)
-            writer.add(series.is_null().to_numpy(), place)
-        else:
-            raise _unknown_type(place, dtype)
-        columns.append((series.name, tag))
-    return columns
+def _write_polars(series: polars.Series, writer: ArrayWriter, name: str) -> str:
+    dtype = series.dtype
+    parameters = [getattr(dtype, field, None) for field in ("time_unit", "time_zone")]
+    tag = "|".join([str(dtype.base_type()), *filter(None, parameters)])
+    if tag in _POLARS_TEXTS:
+        writer.add_texts(series.cast(import_module("polars").String).to_list(), name)
+        if tag == "Enum":
+            categories = dtype.categories.to_list()  # type: ignore[attr-defined]
+            writer.add_texts(categories, name)
+    elif _POLARS.fullmatch(tag):
+        physical = series.to_physical()
+        writer.add(physical.fill_null(False if tag == "Boolean" else 0).to_numpy(), name)
+        writer.add(series.is_null().to_numpy(), name)
+    else:
+        raise _unknown_type(name, dtype)
+    return tag
 
 
 def _read_polars(fields: Fields, reader: ArrayReader) -> polars.DataFrame:

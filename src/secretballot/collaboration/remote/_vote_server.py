@@ -19,7 +19,6 @@ from secretballot.collaboration._question import Question
 from secretballot.collaboration._vote import hold_vote
 from secretballot.collaboration._voter import VoteRefusedError
 from secretballot.collaboration.remote._answer_messages import encode_answer
-from secretballot.collaboration.remote._remote_settings import check_settings, remote_aggregator
 from secretballot.collaboration.remote._remote_voter import Attendance, RemoteVoter
 from secretballot.collaboration.remote._table import TABLE_FIELDS, decode_table
 from secretballot.collaboration.remote._vote_records import (
@@ -29,7 +28,7 @@ from secretballot.collaboration.remote._vote_records import (
     VOTING,
     VoteRecords,
 )
-from secretballot.collaboration.remote._vote_terms import VoteTerms
+from secretballot.collaboration.remote._vote_terms import VoteTerms, check_settings
 from secretballot.ensemble import check_votes_on, declared_classes
 from secretballot.transport import (
     MAX_PIECE,
@@ -54,11 +53,10 @@ _BALLOT = 8
 class VoteServer:
     """Server at which parties in processes of their own ask each other, over mutual TLS.
 
-    It runs where the aggregator does. With a `TrustedAggregator` all parties trust it: it sees the
-    rows that are asked about and the ballots, draws the noise, and sends the answer to the party
-    that asked. With a `SecretSharingAggregator` parties send shares of their ballots to three
-    computing parties, and it sees the rows and the answer alone. It keeps nothing. Each party runs
-    a `Membership`.
+    Each party runs a `Membership`. With a `TrustedAggregator` all trust this server: it sees the
+    rows and the ballots, draws the noise, and sends the answer to the party that asked. With a
+    `SecretSharingAggregator` parties send shares of their ballots to three computing parties, and
+    it sees the rows and the answer alone. It keeps nothing.
 
     Parameters
     ----------
@@ -126,12 +124,11 @@ class VoteServer:
         timeout: float = 300.0,
         max_bytes: int = 2**30,
     ) -> None:
-        check_settings(agreement, credentials, timeout, max_bytes)
+        self.aggregator = check_settings(agreement, credentials, aggregator, timeout, max_bytes)
         if (classes is None) == (labels is None):
             raise ValueError("give classes (one class a row) or labels (several), and not both.")
         self.parties = tuple(agreement.parties)
         self.agreement = agreement
-        self.aggregator = remote_aggregator(aggregator)
         self.timeout = float(timeout)
         self.max_bytes = max_bytes
         self.address = address
@@ -150,9 +147,8 @@ class VoteServer:
         Message("terms", self._terms.fields()).head()  # raises here what can't be sent
         self._credentials = credentials
         self._attendance = Attendance()
-        self._hearing = Hearing(
-            self._attendance, self._terms, self.aggregator, self.timeout, self.max_bytes
-        )
+        self._records = VoteRecords()
+        self._one_at_a_time, self._decoding = threading.Lock(), threading.Lock()
         self._server: Server | None = None
         self._ended = threading.Event()
 
@@ -189,7 +185,7 @@ class VoteServer:
             {
                 "terms": self._send_terms,
                 "join": self._join,
-                "ask": self._hearing.hear,
+                "ask": self._hear,
                 "outcome": self._send_outcome,
             },
             credentials=self._credentials,
@@ -212,7 +208,7 @@ class VoteServer:
         if self._server is None:
             return
         server, self._server = self._server, None
-        with self._hearing.alone():
+        with self._alone():
             for voter in self._attendance.voters().values():
                 voter.dismiss()
         server.close(_GOODBYE)
@@ -233,53 +229,27 @@ class VoteServer:
 
     def _send_outcome(self, stream: Stream) -> None:
         question = stream.receive(self.timeout).fields.get("question")
-        stream.send(self._hearing.records.outcome(question, stream.caller))
-
-    def __enter__(self) -> Self:
-        return self if self._server else self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class Hearing:
-    """Votes of all connected parties on the question of one.
-
-    `timeout` limits the seconds to send a question, and to wait for another one to end.
-    """
-
-    def __init__(
-        self,
-        attendance: Attendance,
-        terms: VoteTerms,
-        aggregator: Aggregator,
-        timeout: float,
-        max_bytes: int,
-    ) -> None:
-        self._attendance, self._terms, self._aggregator = attendance, terms, aggregator
-        self._timeout, self._max_bytes = timeout, max_bytes
-        self._one_at_a_time, self._decoding = threading.Lock(), threading.Lock()
-        self.records = VoteRecords()
+        stream.send(self._records.outcome(question, stream.caller))
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def _alone(self) -> Iterator[bool]:
         """Keep other questions out; yield False if another one did not end in time."""
-        is_alone = self._one_at_a_time.acquire(timeout=self._timeout)
+        is_alone = self._one_at_a_time.acquire(timeout=self.timeout)
         try:
             yield is_alone
         finally:
             if is_alone:
                 self._one_at_a_time.release()
 
-    def hear(self, stream: Stream) -> None:
+    def _hear(self, stream: Stream) -> None:
         """Let the others vote on a question, and send the answer to the asker alone."""
-        requests = [stream.receive(self._timeout, self._max_bytes)]
+        requests = [stream.receive(self.timeout, self.max_bytes)]
         try:
             question = self._question(requests[0], stream.caller)
         except MessageError as error:
             stream.send(_refusal(f"the aggregator can't read the rows: {error}"))
             return
-        with self.alone() as is_alone:
+        with self._alone() as is_alone:
             if is_alone:
                 stream.send(self._vote(question, requests, stream))
             else:
@@ -287,20 +257,20 @@ class Hearing:
 
     def _question(self, request: Message, asker: str) -> Question:
         with self._decoding:
-            n_rows = _num_samples(decode_table(request.fields, request.body, self._max_bytes))
-        n_cells = n_rows * len(self._terms.labels or "1") * len(self._terms.agreement.parties)
-        if not 0 < n_cells <= self._max_bytes // _BALLOT:
+            n_rows = _num_samples(decode_table(request.fields, request.body, self.max_bytes))
+        n_cells = n_rows * len(self._terms.labels or "1") * len(self.agreement.parties)
+        if not 0 < n_cells <= self.max_bytes // _BALLOT:
             raise MessageError(
                 f"{n_rows:,} rows, and ballots on 1 to "
-                f"{n_rows * self._max_bytes // _BALLOT // max(1, n_cells):,} fit into max_bytes="
-                f"{self._max_bytes:,}"
+                f"{n_rows * self.max_bytes // _BALLOT // max(1, n_cells):,} fit into max_bytes="
+                f"{self.max_bytes:,}"
             )
         # The server needs the number of rows alone, and sends their bytes on as they came.
         return self._terms.question(uuid.uuid4().hex, asker, np.empty((n_rows, 0)))
 
     def _vote(self, question: Question, requests: list[Message], stream: Stream) -> Message:
         """Return the answer; the request is released before parties vote."""
-        record = self.records.begin(question.id, stream.caller, question.n_rows)
+        record = self._records.begin(question.id, stream.caller, question.n_rows)
         voters = self._attendance.voters(without=stream.caller)
 
         def confirm() -> None:
@@ -316,7 +286,7 @@ class Hearing:
                 voter.begin_invite(question, table, request.body)
             del request
             answer = hold_vote(
-                question, self._terms.agreement, voters, self._aggregator, before_open=confirm
+                question, self.agreement, voters, self.aggregator, before_open=confirm
             )
         except BaseException as error:
             if record.state == VOTING:
@@ -329,6 +299,12 @@ class Hearing:
             raise
         record.answer, record.state = encode_answer(answer, self._terms), OPENED
         return record.answer
+
+    def __enter__(self) -> Self:
+        return self if self._server else self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _refusal(reason: str) -> Message:

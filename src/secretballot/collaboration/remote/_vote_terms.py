@@ -1,18 +1,52 @@
-"""Terms of all votes at a server, compared with the agreement of each party."""
+"""Terms of all votes at a server, compared with the agreement of each party, and settings."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 
-from secretballot.collaboration._aggregator import Aggregator
+from secretballot._numbers import check_integer, check_number
+from secretballot.collaboration._aggregator import Aggregator, TrustedAggregator
 from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Question, Table, target_of
+from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.ensemble import Target
 from secretballot.ledger import to_json
-from secretballot.transport import Fields, MessageError, read_field
+from secretballot.transport import (
+    MAX_SECONDS,
+    Credentials,
+    Fields,
+    MessageError,
+    read_field,
+)
+
+
+def check_settings(
+    agreement: Agreement,
+    credentials: Credentials,
+    aggregator: Aggregator | None,
+    timeout: float,
+    max_bytes: int,
+) -> Aggregator:
+    """Check settings that servers and members share; return the aggregator, by default trusted."""
+    if not isinstance(agreement, Agreement):
+        raise TypeError(f"agreement={agreement!r} must be an Agreement.")
+    if not isinstance(credentials, Credentials):
+        raise TypeError(f"credentials={credentials!r} must be Credentials.")
+    check_number("timeout", timeout, above=0, below=MAX_SECONDS)
+    check_integer("max_bytes", max_bytes)
+    if aggregator is None:
+        return TrustedAggregator()
+    if not isinstance(aggregator, Aggregator):
+        raise TypeError(f"aggregator={aggregator!r} must be an Aggregator.")
+    if isinstance(aggregator, SecretSharingAggregator) and aggregator.addresses is None:
+        raise ValueError(
+            f"aggregator={aggregator!r} computes on one machine, which sees everything; give "
+            "the addresses of three computing parties."
+        )
+    return aggregator
 
 
 class TermsError(ValueError):
@@ -68,8 +102,7 @@ class VoteTerms:
         if set(fields) != {"columns", "weight", "voters"}:
             raise MessageError(f"a vote is described by {sorted(fields)}")
         columns = tuple(read_field(fields, "columns", list[int]))
-        voters = read_field(fields, "voters", list[str])
-        weight = self.agreement.weight(name)
+        voters, weight = read_field(fields, "voters", list[str]), self.agreement.weight(name)
         # With classes there is one vote, on all of them.
         is_whole = self.classes is None or columns == own_columns
         if not (columns and is_whole and set(columns) <= set(own_columns)):
@@ -79,8 +112,7 @@ class VoteTerms:
         if name not in voters:
             raise MessageError(f"a vote without {name!r}")
         try:
-            motion = self.agreement.motion(columns, voters, self.labels, asker=asker)
-            return motion.sent_to(name)
+            return self.agreement.motion(columns, voters, self.labels, asker=asker).sent_to(name)
         except ValueError as error:
             raise MessageError(f"a vote that was not agreed on: {error}") from None
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -15,7 +13,6 @@ from secretballot.collaboration._aggregator import Aggregator, Seed
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError
-from secretballot.collaboration.secret_sharing._comparison import as_outcome, check_motion
 from secretballot.collaboration.secret_sharing._contribution import shared_vote
 from secretballot.computing import (
     LONGEST_ROW,
@@ -27,14 +24,8 @@ from secretballot.computing import (
 )
 from secretballot.transport import MAX_SECONDS, ChannelError, Credentials
 
-
-@dataclass(frozen=True)
-class Delivered:
-    """A vote whose shares have all come, and nothing of which is opened yet."""
-
-    session: str
-    question: Question
-    votes: tuple[SharedVote, ...]
+#: A vote whose shares have all come: its name, and the terms of each motion.
+Delivered = tuple[str, tuple[SharedVote, ...]]
 
 
 class SecretSharingAggregator(Aggregator):
@@ -64,32 +55,20 @@ class SecretSharingAggregator(Aggregator):
     Notes
     -----
     *Assumptions.* Of three computing parties two are honest, and all three follow the
-    protocol (an honest majority against passive listeners; MPyC). It does not protect against
+    protocol (an honest majority against passive listeners; MPyC). Two that put their shares
+    together see every ballot, with that voter's own noise alone. Wrong shares of a result are
+    noticed when it is opened; other deviations, and voters that cast more than a ballot or leave
+    out their noise, need not be. As many voters as `n_colluders` of the mechanism may reveal their
+    noise. A comparison opens numbers under random masks, at a statistical distance of 2^-61 from
+    random ones, which belongs to delta.
 
-    - two computing parties that put their shares together: they see every ballot, with that voter's
-      own noise on it alone;
-    - computing parties that deviate: wrong shares of a result are noticed when it is opened, other
-      deviations need not be. (Messages between them are numbers, and never code.)
-    - voters that lie, who can cast more than a ballot, or leave out their noise. As many as
-      `n_colluders` of the mechanism may reveal their noise, also to the computing parties; more
-      may not.
+    It takes `SkellamMax`, charged for the winner. A voter whose share is missing voids the vote,
+    which is held again with the other voters. If a computing party is lost while a vote is opened,
+    the vote stays charged.
 
-    A comparison opens numbers to computing parties under random masks; their statistical distance
-    from random numbers is 2^-61 per comparison, and so belongs to delta.
-
-    The mechanism must be charged for the winner of whole counts with noise that voters draw
-    (`SkellamMax`). A voter whose share is missing anywhere voids the vote, as its noise would be
-    missing; it is held again with the other voters, who divide the noise anew.
-
-    A lost computing party is noticed at once. It is unknown if such a vote was opened, so it stays
-    charged; new processes are started (or the same addresses called again) for the next one.
-
-    *Names and certificates.* On several machines certificates prove all names: voters send under
-    their own name, and one name may hold votes. Computing parties are given the names of voters
-    when they start, and refuse a certificate with two of these, or with that of the coordinator
-    too. Voters and computing parties must have the addresses themselves, in the same order. Voters,
-    mechanism, weights and lengths of numbers go with the shares. A vote is opened if all of that is
-    the same for all.
+    *Names and certificates.* On several machines certificates prove all names. Voters and computing
+    parties must be given the addresses themselves, in the same order. A vote is opened if all
+    voters have stated the same voters, mechanism and weights.
 
     Examples
     --------
@@ -142,7 +121,6 @@ class SecretSharingAggregator(Aggregator):
     def check(self, motions: Sequence[Motion]) -> None:
         """Refuse mechanisms that are not charged for a winner with noise of the voters' own."""
         for motion in motions:
-            check_motion(motion)
             vote = shared_vote(motion, 1)
             if vote.bits * vote.shape[1] > LONGEST_ROW:
                 raise ValueError(
@@ -151,15 +129,10 @@ class SecretSharingAggregator(Aggregator):
                 )
 
     def recipients(self, session: str) -> Recipients:
-        """Return the computing parties of a vote, and the certificate that they are shown.
-
-        Parameters
-        ----------
-        session : str
-            The name under which computing parties collect shares.
-        """
-        token = "" if self._processes is None else self._processes.token
-        local = [] if self._processes is None else self._processes.addresses
+        """Return the computing parties of a vote, for which they collect shares under a name."""
+        local, token = [], ""
+        if self._processes is not None:
+            local, token = self._processes.addresses, self._processes.token
         addresses = tuple((host, int(port)) for host, port in self.addresses or local)
         return Recipients(session, addresses, token, self.timeout, self._credentials)
 
@@ -193,19 +166,17 @@ class SecretSharingAggregator(Aggregator):
                 "had been reserved was given back (parties elsewhere that had sent their shares "
                 "can't know it, and stay charged). Ask again."
             ) from error
-        return Delivered(session, question, votes)
+        return session, votes
 
     def open(
         self, gathered: Delivered, motions: Sequence[Motion], random_state: Seed
     ) -> list[NDArray[np.int64]]:
         """Let computing parties find the winners, and open them here."""
+        session, votes = gathered
         panel = self._panel
         assert panel is not None
         try:
-            return [
-                as_outcome(motion, panel.winners(gathered.session, vote))
-                for motion, vote in zip(motions, gathered.votes, strict=True)
-            ]
+            return [panel.winners(session, vote).reshape(vote.shape[0]) for vote in votes]
         except ChannelError as error:
             raise ChannelError(self._end(error)) from error
 
@@ -220,12 +191,7 @@ class SecretSharingAggregator(Aggregator):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -236,12 +202,10 @@ class SecretSharingAggregator(Aggregator):
         """Return connected computing parties, new ones if need be."""
         if self._panel is None or self._panel.closed:
             self.close()
-            token = ""
             if self.addresses is None:
                 self._processes = Processes(self.timeout)
-                token = self._processes.token
-            addresses = self._processes.addresses if self._processes else self.addresses or ()
-            self._panel = Panel(addresses, token, self.timeout, self._credentials)
+            place = self.recipients("")
+            self._panel = Panel(place.addresses, place.token, self.timeout, self._credentials)
         return self._panel
 
     def _end(self, error: ChannelError) -> str:
