@@ -97,6 +97,7 @@ def test_may_be_private_survives_wrapping():
         (csr_array(np.eye(60, 3)), csr_array(np.eye(400, 3))),
         (["one", "two"] * 30, ["one", "two"] * 200),
         (POOL[:, :2], X),
+        (np.c_[np.full(40, -2), np.arange(40)], np.c_[np.full(40, -1), np.arange(40)]),
     ],
 )
 def test_honest_pools_pass(public, private):

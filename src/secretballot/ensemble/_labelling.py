@@ -13,13 +13,14 @@ from secretballot._errors import warn
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.ensemble._ensemble_data import FitFacts
 from secretballot.ensemble._mechanism_choice import check_charges, check_mechanism, default_vote
-from secretballot.ensemble._parameter_checks import check_unit, warn_settings
+from secretballot.ensemble._parameter_checks import warn_settings
 from secretballot.ensemble._private_labels import PrivateLabels, warn_classes_learned
 from secretballot.ensemble._public_rows import warn_types_learned
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.advice import check_noise, warn_noise
 from secretballot.mechanisms import Counting, Mechanism
+from secretballot.scoring import check_unit
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -44,22 +45,12 @@ class Labelling:
 
     def open_scope(self, ensemble: PrivateTeacherEnsemble, *, silent: bool = False) -> None:
         """Check the budget, open the fit's scope, and warn once of what weakens the guarantee."""
-        accountant, facts = ensemble.accountant, self.facts
-        if accountant is None:
-            raise ValueError(
-                "accountant=None: labels are not released without a budget. Use "
-                "set_params(accountant=PrivacyAccountant(epsilon, delta))."
-            )
+        accountant, facts = ensemble._check_accountant(), self.facts
         if facts.split_by != "party":
             check_unit(accountant, owners=facts.split_by == "owner")
         self.randomness.check_ledger(accountant)
         if self.scope is None:
             self.scope = accountant.scope(ensemble.epsilon)
-        elif self.scope.ledger != accountant.scope().ledger:
-            raise ValueError(
-                "accountant= is another budget than the one these teachers were fitted with. Two "
-                "budgets for one data set add up: go on with the first, or fit anew."
-            )
         if silent or self.warned:
             return
         self.warned = True
@@ -122,7 +113,8 @@ class Labelling:
             make, n_queries, n_columns=n_columns, scope=self.scope, share=share
         )
         sigma = sigmas[-1]
-        check_noise(make, sigma, plan, n_columns, n_queries, learns=learns)
+        withhold = count_is_private(accountant)
+        check_noise(make, sigma, plan, n_columns, n_queries, learns=learns, withhold=withhold)
         self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
         return calibrated
 

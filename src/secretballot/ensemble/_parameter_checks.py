@@ -67,31 +67,6 @@ def refuse_arguments(unsupported: Mapping[str, object], weights: str) -> None:
         )
 
 
-def check_unit(accountant: PrivacyAccountant, *, owners: bool) -> None:
-    """Check that the privacy unit of the budget is the unit of the partition."""
-    if owners and accountant.unit != "owner":
-        raise ValueError(
-            f"owners was given, but the accountant's unit={accountant.unit!r}: all rows of an "
-            "owner go to one teacher, so that owners are protected. Use "
-            "PrivacyAccountant(..., unit='owner'), or leave owners out."
-        )
-    if not owners and accountant.unit not in ("row", "label"):
-        remedy = {
-            "owner": "Pass owners= to fit, one owner id per row",
-            "voter": "Give a list of FrozenEstimators, one for each voter",
-        }.get(accountant.unit, "Use another unit")
-        raise ValueError(
-            f"the accountant's unit={accountant.unit!r}, but rows are split one by one. {remedy}, "
-            "or use PrivacyAccountant(..., unit='row')."
-        )
-    if accountant.relation != "replace":
-        raise ValueError(
-            f"the accountant's relation={accountant.relation!r}: removing a row or an owner is "
-            "not what one ballot of this partition bounds. Use "
-            "PrivacyAccountant(..., relation='replace')."
-        )
-
-
 def warn_settings(
     accountant: PrivacyAccountant,
     epsilon: float | Mapping[str, float] | None,

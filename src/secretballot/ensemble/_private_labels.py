@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
 from secretballot._views import Shown, View, label_parts
+from secretballot.scoring import codes_of
 
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
@@ -49,19 +50,10 @@ def positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
         codes[codes == len(classes)] = 0
         is_class = np.asarray(classes[codes] == labels, dtype=bool)
     except TypeError:
-        # Text and numbers have no order among each other.
-        code_of = {label: code for code, label in enumerate(classes.tolist())}
-        return np.array([_look_up(code_of, label) for label in labels.tolist()], dtype=np.intp)
+        return codes_of(labels, classes)  # text and numbers have no order among each other
     if is_class.shape != labels.shape:
         return np.full(len(labels), -1)
     return np.where(is_class, codes, -1)
-
-
-def _look_up(code_of: dict[Any, int], label: object) -> int:
-    try:
-        return code_of.get(label, -1)
-    except TypeError:  # an object without a hash is no label
-        return -1
 
 
 def encode(labels: ArrayLike, classes: NDArray[Any], name: str) -> NDArray[np.intp]:

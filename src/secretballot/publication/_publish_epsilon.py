@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from secretballot._numbers import check_number
+from secretballot._views import Prose, Shown, View
 from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
 from secretballot.divergences import GAUSSIAN, Floats, epsilon_at_orders
 from secretballot.mechanisms import NoisyMargin
-from secretballot.publication._published_epsilon import PublishedEpsilon
 from secretballot.publication._recorded_votes import RecordedVotes
 
 #: Orders and noise scales to choose from.
@@ -22,6 +24,47 @@ _LEAST_SHARE = 1e-3
 
 #: Largest noise, in ballots.
 _MOST_NOISE = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedEpsilon(Shown):
+    """Upper bound of the privacy loss on the actual data, made by `publish_epsilon`.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The bound, the publication itself included.
+    failure : float
+        Probability that the noise of the publication makes the bound too low.
+    cap, cap_delta : float
+        The budget: the guarantee over all data sets.
+    order : float
+        Renyi order at which the bound was converted.
+    sigma : float
+        Noise on the margin, in ballots.
+    n_rows : int
+        Rows whose data-dependent cost is bounded; other releases count as they were charged.
+    """
+
+    epsilon: float
+    delta: float
+    failure: float
+    cap: float
+    cap_delta: float
+    order: float
+    sigma: float
+    n_rows: int
+
+    def _view(self) -> View:
+        meaning = (
+            "The epsilon bounds the privacy loss between this data set and any that differs from "
+            "it in one unit, from all releases, this number included. It is an upper bound with "
+            f"probability {1 - self.failure:g}: {self.n_rows} rows count at the cost of their "
+            "votes, other releases as they were charged. The guarantee over all data sets is the "
+            f"budget: epsilon {self.cap:g} at delta {self.cap_delta:g}."
+        )
+        figure = f"Epsilon {self.epsilon:.4g} at delta {self.delta:g}, for this data set."
+        return View("PublishedEpsilon", (Prose.of(figure), Prose.of(meaning)))
 
 
 def publish_epsilon(
@@ -92,17 +135,12 @@ def publish_epsilon(
     margin = votes.margin(order)
     # The releases without recorded votes, and the noisy margin itself.
     unmargined_cost = votes.other_cost(order) + order / (2 * sigma**2)
-    budget_epsilon = accountant.epsilon
-    assert not isinstance(budget_epsilon, dict)
+    budget_epsilon = accountant.levels[0].epsilon
 
     def bound_epsilon(outcome: Floats) -> float:
-        """Bound the epsilon of all releases, given the noisy margin.
-
-        The bound holds with probability 1 - `failure`. At the budget's delta or a larger one, the
-        budget's epsilon is a bound too.
-        """
         total = unmargined_cost + margin.bound(float(outcome[0, 0]), sigma, failure)
         epsilon = float(epsilon_at_orders(total, order, delta - votes.delta))
+        # The budget is a bound too, at its own delta or a larger one.
         return min(epsilon, budget_epsilon) if delta >= accountant.delta else epsilon
 
     def note(outcome: Floats) -> dict[str, dict[str, float]]:

@@ -13,24 +13,12 @@ from secretballot.divergences import Cost, GapCosts, Margin, Move, load_gap_reco
 
 @dataclass(frozen=True)
 class RecordedVotes:
-    """Gaps of recorded votes by move, and the charges of releases without a record.
+    """Gaps of recorded votes by move, and the charges of releases without a record."""
 
-    Attributes
-    ----------
-    moves : tuple of (Move, int)
-        Each kind of release, with its number of votes.
-    gap_counts : tuple of ndarray of shape (n_votes + 1,)
-        Number of releases of each kind, by gap.
-    charges : tuple of Cost
-        Charges of all other releases.
-    n_rows : int
-        Number of rows whose votes are recorded.
-    """
-
-    moves: tuple[tuple[Move, int], ...]
-    gap_counts: tuple[NDArray[np.int64], ...]
-    charges: tuple[Cost, ...]
-    n_rows: int
+    moves: tuple[tuple[Move, int], ...]  # kinds of release, with the number of votes
+    gap_counts: tuple[NDArray[np.int64], ...]  # releases of each kind by gap, from 0 to n_votes
+    charges: tuple[Cost, ...]  # of all other releases
+    n_rows: int  # with recorded votes
 
     @classmethod
     def from_ledger(cls, accountant: PrivacyAccountant) -> RecordedVotes:

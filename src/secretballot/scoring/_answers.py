@@ -37,8 +37,13 @@ def class_codes(labels: ArrayLike, classes: ArrayLike, name: str) -> NDArray[np.
         raise ValueError(
             f"{name} has shape {table.shape}; a confusion matrix is of one class a row."
         )
-    codes = {label: code for code, label in enumerate(_as_table(classes, "classes").tolist())}
-    return np.array([_code_of(codes, label) for label in table.tolist()], dtype=np.intp)
+    return codes_of(table, _as_table(classes, "classes"))
+
+
+def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Look up the positions of labels among classes of any types; -1 for other labels."""
+    codes = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([_code_of(codes, label) for label in labels.tolist()], dtype=np.intp)
 
 
 def _as_table(labels: ArrayLike, name: str) -> NDArray[Any]:

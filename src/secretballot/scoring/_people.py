@@ -13,31 +13,26 @@ from secretballot._owners import canonical, check_kinds, check_owners, listed
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
 
+NO_BUDGET = (
+    "accountant=None: nothing is released without a budget. Use "
+    "accountant=PrivacyAccountant(epsilon, delta)."
+)
+
 
 @dataclass(frozen=True)
 class People:
-    """People whose rows are counted: each counts 1, whatever the number of its rows.
+    """People whose rows are counted: each counts 1, whatever the number of its rows."""
 
-    Attributes
-    ----------
-    n : int
-        Number of rows, or of owners. It is public.
-    unit : str
-        ``"row"`` or ``"owner"``.
-    weights : ndarray of shape (n_rows,)
-        Weight of each row: 1, or the row's share of its owner.
-    """
-
-    n: int
-    unit: str
-    weights: NDArray[np.float64]
+    n: int  # rows, or owners; public
+    unit: str  # "row" or "owner"
+    weights: NDArray[np.float64]  # of each row: 1, or its share of its owner
 
     @classmethod
     def from_owners(
         cls, accountant: PrivacyAccountant, owners: ArrayLike | None, n_rows: int
     ) -> People:
         """Group rows by owner, if that is the unit that the budget protects."""
-        _check_unit(accountant, owners is not None)
+        check_unit(accountant, owners=owners is not None)
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
         check_owners(owners, n_rows)
@@ -62,28 +57,28 @@ def _round_down(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return np.asarray(np.trunc(np.ldexp(parts, places)) * 2.0**-places)
 
 
-def _check_unit(accountant: PrivacyAccountant | None, has_owners: bool) -> None:
+def check_unit(accountant: PrivacyAccountant | None, *, owners: bool) -> None:
     """Refuse a budget that protects another unit than is counted."""
     if accountant is None:
+        raise ValueError(NO_BUDGET)
+    if owners and accountant.unit != "owner":
         raise ValueError(
-            "accountant=None: counts of private rows are not released without a budget. Use "
-            "accountant=PrivacyAccountant(epsilon, delta)."
+            f"owners was given, but the accountant's unit={accountant.unit!r}: all rows of an "
+            "owner go to one teacher, or are averaged, so that owners are protected. Use "
+            "PrivacyAccountant(..., unit='owner'), or leave owners out."
         )
-    if has_owners and accountant.unit != "owner":
+    if not owners and accountant.unit not in ("row", "label"):
+        remedy = {
+            "owner": "Pass owners=, one owner id per row",
+            "voter": "It is for votes of FrozenEstimators: give an ensemble a list, one a voter",
+        }.get(accountant.unit, "Use another unit")
         raise ValueError(
-            f"owners was given, but the accountant's unit={accountant.unit!r}: the rows of an "
-            "owner are averaged, so that owners are protected. Use PrivacyAccountant(..., "
-            "unit='owner'), or leave owners out."
-        )
-    if not has_owners and accountant.unit not in ("row", "label"):
-        raise ValueError(
-            f"the accountant's unit={accountant.unit!r}, but each row would be counted on its own. "
-            f"Pass owners=, the id of each row's {accountant.unit}, or use PrivacyAccountant(..., "
-            "unit='row')."
+            f"the accountant's unit={accountant.unit!r}, but each row counts on its own. {remedy}, "
+            "or use PrivacyAccountant(..., unit='row')."
         )
     if accountant.relation != "replace":
         raise ValueError(
-            f"the accountant's relation={accountant.relation!r}: the number of people would be "
-            "private, and a share of it is released. Use PrivacyAccountant(..., "
+            f"the accountant's relation={accountant.relation!r}: the number of rows or owners "
+            "is public here, and one may be replaced, not removed. Use PrivacyAccountant(..., "
             "relation='replace')."
         )

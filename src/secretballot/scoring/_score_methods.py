@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from secretballot._row_order import check_row_order
 from secretballot.schema import apply_in_halves, check_row_independence
 from secretballot.scoring._confusion import PrivateConfusion, confusion_private
+from secretballot.scoring._people import NO_BUDGET
 from secretballot.scoring._score import PrivateScore, score_private
 from secretballot.scoring._score_price import Epsilon, ScorePrice, price_score
 
@@ -64,16 +65,8 @@ class ScoreMethods:
             are read as the public rows of `fit`: columns by name, invalid cells as missing.
         y : array-like of shape (n_rows,) or (n_rows, n_labels)
             Their labels. A label that is not in ``classes_`` is a wrong answer.
-        owners : array-like of shape (n_rows,), default=None
-            Owner id of each row, where the accountant's unit is ``"owner"``. Owners have equal
-            weight.
-        epsilon : float or dict of str to float, default=None
-            Largest cost.
-        sigma : float, default=None
-            Standard deviation of the noise, in right answers. With neither, a quarter of the
-            square root of the number of rows, or owners.
-        level : float, default=0.95
-            Confidence level of the intervals.
+        owners, epsilon, sigma, level
+            As for `secretballot.scoring.score_private`.
 
         Returns
         -------
@@ -205,17 +198,14 @@ class ScoreMethods:
     def _check_accountant(self) -> PrivacyAccountant:
         """Return the accountant, if it is that of the fit."""
         if self.accountant is None:
-            raise ValueError(
-                "accountant=None: counts of private rows are not released without a budget. Use "
-                "set_params(accountant=PrivacyAccountant(epsilon, delta))."
-            )
+            raise ValueError(NO_BUDGET)
         scope = self._fit_scope()
         if scope is not None and scope.ledger != self.accountant.scope().ledger:
             raise ValueError(
                 "accountant= is another budget than the one of the fit. Two budgets for one data "
-                "set add up: use set_params(accountant=) to return to the first, or fit anew. For "
-                "rows of other people with a budget of their own, use score_private(accountant, "
-                "y_true, y_pred)."
+                "set add up: use set_params(accountant=) to return to the first, or fit anew. To "
+                "score on rows of other people with a budget of their own, use "
+                "secretballot.scoring.score_private(accountant, y_true, y_pred)."
             )
         return self.accountant
 

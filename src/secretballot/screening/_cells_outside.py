@@ -29,20 +29,8 @@ def cells_outside(
     Numbers, booleans, times and durations are outside if they are beyond the public range.
     Categories and texts are outside if no public row shows them and they were not declared, unless
     a quarter of the public cells occur only once. A cell that does not fit the public type is
-    outside, and so is a missing cell where no public cell is missing. A row's mask depends on that
-    row and on public rows alone.
-
-    Parameters
-    ----------
-    X, X_public : table
-    categories : mapping of column to sequence, default=None
-        Categories that are public, whether rows show them or not.
-
-    Yields
-    ------
-    name : hashable
-        Name of the column, or its position.
-    outside : ndarray of shape (n_rows,)
+    outside, and so is a missing cell where no public cell is missing. `categories` are public,
+    whether rows show them or not. A row's mask depends on that row and on public rows alone.
     """
     schema, declared = RowSchema.of(X_public), categories or {}
     if issparse(X) or issparse(X_public) or not schema.shape:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,12 @@ from scipy.stats import binom
 from secretballot._errors import NOT_FOR_PUBLICATION, BudgetExceededError
 from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
+from secretballot.ledger import ONLY_LEVEL
 from secretballot.mechanisms import NoisyCounts
 from secretballot.scoring import People
 from secretballot.screening._cells_outside import cells_outside
+
+V = TypeVar("V")
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
@@ -74,17 +77,7 @@ class PublicRowsCheck:
     def of(
         cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike, scope: Scope
     ) -> PublicRowsCheck:
-        """Return the pending check of a fit: its noise and its price, from public numbers.
-
-        Parameters
-        ----------
-        estimator : PrivateTeacherEnsemble or PrivateLogisticRegression
-        n : int
-            Rows, or owners.
-        X_public : table
-        scope : Scope
-            Scope of the fit.
-        """
+        """Return the pending check of a fit of `n` rows, or owners: its noise and its price."""
         if not estimator.check_public_rows:
             return cls(n=n, skipped="check_public_rows=False")
         if isinstance(getattr(estimator, "reservation", None), Reservation):
@@ -117,13 +110,7 @@ class PublicRowsCheck:
         random_state: int | np.random.SeedSequence | None,
         note: Mapping[str, object],
     ) -> PublicRowsCheck:
-        """Release the count, and refuse public rows that do not match most people.
-
-        Raises
-        ------
-        ValueError
-            If the noisy count is more than half of the people. The cost of the check stays spent.
-        """
+        """Release the count; ValueError, with the cost spent, if it is over half of the people."""
         if self.sigma is None:
             return self
         accountant = estimator.accountant
@@ -155,7 +142,7 @@ class PublicRowsCheck:
                 "Pipeline, or pass check_public_rows=False. "
                 f"The column is {worst!r}. {NOT_FOR_PUBLICATION}"
             )
-        return PublicRowsCheck(n=self.n, sigma=self.sigma, share=self.share, count=noisy)
+        return replace(self, count=noisy)
 
     def __str__(self) -> str:
         if self.sigma is None:
@@ -177,13 +164,19 @@ def _false_alarm(n_public: int) -> float:
 def _share(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope) -> float:
     """Compute a release's share of the fit's budget; infinity if it exceeds it."""
     try:
-        full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
-        budget = accountant.price(full_release, n_columns=1, scope=scope)
-        price = accountant.price(mechanism, n_columns=1, scope=scope)
+        price = by_level(accountant.price(mechanism, n_columns=1, scope=scope))
+        budget = price_of_all(accountant, scope)
     except BudgetExceededError:
         return math.inf
-    if not isinstance(price, dict) or not isinstance(budget, dict):
-        assert isinstance(price, float)
-        assert isinstance(budget, float)
-        return price / budget
-    return max(float(price[level] / budget[level]) for level in price if budget[level] > 0)
+    return max(price[level] / budget[level] for level in price if budget[level] > 0)
+
+
+def price_of_all(accountant: PrivacyAccountant, scope: Scope) -> dict[str, float]:
+    """Compute the price of a release that takes all that is left, as shares of the budget."""
+    full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
+    return by_level(accountant.price(full_release, n_columns=1, scope=scope))
+
+
+def by_level(value: V | dict[str, V]) -> dict[str, V]:
+    """Return values by level; one value for all is that of the level "everyone"."""
+    return value if isinstance(value, dict) else {ONLY_LEVEL: value}

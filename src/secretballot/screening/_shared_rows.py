@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ _TOO_MANY = 30
 #: are compared instead.
 _MOST_WORK = 10**5
 
-_Hashes = NDArray[np.uint64]
+#: Rows that are hashed at a time.
+_BATCH = 1_000
+
+_Hashes = NDArray[np.int64]
 
 
 def check_no_shared_rows(X_public: ArrayLike, X: ArrayLike) -> None:
@@ -27,13 +31,6 @@ def check_no_shared_rows(X_public: ArrayLike, X: ArrayLike) -> None:
     Refused are the same object, shared memory, data frames in which most rows with index labels in
     common are equal, and 30 identical rows that are unique within both tables. Coarse tables have
     honest twins, which are not unique.
-
-    Parameters
-    ----------
-    X_public : table
-        The public rows.
-    X : table
-        The private rows.
     """
     reason = _shared(X_public, X)
     if reason is not None:
@@ -90,10 +87,8 @@ def _buffers(X: Any) -> Iterator[NDArray[Any]]:
 
 
 def _same_index(X_public: Any, X: Any, public: _Hashes, private: _Hashes) -> bool:
-    """Return whether most rows with labels in common are equal, and one of them is unique."""
-    if not (hasattr(X_public, "iloc") and hasattr(X, "iloc")):
-        return False
-    if not (X_public.index.is_unique and X.index.is_unique):
+    """Return True if most rows with labels in common are equal, and one of them is unique."""
+    if not all(hasattr(table, "iloc") and table.index.is_unique for table in (X_public, X)):
         return False
     common = X.index.intersection(X_public.index)
     unique_public, unique_private = _unique(public), _unique(private)
@@ -112,75 +107,42 @@ def _unique(hashes: _Hashes) -> _Hashes:
 
 
 def row_hashes(X: Any) -> _Hashes:
-    """Return a 64-bit hash of each row; equal cells have equal hashes, whatever their types."""
+    """Return a hash of each row; equal cells have equal hashes, whatever their types."""
+    return np.fromiter(map(hash, _row_keys(X)), np.int64, _num_samples(X))
+
+
+def _row_keys(X: Any) -> Iterator[tuple[Hashable, ...]]:
+    """Yield the cells of each row, a batch of rows at a time."""
     if issparse(X):
-        return _sparse_hashes(X.tocsr())
-    if isinstance(X, np.ndarray) and X.ndim > 1:
-        columns: Sequence[Any] = list(X.reshape(len(X), -1).T)
-    elif hasattr(X, "columns") and hasattr(X, "shape"):
-        columns = [_safe_indexing(X, index, axis=1) for index in range(X.shape[1])]
-    elif _is_nested(X):
-        columns = list(zip(*X, strict=True))
-    else:
-        return np.fromiter(map(_cell_hash, X), np.uint64, _num_samples(X))
-    total = np.zeros(_num_samples(X), dtype=np.uint64)
-    for index, values in enumerate(columns):
-        salt = _mixed(np.full(1, index + 1, dtype=np.uint64))
-        total += _mixed(_column_hashes(values) ^ salt)
-    return total
+        table = X.tocsr(copy=True)
+        table.sum_duplicates()
+        table.eliminate_zeros()
+        for start, end in pairwise(table.indptr):
+            yield (*table.indices[start:end].tolist(), *table.data[start:end].tolist())
+        return
+    for start in range(0, _num_samples(X), _BATCH):
+        batch = _safe_indexing(X, slice(start, start + _BATCH))
+        cells = np.asarray(batch) if hasattr(batch, "shape") else _as_cells(batch)
+        cells = cells.reshape(len(cells), -1)
+        if cells.dtype.kind in "biuf" and not (np.isnan(cells) | (cells == -1)).any():
+            yield from map(tuple, cells.tolist())
+        else:
+            yield from (tuple(map(_cell_hash, row)) for row in cells.tolist())
 
 
-def _sparse_hashes(X: Any) -> _Hashes:
-    X.sum_duplicates()
-    cells = _number_hashes(X.data) ^ _mixed(X.indices.astype(np.uint64) + np.uint64(1))
-    cells = np.where(X.data == 0, np.uint64(0), _mixed(cells))
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(cells, dtype=np.uint64)])
-    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-
-
-def _column_hashes(values: ArrayLike) -> _Hashes:
-    dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return _number_hashes(np.asarray(values))
-    cells = np.asarray(values, dtype=object).tolist()
-    cache: dict[Hashable, int] = {}
-    for cell in cells:
-        if isinstance(cell, str | int | float) and cell not in cache:
-            cache[cell] = _cell_hash(cell)
-    hashes = (cache[c] if isinstance(c, str | int | float) else _cell_hash(c) for c in cells)
-    return np.fromiter(hashes, np.uint64, len(cells))
-
-
-def _number_hashes(values: NDArray[Any]) -> _Hashes:
-    numbers = values.astype(np.float64) + 0.0  # one zero
-    numbers[np.isnan(numbers)] = np.nan
-    return _mixed(numbers.view(np.uint64))
+def _as_cells(rows: Sequence[Any]) -> NDArray[np.object_]:
+    """Convert a list of rows to an array, in which cells keep their types."""
+    try:
+        return np.array(rows, dtype=object)
+    except ValueError:  # arrays of different shapes
+        return np.fromiter(rows, object, len(rows))
 
 
 def _cell_hash(cell: object) -> int:
-    if isinstance(cell, bool | int | float | np.number | np.bool_):
-        try:
-            return int(_number_hashes(np.array([float(cell)]))[0])
-        except (OverflowError, TypeError):  # too large, or complex
-            pass
+    """Return a hash that equal cells share, and missing ones."""
     try:
-        key = cell if isinstance(cell, Hashable) and cell == cell else str(cell)
-        return hash(key) & (2**64 - 1)
-    except Exception:  # objects that can't be compared, such as NA of pandas
-        return hash(str(cell)) & (2**64 - 1)
-
-
-def _is_nested(X: Iterable[Any]) -> bool:
-    """Return whether rows are lists of cells of equal lengths."""
-    rows = list(X)
-    listed = all(isinstance(row, list | tuple | np.ndarray) for row in rows)
-    return listed and len({len(row) for row in rows}) == 1
-
-
-def _mixed(bits: _Hashes) -> _Hashes:
-    """Mix 64 bits, so that sums of hashes differ for different rows (finaliser of SplitMix64)."""
-    with np.errstate(over="ignore"):
-        bits = bits.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(bits ^ (bits >> np.uint64(31)))
+        if cell == -1:
+            return hash("-1")  # hash(-1) is hash(-2)
+        return hash(cell) if cell == cell else 0
+    except Exception:  # without a hash, or that can't be compared, such as NA of pandas
+        return hash(str(cell))

@@ -12,8 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import has_fit_parameter
 
 from secretballot._errors import BudgetExceededError
-from secretballot.mechanisms import NoisyCounts
-from secretballot.screening._public_rows_check import CheckedEstimator
+from secretballot.screening._public_rows_check import CheckedEstimator, by_level, price_of_all
 
 #: Rounding of the charges of fits that use their epsilon up.
 _ROUNDING = 1 + 1e-6
@@ -39,12 +38,8 @@ def check_stacked(estimator: CheckedEstimator) -> None:
     accountant, epsilon = estimator.accountant, estimator.epsilon
     if epsilon is not None:
         scope = accountant.scope(epsilon)
-        full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
-        price = accountant.price(full_release, n_columns=1, scope=scope)
-        remaining = accountant.remaining()
-        shares = price if isinstance(price, dict) else {"": price}
-        budgets = remaining if isinstance(remaining, dict) else {"": remaining}
-        if all(n_fits * shares[level] <= budgets[level].share * _ROUNDING for level in shares):
+        price, remaining = price_of_all(accountant, scope), by_level(accountant.remaining())
+        if all(n_fits * price[level] <= remaining[level].share * _ROUNDING for level in price):
             return
     raise BudgetExceededError(
         f"epsilon={epsilon!r}, and StackingClassifier fits {n_fits} times: once on all rows, and "

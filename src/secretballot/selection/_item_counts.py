@@ -32,34 +32,18 @@ CountsInput: TypeAlias = (
 
 @dataclass(frozen=True)
 class ItemCounts:
-    """Counts of items that may be released.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n_items,)
-    names : ndarray or Index of shape (n_items,), or None
-        None: items are named by their positions.
-    largest : float
-        Largest contribution of a person to an item, if people were passed.
-    most_items : int
-        Largest number of items that a person contributes to, if people were passed.
-    """
+    """Counts of items that may be released; the limits of people are 0 where none were passed."""
 
     counts: Numbers
-    names: Names | None
-    largest: float = 0.0
-    most_items: int = 0
+    names: Names | None  # None: items are named by their positions
+    largest: float = 0.0  # contribution of a person to an item
+    most_items: int = 0  # of a person
 
     @classmethod
     def from_input(cls, counts: CountsInput, max_contribution: float = 1.0) -> ItemCounts:
         """Read counts, or add up a matrix with people in rows and items in columns.
 
         `max_contribution` of a person to an item sets the grid to which fractions are rounded.
-
-        Raises
-        ------
-        ValueError
-            If the input is none of these.
         """
         check_unmasked("counts", counts)
         if isinstance(counts, Mapping):
@@ -82,11 +66,6 @@ class ItemCounts:
 
         Their names are objects: the type, levels and categories of an index depend on names that
         are not released.
-
-        Raises
-        ------
-        ValueError
-            If they have no names.
         """
         if self.names is None:
             raise ValueError(

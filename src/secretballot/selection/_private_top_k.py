@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer, check_number
-from secretballot._views import Prose, View
+from secretballot._views import Prose, Shown, View
 from secretballot.accounting import PrivacyAccountant
 from secretballot.mechanisms import (
     ExponentialTopK,
@@ -72,11 +72,7 @@ class PrivateItems(NamedTuple):
             parts.append(Prose.of(f"{', '.join(names)}{further}"))
         return View("PrivateItems", tuple(parts))
 
-    def __str__(self) -> str:
-        return self._view().text
-
-    def _repr_html_(self) -> str:
-        return self._view().html
+    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_
 
 
 def private_top_k(
@@ -223,24 +219,23 @@ def _named(
             f"mechanism={name!r} is unknown; use one of {', '.join(map(repr, _NAMED))}, or a "
             "mechanism."
         )
-    unknown = domain == "unknown"
-    if k is None and name != "stable":
+    unknown, stable = domain == "unknown", name == "stable"
+    if k is None and not stable:
         raise ValueError(f"k=None with mechanism={name!r}: say how many items are wanted.")
+    if unknown and name not in _STABLE_SETS:
+        raise ValueError(
+            f"mechanism={name!r} adds noise to all counts and names items that one person "
+            "brought; with domain='unknown' use 'stable' or 'limited_domain'."
+        )
     parameters: dict[str, Any] = {**people, "k": k, "relation": accountant.relation}
-    if name not in _STABLE_SETS:
-        if unknown:
-            raise ValueError(
-                f"mechanism={name!r} adds noise to all counts and names items that one person "
-                "brought; with domain='unknown' use 'stable' or 'limited_domain'."
-            )
-    else:
-        if k_max is None and (unknown or name != "stable"):
+    if name in _STABLE_SETS:
+        draws = unknown or not stable
+        if k_max is None and draws:
             k_max = 100 if k is None else _CONSIDERED * k
         if delta_t is None:
             # Each draw may fail in an unknown domain, and so may the test of a stable set.
-            n_draws = k if k is not None and (unknown or name != "stable") else 0
-            n_tests = 1 if name == "stable" else 0
-            delta_t = _remaining_delta(accountant, part / max(n_draws + n_tests, 1))
+            n_failures = (k or 0) * draws + stable
+            delta_t = _remaining_delta(accountant, part / max(n_failures, 1))
         parameters |= {"unknown_domain": unknown, "k_max": k_max, "delta_t": delta_t}
     return lambda noise: _NAMED[name](rho=1 / noise**2, **parameters)  # type: ignore[call-arg]
 
@@ -249,8 +244,7 @@ def _budget_share(epsilon: float | None, accountant: PrivacyAccountant) -> float
     """Estimate the share of a budget that a part of its epsilon is, from below."""
     if epsilon is None:
         return 1.0
-    total = accountant.epsilon
-    largest = max(total.values()) if isinstance(total, dict) else total
+    largest = max(level.epsilon for level in accountant.levels)
     return min(float(epsilon) / largest, 1.0) ** 2
 
 

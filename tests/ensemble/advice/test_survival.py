@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from secretballot.accounting import BudgetExceededError, PrivacyAccountant
+from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice._survival import (
     MIN_SURVIVAL,
@@ -73,6 +73,18 @@ def test_noise_that_would_drown_all_votes_is_refused_before_anything_is_trained(
     with pytest.warns(UserWarning, match="would answer even a vote on which all 10 .* 0.62 only"):
         ensemble.predict_private(public[0])
     assert accountant.spent().n_rows == 30
+
+
+def test_a_data_dependent_budget_withholds_the_noise_that_drowns(private, public):
+    """Calibrated noise depends on what is left, and so on the votes of earlier releases."""
+    with pytest.warns(PrivacyLeakWarning):
+        accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5, accounting="data_dependent")
+    ensemble = PrivateTeacherEnsemble(
+        LogisticRegression(), 10, classes=[0, 1], accountant=accountant, check_public_rows=False
+    )
+    with pytest.raises(BudgetExceededError, match="all 10 .* The figures are withheld") as refused:
+        ensemble.fit(*private, X_public=public[0])
+    assert re.findall(r"[\d.]*\d", str(refused.value)) == ["30", "10"]  # rows and teachers alone
 
 
 @pytest.mark.parametrize("individualization", [Upsampling(), Weighting(), Vanishing()], ids=repr)

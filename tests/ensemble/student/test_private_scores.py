@@ -112,7 +112,7 @@ def test_labels_and_parties(public):
         accountant=PrivacyAccountant(1000.0, 1e-5, unit="voter", order="renyi"),
         check_public_rows=False,
     ).fit(None, None, X_public=public[0])
-    with pytest.raises(ValueError, match="the id of each row's voter"):
+    with pytest.raises(ValueError, match="unit='voter', but each row counts on its own"):
         ensemble.score_private(X, y)
 
 

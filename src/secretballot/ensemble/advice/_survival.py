@@ -49,11 +49,13 @@ def check_noise(
     n_rows: int,
     *,
     learns: bool,
+    withhold: bool = False,
 ) -> None:
     """Raise BudgetExceededError if the calibrated noise `sigma` would drown even unanimous votes.
 
     If a student `learns`, many labels that are seldom right may hold as much evidence as a few
-    that mostly are.
+    that mostly are. `withhold` figures of a budget whose costs depend on the votes: sigma would
+    tell what is left of it.
     """
 
     def suffices(noise: float) -> bool:
@@ -61,6 +63,14 @@ def check_noise(
 
     if suffices(sigma):
         return
+    if withhold:
+        raise BudgetExceededError(
+            f"the noise at which {n_rows} rows fit what may be spent would drown them: even a vote "
+            f"on which all {plan.n_teachers} teachers agree would hardly win. Nothing was released "
+            "or spent. The figures are withheld: accounting is data dependent, so they are "
+            "themselves sensitive. Use more teachers, fewer rows or a larger epsilon (mechanism= "
+            "insists on its noise). recommend_teachers(...) compares numbers of teachers and rows."
+        )
     # Bisection for the share of the noise that would do. The noise is about proportional to the
     # root of the number of rows and to 1 / epsilon.
     low, high = 0.0, 1.0
@@ -190,27 +200,22 @@ def _(move: NoisyBit, step: Step, state: NDArray[Any]) -> NDArray[np.float64] | 
     return np.asarray(ndtr(state / move.scale)) if step.times == 1 else None
 
 
+@_correct_probability.register
+def _(move: StableTest, step: Step, state: NDArray[Any]) -> NDArray[np.float64] | None:
+    # The state is the number of ballots, all on one set.
+    return np.asarray(ndtr((state - move.shift) / move.scale + ndtri(step.delta)))
+
+
 def _stable_set_probability(law: Law, n_votes: float) -> float | None:
     """Return the probability that a set which all ballots name is released by a stability test.
 
     None without such a test, and where the set may be filled up by further draws.
     """
-    probabilities = [_test_probability(step.move, step, n_votes) for step in law]
-    tests = [probability for probability in probabilities if probability is not None]
+    probabilities = [_correct_probability(step.move, step, np.array(n_votes)) for step in law]
+    tests = [float(probability) for probability in probabilities if probability is not None]
     if len(tests) != 1 or any(step.name == "draws" for step in law):
         return None
     return tests[0]
-
-
-@singledispatch
-def _test_probability(move: Move, step: Step, n_votes: float) -> float | None:
-    """Compute the probability that unanimous votes pass a stability test; None for other moves."""
-    return None
-
-
-@_test_probability.register
-def _(move: StableTest, step: Step, n_votes: float) -> float | None:
-    return float(ndtr((n_votes - move.shift) / move.scale + ndtri(step.delta)))
 
 
 def _unanimous_counts(
