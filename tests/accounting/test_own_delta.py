@@ -24,7 +24,7 @@ from secretballot.divergences import (
 )
 from secretballot.games import FINE, PlanPiece, PlanPrice, _long_plan, answer_steps, threshold_steps
 from secretballot.games._known_plan import KnownPlan
-from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
+from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._price import GroupPlan, price_law
 from secretballot.games.moves import ValueFunction
 from secretballot.mechanisms import StableTopK
@@ -183,7 +183,7 @@ def test_long_plans_are_no_cheaper_than_their_game(law, monkeypatch):
 def test_a_row_before_a_long_plan_is_never_paid_for():
     # Beside a large delta it costs less than comes back: its mu^2 is none, not less than none.
     pair = PlanPrice((price_law(one(BIT, 0.0), 30)._value_functions[0],))
-    assert EndOfPlan(pair, 9.0, pair).row_mu2(1e-3) == 0
+    assert LongPlan(pair, 9.0, pair, 1).row_mu2(1e-3) == 0
 
 
 @pytest.mark.parametrize("move", [TEST, BIT])
@@ -195,7 +195,7 @@ def test_the_refund_of_a_stop_never_beats_drawing_on(move, extra):
     loss = rest.grid.step * (rest.first + np.arange(len(rest.values)))
     pair = ValueFunction(rest.grid, gaussian_delta(math.sqrt(back * extra), -loss), rest.first)
     assert (pair.values <= rest.values * (1 + 1e-8)).all() == (extra == 1)
-    stopped = price_law(law, n_rows, shorter={n_left: pair})
+    stopped = price_law(law, n_rows, start=(n_left, pair))
     if extra == 1:
         assert mu2(stopped, delta) <= paid
         assert back <= paid

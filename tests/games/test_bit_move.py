@@ -17,8 +17,8 @@ from tests.games._references import (
 )
 
 from secretballot.divergences import NoisyBit, NoisyMax, Step
-from secretballot.games import FINE, price_plan
-from secretballot.games._price import _longest, price_law, price_law_cached
+from secretballot.games import FINE, plan_rows, price_plan
+from secretballot.games._price import price_law, price_law_cached
 from secretballot.games.moves import LossGrid, PaddedValues, ValueFunction
 from secretballot.games.moves._bit_move import BitMove, GapCells, bit_move, bit_tent
 from secretballot.mechanisms import GNMax
@@ -85,8 +85,7 @@ def test_fixed_gaps_composed_exactly(n_rows, epsilon):
     ("epsilon", "game", "ties"), [(np.log(2), 44, 48), (1.0, 88, 92), (2.0, 313, 318)]
 )
 def test_adaptive_gaps_exceed_ties(epsilon, game, ties):
-    law = GNMax(sigma=40).laws(2)["*"]
-    assert _longest(law, 400, float(epsilon), 1e-5) == game
+    assert plan_rows(GNMax(sigma=40), 400, float(epsilon), 1e-5, n_columns=2) == game
     ratio = np.sqrt(2) / 40
     middle = ratio / 2
     counted = max(n for n in range(1, 400) if tied(n, ratio, epsilon, middle) <= 1e-5)
@@ -241,7 +240,7 @@ def test_outer_gaps_are_below_their_envelopes(ratio):
     grid = LossGrid(0.05 * min(ratio, 1.0))
     move = bit_move(ratio, grid, 0.04, 0.1)
     half = len(move.envelopes[0]) // 2
-    z = move._stride * grid.step * np.arange(-half, half + 1)
+    z = move.stride * grid.step * np.arange(-half, half + 1)
     gaps = np.linspace(1.0, 8.5, 300)[:, None]
     for side, envelope in zip((gaps, -gaps), move.envelopes, strict=True):
         assert (bit_tent(side, z, ratio) <= envelope + 1e-12).all()

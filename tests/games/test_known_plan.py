@@ -11,7 +11,7 @@ from secretballot.divergences import NoisyBit, NoisyMax, PureRelease, Step
 from secretballot.games import PlanPrice
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._price import price_law_cached
-from secretballot.games.moves import LossGrid
+from secretballot.games.moves import LossGrid, play_of
 from secretballot.games.moves._choices import bit_choices, max_choices
 
 BIT = (Step("bit", NoisyBit(scale=2.0, shift=1.0)),)
@@ -152,3 +152,10 @@ def test_a_vote_behind_a_purely_private_threshold():
         # At least as much as the tests alone, at most as much as the worst case (on coarser grids).
         assert price_law_cached((test,), 3).delta(epsilon) * 0.99 <= claimed
         assert claimed <= price_law_cached(law, 3).delta(epsilon) * 1.01
+
+
+@pytest.mark.parametrize(("fewer_votes", "n_neighbours"), [(0.1, 2), (0.3 - 0.2, 2), (0.0, 1)])
+def test_a_class_has_its_last_weighted_ballot_whatever_the_rounding(fewer_votes, n_neighbours):
+    vote = play_of(NoisyMax(sigma=0.3, weight=0.1, n_classes=2))
+    choices = vote.on_known_data(np.array([0.7, fewer_votes]))
+    assert len(choices.neighbours) == n_neighbours

@@ -8,7 +8,7 @@ import pytest
 
 from secretballot.divergences import GaussianCost, NoisyBit, Step, gaussian_delta
 from secretballot.games import FINE, PlanPrice, _long_plan
-from secretballot.games._long_plan import EndOfPlan, LongPlan, price_in_mu2
+from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._price import GroupPlan, price_law
 from secretballot.games.moves import ValueFunction
 
@@ -83,7 +83,7 @@ def test_spending_the_refund_gains_nothing_in_long_plans(n_left, extra):
     step = rows(n_left).value_functions()[0]
     loss = step.grid.step * (step.first + np.arange(len(step.values)))
     pair = ValueFunction(step.grid, gaussian_delta(math.sqrt(back), -loss), step.first)
-    drawn = price_law(BIT, n_rows, shorter={n_left: pair})
+    drawn = price_law(BIT, n_rows, start=(n_left, pair))
     assert (mu2(drawn, delta) <= paid) == (extra == 0)
 
 
@@ -106,7 +106,7 @@ class Asked:
 @pytest.mark.parametrize(("tail", "n_more"), [(0.0, 10), (0.0, 10**5), (1e-13, 10**5)])
 def test_every_row_is_paid_for_beside_its_own_delta(tail, n_more):
     last, row = Asked(4.0), Asked(3.5, tail)
-    cost = LongPlan(EndOfPlan(last, 3.0, row), n_more).gaussian_cost(5e-8)
+    cost = LongPlan(last, 3.0, row, n_more).gaussian_cost(5e-8)
     assert float(cost.mu2) == pytest.approx(4.0 + 0.5 * n_more)
     assert float(cost.delta) == 5e-8
     assert last.deltas[0] + n_more * row.deltas[0] == pytest.approx(5e-8, rel=1e-12)
@@ -114,14 +114,14 @@ def test_every_row_is_paid_for_beside_its_own_delta(tail, n_more):
 
 
 def test_cost_is_at_least_the_refunded_pair():
-    assert float(LongPlan(EndOfPlan(Asked(2.0), 3.0, Asked(3.5)), 4).gaussian_cost(0.1).mu2) == 5.0
+    assert float(LongPlan(Asked(2.0), 3.0, Asked(3.5), 4).gaussian_cost(0.1).mu2) == 5.0
     # Beside a large delta the last rows cost less than what comes back for them alone.
     long = long_plan(450)
-    assert mu2(long.end.played, 0.02) < long.end.base
+    assert mu2(long.played, 0.02) < long.base
     assert mu2(long, 0.02) >= long.refund()
 
 
 def test_too_small_deltas_have_no_price():
     for tail in (1e-9, 1e-11):
-        long = LongPlan(EndOfPlan(Asked(4.0), 3.0, Asked(3.5, tail)), 10**4)
+        long = LongPlan(Asked(4.0), 3.0, Asked(3.5, tail), 10**4)
         assert long.gaussian_cost(5e-8).mu2 == math.inf

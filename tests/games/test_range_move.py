@@ -9,7 +9,7 @@ from secretballot.divergences import BoundedRange, FewDraws, PureRelease, Step
 from secretballot.games import FINE
 from secretballot.games._price import price_law
 from secretballot.games.moves import LossGrid, PaddedValues, ValueFunction
-from secretballot.games.moves._range_move import RangeMove, ResponseMove, ResponsePlay, range_move
+from secretballot.games.moves._range_move import RangeMove, ResponsePlay, range_move
 
 STEP = 0.04
 FEW, MANY = 8.0, 0.1  # moves before the end
@@ -181,7 +181,8 @@ def test_moves_behind_a_draw_are_bounded_by_the_larger_continuation():
 
 def test_a_purely_private_threshold_is_bounded_by_the_better_continuation():
     rng, epsilon = np.random.default_rng(0), 0.8
-    move, functions = ResponseMove(epsilon, LossGrid(STEP)), (convex(0), convex(1))
+    move = ResponsePlay(PureRelease(epsilon=epsilon)).on_grid(LossGrid(STEP), 0.1, 0.1)
+    functions = convex(0), convex(1)
     after = [PaddedValues.from_function(function, -50, 51, move.pad) for function in functions]
     loss = STEP * np.arange(-50, 51)
     bound = move.best(*after)

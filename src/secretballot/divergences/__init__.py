@@ -8,6 +8,7 @@ from secretballot._public import published
 from secretballot.divergences._additive_noise import gaussian_delta as gaussian_delta
 from secretballot.divergences._additive_noise import laplace_delta as laplace_delta
 from secretballot.divergences._additive_noise import laplace_renyi as laplace_renyi
+from secretballot.divergences._bit import bit_logs as bit_logs
 from secretballot.divergences._bit import gaussian_bound as gaussian_bound
 from secretballot.divergences._bit import has_ballot as has_ballot
 from secretballot.divergences._clipped_bits import ClippedBits as ClippedBits
@@ -48,6 +49,7 @@ from secretballot.divergences._groups import parts_cost as parts_cost
 from secretballot.divergences._groups import split_group as split_group
 from secretballot.divergences._groups import zero_cost as zero_cost
 from secretballot.divergences._law import Law as Law
+from secretballot.divergences._law import PlannedMechanism as PlannedMechanism
 from secretballot.divergences._law import Step as Step
 from secretballot.divergences._law import own_delta as own_delta
 from secretballot.divergences._law import realised_cost as realised_cost
@@ -69,7 +71,6 @@ from secretballot.divergences._orders import same_orders as same_orders
 from secretballot.divergences._profile import HasGaussianCost as HasGaussianCost
 from secretballot.divergences._profile import Profile as Profile
 from secretballot.divergences._profile import gaussian_share as gaussian_share
-from secretballot.divergences._quadrature import MOST_NODES as MOST_NODES
 from secretballot.divergences._quadrature import Quadrature as Quadrature
 from secretballot.divergences._threshold_search import bracket_threshold as bracket_threshold
 from secretballot.divergences._threshold_search import find_sharpness as find_sharpness

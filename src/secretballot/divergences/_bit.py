@@ -35,11 +35,10 @@ def has_ballot(votes: Floats, weight: ArrayLike, total: ArrayLike) -> NDArray[np
 def bit_divergence(x: ArrayLike, y: ArrayLike, orders: Floats = ORDERS) -> Floats:
     """Compute D(P || Q), rounded up, of bits that are 1 with probability Phi(x) and Phi(y).
 
-    `x` and `y` have shape (...): gaps over the standard deviation of the noise. The result has
-    shape (..., n_orders).
+    Shape (..., n_orders). `x` and `y` are gaps over the standard deviation of the noise.
     """
     gap, other = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
-    divergence = renyi_divergence(_bit_logs(gap), _bit_logs(other), orders)
+    divergence = renyi_divergence(bit_logs(gap), bit_logs(other), orders)
     return divergence * round_up(np.abs(gap - other))[..., None]
 
 
@@ -55,16 +54,13 @@ def exact_bit(
     out = np.empty((len(x), len(ORDERS)))
     for start in range(0, len(x), _BLOCK):
         block = x[start : start + _BLOCK]
-        nearer = block - ratio
         # The direction that starts at the smaller absolute gap costs more.
-        inner_first = np.abs(nearer) <= block
-        first = np.where(inner_first, nearer, block)
-        second = np.where(inner_first, block, nearer)
+        pair = np.stack([block, block - ratio])
+        first, second = np.take_along_axis(pair, np.argsort(np.abs(pair), axis=0), axis=0)
         wider = bit_divergence(block, block + ratio)
         if can_widen is not None:
             wider[~can_widen[start : start + _BLOCK]] = 0.0
-        narrower = bit_divergence(first, second)
-        np.maximum(wider, narrower, out=out[start : start + _BLOCK])
+        np.maximum(wider, bit_divergence(first, second), out=out[start : start + _BLOCK])
     return np.minimum(out, gaussian_bound(ratio), out=out)
 
 
@@ -93,30 +89,22 @@ def _search(ratio: float, orders: Floats) -> Floats:
     for _ in range(12):
         order = orders[open_orders, None]
         x = np.linspace(low, high, 2 * _CELLS + 1, axis=-1)  # ends and centres of cells
-        log_p, log_q = _bit_logs(x), _bit_logs(x - ratio)
+        log_p, log_q = bit_logs(x), bit_logs(x - ratio)
         value = log_moments(log_p, log_q, order)
         best[open_orders] = np.maximum(best[open_orders], value.max(axis=-1))
         step = (high - low) / _CELLS
+        corners = np.maximum(value[:, :-1:2], value[:, 2::2])
+        log_p, log_q = log_p[:, 1::2], log_q[:, 1::2]
+        slope = _log_slope(x[:, 1::2] - ratio, log_q)
         bound = cell_bound(
-            np.maximum(value[:, :-1:2], value[:, 2::2]),
-            log_p[:, 1::2],
-            log_q[:, 1::2],
-            _log_slope(x[:, 1::2] - ratio, log_q[:, 1::2]),
-            order,
-            shift=ratio,
-            step=step[:, None],
-            dimension=1,
+            corners, log_p, log_q, slope, order, shift=ratio, step=step[:, None], dimension=1
         )
         upper[open_orders] = np.maximum(bound.max(axis=-1), best[open_orders])
         coarse = upper[open_orders] > best[open_orders] * (1 + 1e-9)
         if not coarse.any():
             break
-        open_orders, low, step, bound = (
-            open_orders[coarse],
-            low[coarse],
-            step[coarse],
-            bound[coarse],
-        )
+        open_orders = open_orders[coarse]
+        low, step, bound = low[coarse], step[coarse], bound[coarse]
         alive = bound > (best[open_orders] * (1 + 1e-12))[:, None]
         alive[~alive.any(axis=-1), _CELLS // 2] = True
         first = alive.argmax(axis=-1)
@@ -128,7 +116,8 @@ def _search(ratio: float, orders: Floats) -> Floats:
     return np.asarray(np.minimum(bound, gaussian_bound(ratio, orders)))
 
 
-def _bit_logs(x: Floats) -> Floats:
+def bit_logs(x: Floats) -> Floats:
+    """Compute log probabilities of a noisy bit's two outcomes at standardised gaps."""
     return np.stack([log_ndtr(x), log_ndtr(-x)], axis=-1)
 
 

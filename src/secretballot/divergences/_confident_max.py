@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from secretballot.divergences._bit import gaussian_bound, has_ballot, mills_ratio, worst_bit
+from secretballot.divergences._bit import (
+    bit_logs,
+    gaussian_bound,
+    has_ballot,
+    mills_ratio,
+    worst_bit,
+)
 from secretballot.divergences._divergence import (
     cell_bound,
     largest_divergence,
@@ -81,9 +87,7 @@ class ConfidentMax(Move):
     def outcomes(self, gap: Floats) -> Floats:
         """Compute log probabilities of {not answered, first class, second class} at gaps."""
         top, vote = self.coordinates(gap)
-        return confident_log_probabilities(
-            top, np.stack([log_ndtr(vote), log_ndtr(-vote)], axis=-1)
-        )
+        return confident_log_probabilities(top, bit_logs(vote))
 
     def pieces(self) -> list[tuple[float, float, float]]:
         """List (low, high, shift): gaps in [low, high] with a neighbour at the gap plus `shift`.

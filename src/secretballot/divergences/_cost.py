@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,18 +18,15 @@ Conversion = Literal["cks", "mironov"]
 class Cost(ABC):
     """Base class: cost of releases in one currency, as amounts that add up and a delta.
 
-    Attributes
-    ----------
-    curve : ndarray of shape (..., n_amounts)
-        Leading axes are a batch (the rows of an outcome).
-    delta : ndarray of shape (...)
-        Probability of failure besides.
+    `curve` has shape (..., n_amounts), `delta` (...); the leading axes are a batch (the rows of an
+    outcome).
     """
 
     __slots__ = ("curve", "delta")
     # numpy leaves ``array * cost`` to `__rmul__`.
     __array_ufunc__ = None
 
+    _n_amounts: ClassVar[int]
     curve: Floats
     delta: Floats
 
@@ -48,9 +45,9 @@ class Cost(ABC):
         """Make the cost with these amounts."""
 
     @classmethod
-    @abstractmethod
     def zero(cls) -> Self:
         """Make the cost of an empty release."""
+        return cls.from_curve(np.zeros(cls._n_amounts), 0.0)
 
     @abstractmethod
     def at(self, order: Order) -> float | Floats:
@@ -140,6 +137,7 @@ class RenyiCost(Cost):
     """
 
     __slots__ = ()
+    _n_amounts = len(ORDERS)
 
     def __init__(self, curve: ArrayLike, delta: ArrayLike = 0.0) -> None:
         values = np.asarray(curve, dtype=np.float64)
@@ -153,11 +151,6 @@ class RenyiCost(Cost):
     def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
         """Make the cost with this curve."""
         return cls(curve, delta)
-
-    @classmethod
-    def zero(cls) -> Self:
-        """Make the cost of an empty release."""
-        return cls(np.zeros(len(ORDERS)))
 
     @classmethod
     def from_epsilon_delta(cls, epsilon: float, delta: float = 0.0) -> RenyiCost:
@@ -202,15 +195,9 @@ class RenyiCost(Cost):
             Epsilon, infinite where the approximation delta uses up ``delta``; a float for a
             single release.
         """
-        chosen = (
-            np.arange(len(ORDERS))
-            if orders is None
-            else np.array([order_index(order) for order in orders])
-        )
-        spare = delta - self.delta
-        converted = epsilon_at_orders(
-            self.curve[..., chosen], ORDERS[chosen], spare[..., None], conversion
-        )
+        chosen = [order_index(order) for order in (ORDERS if orders is None else orders)]
+        spare = (delta - self.delta)[..., None]
+        converted = epsilon_at_orders(self.curve[..., chosen], ORDERS[chosen], spare, conversion)
         return plain(converted.min(axis=-1))
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from scipy.special import ndtri_exp
 from secretballot.divergences._bit import exact_bit, gaussian_bound, has_ballot
 from secretballot.divergences._divergence import largest_divergence, round_up
 from secretballot.divergences._orders import ORDERS, Floats
-from secretballot.divergences._quadrature import MOST_NODES, LevelQuadrature, Quadrature
+from secretballot.divergences._quadrature import LevelQuadrature, Quadrature, log_counts
 from secretballot.divergences._several_ballots import bound_from_loss, several_ballots
 from secretballot.divergences._worst_max import worst_max
 
@@ -48,10 +48,10 @@ def exact_max(counts: Floats, sigma: float, weight: float = 1.0, ballots: int = 
     scaled = rows / sigma
     out = np.empty((len(rows), len(ORDERS)))
     nodes = Quadrature.nodes(scaled, ratio)
-    wide = (nodes > MOST_NODES) | (ratio * nodes > 40 * MOST_NODES)
-    if wide.any():
-        out[wide] = worst_max(ratio)
-    by_size = np.flatnonzero(~wide)[np.argsort(nodes[~wide], kind="stable")]
+    fits = Quadrature.fits(scaled, ratio)
+    if not fits.all():
+        out[~fits] = worst_max(ratio)
+    by_size = np.flatnonzero(fits)[np.argsort(nodes[fits], kind="stable")]
     while len(by_size):
         size = max(1, int(_BLOCK_VALUES / (nodes[by_size[-1]] * votes.shape[1] ** 2)))
         block, by_size = by_size[-size:], by_size[:-size]
@@ -93,11 +93,10 @@ def level_quadrature(counts: Floats, n_classes: int, sigma: float, ratio: float)
     """Set up the integrals of one row of `n_classes`, of which all but `counts` have no votes."""
     values, multiplicities = np.unique(np.append(counts, 0.0), return_counts=True)
     # The lowest value is the 0 that was added, for all classes without votes; perhaps for none.
-    sizes = [int(multiplicity) for multiplicity in multiplicities]
-    sizes[0] += n_classes - len(counts) - 1
-    if sizes[0] == 0:
-        values, sizes = values[1:], sizes[1:]
-    return LevelQuadrature(values / sigma, sizes, ratio)
+    first, *others = multiplicities.tolist()
+    first += n_classes - len(counts) - 1
+    sizes = [first, *others] if first else others
+    return LevelQuadrature(values[-len(sizes) :] / sigma, sizes, ratio)
 
 
 def exact_level_max(
@@ -130,6 +129,5 @@ def exact_level_max(
 
 def _log_loss(quadrature: LevelQuadrature) -> Floats:
     """Compute the log probability that the class with the most votes does not win."""
-    sizes = [*quadrature.sizes[:-1], quadrature.sizes[-1] - 1]
-    log_sizes = np.array([math.log(size) if size else -math.inf for size in sizes])
-    return np.asarray(np.logaddexp.reduce(quadrature.log_probabilities() + log_sizes))
+    log_others = log_counts([*quadrature.sizes[:-1], quadrature.sizes[-1] - 1])
+    return np.asarray(np.logaddexp.reduce(quadrature.log_probabilities() + log_others))

@@ -52,6 +52,7 @@ class GaussianCost(Cost):
     """
 
     __slots__ = ()
+    _n_amounts = 1
 
     def __init__(self, mu2: ArrayLike, delta: ArrayLike = 0.0) -> None:
         self._set(np.asarray(mu2, dtype=np.float64)[..., None], delta, "mu2")
@@ -60,11 +61,6 @@ class GaussianCost(Cost):
     def from_curve(cls, curve: Floats, delta: ArrayLike) -> Self:
         """Make the cost whose mu^2 is the one entry of `curve`."""
         return cls(curve[..., 0], delta)
-
-    @classmethod
-    def zero(cls) -> Self:
-        """Make the cost of an empty release."""
-        return cls(0.0)
 
     @property
     def mu2(self) -> Floats:

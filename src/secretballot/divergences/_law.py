@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._moves import LabelsMove, Move
@@ -33,6 +33,25 @@ class Step:
 
 
 Law = tuple[Step, ...]
+
+
+class PlannedMechanism(Protocol):
+    """A mechanism whose plans can be priced."""
+
+    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
+        """Build the law of one row for each privacy group."""
+
+    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
+        """Mark the rows in which a group takes part, for groups that sit some out."""
+
+    def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
+        """Convert the counts to an array with one row per query, or raise ValueError."""
+
+    def state(self, counts: NDArray[Any]) -> dict[str, Floats]:
+        """Compute the state of each step's move, per row."""
+
+    def executed(self, outcome: NDArray[Any]) -> dict[str, Floats]:
+        """Count the executions of each step in each row."""
 
 
 def worst_case_cost(law: Law, order: float | None = None) -> RenyiCost:
@@ -59,15 +78,10 @@ def own_delta(law: Law) -> float:
 def realised_cost(
     law: Law, executed: Mapping[str, Floats], state: Mapping[str, Floats] | None
 ) -> RenyiCost:
-    """Compute the cost of each row's begun steps.
+    """Compute the cost of each row's begun steps: exact by their `state`, or at worst.
 
-    Parameters
-    ----------
-    law : Law
-    executed : mapping of str to ndarray of shape (n_rows,) or (n_rows, n_labels)
-        Number of times that each step was begun; or the labels of a `LabelsMove` that were.
-    state : mapping of str to state of the step's move, or None
-        Known data for exact costs; None or empty for the worst case.
+    `executed` has the number of times that each step was begun, shape (n_rows,), or marks the
+    labels of a `LabelsMove` that were, (n_rows, n_labels).
     """
     if not state:
         return _realised_at_worst(law, executed)

@@ -31,11 +31,7 @@ _NEGLIGIBLE, _FURTHEST = 1e-18, 512.0
 class Profile:
     """Upper bounds of delta at nodes of epsilon >= 0, in both directions between neighbours.
 
-    Attributes
-    ----------
-    ratio : ndarray of shape (n_nodes,)
-        e^epsilon, ascending from 1.
-    delta : ndarray of shape (n_nodes,)
+    `ratio` is e^epsilon at the nodes, ascending from 1.
     """
 
     ratio: Floats

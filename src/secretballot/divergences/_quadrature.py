@@ -6,7 +6,7 @@ Grids and their precision: docs/theory/divergences.md, "The noisy maximum".
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ from secretballot.divergences._orders import Floats
 
 _REACH = 9.5  # standard deviations around each peak; beyond lies less than 1e-20 of it
 #: Largest grid of a row; longer ones are charged the worst case.
-MOST_NODES = 8192
+_MOST_NODES = 8192
 
 #: Largest grid of a row of very many classes, which is integrated by itself.
-MOST_LEVEL_NODES, MOST_LEVELS = 32_768, 64
+_MOST_LEVEL_NODES, _MOST_LEVELS = 32_768, 64
 #: Expected number of voteless classes above y from which on y wins with less than e^-100.
 _NONE_BELOW = 100.0
 #: Log probability of impossible outcomes.
@@ -63,9 +63,15 @@ class Quadrature:
         span = (high - cls._low(scaled, ratio)) / cls._step(n_classes)
         return np.asarray(np.ceil(np.minimum(span, 1e9)) + 1).astype(np.int64)
 
+    @classmethod
+    def fits(cls, scaled: Floats, ratio: float) -> NDArray[np.bool_]:
+        """Check which rows have a grid that is small enough to be evaluated."""
+        nodes = cls.nodes(scaled, ratio)
+        return (nodes <= _MOST_NODES) & (ratio * nodes <= 40 * _MOST_NODES)
+
     def log_probabilities(self) -> Floats:
         """Compute the log probabilities of the rows themselves, shape (n_rows, n_classes)."""
-        terms, top = self._scaled(self._log_density(0.0) + self._others)
+        terms, top = _terms(self._x, self._others, 0.0)
         return np.asarray(np.log(terms.sum(axis=-1)) + top + np.log(self.step))
 
     def neighbours(self) -> Floats:
@@ -78,9 +84,10 @@ class Quadrature:
         gains = np.exp(log_ndtr(self._x - self._ratio) - self._log_cdf)  # F_j with one more
         pair = (loses[:, :, None] * gains[:, None]).reshape(n_rows, -1, n_nodes)
 
-        same, same_top = self._scaled(self._log_density(0.0) + self._others)
-        less, less_top = self._scaled(self._log_density(self._ratio) + self._others)
-        more, more_top = self._scaled(self._log_density(-self._ratio) + self._others)
+        shifts = 0.0, self._ratio, -self._ratio
+        (same, same_top), (less, less_top), (more, more_top) = (
+            _terms(self._x, self._others, shift) for shift in shifts
+        )
         with np.errstate(divide="ignore"):
             out = np.log(pair @ same.swapaxes(1, 2)) + same_top[:, None]
             giver = np.log(less @ gains.swapaxes(1, 2)) + less_top[..., None]
@@ -90,14 +97,6 @@ class Quadrature:
         grid[:, i, j, i] = giver
         grid[:, i, j, j] = taker
         return np.asarray(out + np.log(self.step))
-
-    def _log_density(self, shift: float) -> Floats:
-        return log_density(self._x + shift)
-
-    @staticmethod
-    def _scaled(log_terms: Floats) -> tuple[Floats, Floats]:
-        top = log_terms.max(axis=-1)
-        return np.exp(log_terms - top[..., None]), top
 
 
 class LevelQuadrature:
@@ -110,25 +109,21 @@ class LevelQuadrature:
 
     def __init__(self, levels: Floats, sizes: Sequence[int], ratio: float) -> None:
         self.sizes = tuple(sizes)
-        log_sizes = np.array([math.log(size) for size in sizes])
+        self._levels, self._ratio = levels, ratio
+        self._log_sizes = log_counts(sizes)
         self.step = 0.15 / math.sqrt(2 * math.log(sum(sizes)) + 1)
-        low, high = self._span(levels, log_sizes, ratio)
-        self.n_nodes = int(min((high - low) / self.step, 1e9)) + 2
-        self._levels, self._log_sizes, self._ratio, self._low = levels, log_sizes, ratio, low
+        self._low = (levels[0] + levels[-1]) / 2 - ratio - _REACH  # as in `Quadrature`
+        lacking = math.log(_NONE_BELOW) - self._log_sizes[0]
+        if lacking < -1:
+            self._low = max(self._low, levels[0] - ndtri_exp(lacking))
+        most = math.sqrt(2 * np.logaddexp.reduce(self._log_sizes)) + 1
+        span = levels[-1] + ratio + most + _REACH - self._low
+        self.n_nodes = int(min(span / self.step, 1e9)) + 2
 
     @property
     def fits(self) -> bool:
         """True if the grid is small enough to be evaluated."""
-        return self.n_nodes <= MOST_LEVEL_NODES and len(self.sizes) <= MOST_LEVELS
-
-    @staticmethod
-    def _span(levels: Floats, log_sizes: Floats, ratio: float) -> tuple[float, float]:
-        low = (levels[0] + levels[-1]) / 2 - ratio - _REACH  # as in `Quadrature`
-        lacking = math.log(_NONE_BELOW) - log_sizes[0]
-        if lacking < -1:
-            low = max(low, levels[0] - ndtri_exp(lacking))
-        high = levels[-1] + ratio + math.sqrt(2 * np.logaddexp.reduce(log_sizes)) + 1 + _REACH
-        return float(low), float(high)
+        return self.n_nodes <= _MOST_LEVEL_NODES and len(self.sizes) <= _MOST_LEVELS
 
     def _evaluate(self) -> None:
         y = self._low + self.step * np.arange(self.n_nodes)
@@ -140,16 +135,11 @@ class LevelQuadrature:
             total = -np.exp(self._log_sizes[:, None] + log_rate).sum(axis=0)
         self._others = total - self._log_cdf
 
-    def _terms(self, shift: float) -> tuple[Floats, Floats]:
-        log_terms = log_density(self._x + shift) + self._others
-        top = log_terms.max(axis=-1)
-        return np.exp(log_terms - top[:, None]), top + math.log(self.step)
-
     def log_probabilities(self) -> Floats:
         """Compute the log probability of one class of each level, shape (n_levels,)."""
         self._evaluate()
-        terms, top = self._terms(0.0)
-        return np.asarray(np.log(terms.sum(axis=-1)) + top)
+        terms, top = _terms(self._x, self._others, 0.0)
+        return np.asarray(np.log(terms.sum(axis=-1)) + top + math.log(self.step))
 
     def neighbours(self) -> tuple[Floats, Floats]:
         """Compute log probabilities on the data and on each neighbour, shapes (n, 2 + n_levels).
@@ -163,28 +153,40 @@ class LevelQuadrature:
         givers = np.flatnonzero(has_ballot(self._levels, ratio, self._levels[-1]))
         if not givers.size:  # no class has a ballot of this weight
             givers = np.arange(n_levels)
-        same, same_top = self._terms(0.0)
-        less, less_top = self._terms(ratio)
-        more, more_top = self._terms(-ratio)
+        shifts = 0.0, ratio, -ratio
+        (same, same_top), (less, less_top), (more, more_top) = (
+            _terms(self._x, self._others, shift) for shift in shifts
+        )
+        # Log numbers of classes of each level, of all but none, one or two.
+        log_numbers = np.stack([log_counts(n - k for n in self.sizes) for k in range(3)])
         on_data, on_neighbour = [], []
         with np.errstate(all="ignore"):  # overflow is charged the worst case
             loses = np.exp(log_ndtr(self._x + ratio) - self._log_cdf)
             gains = np.exp(log_ndtr(self._x - ratio) - self._log_cdf)
             for i in givers.tolist():
                 takers = [j for j in range(n_levels) if j != i or self.sizes[i] > 1]
-                others = np.array([[self._log_others(k, i, j) for k in range(n_levels)]
-                                   for j in takers]).reshape(-1, n_levels)  # fmt: skip
+                n_moved = np.eye(n_levels, dtype=int)[takers]
+                n_moved[:, i] += 1
+                others = log_numbers[n_moved, np.arange(n_levels)]
                 giver = np.log(less[i] @ gains[takers].T) + less_top[i]
                 taker = np.log((more[takers] * loses[i]).sum(axis=-1)) + more_top[takers]
                 bystander = np.log((gains[takers] * loses[i]) @ same.T) + same_top
+                moved = np.column_stack([giver, taker, bystander]) + math.log(self.step)
+                moved[:, 2:] += others
                 data = [np.full(len(takers), levels[i]), levels[takers], levels + others]
-                neighbour = [giver, taker, bystander + others]
                 none = np.pad(np.isneginf(others), ((0, 0), (2, 0)))
                 on_data.append(np.where(none, _NEVER, np.column_stack(data)))
-                on_neighbour.append(np.where(none, _NEVER, np.column_stack(neighbour)))
+                on_neighbour.append(np.where(none, _NEVER, moved))
         return np.concatenate(on_data), np.concatenate(on_neighbour)
 
-    def _log_others(self, level: int, giver: int, taker: int) -> float:
-        """Compute the log number of classes of a level that neither lose nor gain a ballot."""
-        n_others = self.sizes[level] - (level == giver) - (level == taker)
-        return math.log(n_others) if n_others else -math.inf
+
+def log_counts(numbers: Iterable[int]) -> Floats:
+    """Compute the logarithms of exact numbers, which may be too large for a float."""
+    return np.array([math.log(number) if number > 0 else -math.inf for number in numbers])
+
+
+def _terms(x: Floats, others: Floats, shift: float) -> tuple[Floats, Floats]:
+    """Compute the terms of the sums, over the largest of each, and its logarithm."""
+    log_terms = log_density(x + shift) + others
+    top = log_terms.max(axis=-1)
+    return np.exp(log_terms - top[..., None]), top

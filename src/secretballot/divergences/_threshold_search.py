@@ -34,12 +34,8 @@ def bracket_threshold(
 def find_sharpness(delta_of: Callable[[float], float], delta: float) -> float:
     """Find the largest sharpness with ``delta_of(sharpness) <= delta``, for a rising `delta_of`.
 
-    Sharpness is the inverse of a noise scale. The result meets the condition as computed.
-
-    Raises
-    ------
-    ValueError
-        If no sharpness meets the condition.
+    Sharpness is the inverse of a noise scale. The result meets the condition as computed;
+    ValueError if none does.
     """
     from scipy.optimize import brentq
 

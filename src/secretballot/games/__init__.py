@@ -2,13 +2,12 @@
 
 from secretballot.games._plan_noise import least_plan_noise
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import PlannedMechanism, plan_rows, price_plan
+from secretballot.games._price import find_most_rows, plan_rows, price_plan
 from secretballot.games._split_plan import (
     PlanPiece,
     RowPart,
     SplitPlan,
     answer_steps,
-    find_most_rows,
     has_game,
     threshold_steps,
 )
@@ -20,7 +19,6 @@ __all__ = [
     "SplitPlan",
     "PlanPiece",
     "PlanPrice",
-    "PlannedMechanism",
     "RowPart",
     "answer_steps",
     "has_game",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,36 +27,24 @@ _STEP = 0.02
 #: A grid reaches this many times 3 of the largest losses that occur.
 _LOSS_FACTOR = 4.0
 
+#: The moves of one row, and the neighbour's choices in each.
+_KnownRow = tuple[tuple[Node, ...], dict[Node, KnownChoices]]
 
-@dataclass(frozen=True)
-class _KnownRow:
-    """The moves of one row, and the neighbour's choices in each."""
 
-    tree: tuple[Node, ...]
-    choices: Mapping[str, KnownChoices]
-
-    @classmethod
-    def build(cls, tree: tuple[Node, ...], states: Mapping[str, State]) -> _KnownRow:
-        """Build a row with these states; steps that one ballot moves together are one move."""
-        choices: dict[str, KnownChoices] = {}
-
-        def split(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-            parts = [part for node in nodes for part in node.play.split_known(node, states)]
-            choices.update({node.name: node_choices for node, node_choices in parts})
-            return tuple(replace(node, follow=split(node.follow)) for node, _ in parts)
-
-        return cls(split(tree), choices)
+def _known_row(tree: tuple[Node, ...], states: Mapping[str, State]) -> _KnownRow:
+    """Build a row with these states; steps that one ballot moves together are one move."""
+    nodes: list[Node] = []
+    choices: dict[Node, KnownChoices] = {}
+    for node in tree:
+        for part, part_choices in node.play.split_known(node, states):
+            follow, inner_choices = _known_row(part.follow, states)
+            nodes.append(replace(part, follow=follow))
+            choices |= {nodes[-1]: part_choices, **inner_choices}
+    return tuple(nodes), choices
 
 
 class KnownPlan:
-    """A plan on known data, row by row.
-
-    Parameters
-    ----------
-    law : Law
-    states : mapping of str to array-like
-        The state of each step's move, one entry per row.
-    """
+    """A plan on known data, row by row: the state of each step's move, one entry per row."""
 
     def __init__(self, law: Law, states: Mapping[str, ArrayLike]) -> None:
         tree = build_tree(law)
@@ -68,11 +57,8 @@ class KnownPlan:
             states_of_row = {name: np.asarray(array[row]) for name, array in arrays.items()}
             key = tuple(array.tobytes() for array in states_of_row.values())
             if key not in rows:
-                rows[key] = _KnownRow.build(tree, states_of_row)
+                rows[key] = _known_row(tree, states_of_row)
             self._rows.append(rows[key])
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def value_functions(
         self, n_rows: int, step: float = _STEP
@@ -82,24 +68,19 @@ class KnownPlan:
 
     def _value(self, n_rows: int, step: float, to_data: bool) -> ValueFunction:
         grid = LossGrid(step * min(self._loss_scale, 1.0))
-        moves: dict[int, GameMove | None] = {}
 
+        @cache
         def move_on_grid(choices: KnownChoices) -> GameMove | None:
-            if id(choices) not in moves:
-                moves[id(choices)] = choices.on_grid(grid, to_data)
-            return moves[id(choices)]
-
-        def moves_of(row: _KnownRow) -> Callable[[Node], GameMove | None]:
-            return lambda node: move_on_grid(row.choices[node.name])
+            return choices.on_grid(grid, to_data)
 
         variance, largest_loss = 0.0, self._loss_scale
         value = grid.final_value(*grid.node_range(0.0, largest_loss))
-        for row in reversed(self._rows[:n_rows]):
-            row_choices = row.choices.values()
-            variance += sum(choices.variance for choices in row_choices)
+        for tree, choices in reversed(self._rows[:n_rows]):
+            variance += sum(each.variance for each in choices.values())
             # Where teachers agree, the loss is a rare large one: a few of them, not a Gaussian.
-            rare = _LOSS_FACTOR * max(choices.largest_loss for choices in row_choices)
+            rare = _LOSS_FACTOR * max(each.largest_loss for each in choices.values())
             largest_loss = max(largest_loss, rare)
             span = grid.node_range(variance, largest_loss)
-            value = play_row(row.tree, value, span, moves_of(row))
+            moves = {node: move_on_grid(each) for node, each in choices.items()}
+            value = play_row(tree, value, span, moves.__getitem__)
         return value

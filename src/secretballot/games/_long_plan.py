@@ -31,59 +31,52 @@ _REFUND_SHARE = 0.995
 
 
 @dataclass(frozen=True)
-class EndOfPlan:
-    """The last rows of a plan, and the most that rows before them cost.
+class LongPlan:
+    """Price of many rows: the last by the game, each row before by the bound on one row.
+
+    The proof of the bound is in docs/theory/game-bounds.md ("Long plans").
 
     Attributes
     ----------
     played : PlanPrice
-        Of rows that are played.
+        Of the last rows.
     base : float
         The mu^2 that is refunded for them.
     row : PlanPrice
         Of one row, and a Gaussian pair with that mu^2 after it.
+    n_more : int
+        Number of rows before the last ones.
     """
 
     played: PlanPrice
     base: float
     row: PlanPrice
+    n_more: int
 
     @property
-    def least_delta(self) -> float:
-        """The least delta beside which a row before these has a price."""
+    def _least_delta(self) -> float:
+        """The least delta beside which a row before the last ones has a price."""
         return _TAIL_FACTOR * self.row.delta(math.inf)
 
     def row_mu2(self, delta: float) -> float:
-        """Compute the mu^2 of a row before these, beside `delta`."""
+        """Compute the mu^2 of a row before the last ones, beside `delta`."""
         # Beside a large delta a row may cost less than is refunded.
         return max(float(self.row.gaussian_cost(delta).mu2) - self.base, 0.0)
-
-
-@dataclass(frozen=True)
-class LongPlan:
-    """Price of many rows: the last by the game, each row before by the bound on one row.
-
-    The proof of the bound is in docs/theory/game-bounds.md ("Long plans").
-    """
-
-    end: EndOfPlan
-    n_more: int
 
     def gaussian_cost(self, approximation_delta: float) -> GaussianCost:
         """Compute the price where mu^2 and deltas add up, rounded up."""
         row_delta = min(_DELTA_SHARE * approximation_delta / self.n_more, _MOST_DELTA)
-        row_delta = max(row_delta, self.end.least_delta)
+        row_delta = max(row_delta, self._least_delta)
         end_delta = approximation_delta - self.n_more * row_delta
         if end_delta <= 0:
             return GaussianCost(math.inf, approximation_delta)
-        end_mu2 = max(float(self.end.played.gaussian_cost(end_delta).mu2), self.end.base)
-        mu2 = end_mu2 + self.n_more * self.end.row_mu2(row_delta)
-        return GaussianCost(mu2, approximation_delta)
+        end_mu2 = max(float(self.played.gaussian_cost(end_delta).mu2), self.base)
+        return GaussianCost(end_mu2 + self.n_more * self.row_mu2(row_delta), approximation_delta)
 
     def refund(self) -> float:
         """Compute the mu^2 that may be given back if a plan of more rows ends before these."""
-        row_delta = max(_MOST_DELTA, self.end.least_delta)
-        return self.end.base + self.n_more * _REFUND_SHARE * self.end.row_mu2(row_delta)
+        row_mu2 = self.row_mu2(max(_MOST_DELTA, self._least_delta))
+        return self.base + self.n_more * _REFUND_SHARE * row_mu2
 
 
 def price_in_mu2(plan: GroupPlan, fineness: Fineness) -> PlanPrice | LongPlan:
@@ -93,7 +86,7 @@ def price_in_mu2(plan: GroupPlan, fineness: Fineness) -> PlanPrice | LongPlan:
         n_rows = times * plan.n_rows
         n_played = max(MOST_MOVES // max(RowGame(law, fineness).n_moves, 1), 1)
         if n_rows > n_played:
-            return LongPlan(_price_end(law, n_played, fineness), n_rows - n_played)
+            return replace(_price_end(law, n_played, fineness), n_more=n_rows - n_played)
     return PlanPrice(plan.value_functions(fineness))
 
 
@@ -106,11 +99,12 @@ def _split_row(law: Law) -> tuple[Law, int]:
 
 
 @lru_cache(maxsize=32)
-def _price_end(law: Law, n_rows: int, fineness: Fineness) -> EndOfPlan:
+def _price_end(law: Law, n_rows: int, fineness: Fineness) -> LongPlan:
+    """Price the last rows, and one before them."""
     plan = GroupPlan(law, np.ones(n_rows, dtype=bool), None)
     played = PlanPrice(plan.value_functions(fineness))
     base, row = played.refund(), RowGame(law, fineness)
     span = row.span(n_rows + 1, _SPAN_FACTOR)
     pair = row.grid.final_value(*span)
     pair = replace(pair, values=gaussian_delta(np.sqrt(base), -pair.losses))
-    return EndOfPlan(played, base, PlanPrice((row.before(pair, n_rows + 1, span),)))
+    return LongPlan(played, base, PlanPrice((row.before(pair, n_rows + 1, span),)), n_more=0)

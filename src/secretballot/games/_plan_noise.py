@@ -31,27 +31,14 @@ def least_plan_noise(
 ) -> M:
     """Find ``build(noise)`` for the least noise with a share of at most 1.
 
-    Parameters
-    ----------
-    build : callable
-        From the amount of noise to a mechanism.
-    share : callable
-        ``share(mechanism, fineness)`` computes which part of the wanted privacy a plan uses.
-    enough : float
-        Noise that is enough by a simpler bound. (Of moves that are themselves bounded in the game,
-        such as labels of clipped ballots, few rows may cost more in it.)
-    guess : float
-        Noise at which the search begins.
-    coarse : bool
-        If True, search on coarse grids first, which overstate the price by a few per cent; not
-        where the guess is a good one.
-    slope : float, default=-1.1
-        Approximate derivative of the share's logarithm by that of the noise.
+    ``share(mechanism, fineness)`` computes which part of the wanted privacy a plan uses. It lies
+    between 0.998 and 1 for the mechanism returned, unless the price falls in steps. `enough` is
+    noise that is enough by a simpler bound. (Of moves that are themselves bounded in the game, such
+    as labels of clipped ballots, few rows may cost more in it.)
 
-    Returns
-    -------
-    mechanism
-        Its share on the fine grids lies between 0.998 and 1, unless the price falls in steps.
+    The search begins at `guess`. With `coarse` it is first made on coarse grids, which overstate
+    the price by a few per cent: not where the guess is a good one. `slope` approximates the
+    derivative of the share's logarithm by that of the noise.
     """
     noise, fallback, enough = guess, enough, math.inf
     if coarse:
@@ -84,17 +71,15 @@ def _search_coarsely(
 ) -> tuple[float, float]:
     """Find noise at which the share is about 1, and the slope of the logarithms there."""
     fineness = FINE.coarser(_COARSER, 1.0)
-    points: list[tuple[float, float]] = []
+    last: tuple[float, float] | None = None
     for _ in range(6):
         used = share(build(noise), fineness)
         if not 0 < used < math.inf:
             return noise, slope
-        points.append((math.log(noise), math.log(used)))
-        if len(points) > 1:
-            (x0, y0), (x1, y1) = points[-2:]
-            if x1 != x0:
-                slope = min(max((y1 - y0) / (x1 - x0), -3.0), -0.5)
-        if abs(points[-1][1] - _OVERSTATEMENT) < _SLACK / 4:
+        x, y = math.log(noise), math.log(used)
+        if last is not None and x != last[0]:
+            slope = min(max((y - last[1]) / (x - last[0]), -3.0), -0.5)
+        if abs(y - _OVERSTATEMENT) < _SLACK / 4:
             break
-        noise = math.exp(points[-1][0] - (points[-1][1] - _OVERSTATEMENT) / slope)
+        last, noise = (x, y), math.exp(x - (y - _OVERSTATEMENT) / slope)
     return noise, slope

@@ -83,14 +83,9 @@ class PlanPrice(Shown):
     def refund(self) -> float:
         """Compute the mu^2 that may be given back if a plan of more rows ends before these.
 
-        The refund is the largest Gaussian curve that lies below the plan's, everywhere: to stop for
-        it never gains an adversary more than to draw the rows. (To charge afterwards the price of
-        the rows that were drawn would be too little.)
-
-        Notes
-        -----
-        The curve is the numerical one, from which the price was computed, rounded up alike; between
-        nodes it is a chord, and so above the convex Gaussian curve where it is at the nodes.
+        The largest Gaussian curve below the plan's numerical one, from which the price was
+        computed: to stop for it never gains an adversary more than to draw the rows. (To charge
+        afterwards the price of the rows that were drawn would be too little.)
         """
 
         def exceeds(mu: float) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._numbers import check_integer
 from secretballot._progress import tracked
 from secretballot._sizes import MOST_ROWS, check_pair
-from secretballot.divergences import EVERYONE, Law, split_group
+from secretballot.divergences import EVERYONE, Law, PlannedMechanism, split_group
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._plan_price import PlanPrice
 from secretballot.games._row import build_tree
@@ -29,34 +29,11 @@ _TASK = "rows of the game"
 _CACHE_SIZE = 16
 
 
-class PlannedMechanism(Protocol):
-    """A mechanism whose plans can be priced."""
-
-    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Build the law of one row for each privacy group."""
-
-    def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
-        """Mark the rows in which a group takes part, for groups that sit some out."""
-
-    def check_counts(self, counts: ArrayLike) -> NDArray[Any]:
-        """Convert the counts to an array with one row per query, or raise ValueError."""
-
-    def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Compute the state of each step's move, per row."""
-
-
 @dataclass(frozen=True)
 class GroupPlan:
-    """A plan as one privacy group takes part in it.
+    """A plan as one privacy group takes part in it: the law of a row, and the group's rows.
 
-    Attributes
-    ----------
-    law : Law
-        Of one row.
-    rows : ndarray of bool
-        Rows in which the group takes part.
-    states : mapping of str to ndarray, or None
-        States of the moves on known votes.
+    `states` are those of the moves on known votes; None if these are not known.
     """
 
     law: Law
@@ -78,10 +55,10 @@ class GroupPlan:
         self, fineness: Fineness = FINE, n_answers: int | None = None
     ) -> tuple[ValueFunction, ...]:
         """Compute the value functions: one, or both directions on known votes."""
-        plan = self.known()
-        if plan is not None:
-            return plan.value_functions(len(plan))
-        return price_law_cached(self.law, self.n_rows, fineness, n_answers)._value_functions
+        known_plan = self.known()
+        if known_plan is None:
+            return price_law_cached(self.law, self.n_rows, fineness, n_answers)._value_functions
+        return known_plan.value_functions(self.n_rows)
 
 
 def group_plans(
@@ -112,17 +89,6 @@ def group_plans(
             )
     rows, all_rows = mechanism.participation(n_rows), np.ones(n_rows, dtype=bool)
     return {group: GroupPlan(law, rows.get(group, all_rows), states) for group, law in laws.items()}
-
-
-def _prices(
-    plans: Mapping[str, GroupPlan], fineness: Fineness = FINE, n_answers: int | None = None
-) -> dict[str, PlanPrice]:
-    """Price each level: its members are different people, so the dearest decides."""
-    functions: dict[str, tuple[ValueFunction, ...]] = {}
-    for group, plan in plans.items():
-        level = split_group(group)[0]
-        functions[level] = functions.get(level, ()) + plan.value_functions(fineness, n_answers)
-    return {level: PlanPrice(values) for level, values in functions.items()}
 
 
 def price_plan(
@@ -162,16 +128,9 @@ def price_plan(
 
     Notes
     -----
-    The adversary chooses the data row by row, having seen all outcomes so far: where each gap
-    lies, and the neighbour's too. No composition theorem and no conversion is involved: the worst
-    case *is* the composition, adaptivity included. With P and Q the laws of the outcomes so far,
-    the state is the loss l = log P/Q, and
-
-        V_0(l) = max(0, 1 - e^-l),
-        V_n(l) = max over moves of sum_k p_k V_{n-1}(l + log p_k/q_k),
-
-    with delta(epsilon) = V_n(-epsilon). The bounds on each maximum, and between grid points, err
-    upwards; their proofs are in the documentation ("Bounds of the game").
+    The adversary chooses the data row by row, having seen all outcomes so far. No composition
+    theorem and no conversion is involved: the worst case *is* the composition, adaptivity included.
+    Bounds on each row, and between grid points, err upwards. See the documentation, "The game".
 
     Examples
     --------
@@ -194,7 +153,12 @@ def price_plan(
                 f"n_answers={n_answers} needs a threshold that decides which rows are answered, "
                 "as ConfidentGNMax has."
             )
-    prices = _prices(plans, n_answers=n_answers)
+    # The members of a level are different people, so the dearest decides.
+    functions: dict[str, tuple[ValueFunction, ...]] = {}
+    for group, plan in plans.items():
+        level = split_group(group)[0]
+        functions[level] = functions.get(level, ()) + plan.value_functions(n_answers=n_answers)
+    prices = {level: PlanPrice(values) for level, values in functions.items()}
     return prices.get(EVERYONE, prices)
 
 
@@ -203,23 +167,14 @@ def price_law(
     n_rows: int,
     fineness: Fineness = FINE,
     n_answers: int | None = None,
-    shorter: Mapping[int, ValueFunction] | None = None,
+    start: tuple[int, ValueFunction] | None = None,
 ) -> PlanPrice:
-    """Price rows in the worst case, from the longest of the `shorter` plans on."""
-    if n_answers is not None:
-        value = _play_rows(worst_game(law, fineness, n_answers), n_rows)
-        return PlanPrice((replace(value, values=value.values[-1]),))
-    fitting = (plan for plan in (shorter or {}).items() if plan[0] <= n_rows)
-    start = max(fitting, key=itemgetter(0), default=None)
-    n_more = n_rows - (start[0] if start else 0)
-    return PlanPrice((_play_rows(worst_game(law, fineness, None, start), n_more),))
-
-
-def _play_rows(game: Iterator[ValueFunction], n_rows: int) -> ValueFunction:
-    value = next(game)
-    for value in tracked(islice(game, n_rows), _TASK, n_rows):  # noqa: B007
+    """Price rows in the worst case, from a `start` of some rows and their value on."""
+    game = worst_game(law, fineness, n_answers, start)
+    value, n_more = next(game), n_rows - (start[0] if start else 0)
+    for value in tracked(islice(game, n_more), _TASK, n_more):  # noqa: B007
         pass
-    return value
+    return PlanPrice((value if n_answers is None else replace(value, values=value.values[-1]),))
 
 
 @lru_cache(maxsize=32)
@@ -227,17 +182,20 @@ def price_law_cached(
     law: Law, n_rows: int, fineness: Fineness = FINE, n_answers: int | None = None
 ) -> PlanPrice:
     """Price rows in the worst case; a search for the longest plan asks for many lengths."""
-    shorter = _cached_values(law, fineness)
-    price = price_law(law, n_rows, fineness, n_answers, shorter.copy())
-    if n_answers is None:
-        (shorter[n_rows],) = price._value_functions
-    if len(shorter) > _CACHE_SIZE:
-        shorter.pop(next(iter(shorter)), None)
+    if n_answers is not None:
+        return price_law(law, n_rows, fineness, n_answers)
+    played = _played_plans(law, fineness)
+    shorter = [plan for plan in played.copy().items() if plan[0] <= n_rows]
+    start = max(shorter, key=itemgetter(0), default=None)
+    price = price_law(law, n_rows, fineness, start=start)
+    (played[n_rows],) = price._value_functions
+    if len(played) > _CACHE_SIZE:
+        played.pop(next(iter(played)), None)
     return price
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _cached_values(law: Law, fineness: Fineness) -> dict[int, ValueFunction]:
+def _played_plans(law: Law, fineness: Fineness) -> dict[int, ValueFunction]:
     """Hold the value functions of some numbers of rows."""
     return {}
 
@@ -281,66 +239,57 @@ def plan_rows(
     88
     """
     plans = group_plans(mechanism, n_rows, n_columns, counts)
-    limits = _limits((split_group(group)[0] for group in plans), epsilon, delta)
+    limits = [_limits(split_group(group)[0], epsilon, delta) for group in plans]
     longest = n_rows
-    for group, plan in plans.items():
+    for plan, pairs in zip(plans.values(), limits, strict=True):
         known_plan, rows = plan.known(), plan.rows.cumsum()
         n_fit = int(rows[longest - 1]) if longest else 0
-        for pair in limits[split_group(group)[0]].values():
-            if known_plan is None:
-                n_fit = _longest(plan.law, n_fit, *pair)
-            else:
-                n_fit = _longest_known(known_plan, n_fit, *pair)
+        for pair in pairs:
+            n_fit = _longest(plan.law if known_plan is None else known_plan, n_fit, *pair)
         longest = min(longest, int(np.searchsorted(rows, n_fit, side="right")))
     return longest
 
 
+def _longest(plan: KnownPlan | Law, n_rows: int, epsilon: float, delta: float) -> int:
+    def share(n_first: int) -> float:
+        if isinstance(plan, KnownPlan):
+            price = PlanPrice(plan.value_functions(n_first))
+        else:
+            price = price_law_cached(plan, n_first)
+        return price.share(epsilon, delta)
+
+    return find_most_rows(share, n_rows, guess=4)
+
+
 def _limits(
-    charged: Iterable[str],
-    epsilon: float | Mapping[str, float],
-    delta: float | Mapping[str, float],
-) -> dict[str, dict[str, tuple[float, float]]]:
-    """Find the pairs that each charged level has to fit, by name; everyone has to fit all."""
-    named = {name for limit in (epsilon, delta) if isinstance(limit, Mapping) for name in limit}
+    level: str, epsilon: float | Mapping[str, float], delta: float | Mapping[str, float]
+) -> list[tuple[float, float]]:
+    """Find the pairs that a charged level has to fit; everyone has to fit those of all levels."""
+    by_name = [limit for limit in (epsilon, delta) if isinstance(limit, Mapping)]
+    levels = sorted(set().union(*by_name)) if level == EVERYONE and by_name else [level]
 
     def limit_of(name: str, parameter: str, limit: float | Mapping[str, float]) -> float:
-        if isinstance(limit, Mapping) and name not in limit:
+        if not isinstance(limit, Mapping):
+            return limit
+        if name not in limit:
             raise ValueError(f"{parameter}={dict(limit)!r} has no level {name!r}.")
-        return limit[name] if isinstance(limit, Mapping) else limit
+        return limit[name]
 
-    limits: dict[str, dict[str, tuple[float, float]]] = {}
-    for level in charged:
-        names = sorted(named) if level == EVERYONE and named else [level]
-        limits[level] = {
-            name: (limit_of(name, "epsilon", epsilon), limit_of(name, "delta", delta))
-            for name in names
-        }
-        for pair in limits[level].values():
-            check_pair(*pair)
-    return limits
+    pairs = [(limit_of(n, "epsilon", epsilon), limit_of(n, "delta", delta)) for n in levels]
+    for pair in pairs:
+        check_pair(*pair)
+    return pairs
 
 
-@lru_cache(maxsize=32)
-def _longest(law: Law, n_rows: int, epsilon: float, delta: float) -> int:
-    rows = islice(worst_game(law), 1, n_rows + 1)
-    for n_fit, value in enumerate(tracked(rows, _TASK, n_rows)):
-        if PlanPrice((value,)).delta(epsilon) > delta:
-            return n_fit
-    return n_rows
+def find_most_rows(share: Callable[[int], float], n_rows: int, guess: int = 32) -> int:
+    """Find the most rows, up to `n_rows`, of which the share is at most 1.
 
-
-def _longest_known(plan: KnownPlan, n_rows: int, epsilon: float, delta: float) -> int:
-    """Search for the longest prefix that fits; prices grow by more than rounding."""
-
-    def fits(n_first: int) -> bool:
-        return PlanPrice(plan.value_functions(n_first)).delta(epsilon) <= delta
-
-    low, high = 0, min(64, n_rows)
-    while high < n_rows and fits(high):
-        low, high = high, min(2 * high, n_rows)
-    if fits(high):
-        return high
+    The share grows with the rows, about in proportion, so few of them are looked at.
+    """
+    low, high, guess = 0, n_rows + 1, min(n_rows, guess)
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        used = share(guess)
+        low, high = (guess, high) if used <= 1 else (low, guess)
+        proposal = guess / used if used > 0 else np.inf
+        guess = int(min(max(proposal, low + 1), high - 1))
     return low

@@ -21,40 +21,34 @@ from secretballot.games.moves import (
 def build_tree(law: Law) -> tuple[Node, ...]:
     """Build the tree of a law's moves.
 
-    Raises
-    ------
-    ValueError
-        If a step follows one that isn't there, or can't be shared out among its repetitions.
-    TypeError
-        If a step's move has no play.
+    ValueError if a step follows one that isn't there, or can't be shared out among its repetitions;
+    TypeError if its move has no play.
     """
+    names = {None, *(step.name for step in law)}
     for step in law:
         if not has_play(step.move):
             raise TypeError(
                 f"{type(step.move).__name__} of step {step.name!r} has no game; plans are priced "
                 "for noisy bits, noisy maxima, noisy vectors and draws with Gumbel noise."
             )
-    names = {step.name for step in law}
-    strays = [step.after for step in law if step.after is not None and step.after not in names]
-    if strays:
-        raise ValueError(f"a step follows {strays[0]!r}, which the law does not have.")
+        if step.after not in names:
+            raise ValueError(f"a step follows {step.after!r}, which the law does not have.")
+    return _followers(law, None, 1)
 
-    def follow(name: str | None, times: int) -> tuple[Node, ...]:
-        nodes = []
-        for step in law:
-            if step.after == name:
-                if step.times % times:
-                    raise ValueError(
-                        f"step {step.name!r} is made {step.times} times after {times} of "
-                        f"{name!r}: a game needs as many after each."
-                    )
-                followers, n_times = follow(step.name, step.times), step.times // times
-                nodes.append(
-                    Node(step.name, play_of(step.move), n_times, followers, delta=step.delta)
+
+def _followers(law: Law, name: str | None, times: int) -> tuple[Node, ...]:
+    """Build the nodes that follow a step, which is made so many times."""
+    nodes = []
+    for step in law:
+        if step.after == name:
+            if step.times % times:
+                raise ValueError(
+                    f"step {step.name!r} is made {step.times} times after {times} of {name!r}: a "
+                    "game needs as many after each."
                 )
-        return tuple(nodes)
-
-    return follow(None, 1)
+            play, follow = play_of(step.move), _followers(law, step.name, step.times)
+            nodes.append(Node(step.name, play, step.times // times, follow, delta=step.delta))
+    return tuple(nodes)
 
 
 def play_row(
@@ -64,20 +58,11 @@ def play_row(
     build_move: Callable[[Node], GameMove | None],
     count_answers: bool = False,
 ) -> ValueFunction:
-    """Compute the value before a row from that after it.
+    """Compute the value before a row, at the nodes [low, high) of `span`, from that after it.
 
-    Parameters
-    ----------
-    tree : tuple of Node
-    after : ValueFunction
-        With `count_answers`, of shape (n_answers, n_nodes): the value with 1, 2, ... answers left.
-    span : tuple of int
-        The nodes [low, high) that matter before the row.
-    build_move : callable
-        From a node to the adversary's move; None if it has no effect.
-    count_answers : bool, default=False
-        If True, the positive outcomes of the row's first moves use up an answer. With none left
-        the game has ended.
+    `build_move` makes the adversary's move of a node; None if it has no effect. With
+    `count_answers` the values have shape (n_answers, n_nodes), for 1, 2, ... answers left, and
+    positive outcomes of the row's first moves use up an answer. With none left the game has ended.
     """
     value = after
     for node in reversed(tree):
@@ -87,23 +72,19 @@ def play_row(
                 best = np.max([branch.values for branch in branches], axis=0)
                 value = replace(branches[0], values=node.fail(best, best))
                 continue
-            positive = value
-            if count_answers and node.counts_answers:
-                positive = _use_up_answer(value)
+            positive = _use_up_answer(value) if count_answers and node.counts_answers else value
             if node.follow:
                 positive = play_row(node.follow, positive, span, build_move)
             move = build_move(node)
-            if move is None:
-                if node.delta:
-                    silent = value.on_nodes(*span)
-                    value = ValueFunction(value.grid, node.fail(silent, silent), span[0])
-                continue
-            no = PaddedValues.from_function(value, *span, move.pad)
-            yes = no
-            if positive is not value:
-                yes = PaddedValues.from_function(positive, *span, move.pad)
-            best = node.fail(move.best(yes, no), no.shifted(0))
-            value = ValueFunction(value.grid, best, span[0])
+            if move is not None:
+                no = yes = PaddedValues.from_function(value, *span, move.pad)
+                if positive is not value:
+                    yes = PaddedValues.from_function(positive, *span, move.pad)
+                best = node.fail(move.best(yes, no), no.shifted(0))
+                value = ValueFunction(value.grid, best, span[0])
+            elif node.delta:
+                silent = value.on_nodes(*span)
+                value = ValueFunction(value.grid, node.fail(silent, silent), span[0])
     if value.first == span[0] and value.values.shape[-1] == span[1] - span[0]:
         return value
     return replace(value, values=value.on_nodes(*span), first=span[0])

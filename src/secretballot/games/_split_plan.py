@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Literal
@@ -10,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.divergences import GaussianCost, Law, own_delta
+from secretballot.divergences import GaussianCost, Law, PlannedMechanism, own_delta
 from secretballot.games._long_plan import LongPlan, price_in_mu2
 from secretballot.games._plan_price import PlanPrice
-from secretballot.games._price import GroupPlan, PlannedMechanism, group_plans
+from secretballot.games._price import GroupPlan, group_plans
 from secretballot.games.moves import FINE, Fineness, has_play, interpolate_share, play_of
 
 #: The most mu^2 of noisy numbers, and the largest shift, that games are played for.
@@ -27,23 +26,11 @@ RowPart = Literal["rows", "thresholds", "answers"]
 
 
 class SplitPlan:
-    """The rows of one mechanism, priced for each privacy group.
+    """The rows of one mechanism, priced for each privacy group; arguments as for `price_plan`.
 
-    Where one threshold decides which rows are answered, the thresholds and the answers are two
-    plans: they can be reserved, drawn and given back apart.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    n_rows : int
-        The most that there can be.
-    n_columns, counts
-        As for `price_plan`.
-
-    Attributes
-    ----------
-    has_threshold : bool
-        The answers are a plan of their own. (Known rows leave no answers over.)
+    Where one threshold decides which rows are answered (`has_threshold`), the thresholds and the
+    answers are two plans: they can be reserved, drawn and given back apart. Known rows leave no
+    answers over.
     """
 
     def __init__(
@@ -66,13 +53,7 @@ class SplitPlan:
     def pieces(
         self, part: RowPart, start: int, stop: int, fineness: Fineness = FINE
     ) -> dict[str, PlanPiece]:
-        """Select rows (or thresholds), or answers, from `start` up to before `stop`.
-
-        Raises
-        ------
-        ValueError
-            If rows are selected that the plan does not have.
-        """
+        """Select rows (or thresholds), or answers, from `start` up to before `stop`."""
         if start > stop or start < 0 or (part != "answers" and stop > self._n_rows):
             raise ValueError(
                 f"{part} {start} to {stop} are not part of a plan of {self._n_rows} rows."
@@ -150,11 +131,11 @@ class PlanPiece:
 
     @property
     def _is_played(self) -> bool:
-        """Check that a game is played; otherwise noisy numbers are charged, and refunded.
+        """True if a game is played; otherwise noisy numbers are charged, and refunded.
 
         No game is needed for noisy vectors, nor beyond epsilons of hundreds, nor where a row
-        reveals nearly everything. Where a game takes minutes, the noisy numbers cost pi / 2 times
-        as much as a long plan at most.
+        reveals nearly everything. Where a game takes minutes, it would save at most pi / 2 of a
+        long plan's price.
         """
         if self.exact_cost is not None or self._is_slow:
             return False
@@ -199,23 +180,6 @@ def _estimate_share(law: Law, n_rows: int, delta: float) -> float | None:
     if len({step.move for step in law}) != 1:
         return None
     return plays[0].estimate_share(n_rows * sum(step.times for step in law), delta)
-
-
-def find_most_rows(share: Callable[[int], float], n_rows: int) -> int:
-    """Find the most rows, up to `n_rows`, of which the share is at most 1.
-
-    The share grows with the rows, about in proportion, so few of them are looked at.
-    """
-    low, high, guess = 0, n_rows + 1, min(n_rows, 32)
-    while high - low > 1:
-        used = share(guess)
-        if used <= 1:
-            low = guess
-        else:
-            high = guess
-        proposal = guess / used if used > 0 else np.inf
-        guess = int(min(max(proposal, low + 1), high - 1))
-    return low
 
 
 def _select(plan: GroupPlan, part: RowPart, start: int, stop: int) -> GroupPlan:

@@ -31,23 +31,11 @@ def worst_game(
     n_answers: int | None = None,
     start: tuple[int, ValueFunction] | None = None,
 ) -> Iterator[ValueFunction]:
-    """Yield the values of 0, 1, 2, ... rows for the best adaptive adversary, forever.
+    """Yield upper bounds of V for 0, 1, 2, ... rows and the best adaptive adversary, forever.
 
-    Parameters
-    ----------
-    law : Law
-        Of every row.
-    fineness : Fineness
-    n_answers : int, default=None
-        The run ends after so many rows whose first move came out positive.
-    start : tuple of int and ValueFunction, default=None
-        Number of rows to begin at, and their value.
-
-    Yields
-    ------
-    ValueFunction
-        Upper bounds of V, with `n_answers` of shape (n_answers, n_nodes). Moves are the same at
-        any loss, so the delta at epsilon is V at the loss -epsilon.
+    With `n_answers` the run ends after so many rows whose first move came out positive, and values
+    have shape (n_answers, n_nodes). `start` is a number of rows to begin at, and their value. Moves
+    are the same at any loss, so the delta at epsilon is V at the loss -epsilon.
     """
     row = RowGame(law, fineness)
     value = row.end()
@@ -67,11 +55,10 @@ class RowGame:
     def __init__(self, law: Law, fineness: Fineness) -> None:
         # The grid of losses has to cover the loss of all moves of the row, repetitions included.
         self._tree = tuple(node.expand() for node in build_tree(law))
-        sizes = [(*node.reach, times) for node, times in all_nodes(self._tree)]
-        self._loss_scale = max((scale for scale, _, _ in sizes), default=0.0)
-        self._variance = sum(square * times for _, square, times in sizes)
-        failures = [(node.delta, times) for node, times in all_nodes(self._tree)]
-        self._no_failure = math.prod((1 - delta) ** times for delta, times in failures)
+        nodes = list(all_nodes(self._tree))
+        self._loss_scale = max((node.reach[0] for node, _ in nodes), default=0.0)
+        self._variance = sum(node.reach[1] * times for node, times in nodes)
+        self._no_failure = math.prod((1 - node.delta) ** times for node, times in nodes)
         fewest = [min((branch.times for branch in node.either), default=1) for node in self._tree]
         self._least_moves = sum(n * node.times for n, node in zip(fewest, self._tree, strict=True))
         if any(node.either for node in self._tree):
@@ -90,9 +77,8 @@ class RowGame:
 
     def vectors(self, n_rows: int) -> ValueFunction | None:
         """Compute the value of noisy vectors, which are one vector together; None for others."""
-        for node in self._tree:
-            if not node.play.is_vector or node.delta or node.follow:
-                return None
+        if any(not node.play.is_vector or node.delta or node.follow for node in self._tree):
+            return None
         value = self.grid.final_value(*self.span(n_rows))
         if not self._variance:
             return value

@@ -12,11 +12,10 @@ from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import game_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.accounting.pricing._pricing import Pricing
-from secretballot.divergences import Cost, Costs, HasGaussianCost, check_groups
+from secretballot.divergences import Cost, Costs, HasGaussianCost, PlannedMechanism, check_groups
 from secretballot.games import (
     FINE,
     Fineness,
-    PlannedMechanism,
     PlanPiece,
     SplitPlan,
     find_most_rows,

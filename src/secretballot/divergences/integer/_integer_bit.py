@@ -99,8 +99,7 @@ def worst_integer_bit(
 ) -> Floats:
     """Compute the largest cost of the sign of an integer with Skellam noise, rounded up.
 
-    `variance` is that of the noise on the gap, `moved` the change between neighbours. At order
-    infinity the cost is infinite.
+    `moved` is the change between neighbours. At order infinity the cost is infinite.
     """
     return curve_at_orders(orders, moved, partial(_curve, _largest_bit, variance, moved))
 

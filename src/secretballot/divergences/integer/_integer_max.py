@@ -116,6 +116,24 @@ class Cells:
         return Cells(*ends)
 
 
+@dataclass(frozen=True)
+class TailSums:
+    """Probabilities of i and j from a level on, at some gaps.
+
+    Of each gap, the first step, and the values from each step on, on the data and on the neighbour.
+    """
+
+    gaps: Ints
+    starts: Ints
+    values: Floats
+
+    def at(self, gap: Ints, level: Ints) -> Floats:
+        """Look up the probabilities from a level on, shape (2, 2, n_gaps)."""
+        row = np.searchsorted(self.gaps, gap)
+        place = np.clip(level - self.starts[row], 0, self.values.shape[-1] - 1)
+        return np.asarray(self.values[:, :, row, place])
+
+
 class WinnerSearch:
     """Bounds of exp((a - 1) D) - 1 over all gaps and levels, at orders of similar tilt."""
 
@@ -132,9 +150,9 @@ class WinnerSearch:
         """Bound the supremum from above, by at least `floor`."""
         best, bounds = floor.copy(), floor.copy()
         for tie_to in (0, 1):
-            cells, sums = self._all(), TailSums(self._winners, tie_to)
+            cells = self._all()
             while len(cells.gap[0]):
-                value, bound, split = self._bounds(cells, sums, tie_to)
+                value, bound, split = self._bounds(cells, tie_to)
                 best = np.maximum(best, value.max(axis=0))
                 above = np.log1p(bound) / (np.log1p(best) * (1 + _PRECISION[self._step > 1]))
                 wide = cells.gap[0] < cells.gap[1]
@@ -159,11 +177,12 @@ class WinnerSearch:
         within &= begin * step <= np.maximum(last + high, low) + more
         return Cells((first[within], last[within]), (begin[within], end[within]))
 
-    def _bounds(self, cells: Cells, sums: TailSums, tie_to: int) -> tuple[Floats, Floats, Floats]:
+    def _bounds(self, cells: Cells, tie_to: int) -> tuple[Floats, Floats, Floats]:
         """Compute the value at the ends of cells, the bound, and its part from split outcomes."""
         out = np.empty((3, len(cells.gap[0]), len(self._orders)))
         size = max(1, _BLOCK // len(self._orders))
-        sums.add(np.unique(np.concatenate(cells.gap)))
+        gaps = np.unique(np.concatenate(cells.gap))
+        sums = TailSums(gaps, *self._winners(gaps, tie_to))
         for start in range(0, out.shape[1], size):
             part = slice(start, start + size)
             out[:, part] = self._bounds_of(cells[part], sums, tie_to)
@@ -259,33 +278,6 @@ def _sum(q: Floats, first: Floats, last: Floats, orders: Floats) -> Floats:
         positive = mass > 0
         out[positive] += mass[positive, None] * np.maximum(*h)[positive]
     return out
-
-
-class TailSums:
-    """Cache of the probabilities of winners by gap."""
-
-    def __init__(self, winners: Callable[[Ints, int], tuple[Ints, Floats]], tie_to: int) -> None:
-        self._winners, self._tie_to = winners, tie_to
-        self._gaps, self._starts, self._rows = np.zeros((3, 0), dtype=np.int64)
-        self._values: list[Floats] = []
-
-    def add(self, gaps: Ints) -> None:
-        """Compute the probabilities of new gaps."""
-        new = np.setdiff1d(gaps, self._gaps, assume_unique=True)
-        starts, values = self._winners(new, self._tie_to)
-        self._values = [np.concatenate([*self._values, values], axis=2)]
-        rows = np.append(self._rows, len(self._gaps) + np.arange(len(new)))
-        all_gaps = np.append(self._gaps, new)
-        order = np.argsort(all_gaps)
-        self._gaps, self._rows = all_gaps[order], rows[order]
-        self._starts = np.append(self._starts, starts)
-
-    def at(self, gap: Ints, level: Ints) -> Floats:
-        """Look up the probabilities of i and j from a level on, shape (2, 2, n_gaps)."""
-        (values,) = self._values
-        row = self._rows[np.searchsorted(self._gaps, gap)]
-        place = np.clip(level - self._starts[row], 0, values.shape[-1] - 1)
-        return np.asarray(values[:, :, row, place])
 
 
 def _sums_from(at_steps: Floats, step: int) -> Floats:

@@ -23,17 +23,9 @@ _TAIL, _MORE = 20.0, 100
 
 @dataclass(frozen=True, eq=False)
 class Skellam:
-    """Log probabilities of Skellam noise of mean 0.
+    """Log probabilities of Skellam noise of mean 0, at -reach, ..., reach.
 
-    Attributes
-    ----------
-    variance : float
-    reach : int
-        The largest integer in the tables.
-    log_pmf : ndarray of shape (2 * reach + 1,)
-        At -reach, ..., reach.
-    log_cdf : ndarray of shape (2 * reach + 1,)
-        Of "at most", with full relative precision in both tails.
+    `log_cdf`, of "at most", has full relative precision in both tails.
     """
 
     variance: float

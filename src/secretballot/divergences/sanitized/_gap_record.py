@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.divergences._confident_max import ConfidentMax
 from secretballot.divergences._groups import EVERYONE
-from secretballot.divergences._law import Law
+from secretballot.divergences._law import Law, PlannedMechanism
 from secretballot.divergences._moves import Move, NoisyBit, NoisyMax, NoisyTop
 from secretballot.divergences._orders import Floats
 
@@ -22,28 +22,11 @@ _MOVES: dict[str, type[Move]] = {
 }
 
 
-class VoteMechanism(Protocol):
-    """Mechanism whose law and steps are known."""
-
-    def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the law of one row for each privacy group."""
-
-    def state(self, counts: NDArray[Any]) -> dict[str, Floats]:
-        """Return the known data of each step, per row."""
-
-    def executed(self, outcome: NDArray[Any]) -> dict[str, Floats]:
-        """Count the executions of each step in each row."""
-
-
 @dataclass(frozen=True, eq=False)
 class GapRecord:
-    """Number of releases of one move by the gap of their votes.
+    """Number of releases of one move by the gap of their votes, in whole ballots.
 
-    Attributes
-    ----------
-    move : NoisyBit, NoisyMax or ConfidentMax
-    gap_counts : ndarray of shape (n_votes + 1,)
-        For each gap of whole ballots; the last includes wider ones.
+    The last number includes wider gaps.
     """
 
     move: Move
@@ -51,7 +34,7 @@ class GapRecord:
 
 
 def record_gaps(
-    mechanism: VoteMechanism, votes: NDArray[Any], outcome: NDArray[Any], n_columns: int | None
+    mechanism: PlannedMechanism, votes: NDArray[Any], outcome: NDArray[Any], n_columns: int | None
 ) -> list[GapRecord] | None:
     """Count the gaps of released rows; None if their cost is not a sum over gaps.
 

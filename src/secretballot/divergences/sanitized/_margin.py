@@ -37,12 +37,8 @@ _ROUNDED = 1e-9
 class GapCosts:
     """Bound of the cost of a release by the gap of its votes, in whole ballots, at one order.
 
-    Attributes
-    ----------
-    costs : ndarray of shape (n_gaps,)
-        For gaps of 0, 1, ...: nonincreasing. The last holds for all wider gaps.
-    shift : int
-        Change of a gap by one replaced ballot.
+    `costs` at gaps of 0, 1, ... don't increase; the last holds for all wider gaps. One replaced
+    ballot changes a gap by `shift`.
     """
 
     costs: Floats
@@ -110,14 +106,7 @@ class Margin:
     The margin is a number of ballots: the distance of the releases from their worst case. The link
     decreases from the worst case, as if most releases were unanimous, the gaps of the others
     uniform, and all of them moved towards a tie, or apart. A poor guess makes bounds loose, never
-    wrong.
-
-    Attributes
-    ----------
-    gap_costs : tuple of GapCosts
-        One for each kind of release.
-    n_releases : tuple of int
-        Number of releases of each kind.
+    wrong. Each kind of release has its gap costs and its number.
     """
 
     gap_costs: tuple[GapCosts, ...]

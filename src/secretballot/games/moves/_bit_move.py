@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -60,20 +60,15 @@ class GapCells:
         return max(self.n_nodes_up, self.n_nodes_down) + 2
 
     def best(
-        self,
-        positive: PaddedValues,
-        negative: PaddedValues,
-        slopes: tuple[Floats, ...],
-        out: Floats,
-        scratch: Floats,
+        self, positive: PaddedValues, negative: PaddedValues, slopes: Sequence[Floats]
     ) -> Floats:
         """Compute an upper bound of the value of the best gap in the cells."""
-        best = np.full_like(out, -np.inf)
+        best = np.full_like(positive.shifted(0), -np.inf)
+        out, scratch = np.empty_like(best), np.empty_like(best)
         for first, second in self.stencils:
             outcomes = (positive, first), (negative, second)
             np.maximum(best, sum_outcomes(outcomes, out, scratch), out=best)
-        best += self._margin(positive, negative, slopes[0], slopes[-1])
-        return best
+        return best + self._margin(positive, negative, *slopes)
 
     def _margin(
         self, positive: PaddedValues, negative: PaddedValues, rise: Floats, fall: Floats
@@ -96,20 +91,15 @@ class BitMove:
     The proof of the bound is in docs/theory/game-bounds.md ("A noisy bit").
     """
 
-    ratio: float
-    grid: LossGrid
-    inner: tuple[GapCells, ...]
-    outer: tuple[GapCells, ...]
-    envelopes: tuple[Floats, Floats]
-
-    @property
-    def _stride(self) -> int:
-        return _stride(self.ratio, self.grid)
+    inner: Sequence[GapCells]
+    outer: Sequence[GapCells]
+    envelopes: tuple[Floats, Floats]  # on coarse nodes, every `stride`-th
+    stride: int
 
     @property
     def pad(self) -> int:
-        reach = max(cells.pad for cells in self.inner + self.outer)
-        return max(reach, (len(self.envelopes[0]) // 2 + 3) * self._stride)
+        reach = max(cells.pad for cells in (*self.inner, *self.outer))
+        return max(reach, (len(self.envelopes[0]) // 2 + 3) * self.stride)
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute an upper bound of the value of the best gap.
@@ -124,48 +114,40 @@ class BitMove:
 
     def _best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         same = positive is negative
-        rise = positive.slopes()
-        slopes = (rise, rise if same else negative.slopes())
         # The limits of large gaps: nothing is revealed.
         value = np.maximum(positive.shifted(0), negative.shifted(0))
-        self._raise(self.inner, positive, negative, slopes, value)
+        _raise(self.inner, positive, negative, value)
         bound = self._outer_bound(positive, value) if same and value.ndim == 1 else None
         if bound is None:
-            self._raise(self.outer, positive, negative, slopes, value)
+            _raise(self.outer, positive, negative, value)
         else:
             np.maximum(value, bound, out=value)
         value += ndtr(-_FURTHEST)
         return value
 
-    def _raise(
-        self,
-        groups: tuple[GapCells, ...],
-        positive: PaddedValues,
-        negative: PaddedValues,
-        slopes: tuple[Floats, Floats],
-        value: Floats,
-    ) -> None:
-        """Raise `value` to that of the best gap among the cells, block by block."""
-        for start in range(0, positive.n_nodes, _BLOCK):
-            part = value[..., start : start + _BLOCK]
-            first = positive.block(start, part.shape[-1])
-            second = first if positive is negative else negative.block(start, part.shape[-1])
-            part_slopes = tuple(slope[..., start:] for slope in slopes)
-            out, scratch = np.empty_like(part), np.empty_like(part)
-            for cells in groups:
-                np.maximum(part, cells.best(first, second, part_slopes, out, scratch), out=part)
-
     def _outer_bound(self, values: PaddedValues, best: Floats) -> Floats | None:
         """Bound the values of the outer gaps; None if one of them may exceed `best`."""
         half = len(self.envelopes[0]) // 2
-        coarse, jumps = values.slope_jumps(self._stride, half)
-        bound = coarse + np.maximum(
-            *(np.correlate(jumps, kernel, "valid") for kernel in self.envelopes)
-        )
-        coarse_best = best[:: self._stride]
+        coarse, jumps = values.slope_jumps(self.stride, half)
+        gains = [np.correlate(jumps, kernel, "valid") for kernel in self.envelopes]
+        bound, coarse_best = coarse + np.maximum(*gains), best[:: self.stride]
         if np.any(bound[: len(coarse_best)] > coarse_best * (1 + 1e-12) + 1e-15):
             return None
-        return values.interpolate(bound, self._stride)
+        return values.interpolate(bound, self.stride)
+
+
+def _raise(
+    groups: Sequence[GapCells], positive: PaddedValues, negative: PaddedValues, value: Floats
+) -> None:
+    """Raise `value` to that of the best gap among the cells, block by block."""
+    slopes = positive.slopes(), negative.slopes()
+    for start in range(0, positive.n_nodes, _BLOCK):
+        part = value[..., start : start + _BLOCK]
+        first = positive.block(start, part.shape[-1])
+        second = first if positive is negative else negative.block(start, part.shape[-1])
+        part_slopes = [slope[..., start:] for slope in slopes]
+        for cells in groups:
+            np.maximum(part, cells.best(first, second, part_slopes), out=part)
 
 
 @lru_cache(maxsize=64)
@@ -175,24 +157,22 @@ def bit_move(ratio: float, grid: LossGrid, spacing: float, zone: float) -> BitMo
     double = max(3 * zone, 0.4)
     inner = _gaps((0.0, zone, spacing), (zone, double, 2 * spacing), (double, middle, 5 * spacing))
     outer = _gaps((middle, 4.0, min(8 * spacing, 0.3)), (4.0, _FURTHEST, 0.5))
-    outer_gaps = [side for gaps in outer for side in (gaps, -gaps[::-1])]
+    inner_gaps, outer_gaps = (
+        [side for gaps in zones for side in (gaps, -gaps[::-1])] for zones in (inner, outer)
+    )
     outer_gaps += _gaps((_FURTHEST, _FURTHEST + ratio, 0.5))
     # Suprema of tents over the outer gaps, on the coarse nodes.
-    step = grid.step * _stride(ratio, grid)
+    stride = max(1, round(_COARSE_STEP * min(ratio, 1.0) / grid.step))
+    step = grid.step * stride
     largest_loss = log_ndtr(ratio - _FURTHEST) - log_ndtr(-_FURTHEST)
     half = int(np.ceil(2 * largest_loss / step)) + 1
     z = step * np.arange(-half, half + 1, dtype=np.float64)
-    return BitMove(
-        ratio,
-        grid,
-        tuple(GapCells.between(side, ratio, grid) for gap in inner for side in (gap, -gap[::-1])),
-        tuple(GapCells.between(gaps, ratio, grid) for gaps in outer_gaps),
-        (highest_tent(z, ratio, middle, np.inf), highest_tent(z, ratio, -np.inf, -middle)),
+    envelopes = highest_tent(z, ratio, middle, np.inf), highest_tent(z, ratio, -np.inf, -middle)
+    near, far = (
+        [GapCells.between(gaps, ratio, grid) for gaps in sides]
+        for sides in (inner_gaps, outer_gaps)
     )
-
-
-def _stride(ratio: float, grid: LossGrid) -> int:
-    return max(1, round(_COARSE_STEP * min(ratio, 1.0) / grid.step))
+    return BitMove(near, far, envelopes, stride)
 
 
 def _gaps(*zones: tuple[float, float, float]) -> list[Floats]:

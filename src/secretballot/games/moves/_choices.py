@@ -6,17 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from secretballot.divergences import (
-    MOST_NODES,
     Floats,
     Quadrature,
+    bit_logs,
     confident_log_probabilities,
     has_ballot,
     level_quadrature,
 )
-from secretballot.games.moves._grid import LossGrid, PaddedValues, Stencil, sum_outcomes
+from secretballot.games.moves._grid import (
+    LossGrid,
+    PaddedValues,
+    Stencil,
+    larger_value,
+    sum_outcomes,
+)
 
 #: Log probability of outcomes that no plan is long enough to see.
 _NEGLIGIBLE = np.log(1e-14)
@@ -30,23 +35,20 @@ _BLOCK = 4096  # nodes worked on together, so that they stay in the processor's 
 class ChoiceMove:
     """The best of finitely many laws; their first outcome is the positive one.
 
-    V is convex, so smaller shifts of a bit or a maximum are worse and not among the laws.
+    V is convex, so smaller shifts of a bit or a maximum are worse and not among the laws. Unless
+    `told_apart`, any outcome may be the positive one.
     """
 
     stencils: tuple[tuple[Stencil, ...], ...]
+    told_apart: bool = True
 
     @classmethod
-    def from_laws(cls, log_p: Floats, loss: Floats, grid: LossGrid) -> ChoiceMove:
+    def from_laws(
+        cls, log_p: Floats, loss: Floats, grid: LossGrid, told_apart: bool = True
+    ) -> ChoiceMove:
         """Build the move from probabilities and losses, one row per law."""
-        return cls(
-            tuple(
-                tuple(
-                    grid.stencil(float(shift), float(p))
-                    for shift, p in zip(shifts, probabilities, strict=True)
-                )
-                for shifts, probabilities in zip(loss, np.exp(log_p), strict=True)
-            )
-        )
+        laws = zip(loss.tolist(), np.exp(log_p).tolist(), strict=True)
+        return cls(tuple(tuple(map(grid.stencil, *law)) for law in laws), told_apart)
 
     @property
     def pad(self) -> int:
@@ -55,6 +57,8 @@ class ChoiceMove:
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute the value of the best law."""
+        if not self.told_apart:
+            positive = negative = larger_value(positive, negative)
         value = np.full_like(positive.shifted(0), -np.inf)
         for start in range(0, positive.n_nodes, _BLOCK):
             part = value[..., start : start + _BLOCK]
@@ -66,7 +70,7 @@ class ChoiceMove:
         return value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choices:
     """Laws of the outcome under each neighbour, and under the data.
 
@@ -77,15 +81,16 @@ class Choices:
 
     data: Floats
     neighbours: Floats
+    told_apart: bool = True
 
     def on_grid(self, grid: LossGrid, to_data: bool) -> ChoiceMove | None:
         """Build the move from the data to a neighbour, or back; None without neighbours."""
         if len(self.neighbours) == 0:
             return None
-        loss = self.data - self.neighbours
+        p, q = np.broadcast_arrays(self.data, self.neighbours)
         if to_data:
-            return ChoiceMove.from_laws(self.neighbours, -loss, grid)
-        return ChoiceMove.from_laws(np.broadcast_to(self.data, loss.shape), loss, grid)
+            p, q = q, p
+        return ChoiceMove.from_laws(p, p - q, grid, self.told_apart)
 
     @property
     def variance(self) -> float:
@@ -111,13 +116,21 @@ def bit_choices(gap: float, ratio: float, can_widen: bool = True) -> Choices:
 
     The gap may grow and shrink by `ratio`; only shrink, where all ballots are on one side.
     """
-    shifts = [-ratio, ratio]
+    shifts = np.array([-ratio, ratio])
     if not can_widen and gap != 0:
-        shifts = [-float(np.sign(gap)) * ratio]
-    moved = gap + np.array(shifts)
-    return Choices(
-        np.array([log_ndtr(gap), log_ndtr(-gap)]), np.stack([log_ndtr(moved), log_ndtr(-moved)], 1)
-    )
+        shifts = shifts[shifts * gap < 0]
+    return Choices(bit_logs(np.array(gap)), bit_logs(gap + shifts))
+
+
+def response_choices(epsilon: float) -> Choices:
+    """Build the choices of randomised response, which dominates any `epsilon`-private release.
+
+    Any outcome is computed from the response (Kairouz, Oh and Viswanath 2015).
+    """
+    if not epsilon:
+        return NO_CHOICES
+    law = -np.logaddexp(0.0, [-epsilon, epsilon])
+    return Choices(law, law[None, ::-1], told_apart=False)
 
 
 def level_choices(votes: Floats, n_classes: int, sigma: float, ratio: float) -> Choices | None:
@@ -150,19 +163,10 @@ def confident_choices(
 ) -> Choices | None:
     """Build the choices of a threshold on the largest count and the vote behind it, as one move.
 
-    The data are known, so one ballot moves both in a known way. None where the two have to be
-    bounded one after the other: several ballots among three or more classes, or votes too far
-    apart for the quadrature.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (n_classes,)
-    gap : float
-        Distance of the largest count from the threshold.
-    noise : float
-        Standard deviation of the noise on it.
-    sigma, weight, ballots
-        Of the vote.
+    The data are known, so one ballot moves both in a known way. `gap` is the distance of the
+    largest count from the threshold and `noise` the standard deviation on it. None where the two
+    have to be bounded one after the other: several ballots among three or more classes, or votes
+    too far apart for the quadrature.
     """
     n_classes = len(votes)
     if n_classes == 1:
@@ -171,7 +175,8 @@ def confident_choices(
         return None
     neighbours, possible = _neighbour_votes(votes, weight, ballots)
     if n_classes == 2:
-        data, moved = _pair_laws(votes, sigma), _pair_laws(neighbours, sigma)
+        scale = np.sqrt(2) * sigma
+        data, moved = (bit_logs((v[..., 0] - v[..., 1]) / scale) for v in (votes, neighbours))
     else:
         laws = _max_laws(votes / sigma, weight / sigma)
         if laws is None:
@@ -202,16 +207,10 @@ def _neighbour_votes(
     return neighbours.reshape(-1, n_classes), possible.ravel()
 
 
-def _pair_laws(votes: Floats, sigma: float) -> Floats:
-    gap = (votes[..., 0] - votes[..., 1]) / (np.sqrt(2) * sigma)
-    return np.stack([log_ndtr(gap), log_ndtr(-gap)], axis=-1)
-
-
 def _max_laws(scaled_votes: Floats, ratio: float) -> tuple[Floats, Floats] | None:
     """Compute the law of the winner on votes of three or more classes, and on all neighbours."""
     votes = scaled_votes[None]
-    n_nodes = int(Quadrature.nodes(votes, ratio)[0])
-    if n_nodes > MOST_NODES or ratio * n_nodes > 40 * MOST_NODES:
+    if not Quadrature.fits(votes, ratio).all():
         return None
     quadrature = Quadrature(votes, ratio)
     return quadrature.log_probabilities()[0], quadrature.neighbours()[0]

@@ -119,11 +119,12 @@ def _bit_bound(move: ClippedBits) -> _BitBound | None:
 
 def _ballot_bits(move: ClippedBits) -> tuple[Node, ...]:
     """Build the bits of one ballot for each of its sizes."""
-    nodes = []
-    for place, (n_bits, ratio) in enumerate(move.single_ballot_bits(_MOST_SIZES)):
-        play: Play[object] = SmallBitsPlay(SmallBits(n_bits, ratio))
-        if place < _BIT_BY_BIT:
-            play = play_of(NoisyBit(scale=1.0, shift=ratio))
-        times = n_bits if place < _BIT_BY_BIT else 1
-        nodes.append(Node(f"{n_bits} labels", play, times, ()))
-    return tuple(nodes)
+    sizes = move.single_ballot_bits(_MOST_SIZES)
+    first = (
+        Node("bits", play_of(NoisyBit(scale=1.0, shift=ratio)), n_bits, ())
+        for n_bits, ratio in sizes[:_BIT_BY_BIT]
+    )
+    others = (
+        Node("small bits", SmallBitsPlay(SmallBits(*size)), 1, ()) for size in sizes[_BIT_BY_BIT:]
+    )
+    return *first, *others

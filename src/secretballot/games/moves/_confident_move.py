@@ -52,12 +52,10 @@ def _laws(move: ConfidentMax) -> tuple[Floats, Floats, bool]:
     """
     n_ballots = round(move.n_votes / move.weight)
     moves = np.arange(1, move.ballots + 1)
-    votes, neighbours = np.meshgrid(
-        np.arange((n_ballots + 1) // 2, n_ballots + 1), np.concatenate([-moves, moves])
-    )
-    votes, neighbours = votes.ravel(), (votes + neighbours).ravel()
-    possible = (neighbours >= 0) & (neighbours <= n_ballots)
-    gaps = [move.weight * (2.0 * count[possible] - n_ballots) for count in (votes, neighbours)]
+    votes = np.arange((n_ballots + 1) // 2, n_ballots + 1)
+    pairs = np.stack(np.broadcast_arrays(votes, votes + np.append(-moves, moves)[:, None]))
+    pairs = pairs[:, (pairs[1] >= 0) & (pairs[1] <= n_ballots)]
+    gaps = move.weight * (2.0 * pairs - n_ballots)
     vote, other = (move.coordinates(gap)[1] for gap in gaps)
     far = np.minimum(vote, other) > _FURTHEST
     log_p, log_q = (move.outcomes(gap[~far]) for gap in gaps)

@@ -127,7 +127,8 @@ class PaddedValues:
 
     def block(self, start: int, n_nodes: int) -> PaddedValues:
         """Select a part of the nodes that a step writes to."""
-        return replace(self, values=self.values[..., start:], n_nodes=n_nodes)
+        values = self.values[..., start : start + n_nodes + 2 * self.pad]
+        return replace(self, values=values, n_nodes=n_nodes)
 
     def shifted(self, offset: int, values: Floats | None = None) -> Floats:
         """View the values (or others at the same nodes) `offset` nodes further on."""

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from secretballot.divergences import Floats, NoisyMax
+from secretballot.divergences import Floats, NoisyMax, has_ballot
 from secretballot.games.moves._bit_move import BitMove, bit_move
 from secretballot.games.moves._choices import (
     NO_CHOICES,
@@ -139,10 +139,10 @@ class MaxPlay(Play[NoisyMax]):
 
     @property
     def _is_gaussian(self) -> bool:
-        """The move is priced as the noisy counts behind it.
+        """True if the move is priced as the noisy counts behind it.
 
-        Several ballots that go from and to different classes are: that they move like one heavy
-        ballot at worst is proven for Renyi divergences, not for every convex V.
+        That several ballots move like one heavy ballot at worst is proven for Renyi divergences,
+        not for every convex V.
         """
         move = self.move
         return move.bound == "papernot" or (move.ballots > 1 and move.n_classes != 2)
@@ -192,7 +192,7 @@ class MaxPlay(Play[NoisyMax]):
         votes = np.append(votes, np.zeros(n_classes - len(votes)))
         if len(votes) == 2:
             gap = (votes[0] - votes[1]) / (np.sqrt(2) * move.sigma)
-            can_widen = bool(votes.min() >= move.weight)
+            can_widen = bool(has_ballot(votes.min(), move.weight, votes.sum()))
             return bit_choices(float(gap), self.known_loss_scale, can_widen)
         return max_choices(votes / move.sigma, move.ratio) if move.ballots == 1 else None
 

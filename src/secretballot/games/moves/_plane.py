@@ -23,16 +23,10 @@ _CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
 @dataclass(frozen=True)
 class Region:
-    """Part of the plane that is cut into squares, and their size.
+    """Part of the plane that is cut into squares, the finest of which have this `side`.
 
-    Attributes
-    ----------
-    side : float
-        Of the finest squares.
-    tilt : float
-        Exponential curvatures of V up to this (per shift) decide where squares are cut.
-    beyond : float
-        Gap from which on a class's winning or losing is bounded all at once.
+    Exponential curvatures of V up to `tilt` (per shift) decide where squares are cut. From the gap
+    `beyond` on, a class's winning or losing is bounded all at once.
     """
 
     side: float
@@ -237,21 +231,10 @@ def _margins(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
 
 @lru_cache(maxsize=32)
 def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Floats]:
-    """Compute kernels e^z T(z) on nodes `step` apart that bound the plane.
+    """Compute kernels e^z T(z) that bound the plane, on nodes `step` apart, and a correction.
 
-    Parameters
-    ----------
-    ratio : float
-        w/sigma of the ballot that moves.
-    step : float
-        Of the losses.
-    region : Region
-
-    Returns
-    -------
-    kernels : ndarray of shape (n_kernels, 2 * half + 1)
-    correction : ndarray of shape (2 * half + 1,)
-        Added to the tent of the noisy bit with shift sqrt(2) r.
+    Kernels have shape (n_kernels, 2 * half + 1). The correction is added to the tent of the noisy
+    bit with shift sqrt(2) `ratio`, where `ratio` is w/sigma of the ballot that moves.
     """
     shift = float(np.sqrt(2)) * ratio
     low, sizes = _cut(ratio, region)

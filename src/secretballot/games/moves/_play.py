@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
@@ -31,16 +31,10 @@ class GameMove(Protocol):
         """Number of nodes read beyond those that are written to, on either side."""
 
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute an upper bound of the value under the best choice.
-
-        Parameters
-        ----------
-        positive, negative : PaddedValues
-            Value of the game after a positive outcome, and after all others.
-        """
+        """Bound the value under the best choice, given that after a positive outcome, or others."""
 
 
-class KnownChoices(Protocol):
+class KnownChoices(Hashable, Protocol):
     """Choices of the adversary on known data: neighbours, or a Gaussian pair that bounds them."""
 
     @property
@@ -61,10 +55,6 @@ class Play(Generic[M_co]):
 
     A subclass needs `noisy_shift` and `on_grid`, and is registered with `play_of`. Nothing else in
     this layer knows the kinds of moves.
-
-    Attributes
-    ----------
-    move : Move
     """
 
     #: A positive outcome is an answer, even if no step follows it.
@@ -106,13 +96,8 @@ class Play(Generic[M_co]):
     def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> GameMove | None:
         """Build the worst case over all data; None if the move has no effect.
 
-        Parameters
-        ----------
-        grid : LossGrid
-        spacing : float
-            Distance between the gaps that are tried, in units of the shift.
-        zone : float
-            Standardised gaps up to this are searched one by one.
+        Gaps that are tried are `spacing` shifts apart. Standardised gaps up to `zone` are searched
+        one by one.
         """
         raise NotImplementedError
 
@@ -139,13 +124,7 @@ class Play(Generic[M_co]):
     def fail(self, delta: float, best: Floats, silent: Floats) -> Floats:
         """Compute the value of a move that fails, and reveals everything, with `delta`.
 
-        Parameters
-        ----------
-        delta : float
-        best : ndarray
-            Value if it cannot fail.
-        silent : ndarray
-            Value of what follows if it reveals nothing.
+        `best` is its value if it cannot fail, `silent` the value if it reveals nothing.
         """
         del silent
         return np.asarray(delta + (1 - delta) * best)
@@ -213,13 +192,7 @@ _CHOICE_REACH = 1.3
 
 @singledispatch
 def play_of(move: Move) -> Play[Move]:
-    """Build the play of a move.
-
-    Raises
-    ------
-    TypeError
-        If the move's kind is not registered.
-    """
+    """Build the play of a move; raise `TypeError` if its kind is not registered."""
     raise TypeError(f"{type(move).__name__} has no game.")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from secretballot.divergences import BoundedRange, FewDraws, Floats, PureRelease
+from secretballot.games.moves._choices import ChoiceMove, Choices, response_choices
 from secretballot.games.moves._grid import (
     LossGrid,
     PaddedValues,
@@ -76,9 +77,6 @@ class RangeMove:
     def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
         """Compute the value of the best ratios at the nodes written to."""
         after = larger_value(positive, negative)
-        # Of every cell to the right of a node: the slope in u, times the u of that node.
-        slopes = after.slopes()
-        intercepts = after.values[..., :-1] + slopes
         value = np.array(after.shifted(0))
         half = len(self.envelopes) // 2
         coarse, jumps = after.slope_jumps(self.stride, half)
@@ -94,25 +92,17 @@ class RangeMove:
                 if run.size:
                     # From the node before the first to the one after the last.
                     start, stop = max(run[0] - 1, 0), run[-1] + 1
-                    nodes = slice(start * self.stride, stop * self.stride)
-                    self._play(cells, after, intercepts, slopes, value, nodes)
+                    part = value[..., start * self.stride : stop * self.stride]
+                    self._raise(cells, after.block(start * self.stride, part.shape[-1]), part)
                     bound[..., run[0] : stop + (stop == best.shape[-1])] = 0.0
             coarse = np.maximum(coarse, bound)
         return np.maximum(value, after.interpolate(coarse, self.stride))
 
-    def _play(
-        self,
-        cells: tuple[RatioCell, ...],
-        after: PaddedValues,
-        intercepts: Floats,
-        slopes: Floats,
-        values: Floats,
-        nodes: slice,
-    ) -> None:
-        """Raise the values at some nodes to those of the best ratios in some cells."""
-        value = values[..., nodes]
-        after = after.block(nodes.start, value.shape[-1])
-        intercepts, slopes = intercepts[..., nodes.start :], slopes[..., nodes.start :]
+    def _raise(self, cells: tuple[RatioCell, ...], after: PaddedValues, value: Floats) -> None:
+        """Raise values to those of the best ratios in some cells."""
+        # Of every cell to the right of a node: the slope in u, times the u of that node.
+        slopes = after.slopes()
+        intercepts = after.values[..., :-1] + slopes
         out, scratch = np.empty_like(value), np.empty_like(value)
         per_fall = np.sqrt(1 / np.expm1(self.width))
         per_rise = np.sqrt(1 / -np.expm1(-self.width))
@@ -124,12 +114,9 @@ class RangeMove:
             falls = after.shifted(cell.first, intercepts) - after.shifted(cell.second, intercepts)
             falls = np.sqrt(np.maximum(falls, 0.0, out=falls), out=falls)
             falls *= per_fall
-            rises = after.shifted(cell.first, slopes) * np.exp(self.grid.step * cell.first)
-            rises -= np.multiply(
-                after.shifted(cell.second, slopes),
-                np.exp(self.grid.step * cell.second),
-                out=scratch,
-            )
+            rises = after.shifted(cell.first, slopes) * np.exp(after.step * cell.first)
+            factor = np.exp(after.step * cell.second)
+            rises -= np.multiply(after.shifted(cell.second, slopes), factor, out=scratch)
             rises = np.sqrt(np.maximum(rises, 0.0, out=rises), out=rises)
             rises *= per_rise
             inside = rises <= np.multiply(falls, cell.high**2, out=scratch)
@@ -156,8 +143,7 @@ def range_move(width: float, grid: LossGrid, zone: float) -> RangeMove | None:
     ends = ends[np.concatenate([[True], np.diff(ends) > 1e-9 * step])]
     ends[-1] = width
     middle = (ends[:-1] + ends[1:]) / 2
-    between = [RatioCell.between(*pair, width, grid) for pair in pairwise(ends)]
-    cells = np.array(between, dtype=object)
+    cells = [RatioCell.between(*pair, width, grid) for pair in pairwise(ends)]
     # The middle first, for the others to be compared with.
     group_ends = _GROUP_ENDS if zone < _FAR else np.array([np.inf])
     nearness = np.searchsorted(group_ends, np.abs(middle / width - 0.5))
@@ -168,7 +154,7 @@ def range_move(width: float, grid: LossGrid, zone: float) -> RangeMove | None:
     groups, envelopes = [], []
     for place in sorted({*zip(nearness, side, strict=True)}):
         chosen = np.flatnonzero((nearness == place[0]) & (side == place[1]))
-        groups.append(tuple(cells[chosen]))
+        groups.append(tuple(cells[chosen[0] : chosen[-1] + 1]))
         t = np.clip((width + z) / 2, ends[chosen[0]], ends[chosen[-1] + 1])
         envelopes.append(_tent(t, z, width))
     return RangeMove(width, grid, tuple(groups), np.stack(envelopes, axis=-1), stride)
@@ -180,49 +166,6 @@ def _tent(t: Floats, z: Floats, width: float) -> Floats:
     p, q = -np.expm1(t - width) / total, (np.exp(-t) - np.exp(-width)) / total
     rest_p, rest_q = -np.expm1(-t) * np.exp(t - width) / total, -np.expm1(-t) / total
     return np.asarray(np.maximum(np.minimum(p - q * np.exp(z), rest_q * np.exp(z) - rest_p), 0.0))
-
-
-@dataclass(frozen=True)
-class ResponseMove:
-    """Randomised response, which dominates any purely private release.
-
-    Any outcome is computed from the response (Kairouz, Oh and Viswanath 2015).
-    """
-
-    epsilon: float
-    grid: LossGrid
-
-    @property
-    def pad(self) -> int:
-        return int(np.ceil(self.epsilon / self.grid.step)) + 2
-
-    def best(self, positive: PaddedValues, negative: PaddedValues) -> Floats:
-        """Compute the value of the response at the nodes written to."""
-        after = larger_value(positive, negative)
-        truth = float(1 / (1 + np.exp(-self.epsilon)))
-        out, scratch = np.empty_like(after.shifted(0)), np.empty_like(after.shifted(0))
-        true, false = (self.epsilon, truth), (-self.epsilon, 1 - truth)
-        terms = [(after, self.grid.stencil(*outcome)) for outcome in (true, false)]
-        return sum_outcomes(terms, out, scratch)
-
-
-@dataclass(frozen=True)
-class Response:
-    """Known data whose choices are bounded by randomised response."""
-
-    epsilon: float
-
-    @property
-    def variance(self) -> float:
-        return self.epsilon**2
-
-    @property
-    def largest_loss(self) -> float:
-        return self.epsilon
-
-    def on_grid(self, grid: LossGrid, to_data: bool) -> ResponseMove | None:
-        """Build the move, which is the same in both directions; None if it reveals nothing."""
-        return ResponseMove(self.epsilon, grid) if self.epsilon else None
 
 
 class _DrawPlay(Play[M_co]):
@@ -247,11 +190,11 @@ class RangePlay(_DrawPlay[BoundedRange]):
 class ResponsePlay(_DrawPlay[PureRelease]):
     """A purely private release."""
 
-    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> ResponseMove | None:
-        return Response(self.move.epsilon).on_grid(grid, to_data=False)
+    def on_grid(self, grid: LossGrid, spacing: float, zone: float) -> ChoiceMove | None:
+        return response_choices(self.move.epsilon).on_grid(grid, to_data=False)
 
-    def on_known_data(self, state: State) -> Response:
-        return Response(self.move.epsilon)
+    def on_known_data(self, state: State) -> Choices:
+        return response_choices(self.move.epsilon)
 
 
 class FewDrawsPlay(_DrawPlay[FewDraws]):
