@@ -147,7 +147,7 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
     print(f"{visible(ledger.path)}\n{visible(header.ledger_id)}, ", end="")
     print(f"opened {visible(header.created[:19])} UTC")
     print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
-    if budget.accounting == "data_dependent":
+    if budget.is_sensitive:
         print("These figures depend on the private data: they are sensitive themselves.")
     if budget.keeps_private:
         print(

@@ -13,23 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._errors import CompletedInterrupt, LedgerError, warn
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
-from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe, row_laws
-from secretballot.accounting._random import (
-    RandomState,
-    is_seeded,
-    noise_generator,
-    warn_seeded,
+from secretballot.accounting._protocol import (
+    ReleaseMechanism,
+    check_mechanism,
+    new_entry,
+    row_laws,
 )
-from secretballot.accounting._report import (
-    warn_data_dependent,
-    warn_large_epsilon,
-    warn_overspent,
-)
-from secretballot.accounting.pricing import (
-    PricedRows,
-    Pricing,
-    pricing_for,
-)
+from secretballot.accounting._random import RandomState, is_seeded, noise_generator, warn_seeded
+from secretballot.accounting._report import warn_data_dependent, warn_large_epsilon, warn_overspent
+from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for
 from secretballot.accounting.reserving import Reservation, ReservedPayment, Reserving
 from secretballot.divergences import GAUSSIAN, check_groups
 from secretballot.ledger import (
@@ -37,7 +29,6 @@ from secretballot.ledger import (
     Budget,
     HeldInterrupts,
     Ledger,
-    LedgerEntry,
     Scope,
     Transaction,
     budget_levels,
@@ -249,15 +240,7 @@ class PrivacyAccountant(Reserving):
         facts = {} if callable(note) else check_note(note)
         limits = self._limits(scope)
         seeded = self._check_random_state(random_state)
-        entry = LedgerEntry(
-            mechanism=to_json(describe(mechanism), "mechanism.describe()"),
-            n_rows=len(votes),
-            scope_id=scope.id if scope else None,
-            scope_epsilon=scope.epsilon if scope else None,
-            seeded=seeded,
-            note=to_json(facts, "note"),
-            charges={},
-        )
+        entry = replace(new_entry(mechanism, scope, facts), seeded=seeded)
         if not len(votes):
             return mechanism.sample(votes, noise_generator(random_state))
         # Of records (ballots that occur) there are as many as the data have, which is private.
@@ -266,7 +249,7 @@ class PrivacyAccountant(Reserving):
             mechanism=mechanism,
             n_rows=len(votes),
             n_columns=votes.shape[1] if is_table else None,
-            votes=votes if budget.accounting == "data_dependent" else None,
+            votes=votes if budget.is_sensitive else None,
         )
         payment = self._payment(reservation, priced, limits)
         if seeded:

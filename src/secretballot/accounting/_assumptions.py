@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from secretballot.accounting._notes import VARIANTS
+from secretballot.accounting._notes import NOTE_WORDS, VARIANTS
 from secretballot.accounting._protocol import foreign_names
 from secretballot.accounting._released import Contents, Released
 from secretballot.divergences import GAUSSIAN
@@ -29,29 +28,6 @@ _ABOUT_UNITS = {
     "label": "Only the labels are private. The instances, and which bag each belongs to, are "
     "public.",
     "voter": "Each voter cast one ballot.",
-}
-
-_ABOUT_SPLITS = {
-    "row": "The private rows were divided among the teachers by their position.",
-    "owner": "The private rows were divided among the teachers by a keyed hash of the owner's id.",
-    "party": "The teachers are parties that trained elsewhere: nobody's data is with two of them.",
-}
-
-_ABOUT_AGGREGATORS = {
-    "trusted": "In {} an aggregator among parties saw their ballots and drew the noise. That it "
-    "did, and showed nothing but the outcome, is its word.",
-    "secret sharing": "In {} parties shared their ballots and their noise among three who computed "
-    "the outcome. No two of these put together what they held, all followed the protocol, and so "
-    "did the parties when they drew their noise.",
-}
-
-_ABOUT_FEATURES = {
-    "public": "In {} what rows are described by (bins, scales, components) was fitted on public "
-    "rows alone.",
-    "declared": "In {} the bounds and categories that rows are described by were declared without "
-    "looking at private rows, and are public.",
-    "frozen": "In {} rows were described by a transformer that had been fitted beforehand. That it "
-    "saw no private row is its user's word.",
 }
 
 _ALWAYS = (
@@ -122,7 +98,7 @@ def _composition(budget: Budget) -> Iterator[str]:
             "Costs are added up as Renyi divergences at the order named above, which was fixed "
             "when the budget was opened. Epsilon so far is a reading; the guarantee is the budget."
         )
-    if budget.accounting == "data_dependent":
+    if budget.is_sensitive:
         yield (
             "Each release was charged what the actual votes cost. That makes the figures, and the "
             "point where the budget ended, sensitive themselves: they are withheld here, and the "
@@ -141,58 +117,14 @@ def _published(released: Sequence[Released]) -> Iterator[str]:
             )
 
 
-#: The words of a note, the values that are explained (None: any), and the explanation.
-_FACTS: tuple[tuple[str, Any, str], ...] = (
-    (
-        "classes_learned",
-        True,
-        "In {} the set of classes was learned from private labels and released exactly, outside "
-        "the guarantee.",
-    ),
-    (
-        "classes_learned",
-        False,
-        "In {} the set of classes was named beforehand, and is public.",
-    ),
-    (
-        "categories_learned",
-        None,
-        "In {} the categories of some columns were read off the private table, and could show in "
-        "the codes that all teachers saw, outside the guarantee.",
-    ),
-    (
-        "types_learned",
-        None,
-        "In {} the types and categories of some columns were read off the private table, and could "
-        "show in what all teachers saw, outside the guarantee.",
-    ),
-    (
-        "public_may_be_private",
-        None,
-        "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. What is "
-        "learned from them, or shown of them, is outside the guarantee.",
-    ),
-    (
-        "priced",
-        None,
-        "In {} all rows were one plan, fixed before anything was drawn, and cost its exact worst "
-        "case, whatever was released.",
-    ),
-    *(("split_by", split, sentence) for split, sentence in _ABOUT_SPLITS.items()),
-    *(("aggregator", kind, sentence) for kind, sentence in _ABOUT_AGGREGATORS.items()),
-    *(("features_from", origin, sentence) for origin, sentence in _ABOUT_FEATURES.items()),
-)
-
-
 def _declared(released: Sequence[Released]) -> Iterator[str]:
     if not released:
         return
-    for word, value, sentence in _FACTS:
-        where = [
-            word in release.facts and value in (None, release.facts[word]) for release in released
-        ]
-        if any(where):
-            yield sentence.format(_count(released, where))
+    for word, known in NOTE_WORDS.items():
+        for value, sentence in known.sentences.items():
+            where = [word in r.facts and value in (None, r.facts[word]) for r in released]
+            if any(where):
+                yield sentence.format(_count(released, where))
     yield from _published(released)
     yield from _declared_of_levels(released)
     yield from _declared_of_bags(released)
@@ -218,16 +150,6 @@ def _foreign(released: Sequence[Released]) -> Iterator[str]:
         )
 
 
-_SHARES_OF_LEVELS = {
-    "upsampling": "Rows were with as many teachers as their level earned ({shares} teachers), and "
-    "noise and threshold grew with their number.",
-    "weighting": "Each teacher had rows of one level, or of a level and looser ones that were too "
-    "small for a teacher ({shares} teachers), and its ballot the weight of that level.",
-    "vanishing": "Each teacher had rows of one level, or of a level and looser ones that were too "
-    "small for a teacher, and voted in turns decided beforehand ({shares} of the votes).",
-}
-
-
 def _declared_of_levels(released: Sequence[Released]) -> Iterator[str]:
     with_levels = [release for release in released if "people" in release.facts]
     if not with_levels:
@@ -247,9 +169,9 @@ def _votes_of_levels(release: Released) -> str:
     counted = ", ".join(f"{count} of {level!r}" for level, count in people.items())
     sentence = f"Votes were cast for {counted}. "
     if plan:
-        values = plan[VARIANTS[plan["variant"]]]
-        shares = ", ".join(f"{level!r}: {value}" for level, value in values.items())
-        return sentence + _SHARES_OF_LEVELS[plan["variant"]].format(shares=shares)
+        word, explanation = VARIANTS[plan["variant"]]
+        shares = ", ".join(f"{level!r}: {value}" for level, value in plan[word].items())
+        return sentence + explanation.format(shares=shares)
     if isinstance(weights, Mapping):
         shares = ", ".join(f"{level!r}: {weight:.3g}" for level, weight in weights.items())
         return sentence + f"Each person's had the weight of their level ({shares})."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from secretballot._errors import LedgerError
 from secretballot._numbers import check_number
@@ -29,7 +30,6 @@ from secretballot.accounting.pricing import (
     noise_builder,
     pricing_for,
 )
-from secretballot.divergences import Costs
 from secretballot.ledger import (
     ONLY_LEVEL,
     Cap,
@@ -43,6 +43,7 @@ from secretballot.ledger import (
 )
 
 M = TypeVar("M", bound=ReleaseMechanism)
+R = TypeVar("R")
 
 
 class BudgetHandle:
@@ -52,18 +53,18 @@ class BudgetHandle:
 
     def spent(self) -> PrivacySpent | dict[str, PrivacySpent]:
         """Report the privacy that was spent, per level if epsilon was given per level."""
-        by_level = ByLevel(self._spent_by_level())
-        return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
+        spent = spent_by_level(self._ledger.budget, self._ledger.totals())
+        return _without_only_level(ByLevel(spent))
 
     def remaining(self) -> PrivacyRemaining | dict[str, PrivacyRemaining]:
         """Report the privacy that is left, per level if epsilon was given per level."""
-        totals = self._ledger.totals()
-        sensitive = self.accounting == "data_dependent"
-        by_level = ByLevel(
-            (level.name, remaining_for(level, totals, sensitive=sensitive))
-            for level in self._ledger.budget.levels
+        totals, sensitive = self._ledger.totals(), self._ledger.budget.is_sensitive
+        return _without_only_level(
+            ByLevel(
+                (level.name, remaining_for(level, totals, sensitive=sensitive))
+                for level in self.levels
+            )
         )
-        return by_level.get(ONLY_LEVEL, by_level) if len(by_level) == 1 else by_level
 
     def same_ledger(self, other: BudgetHandle) -> bool:
         """Test if two handles spend from one budget."""
@@ -78,7 +79,7 @@ class BudgetHandle:
 
         It is for the owner of the data, and for `secretballot.publication.publish_epsilon`.
         """
-        return dict(self._ledger.private_records())
+        return self._ledger.private_records()
 
     def history(self) -> list[dict[str, PrivacySpent]]:
         """Report the privacy that was spent before the first release and after each, by level."""
@@ -116,16 +117,10 @@ class BudgetHandle:
         <BLANKLINE>
         ledger: temporary
         """
-        budget = self._ledger.budget
-        try:
-            with showing():
-                spent = self._spent_by_level()
-                fit = None if scope is None else self._spent_in(scope)
-        except LedgerError:
-            spent, fit = None, None  # What is shown in a notebook must not depend on a file.
+        budget, spent = self._ledger.budget, self._spent_or_none()
         if scope is None or not self._knows(scope):
             return budget_view(budget, spent, self.ledger or "temporary")
-        return fit_view(budget, spent, fit)
+        return fit_view(budget, spent, self._spent_or_none(scope))
 
     def statement(self) -> PrivacyStatement:
         """Return the statement that a data owner signs, with all entries of the ledger checked."""
@@ -183,7 +178,9 @@ class BudgetHandle:
         check_size(n_rows, n_columns)
         pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
         totals = self._ledger.totals(limits.scope_id)
-        return self._shares(pricing.price(totals, pricing.span(int(n_rows))))
+        charges = dict(pricing.price(totals, pricing.span(int(n_rows))))
+        alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
+        return _without_only_level({level: spent.share for level, spent in alone.items()})
 
     def calibrate(
         self,
@@ -221,7 +218,6 @@ class BudgetHandle:
         BudgetExceededError
             If less than three thousandths are left: what calibrated noise may leave over.
         """
-        relation = self._ledger.budget.relation
         check_size(n_rows, n_columns)
         check_number("share", share, above=0)
         if share > 1:
@@ -229,8 +225,7 @@ class BudgetHandle:
         limits = self._limits(scope)
         totals = self._ledger.totals(limits.scope_id)
         limits.check_headroom(totals)
-
-        check_mechanism(noise_builder(make)(1.0), relation)
+        check_mechanism(noise_builder(make)(1.0), self.relation)
         return calibrate_noise(make, limits, totals, int(n_rows), n_columns, float(share))
 
     @property
@@ -285,41 +280,33 @@ class BudgetHandle:
         return pricing_for(limits, priced), limits
 
     def _limits(self, scope: Scope | None) -> Limits:
-        if scope is not None and not isinstance(scope, Scope):
+        budget = self._ledger.budget
+        if scope is None:
+            return Limits(budget)
+        if not isinstance(scope, Scope):
             raise TypeError(f"scope={scope!r} must be None or come from accountant.scope().")
-        if scope is not None and scope.ledger not in ("", self._ledger.genesis):
+        if scope.ledger not in ("", self._ledger.genesis):
             raise ValueError(
                 f"scope={scope!r} belongs to another ledger than this accountant's. Two budgets "
                 "for one data set add up: go on with the accountant that made the scope (the one "
                 "that the ensemble was fitted with)."
             )
-        if scope is not None:
-            check_cap(scope.epsilon, self._ledger.budget.names)
-        return Limits(self._ledger.budget, scope)
-
-    def _shares(self, charges: Costs) -> float | dict[str, float]:
-        """Compute the share of each level's budget that charges take."""
-        alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=dict(charges)))
-        shares = {level: spent.share for level, spent in alone.items()}
-        return shares.get(ONLY_LEVEL, shares) if len(shares) == 1 else shares
-
-    def _spent_by_level(self) -> dict[str, PrivacySpent]:
-        return spent_by_level(self._ledger.budget, self._ledger.totals())
+        check_cap(scope.epsilon, budget.names)
+        return Limits(budget, scope)
 
     def _knows(self, scope: Scope | None) -> bool:
         return scope is not None and scope.ledger == self._ledger.genesis
 
-    def _spent_in(self, scope: Scope) -> dict[str, PrivacySpent]:
-        within = self._ledger.totals(scope.id).scopes.get(scope.id)
-        charges = {} if within is None else dict(within.charges)
-        return spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
-
-    def _spent_or_none(self) -> dict[str, PrivacySpent] | None:
-        try:
-            with showing():
-                return self._spent_by_level()
-        except LedgerError:
-            return None
+    def _spent_or_none(self, scope: Scope | None = None) -> dict[str, PrivacySpent] | None:
+        """Report the spend of a scope, or of all; None if the ledger can't be read."""
+        # What is shown in a notebook must not depend on a file.
+        with suppress(LedgerError), showing():
+            totals = self._ledger.totals(scope.id if scope else None)
+            if scope is not None:
+                within = totals.scopes.get(scope.id)
+                totals = Totals(digest="", charges=dict(within.charges) if within else {})
+            return spent_by_level(self._ledger.budget, totals)
+        return None
 
     def __repr__(self) -> str:
         return as_text(self._ledger.budget, self._spent_or_none())
@@ -328,11 +315,12 @@ class BudgetHandle:
         return self.report().html
 
     # Copies are the same budget: were it copied with its estimator, a search would spend unseen.
-    def __sklearn_clone__(self) -> Self:
+    def __sklearn_clone__(self, memo: object = None) -> Self:
         return self
 
-    def __copy__(self) -> Self:
-        return self
+    __copy__ = __deepcopy__ = __sklearn_clone__
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
+
+def _without_only_level(by_level: dict[str, R]) -> R | dict[str, R]:
+    """Return the one value of a budget with one epsilon, or the values by level."""
+    return by_level[ONLY_LEVEL] if by_level.keys() == {ONLY_LEVEL} else by_level

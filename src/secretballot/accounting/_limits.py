@@ -28,7 +28,10 @@ _LARGER_BUDGET = (
 )
 
 #: The advice where rows' own deltas don't fit.
-_LESS_DELTA = "Use a smaller delta_t, or open the budget with a larger approximation_delta."
+LESS_DELTA = (
+    "Ask for fewer rows, use a smaller delta_t, or open the budget with a larger "
+    "approximation_delta (or delta, where there is none)."
+)
 
 #: The advice where a cost is infinite.
 _FINITE = (
@@ -59,43 +62,22 @@ class Limits:
     """The filters of a budget and of one scope, against the totals of a ledger."""
 
     def __init__(self, budget: Budget, scope: Scope | None = None) -> None:
-        self._budget = budget
+        self.budget = budget
         self._scope = scope
         self._filters = budget_filters(budget)
         self._scope_filters = scope_filters(budget, scope) if scope else []
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The names of the budget's levels."""
-        return self._budget.names
-
-    @property
-    def kind(self) -> str:
-        """The kind of budget: "gaussian", "renyi" or "pairs"."""
-        return self._budget.kind
-
-    @property
-    def scope_id(self) -> str | None:
-        """The scope that the totals have to include."""
-        return None if self._scope is None else self._scope.id
-
-    @property
-    def withholds_figures(self) -> bool:
-        """True where costs depend on the votes, so that no message may state them."""
-        return self._budget.accounting == "data_dependent"
-
-    @property
-    def where(self) -> str:
-        """The budget or the scope that plans are priced against, for messages."""
-        if self._scope is None or not self._scope_filters:
-            return "of the budget"
-        return f"of epsilon={self._scope.epsilon!r} for this part of the run"
+        #: The scope that the totals have to include.
+        self.scope_id = scope.id if scope else None
+        #: The budget or the scope that plans are priced against, for messages.
+        self.where = "of the budget"
+        if scope and self._scope_filters:
+            self.where = f"of epsilon={scope.epsilon!r} for this part of the run"
 
     def advice(self, headroom: Mapping[str, tuple[float, float]]) -> str:
         """Return the advice where not one row of a plan fits what is left, for messages."""
         if self._scope_filters:
             return _LARGER_SCOPE
-        amounts = {level.name: level.amount for level in self._budget.levels}
+        amounts = {level.name: level.amount for level in self.budget.levels}
         unspent = all(left >= amounts[split_group(g)[0]] for g, (left, _) in headroom.items())
         return _LARGER_BUDGET if unspent else _USED_UP
 
@@ -105,27 +87,25 @@ class Limits:
         Where costs depend on the votes, the error has one text for any problem: even the limit that
         is exceeded tells about the votes.
         """
-        if self.withholds_figures:
+        if self.budget.is_sensitive:
             where = self.where if not self._scope_filters else f"of the budget or {self.where}"
             problem, remedy = _WITHHELD.format(where=where), _ANY_REMEDY
         return BudgetExceededError(f"{problem}. Nothing was released or recorded. {remedy}")
 
     def check_costs(self, most: Costs) -> None:
         """Refuse a mechanism whose costs don't suit the budget, whatever is left of it."""
-        check_groups(most, self.levels, "max_cost()")
-        if not any((cost.delta > 0).any() for cost in most.values()):
-            return
-        for level in self._budget.levels:
-            if level.approximation_delta == 0:
-                raise ValueError(
-                    "the mechanism has a delta of its own, and this budget has set none aside: "
-                    f"approximation_delta=0.0 of delta={level.delta:g}. Open a budget with "
-                    "approximation_delta=, or with order=inf (basic composition)."
-                )
+        check_groups(most, self.budget.names, "max_cost()")
+        has_delta = any((cost.delta > 0).any() for cost in most.values())
+        if has_delta and self.budget.levels[0].approximation_delta == 0:
+            raise ValueError(
+                "the mechanism has a delta of its own, and this budget has set none aside: "
+                f"approximation_delta=0.0 of delta={self.budget.delta:g}. Open a budget with "
+                "approximation_delta=, or with order=inf (basic composition)."
+            )
 
     def check_realised(self, costs: Costs, most: Costs, n_rows: int) -> None:
         """Refuse realised costs that are not one per row, or above what was promised."""
-        check_groups(costs, self.levels, "cost()")
+        check_groups(costs, self.budget.names, "cost()")
         for group, cost in costs.items():
             if cost.shape != (n_rows,):
                 raise RuntimeError(
@@ -190,15 +170,15 @@ class Limits:
             for filter_, spent in self._spent(totals)
         )
 
-    def mu2_headroom(self, totals: Totals, groups: Iterable[str]) -> dict[str, tuple[float, float]]:
-        """Return the mu^2 and the delta that levels, or parts of levels, have left."""
+    def headroom(self, totals: Totals, groups: Iterable[str]) -> dict[str, tuple[float, float]]:
+        """Return the amount and the delta that levels, or parts of levels, have left."""
         filters = list(self._spent(totals))
         headroom = {}
         for group in groups:
             level = split_group(group)[0]
             headrooms = [f.headroom(spent, group) for f, spent in filters if f.level == level]
-            mu2, delta = (min(room) for room in zip(*headrooms, strict=True))
-            headroom[group] = max(mu2, 0.0), max(delta, 0.0)
+            amount, delta = (max(min(room), 0.0) for room in zip(*headrooms, strict=True))
+            headroom[group] = amount, delta
         return headroom
 
     def pair_headroom(self, totals: Totals) -> dict[str, tuple[float, float]]:
@@ -206,26 +186,15 @@ class Limits:
 
         A scope that is capped at a share of a level's epsilon has that share of its delta.
         """
-        headroom = {}
-        for level in self._budget.levels:
-            spent = level_cost(totals.charges, level.name, level.order)
-            epsilon = level.epsilon - float(spent.at(math.inf))
-            delta = level.delta - float(spent.delta)
-            cap = None if self._scope is None else self._scope.cap(level.name)
+        headroom = self.headroom(totals, self.budget.names)
+        within = self._spent_in_scope(totals)
+        for level in self.budget.levels:
+            cap = self._scope.cap(level.name) if self._scope else None
             if cap is not None and cap < level.epsilon:
-                within = level_cost(self._spent_in_scope(totals), level.name, level.order)
-                epsilon = min(epsilon, cap - float(within.at(math.inf)))
-                share = cap / level.epsilon
-                delta = min(delta, share * level.delta - float(within.delta))
-            headroom[level.name] = max(epsilon, 0.0), max(delta, 0.0)
-        return headroom
-
-    def delta_headroom(self, totals: Totals) -> dict[str, float]:
-        """Return the delta that each level has left for mechanisms with a delta of their own."""
-        headroom = dict.fromkeys(self.levels, math.inf)
-        for filter_, spent in self._spent(totals):
-            used = float(level_cost(spent, filter_.level, filter_.order).delta)
-            headroom[filter_.level] = min(headroom[filter_.level], filter_.delta - used)
+                spent = level_cost(within, level.name, level.order)
+                epsilon, delta = headroom[level.name]
+                share = cap / level.epsilon * level.delta - float(spent.delta)
+                headroom[level.name] = epsilon, max(min(delta, share), 0.0)
         return headroom
 
     def used_up_level(self, headroom: Mapping[str, tuple[float, float]]) -> str | None:
@@ -260,7 +229,7 @@ class Limits:
 
     def _of(self, filter_: PrivacyFilter) -> str:
         where = self.where if filter_ in self._scope_filters else "of the budget"
-        one_level = len(self._budget.levels) == 1
+        one_level = len(self.budget.levels) == 1
         return where if one_level else f"{where} (level {filter_.level!r})"
 
     def _advice(self, filter_: PrivacyFilter, spent: Costs) -> str:
@@ -274,5 +243,5 @@ class Limits:
         if any(math.isinf(float(cost.at(filter_.order))) for cost in charges.values()):
             return short, _FINITE
         if DELTA_LIMIT in short:
-            return short, _LESS_DELTA
+            return short, LESS_DELTA
         return short, f"Use more noise; otherwise {self._advice(filter_, spent)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from numpy.typing import NDArray
 
@@ -15,14 +15,39 @@ from secretballot.ledger import Budget, LedgerEntry, to_json
 #: A note, or a function of the outcome that returns it.
 Note = Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]]
 
-#: How private rows were divided among the teachers.
-SPLITS = ("row", "owner", "party")
-#: The aggregator that draws the noise of a vote among parties, and opens its outcome.
-AGGREGATORS = ("trusted", "secret sharing")
-#: The origin of the features that rows are described by.
-ORIGINS = ("public", "declared", "frozen")
-#: The plans for individual budgets that the statement explains, each with its word for shares.
-VARIANTS = {"upsampling": "copies", "weighting": "teachers", "vanishing": "turns"}
+#: The plans for individual budgets: the word of each for its shares, and their explanation.
+VARIANTS = {
+    "upsampling": (
+        "copies",
+        "Rows were with as many teachers as their level earned ({shares} teachers), and noise and "
+        "threshold grew with their number.",
+    ),
+    "weighting": (
+        "teachers",
+        "Each teacher had rows of one level, or of a level and looser ones that were too small for "
+        "a teacher ({shares} teachers), and its ballot the weight of that level.",
+    ),
+    "vanishing": (
+        "turns",
+        "Each teacher had rows of one level, or of a level and looser ones that were too small for "
+        "a teacher, and voted in turns decided beforehand ({shares} of the votes).",
+    ),
+}
+#: The word under which an entry that pays for a reservation keeps its number of columns.
+COLUMNS = "columns_reserved"
+#: The words that only the accountant writes.
+_RESERVED = (COLUMNS, "priced")
+
+
+class NoteWord(NamedTuple):
+    """A word of a note that the statement reads.
+
+    `sentences` explain its values, None any value; the gap is for the releases that have it.
+    """
+
+    meaning: str
+    is_valid: Callable[[object], bool]
+    sentences: Mapping[object, str] = {}
 
 
 def _is_count(value: object) -> bool:
@@ -34,7 +59,7 @@ def _is_plan(value: object) -> bool:
         return value is None or value == {}
     if not isinstance(value, dict) or value.get("variant") not in list(VARIANTS):
         return False
-    shares = value.get(VARIANTS[value["variant"]])
+    shares = value.get(VARIANTS[value["variant"]][0])
     return isinstance(shares, dict) and all(
         isinstance(share, str | int | float) for share in shares.values()
     )
@@ -46,37 +71,94 @@ def _is_bound(value: object) -> bool:
     )
 
 
-#: The words of a note that the statement reads: their meaning, and a test of their values.
-_KNOWN: dict[str, tuple[str, Callable[[object], bool]]] = {
-    "classes_learned": ("True or False", lambda value: isinstance(value, bool)),
-    "categories_learned": ("a list of columns", lambda value: isinstance(value, list)),
-    "types_learned": ("a list of columns", lambda value: isinstance(value, list)),
-    "public_may_be_private": ("True", lambda value: value is True),
-    "split_by": (f"one of {SPLITS}", lambda value: isinstance(value, str) and value in SPLITS),
-    "aggregator": (
-        f"one of {AGGREGATORS}",
-        lambda value: isinstance(value, str) and value in AGGREGATORS,
+def _typed(kind: type, meaning: str, sentence: str = "") -> NoteWord:
+    """Return a word whose values are of one type, with one sentence for all of them."""
+    sentences: dict[object, str] = {None: sentence} if sentence else {}
+    return NoteWord(meaning, lambda value: isinstance(value, kind), sentences)
+
+
+def _choice(sentences: Mapping[object, str]) -> NoteWord:
+    """Return a word that has one of some strings as its value."""
+    choices = list(sentences)
+    return NoteWord(f"one of {tuple(choices)}", choices.__contains__, sentences)
+
+
+#: The words of a note that the statement reads.
+NOTE_WORDS: dict[str, NoteWord] = {
+    "classes_learned": NoteWord(
+        "True or False",
+        lambda value: isinstance(value, bool),
+        {
+            True: "In {} the set of classes was learned from private labels and released exactly, "
+            "outside the guarantee.",
+            False: "In {} the set of classes was named beforehand, and is public.",
+        },
     ),
-    "features_from": (
-        f"one of {ORIGINS}",
-        lambda value: isinstance(value, str) and value in ORIGINS,
+    "categories_learned": _typed(
+        list,
+        "a list of columns",
+        "In {} the categories of some columns were read off the private table, and could show in "
+        "the codes that all teachers saw, outside the guarantee.",
     ),
-    "bags_formed_by": ("a string", lambda value: isinstance(value, str)),
-    "min_count_promised": ("a count", _is_count),
-    "people": (
+    "types_learned": _typed(
+        list,
+        "a list of columns",
+        "In {} the types and categories of some columns were read off the private table, and could "
+        "show in what all teachers saw, outside the guarantee.",
+    ),
+    "public_may_be_private": NoteWord(
+        "True",
+        lambda value: value is True,
+        {
+            None: "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. "
+            "What is learned from them, or shown of them, is outside the guarantee.",
+        },
+    ),
+    "priced": _choice(
+        {
+            "as one plan": "In {} all rows were one plan, fixed before anything was drawn, and "
+            "cost its exact worst case, whatever was released.",
+        }
+    ),
+    "split_by": _choice(
+        {
+            "row": "The private rows were divided among the teachers by their position.",
+            "owner": "The private rows were divided among the teachers by a keyed hash of the "
+            "owner's id.",
+            "party": "The teachers are parties that trained elsewhere: nobody's data is with two "
+            "of them.",
+        }
+    ),
+    "aggregator": _choice(
+        {
+            "trusted": "In {} an aggregator among parties saw their ballots and drew the noise. "
+            "That it did, and showed nothing but the outcome, is its word.",
+            "secret sharing": "In {} parties shared their ballots and their noise among three who "
+            "computed the outcome. No two of these put together what they held, all followed the "
+            "protocol, and so did the parties when they drew their noise.",
+        }
+    ),
+    "features_from": _choice(
+        {
+            "public": "In {} what rows are described by (bins, scales, components) was fitted on "
+            "public rows alone.",
+            "declared": "In {} the bounds and categories that rows are described by were declared "
+            "without looking at private rows, and are public.",
+            "frozen": "In {} rows were described by a transformer that had been fitted beforehand. "
+            "That it saw no private row is its user's word.",
+        }
+    ),
+    "bags_formed_by": _typed(str, "a string"),
+    "min_count_promised": NoteWord("a count", _is_count),
+    "people": NoteWord(
         "a dict of a count for each level",
         lambda value: isinstance(value, dict) and all(map(_is_count, value.values())),
     ),
-    "published": ("a dict of epsilon, delta and failure", _is_bound),
-    "individualization": (
-        "None, or {'variant': name, ...} as an ensemble with individual budgets says it",
-        _is_plan,
+    "published": NoteWord("a dict of epsilon, delta and failure", _is_bound),
+    "individualization": NoteWord(
+        "None, or {'variant': name, ...} as an ensemble with individual budgets says it", _is_plan
     ),
 }
-#: The words that only the accountant writes.
-_RESERVED = {"priced": "as one plan"}
-#: The word under which an entry that pays for a reservation keeps its number of columns.
-COLUMNS = "columns_reserved"
 
 
 def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -84,15 +166,16 @@ def check_note(note: Mapping[str, Any] | None) -> dict[str, Any]:
     if note is not None and not isinstance(note, Mapping):
         raise TypeError(f"note={note!r} must be a dict of public facts, or None.")
     plain: dict[str, Any] = json.loads(to_json(dict(note or {}), "note"))
-    for word in plain.keys() & {COLUMNS, *_RESERVED}:
+    for word in plain.keys() & set(_RESERVED):
         raise ValueError(
             f"note has {word!r}, which the accountant says itself; call it something else."
         )
-    for word, (meaning, is_valid) in _KNOWN.items():
-        if word in plain and not is_valid(plain[word]):
+    for word, known in NOTE_WORDS.items():
+        if word in plain and not known.is_valid(plain[word]):
             raise ValueError(
                 f"note={{{word!r}: {plain[word]!r}}} is not what the privacy statement reads "
-                f"there: it must be {meaning}. Call it something else if it means something else."
+                f"there: it must be {known.meaning}. Call it something else if it means something "
+                "else."
             )
     return plain
 
@@ -133,10 +216,8 @@ def declared_facts(entry: LedgerEntry) -> dict[str, Any]:
     note = json.loads(entry.note)
     if not isinstance(note, dict):
         return {}
-    facts = {
+    return {
         word: note[word]
-        for word, (_, is_valid) in _KNOWN.items()
-        if word in note and is_valid(note[word])
+        for word, known in NOTE_WORDS.items()
+        if word in note and known.is_valid(note[word])
     }
-    facts.update({word: note[word] for word, value in _RESERVED.items() if note.get(word) == value})
-    return facts

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from secretballot.divergences import (
     EVERYONE,
-    GAUSSIAN,
     Cost,
     Costs,
     Order,
@@ -55,13 +54,6 @@ class PrivacyFilter:
     amount: float
     delta: float
 
-    @property
-    def currency(self) -> str:
-        """The name of what is added up."""
-        if isinstance(self.order, str):
-            return "mu^2"
-        return f"divergence at the Renyi order {self.order:g}"
-
     def count_rows(self, spent: Costs, costs: Costs, most: Costs, n_rows: int) -> int:
         """Count the rows, in order, whose `most` fits on top of the `costs` of earlier ones."""
         return min(
@@ -95,11 +87,11 @@ class PrivacyFilter:
     def headroom(self, spent: Costs, group: str) -> tuple[float, float]:
         """Return the amount and the delta that may still be charged to a group of the level."""
         # The last payer is the group itself, if it is a part.
-        amount, delta = (
+        amount, *delta = (
             limit - list(self._payers(amount, spent, {group: zero_cost(self.order)}))[-1][0]
             for _, amount, limit in self._limited_amounts()
         )
-        return amount, delta
+        return amount, delta[0] if delta else math.inf
 
     def is_used_up(self, spent: Costs) -> bool:
         """Test if nothing that is worth spending is left of the amount."""
@@ -111,7 +103,9 @@ class PrivacyFilter:
 
     def _limited_amounts(self) -> Iterator[tuple[str, Callable[[Cost], Amount], float]]:
         """Yield the name of each limit, a function that reads costs, and the limit."""
-        yield self.currency, lambda cost: cost.at(self.order), self.amount
+        is_gaussian = isinstance(self.order, str)
+        currency = "mu^2" if is_gaussian else f"divergence at the Renyi order {self.order:g}"
+        yield currency, lambda cost: cost.at(self.order), self.amount
         if self.delta < math.inf:
             yield DELTA_LIMIT, lambda cost: cost.delta, self.delta
 
@@ -184,15 +178,13 @@ def scope_filters(budget: Budget, scope: Scope) -> list[PrivacyFilter]:
         cap = scope.cap(level.name)
         if cap is None:
             continue
-        if isinstance(level.order, str):
+        order, delta = level.order, math.inf
+        if isinstance(order, str):
             amount = gaussian_budget(cap, level.delta, level.approximation_delta)
             delta = min(amount / level.amount, 1.0) * level.approximation_delta
-            filters.append(PrivacyFilter(level.name, GAUSSIAN, amount, delta))
-            continue
-        order, spare = level.order, level.delta
-        if not math.isinf(order):
-            spare -= level.approximation_delta
-            order = best_order(cap, spare)
-        amount = gate_budget(cap, spare, order)
-        filters.append(PrivacyFilter(level.name, order, amount, math.inf))
+        else:
+            spare = level.delta - level.approximation_delta
+            order = order if math.isinf(order) else best_order(cap, spare)
+            amount = gate_budget(cap, spare, order)
+        filters.append(PrivacyFilter(level.name, order, amount, delta))
     return filters

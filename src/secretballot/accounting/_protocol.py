@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._public import public_name
 from secretballot.divergences import Costs, HasGaussianCost, Law
 from secretballot.games import has_game
+from secretballot.ledger import LedgerEntry, Scope, to_json
 
 
 class ReleaseMechanism(Protocol):
@@ -95,6 +96,18 @@ def describe(mechanism: ReleaseMechanism) -> dict[str, Any]:
     return {**mechanism.describe(), "mechanism": name}
 
 
+def new_entry(
+    mechanism: ReleaseMechanism, scope: Scope | None, note: Mapping[str, Any]
+) -> LedgerEntry:
+    """Return an entry without rows or charges yet, about a mechanism."""
+    return LedgerEntry(
+        mechanism=to_json(describe(mechanism), "mechanism.describe()"),
+        scope_id=scope.id if scope else None,
+        scope_epsilon=scope.epsilon if scope else None,
+        note=to_json(dict(note), "note"),
+    )
+
+
 def foreign_names(description: object) -> Iterator[str]:
     """Yield the classes in a recorded description that are not the library's."""
     if isinstance(description, dict):
@@ -105,21 +118,10 @@ def foreign_names(description: object) -> Iterator[str]:
                 yield from foreign_names(value)
 
 
-_MEMBERS = [
-    "relations",
-    "rows",
-    "check_counts",
-    "sample",
-    "max_cost",
-    "participation",
-    "cost",
-    "describe",
-]
-
-
 def check_mechanism(mechanism: ReleaseMechanism, relation: str) -> None:
     """Refuse an object that is no mechanism, or one without a proof for `relation`."""
-    missing = [name for name in _MEMBERS if not hasattr(mechanism, name)]
+    members = [*ReleaseMechanism.__annotations__, *vars(ReleaseMechanism)]
+    missing = [m for m in members if not m.startswith("_") and not hasattr(mechanism, m)]
     if missing or isinstance(mechanism, type):
         raise TypeError(
             f"mechanism={mechanism!r} is not a mechanism"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numbers
 import os
-import warnings
 
 import numpy as np
 
-from secretballot._errors import PrivacyLeakWarning
+from secretballot._errors import PrivacyLeakWarning, warn
 
 #: None for a cryptographic generator, or a seed.
 RandomState = int | np.random.SeedSequence | np.random.Generator | None
@@ -47,9 +46,8 @@ def noise_generator(random_state: RandomState = None) -> np.random.Generator:
 
 def warn_seeded() -> None:
     """Warn that reproducible noise protects nobody."""
-    warnings.warn(
+    warn(
         "Noise drawn with random_state is reproducible and protects nobody: whoever knows the "
         "seed can subtract it. It is for tests and examples; leave random_state=None to protect.",
         PrivacyLeakWarning,
-        stacklevel=4,
     )

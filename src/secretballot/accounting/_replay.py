@@ -14,7 +14,7 @@ from secretballot.ledger import Budget, Ledger, LedgerEntry, Reserved, Scope, To
 
 def spent_by_level(budget: Budget, totals: Totals) -> dict[str, PrivacySpent]:
     """Report the privacy that each level has spent, from the totals of a ledger."""
-    sensitive = budget.accounting == "data_dependent"
+    sensitive = budget.is_sensitive
     return {level.name: spent_on(level, totals, sensitive=sensitive) for level in budget.levels}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -136,11 +135,8 @@ class ByLevel(dict[str, Report], Shown):
 def spent_on(level: LevelBudget, totals: Totals, *, sensitive: bool = False) -> PrivacySpent:
     """Sum up one level of a ledger."""
     cost = level_cost(totals.charges, level.name, level.order)
-    amount, approximate = float(cost.at(level.order)), float(cost.delta)
-    shares = [amount / level.amount]
-    if approximate:
-        shares.append(approximate / level.approximation_delta)
-    share = max(shares)
+    amount, delta = float(cost.at(level.order)), float(cost.delta)
+    share = max(amount / level.amount, delta / level.approximation_delta if delta else 0.0)
     return PrivacySpent(
         level=level.name,
         epsilon=float(cost.epsilon(level.delta)),
@@ -189,7 +185,7 @@ def promise(budget: Budget) -> str:
 def _progress(budget: Budget, spent: Mapping[str, PrivacySpent] | None) -> str:
     if spent is None:
         return UNREADABLE
-    if budget.accounting == "data_dependent":
+    if budget.is_sensitive:
         return f"share spent {WITHHELD} (data dependent: itself sensitive)"
     return ", ".join(
         f"{percent(report.share)} spent" + (f" of {name!r}" if len(spent) > 1 else "")
@@ -210,13 +206,12 @@ def warn_large_epsilon(budget: Budget) -> None:
 
 def warn_data_dependent(budget: Budget) -> None:
     """Warn that costs of actual votes are sensitive themselves."""
-    if budget.accounting == "data_dependent":
-        warnings.warn(
+    if budget.is_sensitive:
+        warn(
             "accounting='data_dependent' charges what the actual votes cost: the epsilon it "
             "reports, and where a run stops, are themselves sensitive and must not be published "
             "as they are.",
             PrivacyLeakWarning,
-            stacklevel=3,
         )
 
 
@@ -226,12 +221,11 @@ def warn_overspent(ledger: Ledger) -> None:
     for level in ledger.budget.levels:
         spent = spent_on(level, totals)
         if spent.share > 1:
-            warnings.warn(
+            warn(
                 f"the ledger {ledger.path!r} has overspent: {spent.share:.1%} of the budget of "
                 f"{level.name!r} is gone, by a fault of the library or of another program that "
                 "wrote to the file. Nothing more is released for that level; what was released "
                 f"amounts to an epsilon of {spent.epsilon:.4g} instead of {level.epsilon:g}, and "
                 "the statement says so.",
                 PrivacyLeakWarning,
-                stacklevel=3,
             )

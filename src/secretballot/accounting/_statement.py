@@ -86,7 +86,7 @@ class PrivacyStatement(Shown):
         header, walk = ledger.header(), ledger.walk()
         held = contents(walk)
         budget, totals = header.budget, walk.totals
-        sensitive = budget.accounting == "data_dependent"
+        sensitive = budget.is_sensitive
         spent = spent_by_level(budget, totals)
         overspent = {name: report.share for name, report in spent.items() if report.share > 1}
         return cls(

@@ -45,7 +45,7 @@ def is_text(value: object) -> TypeGuard[str]:
     return not any("\ud800" <= letter <= "\udfff" for letter in value)  # surrogates
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class LevelBudget:
     """Budget of one level: its epsilon and delta, and the amount they allow in one order."""
 
@@ -58,12 +58,7 @@ class LevelBudget:
 
     @classmethod
     def create(
-        cls,
-        name: str,
-        epsilon: float,
-        delta: float,
-        approximation_delta: float,
-        order: AskedOrder,
+        cls, name: str, epsilon: float, delta: float, approximation_delta: float, order: AskedOrder
     ) -> LevelBudget:
         """Convert the budget to an order, the best one if it is left open."""
         total = as_float(epsilon)
@@ -76,24 +71,13 @@ class LevelBudget:
                     f"no mu^2 is left of epsilon={total:g} at delta={delta:g} beside "
                     f"approximation_delta={approximation_delta:g}; use less of it."
                 )
-        elif order != "renyi" and math.isinf(order):
-            # Order infinity needs no delta for a conversion: all of it is for approximations.
-            chosen, approximation_delta = order, delta
-            amount = gate_budget(total, delta, order)
         else:
             spare = delta - approximation_delta
             chosen = best_order(total, spare) if order == "renyi" else order
             amount = gate_budget(total, spare, chosen)
             if not amount > 0:
                 _refuse_order(chosen, total, spare)
-        return cls(
-            name=name,
-            epsilon=total,
-            delta=delta,
-            approximation_delta=approximation_delta,
-            order=chosen,
-            amount=amount,
-        )
+        return cls(name, total, delta, approximation_delta, chosen, amount)
 
 
 def _refuse_order(order: Order, epsilon: float, delta: float) -> NoReturn:
@@ -132,10 +116,8 @@ def budget_levels(
         order = grid_order(gate)
     basic = isinstance(order, float) and math.isinf(order)
     total = as_float(delta)
-    if approximation_delta is not None:
-        share = as_float(approximation_delta)
-    else:
-        share = _APPROXIMATION_SHARE * total if order == GAUSSIAN else 0.0
+    default_share = _APPROXIMATION_SHARE * total if order == GAUSSIAN else 0.0
+    share = default_share if approximation_delta is None else as_float(approximation_delta)
     if not (0 < total < 1 or (basic and total == 0)):
         text = f" Give a number, without quotes: delta={delta}." if isinstance(delta, str) else ""
         raise ValueError(
@@ -147,7 +129,9 @@ def budget_levels(
             f"approximation_delta={approximation_delta!r} has no meaning at order=inf, where all "
             "of delta is for approximations; leave it out."
         )
-    if not basic and not 0 <= share < total:
+    if basic:
+        share = total
+    elif not 0 <= share < total:
         raise ValueError(
             f"approximation_delta={approximation_delta!r} must be at least 0 and less than "
             f"delta={total:g}, of which it is a part."
@@ -186,6 +170,11 @@ class Budget:
             if value not in valid:
                 names = ", ".join(map(repr, valid))
                 raise ValueError(f"{name}={value!r} is unknown; use one of {names}.")
+
+    @property
+    def is_sensitive(self) -> bool:
+        """True if costs depend on the votes, so that nothing may state them."""
+        return self.accounting == "data_dependent"
 
     @property
     def keeps_private(self) -> bool:
@@ -265,12 +254,11 @@ class Scope:
     def create(cls, epsilon: Cap, levels: Collection[str], ledger: str = "") -> Scope:
         """Check `epsilon` and make a scope with a new id."""
         check_cap(epsilon, levels)
-        if epsilon is None:
-            return cls(uuid.uuid4().hex, None, ledger)
-        amounts = epsilon if isinstance(epsilon, Mapping) else {ONLY_LEVEL: epsilon}
-        checked = {level: as_float(amount) for level, amount in amounts.items()}
-        cap = checked if amounts is epsilon else checked[ONLY_LEVEL]
-        return cls(uuid.uuid4().hex, cap, ledger)
+        if isinstance(epsilon, Mapping):
+            epsilon = {level: as_float(amount) for level, amount in epsilon.items()}
+        elif epsilon is not None:
+            epsilon = as_float(epsilon)
+        return cls(uuid.uuid4().hex, epsilon, ledger)
 
     def cap(self, level: str) -> float | None:
         """Return the limit for one level."""

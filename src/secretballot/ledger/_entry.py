@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -90,19 +90,7 @@ def charge_digits(charges: Costs) -> list[object]:
 def genesis_digest(identity: Iterable[str], budget: Budget, orders: bytes) -> str:
     """Compute the digest of a ledger's header, which the first entry follows."""
     levels = [
-        [
-            level.name,
-            *(
-                value if isinstance(value, str) else float(value).hex()
-                for value in (
-                    level.epsilon,
-                    level.delta,
-                    level.approximation_delta,
-                    level.order,
-                    level.amount,
-                )
-            ),
-        ]
+        [value if isinstance(value, str) else float(value).hex() for value in astuple(level)]
         for level in budget.levels
     ]
     fixed = [budget.unit, budget.relation, budget.accounting, int(budget.allow_seeded)]
@@ -145,12 +133,12 @@ class LedgerEntry:
     sequence: int = 0
     time: str = ""
     mechanism: str
-    n_rows: int
-    scope_id: str | None
-    scope_epsilon: Cap
-    seeded: bool
+    n_rows: int = 0
+    scope_id: str | None = None
+    scope_epsilon: Cap = None
+    seeded: bool = False
     note: str = "{}"
-    charges: Costs
+    charges: Costs = field(default_factory=dict)
     reservation: Reserved | None = None
     checkpoint: str | None = None
     previous: str = ""
@@ -174,19 +162,7 @@ class LedgerEntry:
     @classmethod
     def move(cls, place: str) -> LedgerEntry:
         """Make the entry for a ledger that goes on in another place."""
-        event = to_json({"event": "moved", "place": place}, "a move")
-        return cls(
-            mechanism=event,
-            n_rows=0,
-            scope_id=None,
-            scope_epsilon=None,
-            seeded=False,
-            charges={},
-        )
-
-    def drawing(self, reservation: Reserved, n_rows: int) -> LedgerEntry:
-        """Return the entry as a draw from a reservation."""
-        return replace(self, reservation=reservation, n_rows=n_rows)
+        return cls(mechanism=to_json({"event": "moved", "place": place}, "a move"))
 
     def chained(self, sequence: int, time: str, previous: str) -> LedgerEntry:
         """Return the entry with its number, its time and the digests of the chain."""
@@ -195,7 +171,6 @@ class LedgerEntry:
 
     def expected_digest(self) -> str:
         """Compute the digest of the entry's contents, its number and predecessor included."""
-        reservation = self.reservation
         return digest_of(
             [
                 "secretballot entry",
@@ -208,7 +183,7 @@ class LedgerEntry:
                 int(self.seeded),
                 self.note,
                 charge_digits(self.charges),
-                reservation and [reservation.id, reservation.event, reservation.state()],
+                self.reservation and self.reservation.stored(),
                 self.checkpoint,
                 self.previous,
             ]

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Any
 
 from secretballot._tables import plain_number
 from secretballot.divergences import ORDERS
-from secretballot.ledger._budget import Cap
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._ledger import Ledger
-
-_IDENTITY = ("ledger_id", "created", "library_version", "place")
-_CONVENTIONS = ("unit", "relation", "accounting", "allow_seeded")
 
 
 def export(ledger: Ledger) -> dict[str, Any]:
@@ -22,56 +18,40 @@ def export(ledger: Ledger) -> dict[str, Any]:
 
     Private records are for the owner only, and left out.
     """
-    header = ledger.header()
+    identity = ledger.header()._asdict()
+    budget, genesis = asdict(identity.pop("budget")), identity.pop("digest")
+    levels = [{"level": level.pop("name"), **level} for level in budget.pop("levels")]
     entries = ledger.entries()
-    budget = header.budget
-    return {
-        **{name: getattr(header, name) for name in _IDENTITY},
-        **{name: getattr(budget, name) for name in _CONVENTIONS},
-        "levels": [
-            {
-                "level": level.name,
-                "epsilon": level.epsilon,
-                "delta": level.delta,
-                "approximation_delta": level.approximation_delta,
-                "order": plain_number(level.order),
-                "amount": level.amount,
-            }
-            for level in budget.levels
-        ],
-        "orders": [plain_number(order) for order in ORDERS.tolist()],
-        "genesis": header.digest,
-        "entries": [_entry(entry) for entry in entries],
+    exported = {
+        **identity,
+        **budget,
+        "levels": levels,
+        "orders": ORDERS.tolist(),
+        "genesis": genesis,
+        "entries": list(map(_entry, entries)),
         "n_entries": len(entries),
-        "head": entries[-1].digest if entries else header.digest,
+        "head": entries[-1].digest if entries else genesis,
     }
+    return {name: _plain(value) for name, value in exported.items()}
 
 
 def _entry(entry: LedgerEntry) -> dict[str, Any]:
-    return {
-        **{field.name: getattr(entry, field.name) for field in fields(entry)},
-        "mechanism": json.loads(entry.mechanism),
-        "scope_epsilon": _cap(entry.scope_epsilon),
-        "note": json.loads(entry.note),
-        "charges": [
-            {
-                "group": group,
-                "delta": float(cost.delta),
-                "curve": [plain_number(value) for value in cost.curve.tolist()],
-            }
-            for group, cost in sorted(entry.charges.items())
-        ],
-        "reservation": None
-        if entry.reservation is None
-        else {
-            "id": entry.reservation.id,
-            "event": entry.reservation.event,
-            "state": json.loads(entry.reservation.state()),
-        },
-    }
+    exported = {**vars(entry), "reservation": None}
+    exported["mechanism"], exported["note"] = map(json.loads, (entry.mechanism, entry.note))
+    exported["charges"] = [
+        {"group": group, "delta": float(cost.delta), "curve": cost.curve.tolist()}
+        for group, cost in sorted(entry.charges.items())
+    ]
+    if entry.reservation is not None:
+        id, event, state = entry.reservation.stored()
+        exported["reservation"] = {"id": id, "event": event, "state": json.loads(state)}
+    return exported
 
 
-def _cap(cap: Cap) -> object:
-    if isinstance(cap, Mapping):
-        return {level: plain_number(epsilon) for level, epsilon in cap.items()}
-    return None if cap is None else plain_number(cap)
+def _plain(value: Any) -> Any:
+    """Replace infinite numbers within nested dicts and lists."""
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return plain_number(value) if isinstance(value, float) else value

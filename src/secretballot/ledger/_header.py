@@ -6,7 +6,7 @@ import sqlite3
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ from secretballot.ledger._schema import (
 )
 
 _ORDERS = ORDERS.astype("<f8").tobytes()
+
+#: Exceptions of values that no ledger holds.
+_WRONG_VALUES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 
 
 class Header(NamedTuple):
@@ -49,14 +52,7 @@ def meaning(path: str) -> Iterator[None]:
         raise LedgerError(f"The ledger {path!r} can't be used: {error}.") from None
     except OSError as error:
         raise readable(error, path) from error
-    except (
-        AttributeError,
-        LookupError,
-        OverflowError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _WRONG_VALUES as error:
         raise LedgerError(
             f"The ledger {path!r} can't be used: it holds values that secretballot never wrote "
             f"({error}); restore it from a copy."
@@ -80,8 +76,7 @@ def write_new(path: str, budget: Budget) -> Header:
         execute_all(opened, SCHEMA)
         insert_row(opened, "header", (1, *identity, *fixed, _ORDERS, genesis))
         for position, level in enumerate(budget.levels):
-            amounts = (level.epsilon, level.delta, level.approximation_delta)
-            insert_row(opened, "level", (position, level.name, *amounts, level.order, level.amount))
+            insert_row(opened, "level", (position, *astuple(level)))
         mark_as_ledger(opened)
 
     transact(path, fill, to="write")
@@ -91,17 +86,13 @@ def write_new(path: str, budget: Budget) -> Header:
 def read_header(opened: sqlite3.Connection) -> Header:
     """Read the header; LedgerError if the file is no ledger, or its header was altered."""
     check_schema(opened)
-    header = opened.execute(
-        "SELECT ledger_id, created, library_version, place, unit, relation, accounting, "
-        "allow_seeded, orders, digest FROM header"
-    ).fetchone()
+    header = opened.execute("SELECT * FROM header").fetchone()
     if header is None:
         raise LedgerError("its header is missing; restore it from a copy")
-    datetime.fromisoformat(header[1])
-    *identity, unit, relation, accounting, allow_seeded, orders, digest = header
-    names = ("name", "epsilon", "delta", "approximation_delta", "order", "amount")
+    _, *identity, unit, relation, accounting, allow_seeded, orders, digest = header
+    datetime.fromisoformat(identity[1])
     rows = opened.execute("SELECT * FROM level ORDER BY position").fetchall()
-    levels = tuple(LevelBudget(**dict(zip(names, row[1:], strict=True))) for row in rows)
+    levels = tuple(LevelBudget(*row[1:]) for row in rows)
     budget = Budget(
         levels=levels,
         unit=unit,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 from secretballot._errors import LedgerError
@@ -20,10 +19,10 @@ from secretballot.ledger._new_files import check_name, create_files, delete_file
 from secretballot.ledger._place import check_file_system, check_spendable, place_of, same_place
 from secretballot.ledger._slots import SLOTS, Mark
 from secretballot.ledger._stored_entries import (
+    NO_LIMIT,
     check_private_records,
     digest_at,
-    last_checkpoint,
-    last_sequence,
+    last_in,
     load_scope,
     read_entries,
     read_private_records,
@@ -84,8 +83,7 @@ class Ledger:
     @classmethod
     def temporary(cls, budget: Budget) -> Ledger:
         """Make a ledger in a private file, deleted with this process's last handle."""
-        # The local name keeps the file alive until the handle does.
-        file = TemporaryFile()
+        file = TemporaryFile()  # the local name keeps it alive until the handle does
         return cls._new(file.path, budget)
 
     @classmethod
@@ -205,7 +203,7 @@ class Ledger:
 
         def catch_up(opened: sqlite3.Connection) -> Totals | None:
             self._catch_up(opened, at_most=_BATCH)
-            if self._totals.sequence < last_sequence(opened):
+            if self._totals.sequence < last_in(opened, "entry"):
                 return None
             load_scope(opened, self._totals, scope)
             return self._totals.snapshot()
@@ -218,18 +216,10 @@ class Ledger:
         """Return the entries that paid for a reservation, and then its last entry."""
         return self._ask(lambda opened: reservation_entries(opened, id))
 
-    def private_records(self) -> Iterator[tuple[int, str]]:
-        """Yield the number and the private record of each entry that has one, in order.
-
-        Records depend on the votes, and must not be shown. Entries that are written meanwhile are
-        left out.
-        """
-        last, after = self.totals().sequence, 0
-        while records := self._ask(
-            partial(read_private_records, after=after, last=last, at_most=_BATCH)
-        ):
-            yield from records
-            after = records[-1][0]
+    def private_records(self) -> dict[int, str]:
+        """Return the private records by number of entry. They depend on the votes: never shown."""
+        self.totals()  # checks that each belongs to an entry
+        return self._ask(read_private_records)
 
     def header(self) -> Header:
         """Read the budget and the identity from the file."""
@@ -237,8 +227,7 @@ class Ledger:
 
     def walk(self, n_entries: int | None = None) -> Walk:
         """Return a walk over all entries, or from a checkpoint before the last `n_entries`."""
-        # Entries that this handle has read before must still be there: this detects a file that
-        # was cut off, or replaced by an older copy.
+        # The totals detect a file that was cut off, or replaced by an older copy.
         last = self.totals().sequence
         start = 0 if n_entries is None else max(last - n_entries, 0)
         stored = self._ask(lambda opened: read_totals(opened, at_most=start))
@@ -254,23 +243,6 @@ class Ledger:
         for _ in walk:
             pass
         return Head(walk.totals.sequence, walk.totals.digest)
-
-    def next_steps(self, totals: Totals, last: int) -> list[Step]:
-        """Return the next entries after `totals`, up to the last, each with the totals after it."""
-
-        def read(opened: sqlite3.Connection) -> list[Step]:
-            at_most, after = min(_BATCH, last - totals.sequence), totals.snapshot()
-            entries = read_entries(opened, after=totals.sequence, at_most=at_most)
-            if not entries:
-                raise LedgerError(f"it ends after entry {totals.sequence}, and had {last}")
-            steps = []
-            for entry in entries:
-                load_scope(opened, after, entry.scope_id)
-                after = after.after(entry)
-                steps.append((entry, after))
-            return steps
-
-        return self._ask(read)
 
     def _ask(self, ask: Callable[[sqlite3.Connection], T]) -> T:
         """Read from the file after checking that it is still this ledger."""
@@ -295,7 +267,7 @@ class Ledger:
             )
         return header
 
-    def _catch_up(self, opened: sqlite3.Connection, *, at_most: int = 2**62) -> None:
+    def _catch_up(self, opened: sqlite3.Connection, *, at_most: int = NO_LIMIT) -> None:
         """Add new entries to the totals, after checking that the earlier ones are unchanged."""
         last = self._totals.sequence
         if last and digest_at(opened, last) != self._totals.digest:
@@ -304,12 +276,10 @@ class Ledger:
                 "copy"
             )
         check_private_records(opened)
-        if last_checkpoint(opened) > last + CHECKPOINT_EVERY:
+        if last_in(opened, "checkpoint") > last + CHECKPOINT_EVERY:
             self._totals = read_totals(opened) or self._totals
-        entries = read_entries(opened, after=self._totals.sequence, at_most=at_most)
-        for entry in entries:
-            load_scope(opened, self._totals, entry.scope_id)
-            self._totals = self._totals.after(entry)
+        for _, totals in _steps(opened, self._totals, at_most):
+            self._totals = totals
         self._totals.forget()
 
     def _copied(self, opened: sqlite3.Connection, header: Header, mark: Mark | None) -> str:
@@ -334,15 +304,19 @@ class Ledger:
         )
 
 
+def _steps(opened: sqlite3.Connection, totals: Totals, at_most: int) -> Iterator[Step]:
+    """Yield the entries after `totals`, checked, each with the totals after it."""
+    for entry in read_entries(opened, after=totals.sequence, at_most=at_most):
+        load_scope(opened, totals, entry.scope_id)
+        totals = totals.after(entry)
+        yield entry, totals
+
+
 class Walk:
     """Iterator over the checked entries of a ledger, in short reads that let others spend.
 
-    It ends with the entry that was the last when it began.
-
-    Attributes
-    ----------
-    totals : Totals
-        The sums up to the current entry.
+    It ends with the entry that was the last when it began. `totals` are the sums up to the current
+    entry.
     """
 
     def __init__(self, ledger: Ledger, start: Totals, last: int) -> None:
@@ -351,12 +325,19 @@ class Walk:
 
     def __iter__(self) -> Iterator[LedgerEntry]:
         while self.totals.sequence < self._last:
-            for entry, totals in self._ledger.next_steps(self.totals, self._last):
+            for entry, totals in self._ledger._ask(self._next_steps):
                 self.totals = totals
                 yield entry
             # Only now: callers ask for the sums of the last entry's scope.
             self.totals = self.totals.snapshot()
             self.totals.forget()
+
+    def _next_steps(self, opened: sqlite3.Connection) -> list[Step]:
+        at_most = min(_BATCH, self._last - self.totals.sequence)
+        steps = list(_steps(opened, self.totals.snapshot(), at_most))
+        if not steps:
+            raise LedgerError(f"it ends after entry {self.totals.sequence}, and had {self._last}")
+        return steps
 
 
 def _read(path: str, query: Callable[[sqlite3.Connection], T]) -> T:

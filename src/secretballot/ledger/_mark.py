@@ -72,11 +72,6 @@ def read_slots(path: str) -> Slots:
     return slots
 
 
-def create_mark(path: str) -> None:
-    """Make the mark of a new ledger; FileExistsError if a file is there."""
-    os.close(os.open(mark_path(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-
-
 def holding(path: str, act: Callable[[HeldMark], T]) -> T:
     """Run a function with the lock of the mark; LedgerError if another holds it for too long.
 

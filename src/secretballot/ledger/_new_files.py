@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from secretballot._errors import LedgerError
-from secretballot.ledger._mark import create_mark, mark_path, read_slots
+from secretballot.ledger._mark import mark_path, read_slots
 
 #: Endings of files beside a database that SQLite takes for its own, and deletes.
 _JOURNALS = ("-journal", "-wal", "-shm")
@@ -29,9 +29,20 @@ def create_files(path: str) -> None:
 
     LedgerError if one of them exists, or a file that SQLite would take for its own.
     """
-    _create_ledger(path)
     try:
-        _check_alone(path)
+        _create_empty(path, path)
+    except FileExistsError:
+        if os.path.isdir(path):
+            raise LedgerError(
+                f"ledger={path!r} is a folder; name a file, such as "
+                f"{os.path.join(path, 'budget.ledger')!r}."
+            ) from None
+        raise LedgerError(
+            f"ledger={path!r} exists already; PrivacyAccountant.open({path!r}) continues its "
+            "budget. (A second budget for the same data would add to the first: name another "
+            "file only for other data.)"
+        ) from None
+    try:
         _create_mark(path)
     except BaseException:
         os.unlink(path)
@@ -46,28 +57,29 @@ def delete_files(path: str) -> None:
             os.unlink(name)
 
 
-def _create_ledger(path: str) -> None:
-    # SQLite gives its journal the mode of the file.
+def _create_empty(name: str, path: str) -> None:
+    """Make a file of the ledger `path`; FileExistsError if it is there."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        # SQLite gives its journal the mode of the ledger.
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
-        if os.path.isdir(path):
-            raise LedgerError(
-                f"ledger={path!r} is a folder; name a file, such as "
-                f"{os.path.join(path, 'budget.ledger')!r}."
-            ) from None
-        raise LedgerError(
-            f"ledger={path!r} exists already; PrivacyAccountant.open({path!r}) continues its "
-            "budget. (A second budget for the same data would add to the first: name another "
-            "file only for other data.)"
-        ) from None
+        raise
     except OSError as error:
-        raise _not_created(path, error) from error
+        raise LedgerError(
+            f"ledger={path!r} can't be created: {error.strerror}; name a file in a folder that "
+            "exists and can be written."
+        ) from error
 
 
 def _create_mark(path: str) -> None:
+    for ending in _JOURNALS:
+        if os.path.lexists(path + ending):
+            raise LedgerError(
+                f"ledger={path!r} can't be created: the file {path + ending!r} would be taken for "
+                "a part of it, and deleted. Move it away, or name the ledger otherwise."
+            )
     try:
-        create_mark(path)
+        _create_empty(mark_path(path), path)
     except FileExistsError:
         mark = read_slots(path).mark
         count = f"; it says that {mark.sequence} entries had been recorded" if mark else ""
@@ -78,21 +90,3 @@ def _create_mark(path: str) -> None:
             "nothing); for other data name another file. Only where nothing was ever released from "
             "it, delete the mark as well."
         ) from None
-    except OSError as error:
-        raise _not_created(path, error) from error
-
-
-def _check_alone(path: str) -> None:
-    for ending in _JOURNALS:
-        if os.path.lexists(path + ending):
-            raise LedgerError(
-                f"ledger={path!r} can't be created: the file {path + ending!r} would be taken for "
-                "a part of it, and deleted. Move it away, or name the ledger otherwise."
-            )
-
-
-def _not_created(path: str, error: OSError) -> LedgerError:
-    return LedgerError(
-        f"ledger={path!r} can't be created: {error.strerror}; name a file in a folder that exists "
-        "and can be written."
-    )

@@ -85,12 +85,12 @@ class Reserved:
         """Return the state of a new reservation."""
         return cls(id, "reserve", (plan,))
 
-    def state(self) -> str:
-        """Encode plans and draws as JSON."""
-        return json.dumps([self.plans, self.rows, self.answers])
+    def stored(self) -> tuple[str, Event, str]:
+        """Return id, event, and plans and draws as JSON."""
+        return self.id, self.event, json.dumps([self.plans, self.rows, self.answers])
 
     @classmethod
-    def of_state(cls, id: str, event: Event, state: str) -> Self:
-        """Decode a stored state."""
+    def of_stored(cls, id: str, event: Event, state: str) -> Self:
+        """Decode what `stored` returned."""
         plans, rows, answers = json.loads(state)
         return cls(id, event, tuple((n, k) for n, k in plans), rows, answers)

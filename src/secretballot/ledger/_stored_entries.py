@@ -24,25 +24,27 @@ from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._schema import insert_row
 from secretballot.ledger._totals import ScopeTotals, Totals
 
+#: Columns of an entry, called as its attributes.
 _ENTRY_COLUMNS = (
-    "sequence, time, mechanism, n_rows, scope_id, scope_epsilon, seeded, note, previous, digest"
+    *("sequence", "time", "mechanism", "n_rows", "scope_id", "scope_epsilon", "seeded"),
+    *("note", "previous", "digest"),
 )
 #: Scope id of the totals over the whole ledger; no scope has it.
 _WHOLE = ""
 #: Larger than the number of any entry.
-_NO_LIMIT = 2**62
+NO_LIMIT = 2**62
 
 
 def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> list[LedgerEntry]:
     """Read the entries after a number, with their charges, in order."""
     rows = opened.execute(
-        f"SELECT {_ENTRY_COLUMNS}, (SELECT digest FROM checkpoint AS c WHERE c.sequence = "
-        "entry.sequence), id, event, state FROM entry LEFT JOIN reservation USING (sequence) "
-        "WHERE sequence > ? ORDER BY sequence LIMIT ?",
+        f"SELECT {', '.join(_ENTRY_COLUMNS)}, (SELECT digest FROM checkpoint AS c WHERE "
+        "c.sequence = entry.sequence), id, event, state FROM entry LEFT JOIN reservation USING "
+        "(sequence) WHERE sequence > ? ORDER BY sequence LIMIT ?",
         (after, at_most),
     ).fetchall()
     # After the last entry there must be no charge either.
-    last = rows[-1][0] if len(rows) == at_most else _NO_LIMIT
+    last = rows[-1][0] if len(rows) == at_most else NO_LIMIT
     charges = defaultdict(list)
     for sequence, *charge in opened.execute(
         "SELECT charge.sequence, level, member, delta, value FROM charge "
@@ -52,26 +54,17 @@ def read_entries(opened: sqlite3.Connection, *, after: int, at_most: int) -> lis
     ).fetchall():
         charges[sequence].append(charge)
     entries = []
-    for row in rows:
-        check_description(row[2])
-        check_description(row[7])
-        datetime.fromisoformat(row[1])
+    for *stored, checkpoint, id, event, state in rows:
+        values = dict(zip(_ENTRY_COLUMNS, stored, strict=True))
+        check_description(values["mechanism"])
+        check_description(values["note"])
+        datetime.fromisoformat(values["time"])
+        values["scope_epsilon"] = _cap(values["scope_epsilon"])
+        values["seeded"] = bool(values["seeded"])
+        paid = _costs(charges.pop(values["sequence"], ()))
+        reservation = None if id is None else Reserved.of_stored(id, event, state)
         entries.append(
-            LedgerEntry(
-                sequence=row[0],
-                time=row[1],
-                mechanism=row[2],
-                n_rows=row[3],
-                scope_id=row[4],
-                scope_epsilon=_cap(row[5]),
-                seeded=bool(row[6]),
-                note=row[7],
-                charges=_costs(charges.pop(row[0], ())),
-                reservation=None if row[11] is None else Reserved.of_state(*row[11:14]),
-                checkpoint=row[10],
-                previous=row[8],
-                digest=row[9],
-            )
+            LedgerEntry(**values, charges=paid, reservation=reservation, checkpoint=checkpoint)
         )
     if charges:
         raise LedgerError(
@@ -95,14 +88,9 @@ def _cap(stored: str | float | None) -> Cap:
     return cap
 
 
-def last_sequence(opened: sqlite3.Connection) -> int:
-    """Return the number of the last entry."""
-    return int(opened.execute("SELECT coalesce(max(sequence), 0) FROM entry").fetchone()[0])
-
-
-def last_checkpoint(opened: sqlite3.Connection) -> int:
-    """Return the number of the last entry with totals."""
-    return int(opened.execute("SELECT coalesce(max(sequence), 0) FROM checkpoint").fetchone()[0])
+def last_in(opened: sqlite3.Connection, table: str) -> int:
+    """Return the number of the last entry in a table; 0 if it is empty."""
+    return int(opened.execute(f"SELECT coalesce(max(sequence), 0) FROM {table}").fetchone()[0])
 
 
 def digest_at(opened: sqlite3.Connection, sequence: int) -> str | None:
@@ -127,27 +115,16 @@ def reservation_entries(opened: sqlite3.Connection, id: str) -> list[LedgerEntry
     return entries
 
 
-def insert_private_record(opened: sqlite3.Connection, sequence: int, content: str) -> None:
-    """Write the private record of an entry."""
-    insert_row(opened, "private_record", (sequence, content))
-
-
-def read_private_records(
-    opened: sqlite3.Connection, *, after: int, last: int, at_most: int
-) -> list[tuple[int, str]]:
-    """Read the private records of the entries after `after` and up to `last`, in order."""
-    return opened.execute(
-        "SELECT sequence, content FROM private_record WHERE sequence > ? AND sequence <= ? "
-        "ORDER BY sequence LIMIT ?",
-        (after, last, at_most),
-    ).fetchall()
+def read_private_records(opened: sqlite3.Connection) -> dict[int, str]:
+    """Read the private records, by number of their entry."""
+    return dict(opened.execute("SELECT * FROM private_record ORDER BY sequence").fetchall())
 
 
 def check_private_records(opened: sqlite3.Connection) -> None:
     """Check that each private record belongs to an entry; the message never repeats its text."""
     row = opened.execute(
         "SELECT sequence FROM private_record WHERE sequence < 1 OR sequence > ? LIMIT 1",
-        (last_sequence(opened),),
+        (last_in(opened, "entry"),),
     ).fetchone()
     if row is not None:
         raise LedgerError(
@@ -156,7 +133,7 @@ def check_private_records(opened: sqlite3.Connection) -> None:
         )
 
 
-def read_totals(opened: sqlite3.Connection, *, at_most: int = _NO_LIMIT) -> Totals | None:
+def read_totals(opened: sqlite3.Connection, *, at_most: int = NO_LIMIT) -> Totals | None:
     """Read the totals of the last checkpoint up to an entry, checked against it; None without."""
     row = opened.execute(
         "SELECT sequence, n_releases, n_rows, place FROM checkpoint WHERE sequence <= ? "
@@ -174,14 +151,11 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _NO_LIMIT) -> Tota
         "ON number = curve WHERE sequence = ? ORDER BY scope_id",
         (sequence,),
     ).fetchall()
-    charges: dict[str, Cost] = {}
-    scopes = {}
-    for scope, rows in groupby(stored, key=lambda row: str(row[0])):
-        sums = list(rows)
-        if scope == _WHOLE:
-            charges = _costs(row[2:] for row in sums)
-        else:
-            scopes[scope] = ScopeTotals(_cap(sums[0][1]), _costs(row[2:] for row in sums))
+    scopes = {_WHOLE: ScopeTotals(None, {})}
+    for scope, group in groupby(stored, key=lambda row: str(row[0])):
+        rows = list(group)
+        scopes[scope] = ScopeTotals(_cap(rows[0][1]), _costs(row[2:] for row in rows))
+    whole = scopes.pop(_WHOLE)
     totals = Totals(
         digest=entry.digest,
         sequence=sequence,
@@ -189,7 +163,7 @@ def read_totals(opened: sqlite3.Connection, *, at_most: int = _NO_LIMIT) -> Tota
         n_rows=n_rows,
         place=place,
         checkpoint=sequence,
-        charges=charges,
+        charges=dict(whole.charges),
         scopes=scopes,
         touched=set(scopes),
     )
@@ -214,24 +188,21 @@ def load_scope(opened: sqlite3.Connection, totals: Totals, scope: str | None) ->
 
 def insert_entry(opened: sqlite3.Connection, placed: LedgerEntry, after: Totals) -> None:
     """Write an entry and its charges, and the totals after it if it is a checkpoint."""
-    cap = _stored_cap(placed.scope_epsilon)
-    what = (placed.mechanism, placed.n_rows, placed.scope_id, cap, int(placed.seeded), placed.note)
-    chain = (placed.previous, placed.digest)
-    insert_row(opened, "entry", (placed.sequence, placed.time, *what, *chain))
+    values = {column: getattr(placed, column) for column in _ENTRY_COLUMNS}
+    values["scope_epsilon"] = _stored_cap(placed.scope_epsilon)
+    insert_row(opened, "entry", tuple(values.values()))
     for row in _stored(opened, placed.charges):
         insert_row(opened, "charge", (placed.sequence, *row))
     if placed.reservation is not None:
-        state = placed.reservation
-        insert_row(opened, "reservation", (placed.sequence, state.id, state.event, state.state()))
+        insert_row(opened, "reservation", (placed.sequence, *placed.reservation.stored()))
     if placed.checkpoint is None:
         return
     counted = (after.n_releases, after.n_rows, after.place)
     insert_row(opened, "checkpoint", (placed.sequence, *counted, placed.checkpoint))
-    for row in _stored(opened, after.charges):
-        insert_row(opened, "total", (placed.sequence, _WHOLE, *row, None))
-    for scope in sorted(after.touched):
-        cap = _stored_cap(after.scopes[scope].epsilon)
-        for row in _stored(opened, after.scopes[scope].charges):
+    touched = [(scope, after.scopes[scope]) for scope in sorted(after.touched)]
+    for scope, sums in [(_WHOLE, ScopeTotals(None, after.charges)), *touched]:
+        for row in _stored(opened, sums.charges):
+            cap = _stored_cap(sums.epsilon)
             insert_row(opened, "total", (placed.sequence, scope, *row, cap))
 
 

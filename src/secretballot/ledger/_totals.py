@@ -116,14 +116,8 @@ class Totals:
 
     def sums_digest(self) -> str:
         """Compute the digest of the totals and of the scopes since the last checkpoint."""
-        scopes = [
-            [
-                scope,
-                cap_digits(self.scopes[scope].epsilon),
-                charge_digits(self.scopes[scope].charges),
-            ]
-            for scope in sorted(self.touched)
-        ]
+        touched = [(scope, self.scopes[scope]) for scope in sorted(self.touched)]
+        scopes = [[id, cap_digits(s.epsilon), charge_digits(s.charges)] for id, s in touched]
         counted = [self.sequence, self.n_releases, self.n_rows, self.place]
         return digest_of(["secretballot checkpoint", counted, charge_digits(self.charges), scopes])
 

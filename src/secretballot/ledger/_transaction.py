@@ -9,11 +9,8 @@ from datetime import UTC, datetime
 from secretballot.ledger._budget import Budget, is_text
 from secretballot.ledger._entry import LedgerEntry
 from secretballot.ledger._header import meaning
-from secretballot.ledger._stored_entries import (
-    insert_entry,
-    insert_private_record,
-    reservation_entries,
-)
+from secretballot.ledger._schema import insert_row
+from secretballot.ledger._stored_entries import insert_entry, reservation_entries
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 
 
@@ -49,7 +46,7 @@ class Transaction:
         placed = entry.chained(sequence, now, self.totals.digest)
         insert_entry(self._opened, placed, after)
         if private is not None:
-            insert_private_record(self._opened, sequence, private)
+            insert_row(self._opened, "private_record", (sequence, private))
         self.totals = self.totals.after(placed)
 
     def _check_private(self, private: str) -> None:

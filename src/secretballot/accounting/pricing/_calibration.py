@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TypeVar
 
-from secretballot.accounting._limits import Limits
+from secretballot.accounting._limits import LESS_DELTA, Limits
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.accounting.pricing._kinds import plan_pricing
 from secretballot.accounting.pricing._plan_pricing import PlanPricing
@@ -50,7 +50,9 @@ def calibrate_noise(
     if kind is not None:
         return _least_plan_noise(build, limits, totals, priced, share, kind)
     limits.check_costs(priced.max_cost(order=2.0))
-    _check_own_delta(priced.own_delta_fault(n_rows, limits.delta_headroom(totals)), limits)
+    headroom = limits.headroom(totals, limits.budget.names)
+    deltas_left = {level: delta for level, (_, delta) in headroom.items()}
+    _check_own_delta(priced.own_delta_fault(n_rows, deltas_left), limits)
 
     def load(noise: float, whole_curve: bool) -> float:
         mechanism = build(noise)
@@ -116,14 +118,15 @@ def _least_plan_noise(
 
 def _check_own_delta(fault: str, limits: Limits) -> None:
     """Raise ValueError if `fault` says that rows' own deltas don't fit; more noise can't help."""
+    if fault and limits.budget.is_sensitive:
+        fault = (
+            "Rows have a delta of their own, and less is left for it; figures are withheld in a "
+            "data-dependent budget"
+        )
     if fault:
-        if limits.withholds_figures:
-            fault = (
-                "Rows have a delta of their own, and less is left for it; figures are withheld in "
-                "a data-dependent budget. Ask for fewer rows, use a smaller delta_t, or open the "
-                "budget with a larger approximation_delta."
-            )
-        raise ValueError(f"No amount of noise makes the queries fit this budget. {fault}")
+        raise ValueError(
+            f"No amount of noise makes the queries fit this budget. {fault}. {LESS_DELTA}"
+        )
 
 
 def least_noise(load: Callable[[float, bool], float]) -> float:

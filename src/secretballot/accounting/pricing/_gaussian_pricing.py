@@ -49,7 +49,7 @@ class GaussianPricing(PlanPricing):
 
     def headroom(self, totals: Totals) -> Headroom:
         """Return the mu^2 and the delta for approximations that each payer has left."""
-        return self._limits.mu2_headroom(totals, [p for ps in self._payers.values() for p in ps])
+        return self._limits.headroom(totals, [p for ps in self._payers.values() for p in ps])
 
     @property
     def _noise_advice(self) -> str:
@@ -63,7 +63,7 @@ class GaussianPricing(PlanPricing):
         )
 
     def _payers_of(self, group: str) -> tuple[str, ...]:
-        return self._limits.levels if group == EVERYONE else (group,)
+        return self._limits.budget.names if group == EVERYONE else (group,)
 
     def _available(self, amount: float, delta: float) -> tuple[float, float]:
         """Return the mu^2 and the delta that rows may take of what is left.

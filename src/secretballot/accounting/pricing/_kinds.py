@@ -17,12 +17,12 @@ def plan_pricing(
     limits: Limits, priced: PricedRows
 ) -> type[GaussianPricing] | type[PairPricing] | None:
     """Return the pricing of rows as plans; None where the budget charges them one by one."""
-    if limits.kind == "gaussian":
+    if limits.budget.kind == "gaussian":
         laws = game_laws(priced.mechanism, priced.n_columns)
         # Known votes are known to be answered or not: nothing is left over.
         is_split = laws and priced.votes is None and all(map(answer_steps, laws.values()))
         return ThresholdPricing if is_split and not priced.is_parallel else GaussianPricing
-    return PairPricing if limits.kind == "pairs" and is_pair_plan(priced) else None
+    return PairPricing if limits.budget.kind == "pairs" and is_pair_plan(priced) else None
 
 
 def pricing_for(limits: Limits, priced: PricedRows) -> Pricing:

@@ -55,7 +55,7 @@ class PairPricing(PlanPricing):
         return headroom
 
     def _payers_of(self, group: str) -> tuple[str, ...]:
-        return self._limits.levels if group == EVERYONE else (split_group(group)[0],)
+        return self._limits.budget.names if group == EVERYONE else (split_group(group)[0],)
 
     def _share(self, prices: list[HasGaussianCost], amount: float, delta: float) -> float:
         (piece,) = cast("list[PlanPiece]", prices)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import ClassVar, NoReturn, cast
 
-from secretballot.accounting._limits import Limits
+from secretballot.accounting._limits import LESS_DELTA, Limits
 from secretballot.accounting._protocol import game_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.accounting.pricing._pricing import Pricing
@@ -58,7 +58,7 @@ class PlanPricing(Pricing):
         groups = self._plan.groups if self._plan else priced.max_cost()
         self._payers = {group: self._payers_of(group) for group in groups}
         check_groups(
-            (p for payers in self._payers.values() for p in payers), limits.levels, "laws()"
+            (p for payers in self._payers.values() for p in payers), limits.budget.names, "laws()"
         )
         # The transaction asks again for what was computed before the draw.
         self._longest_plan = lru_cache(maxsize=2)(self._find_longest_plan)
@@ -82,14 +82,14 @@ class PlanPricing(Pricing):
         headroom = self.headroom(totals)
         charges = self._charges(span, headroom)
         if charges is None:
+            self._check_own_delta(span.n_rows, headroom)
             shares = self.shares_of_remaining(span, headroom)
             payer = max(shares, key=shares.__getitem__)
             amount, delta = headroom[payer]
             raise self._limits.refusal(
                 f"The rows cost {shares[payer]:.4g} times the {self.currency} of {amount:.4g} (and "
                 f"the delta of {delta:.3g}) that is left to {payer!r}",
-                self.own_delta_fault(span.n_rows, headroom)
-                or "Take fewer rows, or use more noise.",
+                "Take fewer rows, or use more noise.",
             )
         return charges
 
@@ -208,9 +208,13 @@ class PlanPricing(Pricing):
 
         return find_most_rows(largest_share, most)
 
+    def _check_own_delta(self, n_rows: int, headroom: Headroom) -> None:
+        if fault := self.own_delta_fault(n_rows, headroom):
+            raise self._limits.refusal(fault, LESS_DELTA)
+
     def _refuse(self, headroom: Headroom) -> NoReturn:
-        own_delta_fault = self.own_delta_fault(1, headroom)
-        if not own_delta_fault and (level := self._limits.used_up_level(headroom)) is not None:
+        self._check_own_delta(1, headroom)
+        if (level := self._limits.used_up_level(headroom)) is not None:
             raise self._limits.refusal(
                 f"Nothing of the {self.currency} is left {self._limits.where} (level {level!r})",
                 f"No noise is enough; {self._limits.advice(headroom)}",
@@ -222,5 +226,5 @@ class PlanPricing(Pricing):
         raise self._limits.refusal(
             f"Not even one row fits the {self.currency} and the delta that are left "
             f"{self._limits.where}: {amounts}",
-            own_delta_fault or f"{self._noise_advice}; otherwise {self._limits.advice(headroom)}",
+            f"{self._noise_advice}; otherwise {self._limits.advice(headroom)}",
         )

@@ -79,16 +79,14 @@ class PricedRows:
         }
 
     def own_delta_fault(self, n_rows: int, deltas_left: Mapping[str, float]) -> str:
-        """Describe why rows' own deltas don't fit what each level has left; "" if they do."""
+        """Describe why rows' own deltas don't fit what each payer has left; "" if they do."""
         count = "one" if n_rows == 1 else n_rows
         for group, own_delta in self.own_deltas(n_rows).items():
-            for name, delta in deltas_left.items():
-                pays = group == EVERYONE or split_group(group)[0] == split_group(name)[0]
+            for payer, delta in deltas_left.items():
+                pays = group == EVERYONE or split_group(group)[0] == split_group(payer)[0]
                 if pays and own_delta > delta:
                     return (
                         f"Rows have a delta of their own, {own_delta:.3g} for {count}, and of what "
-                        f"is left to {name!r} only {max(delta, 0):.3g} may go to that. Ask for "
-                        "fewer rows, use a smaller delta_t, or open the budget with a larger "
-                        "approximation_delta (or delta, where there is none)."
+                        f"is left to {payer!r} only {max(delta, 0):.3g} may go to that"
                     )
         return ""

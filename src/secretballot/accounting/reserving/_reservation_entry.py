@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from secretballot._errors import BudgetExceededError
-from secretballot.accounting._protocol import describe
+from secretballot.accounting._protocol import new_entry
 from secretballot.accounting.pricing import Pricing, Span
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.divergences import Cost, Costs
-from secretballot.ledger import LedgerEntry, Reserved, Transaction, to_json
+from secretballot.ledger import LedgerEntry, Reserved, Transaction
 
 
 def open_state(transaction: Transaction, reservation: Reservation) -> Reserved:
@@ -51,17 +52,9 @@ def reservation_entry(
     charges: Costs,
     note: Mapping[str, Any] | None = None,
 ) -> LedgerEntry:
-    """Return an entry that pays for rows of a reservation, or settles it."""
-    return LedgerEntry(
-        mechanism=to_json(describe(reservation.mechanism), "mechanism.describe()"),
-        n_rows=0,
-        scope_id=reservation.scope.id,
-        scope_epsilon=reservation.scope.epsilon,
-        seeded=False,
-        note=to_json(dict(note or {}), "note"),
-        charges=charges,
-        reservation=state,
-    )
+    """Return an entry that pays for rows of a reservation, draws some, or settles it."""
+    entry = new_entry(reservation.mechanism, reservation.scope, note or {})
+    return replace(entry, charges=charges, reservation=state)
 
 
 def sum_refunds(pricing: Pricing, state: Reserved, payments: list[LedgerEntry]) -> Costs:

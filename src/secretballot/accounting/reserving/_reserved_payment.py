@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,4 +58,4 @@ class ReservedPayment:
             last_row = np.searchsorted(answers, state.answers_left)
             n_rows = min(int(last_row) + 1, len(answers))
             n_answers = int(answers[n_rows - 1])
-        return entry.drawing(state.drawn(n_rows, n_answers), n_rows)
+        return replace(entry, n_rows=n_rows, reservation=state.drawn(n_rows, n_answers))

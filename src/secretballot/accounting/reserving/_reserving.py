@@ -21,13 +21,7 @@ from secretballot.accounting.reserving._reservation_entry import (
     reservation_entry,
     sum_refunds,
 )
-from secretballot.ledger import (
-    Reserved,
-    Scope,
-    Transaction,
-    is_text,
-    to_json,
-)
+from secretballot.ledger import Reserved, Scope, Transaction, is_text, to_json
 
 
 class Reserving(BudgetHandle):
@@ -263,8 +257,8 @@ class Reserving(BudgetHandle):
                         f"n_answers={answers}: the reservation has {state.answers_left} answers "
                         "left."
                     )
-            entry = replace(reservation_entry(reservation, None, {}, facts), seeded=bool(seeded))
-            transaction.append(entry.drawing(state.drawn(n_rows, answers), n_rows))
+            entry = reservation_entry(reservation, state.drawn(n_rows, answers), {}, facts)
+            transaction.append(replace(entry, n_rows=n_rows, seeded=bool(seeded)))
 
         self._ledger.transact(record, reservation.scope.id)
 
