@@ -132,18 +132,12 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
     header, budget = ledger.header(), ledger.budget
     walk, rows = ledger.walk(options.last), []
     for entry in walk:
-        state = None if entry.is_move else spent_by_level(budget, walk.totals)
-        rows.append(
-            (
-                str(entry.sequence),
-                entry.time[:19],
-                _description(entry),
-                str(entry.n_rows),
-                "SEEDED" if entry.seeded else "",
-                *(_charge(entry, level) for level in budget.levels),
-                *(percent(state[name].share) if state else "" for name in budget.names),
-            )
-        )
+        state = {} if entry.is_move else spent_by_level(budget, walk.totals)
+        charges = ["" if entry.is_move else _charge(entry, level) for level in budget.levels]
+        shares = [percent(state[name].share) if state else "" for name in budget.names]
+        seeded = "SEEDED" if entry.seeded else ""
+        fixed = (str(entry.sequence), entry.time[:19], _description(entry), str(entry.n_rows))
+        rows.append((*fixed, seeded, *charges, *shares))
     print(f"{visible(ledger.path)}\n{visible(header.ledger_id)}, ", end="")
     print(f"opened {visible(header.created[:19])} UTC")
     print(f"protects one {budget.unit} ({budget.relation}); accounting {budget.accounting}")
@@ -153,45 +147,32 @@ def _show(ledger: Ledger, options: argparse.Namespace) -> None:
         print(
             "The file keeps private records for its owner, not shown here: it is sensitive itself."
         )
-    totals = walk.totals
+    totals, levels = walk.totals, []
     spent = spent_by_level(budget, totals)
-    print()
-    print(
-        text_table(
-            ("level", "epsilon", "delta", "order", "spent", "epsilon so far"),
-            [
-                (
-                    level.name,
-                    f"{level.epsilon:g}",
-                    f"{level.delta:g}",
-                    order_text(level.order),
-                    percent(spent[level.name].share),
-                    f"{spent[level.name].epsilon:.4g}",
-                )
-                for level in budget.levels
-            ],
-        )
-    )
-    for name, level_spent in spent.items():
-        if level_spent.share > 1:
+    for level in budget.levels:
+        fixed = (level.name, f"{level.epsilon:g}", f"{level.delta:g}", order_text(level.order))
+        reading = spent[level.name]
+        levels.append((*fixed, percent(reading.share), f"{reading.epsilon:.4g}"))
+    headings = ("level", "epsilon", "delta", "order", "spent", "epsilon so far")
+    print(f"\n{text_table(headings, levels)}")
+    for name, reading in spent.items():
+        if reading.share > 1:
             print(f"THE BUDGET OF {name!r} IS OVERSPENT; the statement explains it.")
     print()
     # Shares of the budget after each entry: the last row has those of the table above.
     of_levels = [f"{name} {what}" for what in ("charge", "after") for name in budget.names]
-    headings = ("entry", "time (UTC)", "what", "rows", "", *of_levels)
+    columns = ("entry", "time (UTC)", "what", "rows", "", *of_levels)
     print(f"A charge is the entry's own, in {_CURRENCIES[budget.kind]}.")
     shown = rows if options.last is None else rows[len(rows) - min(options.last, len(rows)) :]
     if len(shown) < totals.sequence:
         n_earlier = totals.sequence - len(shown)
         verb = "is" if n_earlier == 1 else "are"
         print(f"({entry_count(n_earlier).replace(' ', ' earlier ')} {verb} not shown)")
-    print(text_table(headings, shown))
+    print(text_table(columns, shown))
     print(f"\n{entry_count(totals.sequence)}, head digest {totals.digest}")
 
 
 def _charge(entry: LedgerEntry, level: LevelBudget) -> str:
-    if entry.is_move:
-        return ""
     amount = float(level_cost(entry.charges, level.name, level.order).at(level.order))
     return f"{-amount if entry.is_refund and amount else amount:.4g}"
 
@@ -211,13 +192,10 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> None:
     _warn_of_copy(ledger)
     walk = ledger.walk()
     head = None if options.head is None else options.head.strip().lower()
-    place = 0 if head == walk.totals.digest else None
-    for entry in walk:
-        if entry.digest == head:
-            place = entry.sequence
+    places = {walk.totals.digest: 0} | {entry.digest: entry.sequence for entry in walk}
     totals = walk.totals
     if head is not None:
-        if place is None:
+        if (place := places.get(head)) is None:
             raise LedgerError(
                 f"The ledger {ledger.path!r} is not, or no longer, what the statement was made "
                 f"from: none of its entries has the digest {options.head}. Its "

@@ -85,25 +85,20 @@ class Progress:
 
 
 class EstimatorTask:
-    """ProgressTask of a method, with the number of parts done."""
+    """Task of a method, reported to callbacks and to a listener, with the number of parts done."""
 
     def __init__(self, progress: Progress, context: _Context, work: ProgressTask) -> None:
-        self._progress = progress
-        self._context = context
-        self._work = work
+        self._progress, self._context, self._work = progress, context, work
         self.counts: dict[str, int] = {}
 
     def advance(self, part: str, n_parts: int = 1) -> None:
         """Report ``n_parts`` more parts as done, and print a line for every tenth."""
-        with self._progress._reporting():
-            self._advance(part, n_parts)
-
-    def _advance(self, part: str, n_parts: int) -> None:
         estimator, work = self._progress._estimator, self._work
-        for n_done in range(work.done + 1, work.done + n_parts + 1):
-            context = self._context.subcontext(task_name=part)
-            context.call_on_fit_task_begin(estimator=estimator)
-            self.counts = {"n_done": n_done, "n_total": work.total}
-            context.call_on_fit_task_end(estimator=estimator, metadata=self.counts)
-        if work.advance(n_parts):
-            self._progress.say(f"{part}s: {work.done} of {work.total}")
+        with self._progress._reporting():
+            for n_done in range(work.done + 1, work.done + n_parts + 1):
+                context = self._context.subcontext(task_name=part)
+                context.call_on_fit_task_begin(estimator=estimator)
+                self.counts = {"n_done": n_done, "n_total": work.total}
+                context.call_on_fit_task_end(estimator=estimator, metadata=self.counts)
+            if work.advance(n_parts):
+                self._progress.say(f"{part}s: {work.done} of {work.total}")

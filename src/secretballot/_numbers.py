@@ -43,16 +43,7 @@ def check_number(
 ) -> None:
     """Check that a parameter is a finite number in a range, and of a size that floats compute with.
 
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : object
-        Its value.
-    above, least, below, most : float
-        The range: strictly above, at least, strictly below, at most.
-    per_level : bool, default=False
-        Allow a dict with such a number for each level.
+    `above` and `below` are strict bounds. `per_level` allows a dict with a number for each level.
     """
     bounds = (("above", above), ("of at least", least), ("below", below), ("of at most", most))
     range_ = " and".join(f" {word} {bound:.4g}" for word, bound in bounds if math.isfinite(bound))
@@ -78,18 +69,10 @@ def check_integer(
     most: int = _LARGEST_INTEGER,
     per_level: bool = False,
 ) -> None:
-    """Check that a parameter is an integer from `least` to `most`.
-
-    Parameters
-    ----------
-    name, value, per_level
-        As for `check_number`.
-    least, most : int
-        The range, both ends included.
-    """
+    """Check that a parameter is an integer from `least` to `most`, both included."""
     too_large = isinstance(value, Integral) and int(value) > most
-    unlimited = most >= _GENEROUS and not too_large
-    range_ = f"of at least {least}" if unlimited else f"from {least} to {most}"
+    is_unlimited = most >= _GENEROUS and not too_large
+    range_ = f"of at least {least}" if is_unlimited else f"from {least} to {most}"
 
     def is_in_range(entry: object) -> bool:
         is_integer = isinstance(entry, Integral) and not isinstance(entry, bool)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -44,16 +43,8 @@ def send_progress(listener: ProgressListener) -> Iterator[None]:
 class ProgressTask:
     """Context manager for work in equal parts, which reports each part.
 
-    Attributes
-    ----------
-    name : str
-        Name of the parts, such as "rows of the game".
-    total : int
-        Largest number of parts.
-    done : int
-        Number of parts done.
-    start : float
-        Time of `time.monotonic` at which the task was made.
+    `name` is that of the parts, such as "rows of the game"; `total` is their largest number, `done`
+    the number so far, and `start` the time of `time.monotonic` at which the task was made.
     """
 
     def __init__(self, name: str, total: int, *, silent: bool = False) -> None:
@@ -77,12 +68,7 @@ class ProgressTask:
         total = max(self.total, 1)
         return self.done * 10 // total > before * 10 // total
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._listener is not None:
             self._listener.end(self)
 

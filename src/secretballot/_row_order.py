@@ -8,17 +8,8 @@ from typing import Any
 def check_row_order(name: str, values: object, X: object) -> None:
     """Raise ValueError if two objects of pandas have the same index in another order.
 
-    Rows are matched by position. Where the index labels are the same set in another order, a label
-    would be another row's.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter `values`.
-    values : object
-        One value for each row, such as a Series.
-    X : object
-        The rows.
+    Rows are matched by position: each of the `values`, called `name` in the message, would be
+    another row's.
     """
     index: Any = getattr(X, "index", None)
     labels: Any = getattr(values, "index", None)

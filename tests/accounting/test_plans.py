@@ -9,7 +9,7 @@ import pytest
 from tests._fakes import Pure
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan, replay
-from secretballot.ledger._ledger import Ledger
+from secretballot.ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 LOG2 = math.log(2)

@@ -9,7 +9,7 @@ import pytest
 from tests._fakes import Gaussian, Grouped, Pure, basic_budget, spend, tamper, votes
 
 from secretballot.accounting import LedgerError, PrivacyAccountant, replay
-from secretballot.ledger._ledger import Ledger
+from secretballot.ledger import Ledger
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 

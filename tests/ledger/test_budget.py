@@ -8,7 +8,7 @@ from tests._fakes import gaussian
 
 from secretballot.accounting import ORDERS, BudgetExceededError, PrivacyAccountant
 from secretballot.divergences import EVERYONE, best_order, renyi_budget
-from secretballot.ledger._budget import budget_levels
+from secretballot.ledger import budget_levels
 from secretballot.mechanisms import GaussianProportions
 
 

@@ -16,8 +16,8 @@ import pytest
 from tests._fakes import Gaussian, Pure, basic_budget, spend, votes
 
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
+from secretballot.ledger import Transaction
 from secretballot.ledger import _file as ledger_file
-from secretballot.ledger._ledger import Transaction
 
 
 @pytest.fixture

@@ -66,9 +66,9 @@ class PrivacyAccountant(Reserving):
           ``"renyi"``. Behind a threshold it is two plans, thresholds and answers, and answers that
           were not drawn are refunded. Single rows are dearer, unless they are paid for in advance
           (`reserve`), and so is a mechanism of which nothing but a Renyi curve is known.
-        - ``"renyi"`` or a number: Renyi divergences at one order (``"renyi"``: the one at which a
-          Gaussian-like total that uses the budget up converts best). Rows are charged one by one,
-          as they turn out.
+        - ``"renyi"`` or a number: Renyi divergences at one order (``"renyi"``: the best one for the
+          budget). Rows are charged one by one: a row is begun only if the most it can cost fits on
+          top of what the rows before it *did* cost.
         - Infinity: basic composition of pairs (epsilon, delta). A batch is a plan too, but plans
           add up badly: for what is released once.
     approximation_delta : float, default=None
@@ -187,11 +187,8 @@ class PrivacyAccountant(Reserving):
     ) -> NDArray[Any]:
         """Answer as many rows as the budget allows, and record their cost before returning.
 
-        Rows are taken in order, as many as fit. A batch is priced as one plan, before it is drawn.
-        Behind a threshold it is two plans, thresholds and answers, and the charge depends on how
-        many rows were answered. In a budget of Renyi divergences a row is begun only if the most it
-        can cost fits on top of what the rows before it *did* cost. A mechanism whose rows are
-        parallel answers all of them or none. An example with all its functions and figures:
+        Rows are taken in order, as many as fit; how they are priced, `order` says. A mechanism
+        whose rows are parallel answers all of them or none. An example with all figures:
         :doc:`/development/how-a-release-is-charged`.
 
         Parameters

@@ -129,10 +129,6 @@ class BudgetHandle:
     def scope(self, epsilon: Cap = None) -> Scope:
         """Return a new part of a run that may spend at most `epsilon` on its own: one fit.
 
-        Where parts of a level take turns (`RoundRobin`), each part of a division is the same
-        people in all releases of a scope, and the level pays what the dearest part does. In another
-        division or another scope they are other people, and what these cost adds up.
-
         Parameters
         ----------
         epsilon : float, dict of str to float, or None, default=None

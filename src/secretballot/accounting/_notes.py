@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from secretballot.accounting._protocol import ReleaseMechanism
 from secretballot.divergences import dump_gap_records, record_gaps
-from secretballot.ledger import Budget, LedgerEntry, to_json
+from secretballot.ledger import Budget, to_json
 
 #: A note, or a function of the outcome that returns it.
 Note = Mapping[str, Any] | Callable[[NDArray[Any]], Mapping[str, Any]]
@@ -211,9 +211,8 @@ def private_record(
     return None if records is None else dump_gap_records(records)
 
 
-def declared_facts(entry: LedgerEntry) -> dict[str, Any]:
-    """Return the words of an entry's note that the statement reads, if their values are valid."""
-    note = json.loads(entry.note)
+def declared_facts(note: object) -> dict[str, Any]:
+    """Return the words of a recorded note that the statement reads, if their values are valid."""
     if not isinstance(note, dict):
         return {}
     return {

@@ -17,12 +17,16 @@ class Released:
 
     mechanism: Any
     note: Any
-    facts: dict[str, Any]  # the words of the note that the statement reads
     seeded: bool
+    n_releases: int
+    n_rows: int
     first: str
     last: str
-    n_releases: int = 0
-    n_rows: int = 0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The words of the note that the statement reads."""
+        return declared_facts(self.note)
 
 
 class Contents(NamedTuple):
@@ -45,14 +49,8 @@ def contents(entries: Iterable[LedgerEntry]) -> Contents:
             continue
         key = entry.mechanism, entry.note, entry.seeded
         if key not in groups:
-            groups[key] = Released(
-                mechanism=json.loads(entry.mechanism),
-                note=json.loads(entry.note),
-                facts=declared_facts(entry),
-                seeded=entry.seeded,
-                first=entry.time,
-                last=entry.time,
-            )
+            mechanism, note = map(json.loads, key[:2])
+            groups[key] = Released(mechanism, note, entry.seeded, 0, 0, entry.time, entry.time)
         group = groups[key]
         group.last = entry.time
         group.n_releases += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NoReturn
 
 from secretballot._errors import LedgerError
 from secretballot.accounting._privacy_filter import PrivacyFilter, budget_filters, scope_filters
@@ -47,53 +46,53 @@ def replay(ledger: Ledger) -> dict[str, PrivacySpent]:
     """
     budget, walk = ledger.budget, ledger.walk()
     of_budget, of_scopes = budget_filters(budget), dict[str, list[PrivacyFilter]]()
-    reservations = _ReservationReplay(ledger.path)
+    reservations = _ReservationReplay()
     for entry in walk:
-        reservations.check(entry)
-        for filter_ in of_budget:
-            _check_filter(filter_, walk.totals.charges, entry, ledger.path, "the budget")
+        faults = [
+            reservations.fault(entry),
+            _overspent(of_budget, walk.totals.charges, "the budget"),
+        ]
         if entry.scope_id is not None and entry.charges:
             scope = walk.totals.scopes[entry.scope_id]
-            if entry.scope_epsilon != scope.epsilon:
-                raise _wrong(ledger.path, entry, "changes the cap of its scope")
             if entry.scope_id not in of_scopes:
-                of_scopes[entry.scope_id] = scope_filters(
-                    budget, Scope(entry.scope_id, scope.epsilon)
-                )
-            for filter_ in of_scopes[entry.scope_id]:
-                _check_filter(filter_, scope.charges, entry, ledger.path, "its scope")
+                recorded = Scope(entry.scope_id, scope.epsilon)
+                of_scopes[entry.scope_id] = scope_filters(budget, recorded)
+            if entry.scope_epsilon != scope.epsilon:
+                faults.append("changes the cap of its scope")
+            faults.append(_overspent(of_scopes[entry.scope_id], scope.charges, "its scope"))
+        for fault in filter(None, faults):
+            raise LedgerError(
+                f"The ledger {ledger.path!r} is wrong: entry {entry.sequence} {fault}. No version "
+                "records that."
+            )
     return spent_by_level(budget, walk.totals)
 
 
 class _ReservationReplay:
     """State of each reservation before an entry, and what was paid for it."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self) -> None:
         self._states: dict[str, Reserved] = {}
         self._paid: dict[str, dict[str, Cost]] = {}
 
-    def check(self, entry: LedgerEntry) -> None:
-        """Raise LedgerError if an entry draws or gives back what was not paid for."""
+    def fault(self, entry: LedgerEntry) -> str:
+        """Describe what an entry draws or gives back that was not paid for; "" if nothing."""
         state = entry.reservation
         if state is None:
-            if not entry.charges and entry.is_release:
-                self._refuse(entry, "releases rows that nobody paid for")
-            return
+            is_free = entry.is_release and not entry.charges
+            return "releases rows that nobody paid for" if is_free else ""
         if not state.follows(self._states.get(state.id), entry.n_rows):
-            self._refuse(entry, "doesn't follow from how its reservation stood before")
+            return "doesn't follow from how its reservation stood before"
         self._states[state.id] = state
         paid = self._paid.setdefault(state.id, {})
         if state.event == "draw" and entry.charges:
-            self._refuse(entry, "charges for rows that were paid for before")
+            return "charges for rows that were paid for before"
         for group, cost in entry.charges.items():
             if not entry.is_refund:
                 paid[group] = paid[group] + cost if group in paid else cost
             elif group not in paid or not _at_most(cost, paid[group]):
-                self._refuse(entry, "gives back more than was paid")
-
-    def _refuse(self, entry: LedgerEntry, fault: str) -> NoReturn:
-        raise _wrong(self._path, entry, fault)
+                return "gives back more than was paid"
+        return ""
 
 
 def _at_most(refund: Cost, paid: Cost) -> bool:
@@ -101,18 +100,11 @@ def _at_most(refund: Cost, paid: Cost) -> bool:
     return bool((refund.curve <= paid.curve * limit).all() and refund.delta <= paid.delta * limit)
 
 
-def _check_filter(
-    filter_: PrivacyFilter, charges: Costs, entry: LedgerEntry, path: str, allowing: str
-) -> None:
-    cost = level_cost(charges, filter_.level, filter_.order)
+def _overspent(filters: list[PrivacyFilter], charges: Costs, allowing: str) -> str:
+    """Name a level that has spent more than its filter allows; "" if there is none."""
     limit = 1 + ROUNDING
-    if cost.at(filter_.order) > filter_.amount * limit or cost.delta > filter_.delta * limit:
-        raise _wrong(
-            path, entry, f"spends more than {allowing} allows for the level {filter_.level!r}"
-        )
-
-
-def _wrong(path: str, entry: LedgerEntry, fault: str) -> LedgerError:
-    return LedgerError(
-        f"The ledger {path!r} is wrong: entry {entry.sequence} {fault}. No version records that."
-    )
+    for filter_ in filters:
+        cost = level_cost(charges, filter_.level, filter_.order)
+        if cost.at(filter_.order) > filter_.amount * limit or cost.delta > filter_.delta * limit:
+            return f"spends more than {allowing} allows for the level {filter_.level!r}"
+    return ""

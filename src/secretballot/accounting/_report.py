@@ -30,11 +30,9 @@ class PrivacySpent(Shown):
     ----------
     level : str
         The level, ``"everyone"`` for a budget without levels.
-    epsilon : float
-        The epsilon that the cost so far converts to. A reading, not a guarantee: the costs depend
-        on what was released, and only the budget was fixed before.
-    delta : float
-        The delta of the reading, the budget's.
+    epsilon, delta : float
+        The epsilon that the cost so far converts to at the budget's delta. A reading, not a
+        guarantee: only the budget was fixed before the releases.
     share : float
         Share of the budget that is used up, between 0 and 1. (Above 1 where a fault or another
         program wrote entries that no release can have made.)
@@ -42,10 +40,8 @@ class PrivacySpent(Shown):
         The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
     amount : float
         The amount that was spent: at that Renyi order, or as mu^2.
-    n_releases : int
-        Releases recorded.
-    n_rows : int
-        Rows answered or begun in them.
+    n_releases, n_rows : int
+        Releases recorded, and rows begun in them.
     cost : RenyiCost or GaussianCost
         The whole cost.
     sensitive : bool
@@ -85,11 +81,11 @@ class PrivacyRemaining(Shown):
     amount : float
         The amount that may still be spent: at that Renyi order, or as mu^2.
     order : float or "gaussian"
-        The Renyi order at which the budget gates; ``"gaussian"`` where it counts mu^2.
+        As in `PrivacySpent`.
     delta : float
         The rest of the delta that was set aside for approximations.
     sensitive : bool
-        True under data-dependent accounting, where it reveals something about the votes.
+        As in `PrivacySpent`.
     """
 
     level: str

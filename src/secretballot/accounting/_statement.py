@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from secretballot._tables import (
     WITHHELD,
+    entry_count,
     mechanism_text,
     order_text,
     percent,
@@ -17,7 +18,7 @@ from secretballot._tables import (
 )
 from secretballot._views import Heading, Items, Prose, Shown, Table, View
 from secretballot.accounting._assumptions import RELATIONS, UNITS, assumptions
-from secretballot.accounting._released import contents
+from secretballot.accounting._released import Released, contents
 from secretballot.accounting._replay import spent_by_level
 from secretballot.ledger import Ledger
 
@@ -106,18 +107,7 @@ class PrivacyStatement(Shown):
                 for level in budget.levels
             ),
             released=tuple(
-                {
-                    "mechanism": _without_parameters(group.mechanism)
-                    if sensitive
-                    else group.mechanism,
-                    "note": group.note,
-                    "seeded": group.seeded,
-                    "n_releases": group.n_releases,
-                    "n_rows": None if sensitive else group.n_rows,
-                    "first": group.first,
-                    "last": group.last,
-                }
-                for group in held.released
+                asdict(group) | (_withheld(group) if sensitive else {}) for group in held.released
             ),
             assumptions=assumptions(budget, held, overspent),
             ledger_id=header.ledger_id,
@@ -130,17 +120,13 @@ class PrivacyStatement(Shown):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PrivacyStatement:
         """Return the statement that `to_dict` gave the values of."""
-        fields_of: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values.items()
-        }
-        return cls(**fields_of)
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**{**values, **lists})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON takes them; an infinite number is the text ``"inf"``."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
         # Through text: a copy, which shares nothing with this object, and surely plain.
-        plain: dict[str, Any] = json.loads(json.dumps(values, allow_nan=False))
+        plain: dict[str, Any] = json.loads(json.dumps(vars(self), allow_nan=False))
         return plain
 
     def to_html(self) -> str:
@@ -192,9 +178,7 @@ class PrivacyStatement(Shown):
                 f"{level['delta']:g}",
                 order_text(level["order"]),
                 percent(level["share_spent"]),
-                WITHHELD
-                if level["epsilon_spent"] is None
-                else f"{float(level['epsilon_spent']):.4g}",
+                WITHHELD if (spent := level["epsilon_spent"]) is None else f"{float(spent):.4g}",
             ]
             for level in self.levels
         ]
@@ -213,21 +197,21 @@ class PrivacyStatement(Shown):
         ] or [["nothing", "0", "0", "-", "-", "-"]]
 
     def _ledger_lines(self) -> list[str]:
-        entries = "1 entry" if self.n_entries == 1 else f"{self.n_entries} entries"
         lines = [
             f"{self.ledger_id}, opened {self.created[:10]} (secretballot {self.library_version})",
-            f"{entries}, head digest {self.head or WITHHELD}",
+            f"{entry_count(self.n_entries)}, head digest {self.head or WITHHELD}",
         ]
         if self.head:
             lines.append(f"To check: secretballot ledger verify FILE --head {self.head}")
         return lines
 
 
-def _without_parameters(mechanism: object) -> object:
-    """Return a recorded mechanism without its parameters."""
-    if not isinstance(mechanism, dict):
-        return mechanism
-    return {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}
+def _withheld(group: Released) -> dict[str, Any]:
+    """Return what replaces the sensitive parts of releases: parameters and numbers of rows."""
+    mechanism = group.mechanism
+    if isinstance(mechanism, dict):
+        mechanism = {key: mechanism[key] for key in ("mechanism", "event") if key in mechanism}
+    return {"mechanism": mechanism, "n_rows": None}
 
 
 _SIGNATURE = "Signed (data owner): ______________________   Date: ______________"

@@ -122,18 +122,8 @@ class Ledger:
         """Run a function with the exclusive right to spend; then commit its entries.
 
         An exception of `act` commits nothing. Ctrl-C is delayed from the commit to the end of the
-        block of `interrupts`, or of this call.
-
-        Parameters
-        ----------
-        act : callable
-            Takes the transaction; its result is returned.
-        scope : str, default=None
-            Scope that the totals must hold.
-        moved : bool, default=False
-            Accept a copy as the ledger, and record the move.
-        interrupts : HeldInterrupts, default=None
-            Block of the caller, which returns the answer.
+        block of `interrupts`, or of this call. The totals hold `scope`. `moved` accepts a copy as
+        the ledger, and records the move.
         """
 
         def write(held: HeldMark) -> T:
@@ -171,10 +161,7 @@ class Ledger:
     def settle(self, *, moved: bool) -> str:
         """Check that the file is the original in its place; with `moved`, record a new place.
 
-        Returns
-        -------
-        str
-            Warning about a damaged mark; empty if it is whole.
+        Return a warning about a damaged mark; "" if it is whole.
         """
         slots = read_slots(self.path)
         damage = slots.n_broken and (

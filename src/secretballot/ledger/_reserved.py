@@ -11,24 +11,12 @@ Event = Literal["reserve", "draw", "settle"]
 
 @dataclass(frozen=True)
 class Reserved:
-    """State of a reservation after one of its entries.
-
-    Attributes
-    ----------
-    id : str
-        Name in the ledger.
-    event : {"reserve", "draw", "settle"}
-        Kind of entry: pay for (more) rows, draw some, or end it with a refund.
-    plans : tuple of tuple of (int, int or None)
-        Rows, and answers if they are counted apart, of each payment.
-    rows, answers : int
-        Drawn so far.
-    """
+    """State of a reservation after one of its entries."""
 
     id: str
-    event: Event
-    plans: tuple[tuple[int, int | None], ...]
-    rows: int = 0
+    event: Event  # the entry pays for (more) rows, draws some, or ends it with a refund
+    plans: tuple[tuple[int, int | None], ...]  # rows, and answers if counted, of each payment
+    rows: int = 0  # drawn so far
     answers: int = 0
 
     @property
@@ -63,16 +51,15 @@ class Reserved:
 
     def follows(self, before: Self | None, n_rows: int) -> bool:
         """Check that an entry with `n_rows` rows leads from the state before to this one."""
-        answers = self.answers - (before.answers if before else 0)
         if before is None:
             return n_rows == 0 and len(self.plans) == 1 and self == self.first(self.id, *self.plans)
-        if before.is_settled or before.id != self.id:
+        if before.is_settled:
             return False
         if self.event == "settle":
             return n_rows == 0 and self == before.settled()
         if self.event == "reserve":
             return n_rows == 0 and self == before.extended(*self.plans[-1])
-        answers_left = self.answers_left
+        answers, answers_left = self.answers - before.answers, self.answers_left
         return (
             0 < n_rows <= before.rows_left
             and 0 <= answers <= n_rows

@@ -27,47 +27,28 @@ class Mark(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Slots of a mark, as they were read.
-
-    Attributes
-    ----------
-    mark : Mark or None
-        The newest intact slot.
-    generation : int
-        Number of times that the mark was written, by the newest intact slot.
-    target : int
-        Index of the slot that is written next: never the newest intact one.
-    n_broken : int
-        Number of damaged slots.
-    is_mark : bool
-        True if the file is empty or begins as a mark; no other file is written.
-    """
+    """Slots of a mark, as they were read. `mark` and `generation` are the newest intact slot's."""
 
     mark: Mark | None
-    generation: int
-    target: int
+    generation: int  # how often the mark was written
+    target: int  # the slot that is written next: never the newest intact one
     n_broken: int
-    is_mark: bool
+    is_mark: bool  # the file is empty or begins as a mark; no other file is written
 
 
 def parse_slots(content: bytes) -> Slots:
     """Parse the contents of a mark, of which one byte more than all slots have is enough."""
+    slots = [content[SLOT * place : SLOT * (place + 1)] for place in range(SLOTS)]
     marks: list[tuple[int, int, Mark]] = []
     n_broken = 0
-    for place in range(SLOTS):
-        slot = content[SLOT * place : SLOT * (place + 1)]
-        if not slot.strip(b"\0"):
-            continue
-        parsed = _parse_slot(slot)
-        if parsed is None:
-            n_broken += 1
-        else:
+    for place, slot in enumerate(slots):
+        if parsed := _parse_slot(slot):
             marks.append((parsed[0], place, parsed[1]))
+        elif slot.strip(b"\0"):
+            n_broken += 1
     generation, newest, mark = max(marks, default=(0, SLOTS - 1, None), key=lambda slot: slot[:2])
     # A write that was cut off may leave a part of the first word.
-    begins = MAGIC.startswith(content) or any(
-        _begins_as_mark(content[SLOT * place :]) for place in range(SLOTS)
-    )
+    begins = MAGIC.startswith(content) or any(map(_begins_as_mark, slots))
     is_mark = len(content) <= SLOTS * SLOT and (begins or not content.strip(b"\0"))
     return Slots(mark, generation, (newest + 1) % SLOTS, n_broken, is_mark)
 

@@ -31,14 +31,9 @@ class Totals:
     its own charges, and in each scope and division the largest charge of a part
     (`divergences._groups` has the rule). An entry without a scope is a scope of its own.
 
-    Attributes
-    ----------
-    charges : dict of str to Cost
-        Sums of everyone and of each level, the parts of levels included.
-    scopes : dict of str to ScopeTotals
-        Sums of scopes, at least of those in `touched`; others are read from the file when needed.
-    touched : set of str
-        The scopes of entries since the last checkpoint.
+    `charges` are the sums of everyone and of each level, the parts of levels included. `scopes` has
+    at least those in `touched`, the scopes of entries since the last checkpoint; others are read
+    from the file when needed.
     """
 
     digest: str

@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 from secretballot.accounting._limits import LESS_DELTA, Limits
@@ -54,7 +54,7 @@ def calibrate_noise(
     deltas_left = {level: delta for level, (_, delta) in headroom.items()}
     _check_own_delta(priced.own_delta_fault(n_rows, deltas_left), limits)
 
-    def load(noise: float, whole_curve: bool) -> float:
+    def load(noise: float, whole_curve: bool = False) -> float:
         mechanism = build(noise)
 
         @cache
@@ -69,7 +69,7 @@ def calibrate_noise(
 
         return limits.share_of_headroom(totals, charges_at) / share
 
-    return build(least_noise(load))
+    return build(least_noise(load, partial(load, whole_curve=True)))
 
 
 def _least_plan_noise(
@@ -98,20 +98,17 @@ def _least_plan_noise(
         return max(pricing(mechanism, fineness).shares_of_remaining(span, headroom).values())
 
     if not first.has_game:
-        return build(least_noise(lambda noise, _: exact_share(build(noise))))
-
-    def noisy_numbers_share(noise: float) -> float:
-        return pricing(build(noise)).noisy_numbers_share(span, headroom)
+        return build(least_noise(lambda noise: exact_share(build(noise))))
 
     def expected_share(noise: float) -> float:
         return pricing(build(noise)).expected_share(span, headroom)
 
     # Whatever a plan costs, releasing the noise itself costs no less.
-    enough = least_noise(lambda noise, _: noisy_numbers_share(noise))
+    enough = least_noise(lambda noise: pricing(build(noise)).noisy_numbers_share(span, headroom))
     guess = 0.82 * enough
     has_estimate = not math.isnan(expected_share(guess))
     if has_estimate:
-        guess = least_noise(lambda noise, _: expected_share(noise)) * _SPARE
+        guess = least_noise(expected_share) * _SPARE
     coarse = not has_estimate and n_rows > 100
     return least_plan_noise(build, exact_share, enough, guess, coarse=coarse, slope=kind.slope)
 
@@ -129,21 +126,26 @@ def _check_own_delta(fault: str, limits: Limits) -> None:
         )
 
 
-def least_noise(load: Callable[[float, bool], float]) -> float:
-    """Return the least noise with ``load(noise, whole_curve)`` at most 1.
+def least_noise(
+    load: Callable[[float], float], certified_load: Callable[[float], float] | None = None
+) -> float:
+    """Return the least noise with a `load`, which falls as the noise grows, of at most 1.
 
-    The load falls as the noise grows. The search looks at the filter's order alone; the answer is
-    certified with the whole curve that a release will be charged.
+    `certified_load`, which may be slower and a little larger, has to be at most 1 too.
     """
     from scipy.optimize import brentq
 
     def excess(log_noise: float) -> float:
-        return math.log(min(max(load(math.exp(log_noise), False), 1e-300), 1e300))
+        return math.log(min(max(load(math.exp(log_noise)), 1e-300), 1e300))
 
+    no_noise = ValueError(
+        f"no amount of noise up to {_MOST:g} makes the queries fit this budget; ask for fewer "
+        "queries, or for a larger epsilon or delta."
+    )
     high = 0.0
     while (over := excess(high)) > 0:
         if high >= math.log(_MOST):
-            raise _no_noise()
+            raise no_noise
         # Most costs fall with the square of the noise, so this lands just above the answer.
         high = min(high + max(over / 2 * 1.01, 0.5) if over < 600 else high + 7, math.log(_MOST))
     low = high - 0.5
@@ -151,22 +153,15 @@ def least_noise(load: Callable[[float, bool], float]) -> float:
         high, low = low, max(low - 2 * (high - low), math.log(_LEAST))
     is_enough = excess(low) <= 0
     noise, step = math.exp(low if is_enough else brentq(excess, low, high, xtol=1e-10)), 1e-10
-    while noise < math.exp(high) and load(noise, False) > 1:
+    while noise < math.exp(high) and load(noise) > 1:
         noise, step = noise * (1 + step), step * 2
-    while (certified := load(noise, True)) > 1:
+    while (certified := (certified_load or load)(noise)) > 1:
         # More than is missing: a whole curve can take seconds, and the next amount of noise has
         # rounding of its own.
         noise *= min(certified, 10.0) ** 2
         if noise > _MOST:
-            raise _no_noise()
+            raise no_noise
     return noise
-
-
-def _no_noise() -> ValueError:
-    return ValueError(
-        f"no amount of noise up to {_MOST:g} makes the queries fit this budget; ask for fewer "
-        "queries, or for a larger epsilon or delta."
-    )
 
 
 def noise_builder(make: Callable[..., M]) -> Callable[[float], M]:
@@ -179,11 +174,7 @@ def noise_builder(make: Callable[..., M]) -> Callable[[float], M]:
             )
         return make
     parameters = inspect.signature(make).parameters
-    required = {
-        name
-        for name, parameter in parameters.items()
-        if parameter.default is inspect.Parameter.empty
-    }
+    required = {name for name, p in parameters.items() if p.default is inspect.Parameter.empty}
     if required == {"variance"}:
         return lambda noise: make(variance=noise**2)
     if "sigma" not in parameters or required - {"sigma"}:

@@ -37,13 +37,7 @@ class PairPricing(PlanPricing):
         return {}
 
     def headroom(self, totals: Totals) -> Headroom:
-        """Return the pair (epsilon, delta) that each level has left.
-
-        Raises
-        ------
-        BudgetExceededError
-            If one of the two is used up: a plan needs some of both.
-        """
+        """Return the pair (epsilon, delta) that each level has left, of which a plan needs both."""
         headroom = self._limits.pair_headroom(totals)
         for level, (epsilon, delta) in headroom.items():
             if not (epsilon > 0 and delta > 0):

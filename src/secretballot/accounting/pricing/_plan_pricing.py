@@ -36,13 +36,6 @@ class PlanPricing(Pricing):
 
     The charge is fixed before the draw, whatever comes out. Payers are the levels of the budget, or
     parts of levels; each pays the same share of the currency and of the delta that it has left.
-
-    Parameters
-    ----------
-    limits : Limits
-    priced : PricedRows
-    fineness : Fineness, default=FINE
-        The grids of the games that price the plans.
     """
 
     note = {"priced": "as one plan"}

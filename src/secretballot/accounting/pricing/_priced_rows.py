@@ -36,23 +36,12 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedRows:
-    """Rows of one mechanism that are to be priced.
-
-    Attributes
-    ----------
-    mechanism : mechanism
-    n_rows : int
-        The most rows that are asked for.
-    n_columns : int or None
-        Columns of the counts; None: any number.
-    votes : ndarray or None
-        Known votes, which are charged as they are; None: the worst case is charged.
-    """
+    """Rows of one mechanism that are to be priced: known votes as they are, or the worst case."""
 
     mechanism: ReleaseMechanism
     n_rows: int
-    n_columns: int | None = None
-    votes: NDArray[Any] | None = None
+    n_columns: int | None = None  # None: any number
+    votes: NDArray[Any] | None = None  # None: the worst case
 
     @property
     def is_parallel(self) -> bool:

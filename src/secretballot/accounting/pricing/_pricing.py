@@ -40,10 +40,7 @@ class Pricing(ABC):
     def price(self, totals: Totals, span: Span) -> Costs:
         """Compute the charges of rows that are paid for before they are drawn.
 
-        Raises
-        ------
-        BudgetExceededError
-            If they don't fit the budget.
+        BudgetExceededError if they don't fit the budget.
         """
 
     @abstractmethod

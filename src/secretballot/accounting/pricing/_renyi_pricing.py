@@ -11,7 +11,7 @@ from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import row_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.accounting.pricing._pricing import Pricing
-from secretballot.divergences import Cost, Costs, worst_case_cost
+from secretballot.divergences import Costs, worst_case_cost
 from secretballot.games import answer_steps, threshold_steps
 from secretballot.ledger import Totals
 
@@ -83,29 +83,26 @@ class RenyiPricing(Pricing):
     @cached_property
     def _reserved(self) -> tuple[Costs, Costs]:
         """The most that a row (or its threshold) can cost, and the most that an answer can."""
-        n_columns = self._priced.n_columns
         rows: Costs = {}
         answers: Costs = {}
-        if self.has_threshold:
-            laws = row_laws(self._mechanism, n_columns)
+        if not self.has_threshold:
+            rows = self._priced.max_cost()
+        else:
+            laws = row_laws(self._mechanism, self._priced.n_columns)
             rows = {group: worst_case_cost(threshold_steps(law)) for group, law in laws.items()}
             answers = {group: worst_case_cost(answer_steps(law)) for group, law in laws.items()}
-        else:
-            rows = self._priced.max_cost()
         self._limits.check_costs(rows)
         return rows, answers
 
     def _cost(self, span: Span) -> Costs:
         """Compute the charges of each group for the rows and answers of a span."""
         rows, answers = self._reserved
-        charges: dict[str, Cost] = {}
-        for group, cost in rows.items():
-            charges[group] = self._priced.turns(group, span) * cost
-            if span.answers is not None:
-                # Nobody knows beforehand which rows are answered: every group pays for all answers.
-                first, last = span.answers
-                charges[group] = charges[group] + (last - first) * answers[group]
-        return charges
+        charges = {group: self._priced.turns(group, span) * cost for group, cost in rows.items()}
+        if span.answers is None:
+            return charges
+        # Nobody knows beforehand which rows are answered: every group pays for all answers.
+        n_answers = span.answers[1] - span.answers[0]
+        return {group: cost + n_answers * answers[group] for group, cost in charges.items()}
 
 
 def _dearest(costs: Costs) -> Costs:
