@@ -172,8 +172,8 @@ class BudgetHandle:
         """
         check_mechanism(mechanism, self.relation)
         check_size(n_rows, n_columns)
-        pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
-        totals = self._ledger.totals(limits.scope_id)
+        pricing = self._pricing(mechanism, n_rows, n_columns, scope)
+        totals = self._ledger.totals(scope.id if scope else None)
         charges = dict(pricing.price(totals, pricing.span(int(n_rows))))
         alone = spent_by_level(self._ledger.budget, Totals(digest="", charges=charges))
         return _without_only_level({level: spent.share for level, spent in alone.items()})
@@ -270,10 +270,9 @@ class BudgetHandle:
         n_rows: int,
         n_columns: int | None,
         scope: Scope | None,
-    ) -> tuple[Pricing, Limits]:
-        limits = self._limits(scope)
+    ) -> Pricing:
         priced = PricedRows(mechanism=mechanism, n_rows=n_rows, n_columns=n_columns)
-        return pricing_for(limits, priced), limits
+        return pricing_for(self._limits(scope), priced)
 
     def _limits(self, scope: Scope | None) -> Limits:
         budget = self._ledger.budget

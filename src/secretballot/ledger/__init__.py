@@ -17,9 +17,8 @@ from secretballot.ledger._budget import (
 from secretballot.ledger._entry import LedgerEntry, to_json
 from secretballot.ledger._export import export
 from secretballot.ledger._file import showing
-from secretballot.ledger._header import Header
 from secretballot.ledger._interrupts import HeldInterrupts
-from secretballot.ledger._ledger import Head, Ledger
+from secretballot.ledger._ledger import Ledger
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._totals import Totals
 from secretballot.ledger._transaction import Transaction
@@ -28,8 +27,6 @@ __all__ = [
     "AskedOrder",
     "Budget",
     "Cap",
-    "Head",
-    "Header",
     "HeldInterrupts",
     "Ledger",
     "LedgerEntry",

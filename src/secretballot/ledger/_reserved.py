@@ -20,9 +20,14 @@ class Reserved:
     answers: int = 0
 
     @property
+    def n_rows(self) -> int:
+        """Rows that were paid for."""
+        return sum(n_rows for n_rows, _ in self.plans)
+
+    @property
     def rows_left(self) -> int:
         """Rows that may still be begun."""
-        return sum(n_rows for n_rows, _ in self.plans) - self.rows
+        return self.n_rows - self.rows
 
     @property
     def answers_left(self) -> int | None:

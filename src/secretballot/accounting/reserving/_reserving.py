@@ -13,7 +13,7 @@ from secretballot._sizes import MOST_ROWS, check_size
 from secretballot.accounting._budget_handle import BudgetHandle
 from secretballot.accounting._notes import COLUMNS, check_note
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, describe
-from secretballot.accounting.pricing import Span
+from secretballot.accounting.pricing import Pricing, Span
 from secretballot.accounting.reserving._reservation import Reservation
 from secretballot.accounting.reserving._reservation_entry import (
     check_rows_left,
@@ -83,10 +83,9 @@ class Reserving(BudgetHandle):
                 f"mechanism={mechanism!r} releases all its rows at once, so there is nothing to "
                 "draw later; release it."
             )
-        if scope is None:
-            # The refund needs a scope that was charged: parts of levels add up by scope.
-            scope = Scope.create(None, self._ledger.budget.names, self._ledger.genesis)
-        pricing, limits = self._pricing(mechanism, n_rows, n_columns, scope)
+        # The refund needs a scope that was charged: parts of levels add up by scope.
+        scope = self.scope() if scope is None else scope
+        pricing = self._pricing(mechanism, n_rows, n_columns, scope)
         if n_answers is not None:
             check_integer("n_answers", n_answers, most=n_rows)
             if not pricing.has_threshold:
@@ -109,14 +108,14 @@ class Reserving(BudgetHandle):
         if n_columns is not None:
             facts[COLUMNS] = n_columns
         span = Span((0, n_rows), None if n_answers is None else (0, n_answers))
-        pricing.price(self._ledger.totals(limits.scope_id), span)
+        pricing.price(self._ledger.totals(scope.id), span)  # before others have to wait
 
         def record(transaction: Transaction) -> Reservation:
             charges = pricing.price(transaction.totals, span)
             transaction.append(reservation_entry(reservation, state, charges, facts))
             return reservation
 
-        return self._ledger.transact(record, limits.scope_id)
+        return self._ledger.transact(record, scope.id)
 
     def top_up(
         self, reservation: Reservation, *, n_rows: int = 0, n_answers: int | None = None
@@ -148,23 +147,17 @@ class Reserving(BudgetHandle):
         if not n_rows and not n_answers:
             raise ValueError("n_rows=0 and no n_answers: there is nothing to pay for.")
         n_rows, answers = int(n_rows), int(n_answers or 0) if counts_answers else None
-        pricing, limits = self._pricing(
-            reservation.mechanism,
-            sum(n for n, _ in before.plans) + n_rows,
-            reservation.n_columns,
-            reservation.scope,
-        )
+        pricing = self._pricing_of(reservation, before.n_rows + n_rows)
 
         def record(transaction: Transaction) -> None:
             state = open_state(transaction, reservation)
-            start = sum(n for n, _ in state.plans)
-            span = Span((start, start + n_rows), None if answers is None else (0, answers))
+            rows = (state.n_rows, state.n_rows + n_rows)
+            span = Span(rows, None if answers is None else (0, answers))
             charges = pricing.price(transaction.totals, span)
-            transaction.append(
-                reservation_entry(reservation, state.extended(n_rows, answers), charges)
-            )
+            after = state.extended(n_rows, answers)
+            transaction.append(reservation_entry(reservation, after, charges))
 
-        self._ledger.transact(record, limits.scope_id)
+        self._ledger.transact(record, reservation.scope.id)
 
     def settle(self, reservation: Reservation) -> None:
         """Close a reservation, and give back what was not drawn.
@@ -186,23 +179,18 @@ class Reserving(BudgetHandle):
         ValueError
             If it was settled before; nothing is given back again.
         """
-        plans = self.reserved(reservation).plans
-        pricing, limits = self._pricing(
-            reservation.mechanism,
-            sum(n for n, _ in plans),
-            reservation.n_columns,
-            reservation.scope,
-        )
+        before = self.reserved(reservation)
+        pricing = self._pricing_of(reservation, before.n_rows)
 
         def record(transaction: Transaction) -> None:
             state = open_state(transaction, reservation)
-            if state.plans != plans:
+            if state.plans != before.plans:
                 raise ValueError("the reservation was topped up meanwhile; settle it again.")
             *payments, _ = transaction.reservation(reservation.id)
             refunds = sum_refunds(pricing, state, payments)
             transaction.append(reservation_entry(reservation, state.settled(), refunds))
 
-        self._ledger.transact(record, limits.scope_id)
+        self._ledger.transact(record, reservation.scope.id)
 
     def record(
         self,
@@ -261,6 +249,11 @@ class Reserving(BudgetHandle):
             transaction.append(replace(entry, n_rows=n_rows, seeded=bool(seeded)))
 
         self._ledger.transact(record, reservation.scope.id)
+
+    def _pricing_of(self, reservation: Reservation, n_rows: int) -> Pricing:
+        return self._pricing(
+            reservation.mechanism, n_rows, reservation.n_columns, reservation.scope
+        )
 
     def reserved(self, reservation: Reservation) -> Reserved:
         """Return the state of a reservation: `rows_left`, `answers_left`, `is_settled`."""
