@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot._errors import CompletedInterrupt, LedgerError, warn
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._notes import Note, check_note, evaluate_note, private_record
-from secretballot.accounting._protocol import (
-    ReleaseMechanism,
-    check_mechanism,
-    new_entry,
-    row_laws,
-)
+from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism, new_entry, row_laws
 from secretballot.accounting._random import RandomState, is_seeded, noise_generator, warn_seeded
 from secretballot.accounting._report import warn_data_dependent, warn_large_epsilon, warn_overspent
 from secretballot.accounting.pricing import PricedRows, Pricing, pricing_for

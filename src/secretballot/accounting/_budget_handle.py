@@ -265,11 +265,7 @@ class BudgetHandle:
         return self._ledger.budget.allow_seeded
 
     def _pricing(
-        self,
-        mechanism: ReleaseMechanism,
-        n_rows: int,
-        n_columns: int | None,
-        scope: Scope | None,
+        self, mechanism: ReleaseMechanism, n_rows: int, n_columns: int | None, scope: Scope | None
     ) -> Pricing:
         priced = PricedRows(mechanism=mechanism, n_rows=n_rows, n_columns=n_columns)
         return pricing_for(self._limits(scope), priced)

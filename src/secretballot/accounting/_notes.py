@@ -111,13 +111,13 @@ NOTE_WORDS: dict[str, NoteWord] = {
         lambda value: value is True,
         {
             None: "In {} ROWS THAT MAY BE PRIVATE WERE USED AS PUBLIC ROWS, which was declared. "
-            "What is learned from them, or shown of them, is outside the guarantee.",
+            "What is learned from them, or shown of them, is outside the guarantee."
         },
     ),
     "priced": _choice(
         {
             "as one plan": "In {} all rows were one plan, fixed before anything was drawn, and "
-            "cost its exact worst case, whatever was released.",
+            "cost its exact worst case, whatever was released."
         }
     ),
     "split_by": _choice(

@@ -66,10 +66,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def transact(
-    path: str,
-    act: Callable[[sqlite3.Connection], T],
-    *,
-    to: Literal["read", "recover", "write"],
+    path: str, act: Callable[[sqlite3.Connection], T], *, to: Literal["read", "recover", "write"]
 ) -> T:
     """Run a function in one transaction; commit durably, or roll back on any exception.
 

@@ -14,12 +14,8 @@ from secretballot.ledger._schema import APPLICATION_ID, NO_LEDGER
 
 _MAGIC = b"SQLite format 3\0"
 #: Fields in the header of a database.
-_PAGE_SIZE, _COMMITS, _PAGES, _APPLICATION = (
-    slice(16, 18),
-    slice(24, 28),
-    slice(28, 32),
-    slice(68, 72),
-)
+_PAGE_SIZE, _COMMITS = slice(16, 18), slice(24, 28)
+_PAGES, _APPLICATION = slice(28, 32), slice(68, 72)
 _HEADER = _APPLICATION.stop
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 

@@ -35,11 +35,8 @@ class HeldMark:
             raise readable(error, path) from error
         if not self._slots.is_mark:
             raise _not_a_mark(path, "it holds something else than a mark of secretballot")
-
-    @property
-    def mark(self) -> Mark | None:
-        """Last entry of the ledger, by the newest intact slot."""
-        return self._slots.mark
+        #: Last entry of the ledger, by the newest intact slot.
+        self.mark = self._slots.mark
 
     def advance(self, mark: Mark, *, everywhere: bool = False) -> None:
         """Write the last entry, after its commit.
@@ -78,8 +75,7 @@ def holding(path: str, act: Callable[[HeldMark], T]) -> T:
     The lock belongs to the open file. Unlike SQLite's own it is not lost when this process opens
     and closes the ledger elsewhere (a backup, a checksum), and it ends with the process.
 
-    A function, not a context manager: Ctrl-C while Python enters one would leave the lock taken. It
-    is taken and released within a ``with`` of a file object, which is not written in Python.
+    A function, not a context manager: Ctrl-C while Python enters one would leave the lock taken.
     """
     deadline, pause = time.monotonic() + _file.busy_timeout(), 0.0005
     with PROCESS_LOCK:

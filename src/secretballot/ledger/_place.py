@@ -30,13 +30,11 @@ def place_of(path: str) -> str:
     """Return the identity of a file, which a copy does not have: inode number and time of birth.
 
     The number of the device would change at the next start of the machine. A new file often gets
-    the inode number of a deleted one, hence the birth. Empty where files have no inode numbers, the
-    number alone where births are not recorded.
+    the inode number of a deleted one, hence the birth. Either is left out where there is none.
     """
-    number = os.stat(path).st_ino
+    number, born = os.stat(path).st_ino, _birth(path)
     if not number:
         return ""
-    born = _birth(path)
     return str(number) if born is None else f"{number}@{born}"
 
 

@@ -104,16 +104,14 @@ def check_schema(opened: sqlite3.Connection) -> None:
     if _pragma(opened, "application_id") != APPLICATION_ID:
         raise LedgerError(NO_LEDGER)
     version = _pragma(opened, "user_version")
-    if version > FORMAT_VERSION:
-        raise LedgerError(
-            f"it has format {version}, which a later version of secretballot wrote, and this one "
-            f"reads format {FORMAT_VERSION}; update secretballot"
-        )
     if version != FORMAT_VERSION:
-        raise LedgerError(
-            f"it has format {version}, which no version of secretballot writes; restore it from a "
-            "copy"
+        reason = (
+            "which a later version of secretballot wrote, and this one reads format "
+            f"{FORMAT_VERSION}; update secretballot"
+            if version > FORMAT_VERSION
+            else "which no version of secretballot writes; restore it from a copy"
         )
+        raise LedgerError(f"it has format {version}, {reason}")
     objects, expected = _objects(opened), _expected_objects()
     for kind, name, _ in sorted(objects - expected):
         raise LedgerError(
@@ -130,11 +128,8 @@ def _pragma(opened: sqlite3.Connection, name: str) -> int:
 
 def _objects(opened: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     # SQLite's own indexes have no text.
-    return frozenset(
-        opened.execute(
-            "SELECT type, name, sql FROM main.sqlite_master WHERE sql IS NOT NULL"
-        ).fetchall()
-    )
+    query = "SELECT type, name, sql FROM main.sqlite_master WHERE sql IS NOT NULL"
+    return frozenset(opened.execute(query).fetchall())
 
 
 @lru_cache(maxsize=1)

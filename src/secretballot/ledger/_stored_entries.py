@@ -13,13 +13,7 @@ from itertools import groupby
 from secretballot._errors import LedgerError
 from secretballot.divergences import GROUP_SEPARATOR, Cost, Costs, group_division, split_group
 from secretballot.ledger._budget import Cap
-from secretballot.ledger._entry import (
-    LedgerEntry,
-    check_description,
-    cost_of,
-    curve_bytes,
-    to_json,
-)
+from secretballot.ledger._entry import LedgerEntry, check_description, cost_of, curve_bytes, to_json
 from secretballot.ledger._reserved import Reserved
 from secretballot.ledger._schema import insert_row
 from secretballot.ledger._totals import ScopeTotals, Totals

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from secretballot.ledger._budget import Budget, is_text
@@ -14,16 +14,14 @@ from secretballot.ledger._stored_entries import insert_entry, reservation_entrie
 from secretballot.ledger._totals import CHECKPOINT_EVERY, Totals
 
 
+@dataclass
 class Transaction:
     """Totals, reservations and new entries of a ledger, while nobody else writes to it."""
 
-    def __init__(
-        self, path: str, opened: sqlite3.Connection, totals: Totals, budget: Budget
-    ) -> None:
-        self._path = path
-        self._opened = opened
-        self._budget = budget
-        self.totals = totals
+    _path: str
+    _opened: sqlite3.Connection
+    totals: Totals
+    _budget: Budget
 
     def reservation(self, id: str) -> list[LedgerEntry]:
         """Return the entries that paid for a reservation, and then its last entry."""
