@@ -207,11 +207,11 @@ def test_bad_parameters():
 def test_a_calibrated_share_is_charged(order):
     accountant = PrivacyAccountant({"strict": 1.0, "generous": 3.0}, 1e-5, order=order)
     accountant.reserve(BestOfCounts(scale=30.0), 1)
-    left = accountant.remaining()["strict"].share
+    share_left = accountant.remaining()["strict"].share
     made = accountant.calibrate(lambda noise: BestOfCounts(scale=noise), 2, share=0.25)
     price = accountant.price(made, 2)
     # The price is a share of mu^2 and delta; of one of them a little more may be left.
-    assert 0.99 * 0.25 * left < price["strict"] < 0.25 * left * (1 + 1e-6)
+    assert 0.99 * 0.25 * share_left < price["strict"] < 0.25 * share_left * (1 + 1e-6)
     assert price["generous"] < price["strict"]
     before = accountant.spent()["strict"].share
     accountant.reserve(made, 2)

@@ -163,12 +163,12 @@ def test_bad_draws():
 def test_reservations_are_priced_without_known_votes():
     """Their price would hold for these votes in this order only: the worst case is paid."""
     with pytest.warns(UserWarning, match="data_dependent"):
-        known = budget(accounting="data_dependent")
+        data_dependent = budget(accounting="data_dependent")
     worst = budget()
-    reservation = known.reserve(VOTE, 10, n_columns=2)
+    reservation = data_dependent.reserve(VOTE, 10, n_columns=2)
     worst.reserve(VOTE, 10, n_columns=2)
-    assert known.spent().amount == worst.spent().amount
+    assert data_dependent.spent().amount == worst.spent().amount
     # So other votes, in any order, may be drawn.
     for votes in ([[240.0, 0.0]], [[120.0, 120.0]], [[0.0, 240.0]]):
-        known.release(VOTE, votes, reservation=reservation)
-    assert known.spent().amount == worst.spent().amount
+        data_dependent.release(VOTE, votes, reservation=reservation)
+    assert data_dependent.spent().amount == worst.spent().amount

@@ -195,10 +195,10 @@ def test_parts_take_turns():
 
 def test_known_votes_are_cheaper():
     with pytest.warns(UserWarning, match="data_dependent"):
-        known = budget(accounting="data_dependent")
+        data_dependent = budget(accounting="data_dependent")
     agreed = np.tile([[245.0, 5.0]], (60, 1))
-    assert len(known.release(GNMax(sigma=40), agreed)) == 60
-    assert known.spent().share < 0.1
+    assert len(data_dependent.release(GNMax(sigma=40), agreed)) == 60
+    assert data_dependent.spent().share < 0.1
 
 
 def test_thresholds_are_reserved_apart_from_votes():

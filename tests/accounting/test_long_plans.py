@@ -20,8 +20,8 @@ def votes(n_rows):
 
 
 def piece(mechanism, n_rows):
-    (found,) = SplitPlan(mechanism, n_rows, N_LABELS).pieces("rows", 0, n_rows, FINE).values()
-    return found
+    (plan,) = SplitPlan(mechanism, n_rows, N_LABELS).pieces("rows", 0, n_rows, FINE).values()
+    return plan
 
 
 def test_calibrated_noise_is_enough_for_all_rows_and_not_for_more():

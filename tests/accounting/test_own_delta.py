@@ -62,22 +62,22 @@ def test_a_move_that_may_fail_reveals_all_or_its_outcome(move, n_rows):
     whole, silent = price_law(one(move), n_rows), (1 - OWN) ** n_rows
     without = price_law(one(move, 0.0), n_rows)
     for epsilon in (0.0, 0.3, 1.0, 4.0):
-        told = 1 - silent * (1 - without.delta(epsilon))
-        assert whole.delta(epsilon) == pytest.approx(told, rel=1e-8)
+        expected = 1 - silent * (1 - without.delta(epsilon))
+        assert whole.delta(epsilon) == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_move_without_cost_may_still_fail():
     floor = Step("floor", BoundedRange(width=0.0), delta=OWN)
     both, bit = price_law((*one(BIT, 0.0), floor), 3), price_law(one(BIT, 0.0), 3)
     for epsilon in (0.0, 0.5, 4.0):
-        told = 1 - (1 - OWN) ** 3 * (1 - bit.delta(epsilon))
-        assert both.delta(epsilon) == pytest.approx(told, rel=1e-4)  # gaps are others
+        expected = 1 - (1 - OWN) ** 3 * (1 - bit.delta(epsilon))
+        assert both.delta(epsilon) == pytest.approx(expected, rel=1e-4)  # gaps are others
 
 
 def test_rows_that_only_fail_have_the_price_of_that():
     law = (*one(BoundedRange(width=0.0)), Step("again", FewDraws(width=0.0, most=2), delta=1e-4))
-    told = 1 - ((1 - OWN) * (1 - 1e-4)) ** 3
-    assert price_law(law, 3).delta(4.0) == pytest.approx(told, rel=1e-8)
+    expected = 1 - ((1 - OWN) * (1 - 1e-4)) ** 3
+    assert price_law(law, 3).delta(4.0) == pytest.approx(expected, rel=1e-8)
 
 
 def test_known_rows_have_their_deltas_too():
@@ -87,8 +87,8 @@ def test_known_rows_have_their_deltas_too():
     votes = np.array([[60.0, 40.0]] * 3)
     state = {"test": votes.max(axis=1) - 50.0, "vote": votes}
     for worth in KnownPlan((*one(bit), vote), state).value_functions(3):
-        told = 1 - ((1 - OWN) * (1 - 1e-4)) ** 3
-        assert PlanPrice((worth,)).delta(6.0) >= told * (1 - 1e-6)
+        expected = 1 - ((1 - OWN) * (1 - 1e-4)) ** 3
+        assert PlanPrice((worth,)).delta(6.0) >= expected * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("move", [TEST, BoundedRange(width=0.3), FewDraws(width=0.3, most=2)])

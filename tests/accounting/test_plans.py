@@ -120,8 +120,8 @@ def test_parts_that_sit_out_are_not_charged():
 def test_known_votes_that_agree_cost_less():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        known = budget(accounting="data_dependent")
-    assert len(known.release(GNMax(sigma=40), np.tile([240.0, 10.0], (150, 1)))) == 150
+        data_dependent = budget(accounting="data_dependent")
+    assert len(data_dependent.release(GNMax(sigma=40), np.tile([240.0, 10.0], (150, 1)))) == 150
     assert len(budget().release(GNMax(sigma=40), np.tile([240.0, 10.0], (150, 1)))) == 44
 
 
@@ -152,10 +152,10 @@ def test_calibration_to_the_rest_of_a_budget_of_pairs(scope):
     accountant.release(GNMax(sigma=80), tied(10))
     within = accountant.scope(scope)
     mechanism = accountant.calibrate(GNMax, 25, n_columns=2, scope=within)
-    left = 1 - accountant.spent().share
+    share_left = 1 - accountant.spent().share
     assert len(accountant.release(mechanism, tied(60), scope=within)) == 25
-    spent = accountant.spent().share - (1 - left)
-    assert (scope or left) * 0.99 < spent <= (scope or left) * (1 + 1e-9)
+    spent = accountant.spent().share - (1 - share_left)
+    assert (scope or share_left) * 0.99 < spent <= (scope or share_left) * (1 + 1e-9)
 
 
 def test_calibrated_noise_is_less_than_for_a_renyi_budget():

@@ -26,9 +26,9 @@ def test_replay_finds_rows_that_nobody_paid_for(state, n_rows, message):
     accountant = budget()
     reservation = accountant.reserve(VOTE, 10, n_columns=2)
     (entry,) = accountant.entries()
-    told = {"id": reservation.id, "event": "draw", "plans": ((10, None),), **(state or {})}
-    after = None if state is None else Reserved(**told)
-    charges = entry.charges if told["event"] == "reserve" else {}
+    state_fields = {"id": reservation.id, "event": "draw", "plans": ((10, None),), **(state or {})}
+    after = None if state is None else Reserved(**state_fields)
+    charges = entry.charges if state_fields["event"] == "reserve" else {}
     another = type(entry)(
         **{
             **{name: getattr(entry, name) for name in ("mechanism", "note", "seeded")},
@@ -71,9 +71,9 @@ def test_reservations_in_the_command_line_and_displays(tmp_path, capsys):
     accountant.settle(reservation)
     for command in ("show", "verify", "replay", "statement"):
         assert main(["ledger", command, str(tmp_path / "budget.ledger")]) == 0
-    said = capsys.readouterr().out
-    assert "reserved 12 rows and 3 answers: ConfidentGNMax(" in said
-    assert "settled: ConfidentGNMax(" in said
-    assert f"mu^2 {accountant.spent().amount!r}, " in said
+    output = capsys.readouterr().out
+    assert "reserved 12 rows and 3 answers: ConfidentGNMax(" in output
+    assert "settled: ConfidentGNMax(" in output
+    assert f"mu^2 {accountant.spent().amount!r}, " in output
     figure = BudgetDisplay.from_accountant(accountant).plot().figure_
     assert figure.axes

@@ -17,8 +17,8 @@ def test_a_scope_is_capped_on_its_own(accountant):
     in_scope = len(accountant.release(mechanism, counts, scope=scope))
     capped = PrivacyAccountant(0.5, 1e-5, order="renyi")
     assert in_scope == len(capped.release(mechanism, counts))
-    said = refused(accountant, mechanism, counts, scope=scope)
-    assert "of epsilon=0.5 for this part of the run" in said
+    message = refused(accountant, mechanism, counts, scope=scope)
+    assert "of epsilon=0.5 for this part of the run" in message
     # Another scope, or none, has what the budget has left, and the budget caps them all.
     assert len(accountant.release(mechanism, counts, scope=other)) == in_scope
     rest = len(accountant.release(mechanism, counts))

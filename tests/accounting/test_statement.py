@@ -153,8 +153,8 @@ def test_a_note_of_another_version_breaks_nothing(note):
     statement = accountant.statement()
     plain = basic_budget()
     spend(plain, 2)
-    said = {each for each in statement.assumptions if "Votes were cast" not in each}
-    assert said - set(plain.statement().assumptions) <= {
+    assumptions = {each for each in statement.assumptions if "Votes were cast" not in each}
+    assert assumptions - set(plain.statement().assumptions) <= {
         each for each in statement.assumptions if "level of privacy was chosen" in each
     }
     assert statement.released[1]["note"] == note
@@ -274,15 +274,17 @@ def test_rows_that_are_reserved():
     mechanism = mechanisms.GNMax(sigma=400.0)
     assert "paid for before" not in flat(accountant.statement())
     first = accountant.reserve(mechanism, 2)
-    said = "In one reservation rows were paid for before they were drawn; 2 of them may still be"
-    assert said in flat(accountant.statement())
+    sentence = (
+        "In one reservation rows were paid for before they were drawn; 2 of them may still be"
+    )
+    assert sentence in flat(accountant.statement())
     accountant.release(mechanism, votes(1), reservation=first)
     second = accountant.reserve(mechanism, 1)
     accountant.release(mechanism, votes(1), reservation=second)
-    said = "In 2 reservations rows were paid for before they were drawn; 1 of them may still be"
-    assert said in flat(accountant.statement())
+    sentence = "In 2 reservations rows were paid for before they were drawn; 1 of them may still be"
+    assert sentence in flat(accountant.statement())
     accountant.settle(first)
     accountant.settle(second)
-    said = flat(accountant.statement())
-    assert "In 2 reservations rows were paid for before they were drawn. " in said
-    assert "may still be drawn" not in said
+    text = flat(accountant.statement())
+    assert "In 2 reservations rows were paid for before they were drawn. " in text
+    assert "may still be drawn" not in text

@@ -136,8 +136,8 @@ def test_a_budget_comes_from_the_file_and_never_from_a_pickle(three_entries, pat
         budget, levels=tuple(dataclasses.replace(each, amount=1e9) for each in budget.levels)
     )
     forged = PrivacyAccountant.__new__(PrivacyAccountant)
-    for known in (lifted, dataclasses.replace(budget, allow_seeded=True)):
-        forged._ledger = kind(name, known, genesis, temporary)
+    for other_budget in (lifted, dataclasses.replace(budget, allow_seeded=True)):
+        forged._ledger = kind(name, other_budget, genesis, temporary)
         for use in (lambda: spend(forged, epsilon=100.0), forged.spent, forged.statement):
             with pytest.raises(LedgerError, match="another budget than this handle has"):
                 use()

@@ -83,10 +83,10 @@ def test_a_disk_that_is_read_only(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
     python = f"PYTHONPATH=. {sys.executable} {script} {folder}/budget.ledger"
-    said = in_a_mount(
+    output = in_a_mount(
         folder, "size=256k", f"{python} make; mount -o remount,ro {folder}; {python} spend"
     )
-    error, counted = said.splitlines()
+    error, counted = output.splitlines()
     assert "have to be writable" in error
     assert "Nothing was released" in error
     assert counted == "1 1"

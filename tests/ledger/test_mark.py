@@ -150,8 +150,8 @@ def test_a_deleted_ledger_is_no_fresh_budget(path, mark, content):
     path.unlink()
     if content is not None:
         mark.write_bytes(content)
-    said = "3 entries had been recorded" if content is None else "is no fresh budget"
-    with pytest.raises(LedgerError, match=f"{said}(.|\n)*delete the mark as well"):
+    reason = "3 entries had been recorded" if content is None else "is no fresh budget"
+    with pytest.raises(LedgerError, match=f"{reason}(.|\n)*delete the mark as well"):
         basic_budget(path)
     assert not path.exists()
     assert mark.exists()

@@ -169,8 +169,8 @@ class Noon:
 def test_a_record_without_an_entry_is_detected(accountant, path, statement, capsys):
     tamper(path, statement)
     assert main(["ledger", "verify", str(path)]) == 1
-    assert "a private record for entry" in (said := capsys.readouterr().err)
-    assert "gaps" not in said
+    assert "a private record for entry" in (message := capsys.readouterr().err)
+    assert "gaps" not in message
     for use in (lambda: Ledger.open(path).private_records(), lambda: record(accountant, 5)):
         with pytest.raises(LedgerError):
             use()
@@ -199,7 +199,7 @@ def test_an_invalid_record_is_refused_without_quoting_it(private):
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", np.inf])
 def test_it_charges_and_stops_as_the_worst_case(order):
-    told = []
+    results = []
     for accounting in ("worst_case", "sanitized"):
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nothing about its figures is sensitive
@@ -210,7 +210,7 @@ def test_it_charges_and_stops_as_the_worst_case(order):
         assert 0 < done < 60
         statement = accountant.statement().to_dict()
         assert statement["head"] is not None
-        kept = statement["levels"], [each["n_rows"] for each in statement["released"]]
-        told.append((done, accountant.spent().amount, kept, statement["assumptions"]))
+        stated = statement["levels"], [each["n_rows"] for each in statement["released"]]
+        results.append((done, accountant.spent().amount, stated, statement["assumptions"]))
         assert "sensitive" not in repr(accountant)
-    assert told[0] == told[1]
+    assert results[0] == results[1]

@@ -81,8 +81,8 @@ def backed_up(path, times=1):
 
 def opened(path, *, is_damaged):
     """Open a ledger; where its mark is damaged, that is said."""
-    said = pytest.warns(UserWarning, match="damaged and count as none")
-    with said if is_damaged else contextlib.nullcontext():
+    warned = pytest.warns(UserWarning, match="damaged and count as none")
+    with warned if is_damaged else contextlib.nullcontext():
         return PrivacyAccountant.open(path)
 
 
@@ -160,8 +160,8 @@ def test_a_mark_that_is_behind_or_of_another_ledger_is_moved_on(path):
     accountant, _ = backed_up(path)
     mark = path.with_name("budget.ledger.mark")
     genesis = accountant._ledger.header()
-    for told in (Mark(genesis.ledger_id, 0, genesis.digest), Mark("0" * 32, 99, "f" * 64)):
-        mark.write_bytes(slot_bytes(told, 9))
+    for written in (Mark(genesis.ledger_id, 0, genesis.digest), Mark("0" * 32, 99, "f" * 64)):
+        mark.write_bytes(slot_bytes(written, 9))
         spend(PrivacyAccountant.open(path))
         assert read_slots(str(path)).mark.sequence == accountant.spent().n_releases
 
