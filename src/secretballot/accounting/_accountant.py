@@ -136,15 +136,13 @@ class PrivacyAccountant(Reserving):
         epsilon, delta, unit, relation : default=None
             What the budget is expected to be; None takes what the ledger says.
         moved : bool, default=False
-            A copy, or a backup that was restored, is refused: it and the original could spend the
-            budget twice. True continues with it all the same, and records that, where the ledger
-            was moved from another disk or restored, and *the original is gone with nothing spent
-            that is not in this file*.
+            Continue with a copy, or with a backup that was restored, and record that. Otherwise it
+            is refused: it and the original could spend the budget twice. Right only if *the
+            original is gone with nothing spent that is not in this file*.
 
         Returns
         -------
         PrivacyAccountant
-            A handle on the ledger.
 
         Raises
         ------
@@ -202,11 +200,10 @@ class PrivacyAccountant(Reserving):
             A part of the run with a cap of its own: one fit. Without it the release is a fit of its
             own (which matters where parts of a level pay apart, as in `RoundRobin`).
         note : dict, or function of the outcome, default=None
-            Public facts about this release to keep with it in the ledger, such as an assumption
-            that the guarantee rests on, or what follows from the outcome. Words that the privacy
-            statement reads, such as ``"split_by"``, must mean what they mean there. A function gets
-            the rows that were begun, and must not spend; if it fails they are paid for all the
-            same, without a note.
+            Public facts to keep with it in the ledger, such as an assumption of the guarantee.
+            Words that the privacy statement reads, such as ``"split_by"``, must mean what they mean
+            there. A function gets the rows that were begun, and must not spend; if it fails they
+            are paid for all the same, without a note.
 
         Returns
         -------

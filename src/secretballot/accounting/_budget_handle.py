@@ -75,9 +75,9 @@ class BudgetHandle:
         return self._ledger.entries()
 
     def private_records(self) -> dict[int, str]:
-        """Return the records of votes that a sanitized budget keeps, by entry: as private as votes.
+        """Return the records of votes that a sanitized budget keeps, by entry: for the owner only.
 
-        It is for the owner of the data, and for `secretballot.publication.publish_epsilon`.
+        `secretballot.publication.publish_epsilon` reads them.
         """
         return self._ledger.private_records()
 
@@ -86,10 +86,9 @@ class BudgetHandle:
         return history(self._ledger)
 
     def timeline(self) -> list[tuple[datetime, dict[str, PrivacySpent]]]:
-        """Report the privacy that was spent at each change of the ledger, with its time.
+        """Report the privacy that was spent when the ledger was opened, and at each change of it.
 
-        Unlike `history`, which has the releases alone, it has reservations and refunds at the time
-        when they were recorded. It begins when the ledger was opened.
+        Unlike `history` it has reservations and refunds, at the time when they were recorded.
         """
         return timeline(self._ledger)
 
@@ -195,8 +194,7 @@ class BudgetHandle:
             A mechanism with the field `sigma`, or a function from the amount of noise to a
             mechanism.
         n_rows : int
-            Rows to be answered, each charged the most it can cost; where the budget counts mu^2 or
-            pairs (epsilon, delta), as one plan.
+            Rows to be answered, at the price that `reserve` would charge.
         n_columns : int, default=None
             Columns of the counts (classes); None: any number.
         scope : Scope, default=None
@@ -207,7 +205,6 @@ class BudgetHandle:
         Returns
         -------
         mechanism
-            What `make` made.
 
         Raises
         ------

@@ -42,10 +42,9 @@ class PrivacyStatement(Shown):
         ``order`` (the Renyi order it gates on), ``share_spent`` and ``epsilon_spent``. The last
         two are None if accounting is data dependent: they are sensitive themselves.
     released : tuple of dict
-        What was released, alike releases together: ``mechanism`` (its name alone if accounting is
-        data dependent: noise that was calibrated to what was left tells how much that was),
-        ``note`` (what the caller declared), ``seeded``, ``n_releases``, ``n_rows`` (None if it is
-        sensitive), ``first`` and ``last`` (times, UTC).
+        What was released, alike releases together: ``mechanism``, ``note`` (what the caller
+        declared), ``seeded``, ``n_releases``, ``n_rows``, ``first`` and ``last`` (times, UTC). If
+        accounting is data dependent, ``mechanism`` is its name alone, and ``n_rows`` None.
     assumptions : tuple of str
         What the guarantee rests on, in sentences.
     ledger_id, created, library_version : str
@@ -53,9 +52,8 @@ class PrivacyStatement(Shown):
     n_entries : int
         How many entries the ledger had.
     head : str or None
-        The digest of the last: it stands for all of them, and ``secretballot ledger verify FILE
-        --head DIGEST`` checks it. None if accounting is data dependent, where it could confirm a
-        guess.
+        The digest of the last, for ``secretballot ledger verify FILE --head DIGEST``. None if
+        accounting is data dependent, where it could confirm a guess.
 
     Examples
     --------

@@ -106,20 +106,16 @@ class LedgerEntry:
 
     Attributes
     ----------
-    sequence : int
-        Number of the entry, from 1.
-    time : str
-        When it was recorded, UTC.
-    mechanism : str
-        The mechanism's public parameters, JSON.
+    sequence, time : int and str
+        Number of the entry, from 1, and when it was recorded, UTC.
+    mechanism, note : str
+        The mechanism's public parameters, and what the caller declared, JSON.
     n_rows : int
         Rows begun.
     scope_id, scope_epsilon : str and float, or None
         The scope it counts towards; its cap may be a dict of levels.
     seeded : bool
         Whether the noise was reproducible.
-    note : str
-        What the caller declared about the release, JSON.
     charges : dict of str to Cost
         Cost per group; where a reservation is settled, the refund.
     reservation : Reserved or None

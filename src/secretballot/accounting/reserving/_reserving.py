@@ -43,8 +43,7 @@ class Reserving(BudgetHandle):
         was not needed with `settle`. Until then all of it counts as spent.
 
         In a Gaussian budget the rows are one plan, however many calls draw them: fifty batches of
-        twenty rows cost what one of a thousand does. Where the budget counts a Renyi order, it
-        costs nothing to reserve rows, and nothing is gained.
+        twenty rows cost what one of a thousand does. At a Renyi order nothing is gained or lost.
 
         Parameters
         ----------
@@ -163,10 +162,9 @@ class Reserving(BudgetHandle):
         """Close a reservation, and give back what was not drawn.
 
         Rows that were charged one by one come back in full, and so do the answers of rows that
-        failed their threshold; of a plan in a Gaussian budget the mu^2 that a plan of the unused
-        rows tells at the least (a little less than was paid for them, and no delta); of a plan
-        that was paid as a pair (epsilon, delta) nothing. A plan of which no row was begun comes
-        back in full.
+        failed their threshold, and plans of which no row was begun. Of a plan in a Gaussian budget
+        the mu^2 of the unused rows comes back, a little less than was paid for them, and no delta;
+        of a plan that was paid as a pair (epsilon, delta) nothing.
 
         When to settle must be decided by what was released, and by public facts alone.
 
@@ -177,7 +175,7 @@ class Reserving(BudgetHandle):
         Raises
         ------
         ValueError
-            If it was settled before; nothing is given back again.
+            If it was settled before.
         """
         before = self.reserved(reservation)
         pricing = self._pricing_of(reservation, before.n_rows)
@@ -203,9 +201,9 @@ class Reserving(BudgetHandle):
     ) -> None:
         """Record rows of a reservation that were drawn elsewhere: once, for several parties.
 
-        Parties that vote together pay for one outcome, each from its own budget. Each reserves
-        the rows; an aggregator draws them once, when all have; then each records that they are
-        drawn, and may `settle`. Nothing is drawn or charged here.
+        Parties that vote together pay for one outcome, each from its own budget: each reserves the
+        rows, an aggregator draws them once, and each records that. Nothing is drawn or charged
+        here.
 
         Parameters
         ----------
