@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from published_rule import calibrate_by_published_rule
 
 from secretballot.mechanisms import (
     DirichletProportions,
@@ -29,6 +30,9 @@ from secretballot.mechanisms import (
     LaplaceProportions,
 )
 from secretballot.quantification.publishing._proportions_mechanism import PublicParameters
+
+sys.path.append(str(Path(__file__).resolve().parent))  # tests import this module too
+from published_rule import calibrate_by_published_rule
 
 Setting = dict[str, float]
 DEFAULT: Setting = {"m": 1000, "c": 5, "rho": 0.05, "epsilon": 0.05, "delta": 0.05}
