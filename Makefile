@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DOCS := $(VENV)/.installed-docs
 # The oldest Python and core dependencies that pyproject.toml declares, and the tests run on them.
+# (And the oldest data frames: new ones need a newer NumPy.)
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python$(shell sed -n 's/^requires-python = ">=\(.*\)"/\1/p' pyproject.toml)
 OLDEST_TESTS := $(addprefix tests/,divergences games ledger accounting mechanisms) \
@@ -47,8 +48,9 @@ test: $(INSTALLED)
 
 $(OLDEST)/.installed: pyproject.toml
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
-		print('\n'.join(p['project']['dependencies']).replace('>=', '=='))" > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+		frames = [d for d in p['optional-dependencies']['test'] if d.startswith(('pandas', 'pyarrow'))]; \
+		print('\n'.join(p['dependencies'] + frames).replace('>=', '=='))" > $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/oldest.txt --editable ".[test]"
 	@touch $@
 
