@@ -113,10 +113,10 @@ def _scores() -> Any:
     X, y, pool = _rows()
     accountant = _budget()
     student = LogisticRegression().fit(pool, (pool[:, 0] > 0).astype(int))
-    given = {"epsilon": 0.5, "random_state": 0}
-    score = sb.score_private(accountant, y, student.predict(X), **given)
+    settings = {"epsilon": 0.5, "random_state": 0}
+    score = sb.score_private(accountant, y, student.predict(X), **settings)
     confusion = sb.scoring.confusion_private(
-        accountant, y, student.predict(X), classes=[0, 1], **given
+        accountant, y, student.predict(X), classes=[0, 1], **settings
     )
     return accountant, {"score": score, "confusion": confusion}
 
@@ -125,13 +125,13 @@ def _top_k() -> Any:
     counts = np.bincount(np.random.default_rng(3).zipf(1.6, size=4000) % 40, minlength=40)
     items = {f"item {at}": int(count) for at, count in enumerate(counts)}
     accountant = _budget(order="renyi", approximation_delta=5e-6)
-    found = {
+    selections = {
         name: sb.private_top_k(
             items, 5, accountant=accountant, epsilon=0.5, mechanism=name, random_state=0
         )
         for name in ("stable", "exponential", "joint")
     }
-    return accountant, found
+    return accountant, selections
 
 
 def _proportions(mechanism: str) -> Any:

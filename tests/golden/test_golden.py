@@ -33,7 +33,7 @@ def differences(expected: Any, actual: Any, where: str = "") -> list[str]:
         ]
     if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
         pairs = enumerate(zip(expected, actual, strict=True))
-        return [each for at, pair in pairs for each in differences(*pair, f"{where}/{at}")]
+        return [text for at, pair in pairs for text in differences(*pair, f"{where}/{at}")]
     numbers = (int, float)
     if isinstance(expected, numbers) and isinstance(actual, numbers):
         if actual == pytest.approx(expected, rel=RELATIVE, abs=ABSOLUTE):
@@ -49,7 +49,14 @@ def test_mechanism(name):
     assert not differences(golden(MECHANISMS)[name], actual)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+#: Charged as examples of test_mechanism are (GNMax on three classes, PowersetVoting).
+SLOW = {"ensemble, three classes", "labels, powerset"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in sorted(CASES)],
+)
 def test_estimator(name):
     actual = json.loads(json.dumps(estimator_record(name)))
     assert not differences(golden(ESTIMATORS)[name], actual)
