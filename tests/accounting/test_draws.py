@@ -67,13 +67,12 @@ def test_a_draw_tells_no_more_than_was_paid_for(mechanism, n_columns, message):
 
 def test_several_ballots_of_many_classes_were_not_paid_for_as_one():
     accountant = budget(epsilon=4.0)
-    one = accountant.reserve(GNMax(sigma=40, weight=2.0), 4, n_columns=3)
+    heavy, two_ballots = GNMax(sigma=40, weight=2.0), GNMax(sigma=40, ballots=2)
+    reservation = accountant.reserve(heavy, 1, n_columns=3)
     with pytest.raises(ValueError, match="tells more"):
-        accountant.release(GNMax(sigma=40, ballots=2), tied(1, 3), reservation=one)
-    two = accountant.reserve(GNMax(sigma=40, ballots=2), 4, n_columns=3)
-    assert accountant.release(GNMax(sigma=40, weight=2.0), tied(1, 3), reservation=two).shape == (
-        1,
-    )
+        accountant.release(two_ballots, tied(1, 3), reservation=reservation)
+    reservation = accountant.reserve(two_ballots, 1, n_columns=3)
+    assert accountant.release(heavy, tied(1, 3), reservation=reservation).shape == (1,)
 
 
 def test_nobody_pays_once_for_being_in_two_groups():
