@@ -34,12 +34,12 @@ class Fake:
     def sample(self, counts, rng):
         return counts.argmax(axis=1)
 
-    def one(self):
+    def row_cost(self):
         """Cost of a row, per group."""
         raise NotImplementedError
 
     def max_cost(self, n_columns=None, counts=None, *, order=None):
-        return self.one()
+        return self.row_cost()
 
     def participation(self, n_rows):
         return {}
@@ -51,7 +51,7 @@ class Fake:
                 np.broadcast_to(cost.curve, (n_rows, len(ORDERS))),
                 np.broadcast_to(cost.delta, n_rows),
             )
-            for group, cost in self.one().items()
+            for group, cost in self.row_cost().items()
         }
 
     def describe(self):
@@ -64,7 +64,7 @@ class Gaussian(Fake):
 
     sigma: float
 
-    def one(self):
+    def row_cost(self):
         return {EVERYONE: gaussian(1 / self.sigma**2)}
 
 
@@ -83,7 +83,7 @@ class Pure(Fake):
     epsilon: float
     delta: float = 0.0
 
-    def one(self):
+    def row_cost(self):
         return {EVERYONE: RenyiCost.from_epsilon_delta(self.epsilon, self.delta)}
 
 
@@ -135,7 +135,7 @@ class Parallel(Pure):
         return counts[:, 0]
 
     def cost(self, outcome, counts=None, *, n_columns=None):
-        return {EVERYONE: self.one()[EVERYONE] * outcome}
+        return {EVERYONE: self.row_cost()[EVERYONE] * outcome}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ class Grouped(Fake):
 
     rates: dict[str, float]
 
-    def one(self):
+    def row_cost(self):
         return {group: gaussian(rate) for group, rate in self.rates.items()}
 
 

@@ -69,10 +69,10 @@ def run(capsys):
 
 
 def cells(output, first):
-    """The cells of the line of a table that begins with a word."""
+    """Return the cells of the line of a table that begins with a word."""
     lines = [line.split() for line in output.splitlines() if "head digest" not in line]
-    (found,) = [line for line in lines if line[:1] == [first]]
-    return found
+    (row,) = [line for line in lines if line[:1] == [first]]
+    return row
 
 
 def test_show(run, accountant, path):

@@ -23,15 +23,15 @@ def test_an_output_that_fails_is_an_error_in_one_line(path, redirection):
     done = run_program("sh", "-c", command, "sh", path)
     assert done.returncode == 1
     assert done.stdout == ""
-    said = done.stderr.splitlines()
-    assert len(said) == ("2>" not in redirection)
-    assert all(line.startswith("error: nothing can be written") for line in said)
+    errors = done.stderr.splitlines()
+    assert len(errors) == ("2>" not in redirection)
+    assert all(line.startswith("error: nothing can be written") for line in errors)
 
 
 def test_ctrl_c_ends_a_command_quietly(path, capfd, monkeypatch):
     spend(basic_budget(path))
 
-    def interrupted(ledger, given):
+    def interrupted(ledger, options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("secretballot._cli._verify", interrupted)

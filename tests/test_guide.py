@@ -36,12 +36,12 @@ def figures(page, start):
 @pytest.mark.parametrize("name", ["`PrivateLogistic", "the same without", "a student of 500"])
 def test_accuracies_are_the_readmes(name):
     (quoted,) = figures(GUIDE["for-me.md"].partition("## What you get")[2], name)
-    (found,) = figures(README.partition("which favours them:")[2], name)
-    assert quoted == [cell.split("/")[0].strip("* ") for cell in found]
+    (measured,) = figures(README.partition("which favours them:")[2], name)
+    assert quoted == [cell.split("/")[0].strip("* ") for cell in measured]
 
 
-def said():
-    """Every text in the source; an f-string is in its parts."""
+def source_texts():
+    """Yield every text in the source; an f-string comes in its parts."""
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -50,21 +50,21 @@ def said():
 
 def test_quoted_messages_are_those_of_the_library():
     quoted = re.findall("`(.+?)`", " ".join(rows("ledger.md", "## What to do when")))
-    texts = list(said())
+    texts = list(source_texts())
     assert len(quoted) > 15
-    assert [each for each in quoted if not any(each in text for text in texts)] == []
+    assert [quote for quote in quoted if not any(quote in text for text in texts)] == []
 
 
 @pytest.mark.parametrize("command", rows("ledger.md", "## Looking at it"))
 def test_commands_are_commands(command):
-    given = _parser().parse_args(command.strip("`").split()[1:])
-    assert given.file == "FILE"
+    options = _parser().parse_args(command.strip("`").split()[1:])
+    assert options.file == "FILE"
 
 
 def test_the_citation_is_of_this_version():
     def field(name):
-        (found,) = re.findall(rf'^{name}: "?(.*?)"?$', CITATION, flags=re.M)
-        return found
+        (value,) = re.findall(rf'^{name}: "?(.*?)"?$', CITATION, flags=re.M)
+        return value
 
     assert field("cff-version") == "1.2.0"
     assert field("version") == secretballot.__version__

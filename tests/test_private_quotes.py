@@ -26,21 +26,21 @@ SECRET = "4711"
 CONFIDENT = {"sigma": 2.0, "sigma_threshold": 2.0, "threshold": 50.0}
 
 
-def regression(X=X, y=Y, *, unit="row", levels=1.0, **given):
+def regression(X=X, y=Y, *, unit="row", levels=1.0, **data):
     model = PrivateLogisticRegression(
         classes=[0, 1], accountant=PrivacyAccountant(levels, 1e-5, unit=unit)
     )
-    model.fit(X, y, X_public=PublicData(POOL), **given)
+    model.fit(X, y, X_public=PublicData(POOL), **data)
 
 
-def ensemble(X=X, y=Y, *, unit="row", levels=9.0, classes=(0, 1), **given):
+def ensemble(X=X, y=Y, *, unit="row", levels=9.0, classes=(0, 1), **data):
     PrivateTeacherEnsemble(
         LogisticRegression(),
         10,
         classes=classes if classes is None else list(classes),
         mechanism=GNMax(sigma=2.0),
         accountant=PrivacyAccountant(levels, 1e-5, unit=unit),
-    ).fit(X, y, X_public=PublicData(POOL), **given)
+    ).fit(X, y, X_public=PublicData(POOL), **data)
 
 
 def with_secret(values, secret):
@@ -77,9 +77,9 @@ FITS = {
 @pytest.mark.parametrize("fit", [regression, ensemble])
 @pytest.mark.parametrize("name", FITS)
 def test_refusals_of_fits(fit, name):
-    given, quoted = FITS[name]
+    arguments, quoted = FITS[name]
     with pytest.raises(ValueError, match="NOT FOR PUBLICATION") as error:
-        fit(**given)
+        fit(**arguments)
     assert NOT_FOR_PUBLICATION in str(error.value)
     assert SECRET in str(error.value) or not quoted
 
@@ -119,5 +119,5 @@ def test_refusals_of_counts():
 
 def test_the_words_stand_in_one_place():
     package = Path(secretballot.__file__).parent
-    found = [path.name for path in package.rglob("*.py") if "FOR PUBLICATION" in path.read_text()]
-    assert found == ["_errors.py"]
+    files = [path.name for path in package.rglob("*.py") if "FOR PUBLICATION" in path.read_text()]
+    assert files == ["_errors.py"]

@@ -36,12 +36,12 @@ def test_another_order_is_refused(make, name):
     levels = {"low": 50.0, "high": 90.0} if name == "budgets" else 90.0
     accountant = PrivacyAccountant(levels, 1e-5, unit="owner" if name == "owners" else "row")
     budgets = pandas.Series(np.where(np.arange(200) % 2, "low", "high"))
-    given = {
+    arguments = {
         "y": {},
         "owners": {"owners": pandas.Series(np.arange(200))},
         "budgets": {"budgets": budgets},
     }
-    fit = {"y": Y, **given[name]}
+    fit = {"y": Y, **arguments[name]}
     fit[name] = fit[name].iloc[OTHER]
     with pytest.raises(ValueError, match=rf"{name} has the index of X in another order.*\.loc"):
         make(accountant).fit(X, **fit, X_public=PublicData(POOL))

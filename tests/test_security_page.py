@@ -20,9 +20,9 @@ def test_files_that_are_named_exist(name):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_are_commands(command):
-    given = _parser().parse_args(command.split("#")[0].split())
-    assert given.file == "FILE"
-    assert callable(given.run)
+    options = _parser().parse_args(command.split("#")[0].split())
+    assert options.file == "FILE"
+    assert callable(options.run)
 
 
 def test_every_claim_names_its_test():

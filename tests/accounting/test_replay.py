@@ -82,7 +82,7 @@ def overspent(path, match):
 def test_an_entry_over_the_budget(path):
     spend(basic_budget(path), 3)
     assert replay(Ledger.open(path))["everyone"].share == 0.1875
-    forge(path, charges=Pure(epsilon=3.75).one())
+    forge(path, charges=Pure(epsilon=3.75).row_cost())
     overspent(path, "entry 3 spends more than the budget allows for the level 'everyone'")
 
 
@@ -91,7 +91,7 @@ def test_an_entry_over_the_delta(path):
     accountant.release(Pure(epsilon=0.25, delta=9e-6), votes(1))
     spend(accountant)
     replay(Ledger.open(path))
-    forge(path, charges=Pure(epsilon=0.25, delta=2e-6).one())
+    forge(path, charges=Pure(epsilon=0.25, delta=2e-6).row_cost())
     overspent(path, "entry 2 spends more than the budget allows")
 
 
@@ -101,7 +101,7 @@ def test_an_entry_over_the_cap_of_its_scope(path):
     accountant.release(Pure(epsilon=0.25), votes(2), scope=scope)
     accountant.release(Pure(epsilon=0.25), votes(1), scope=accountant.scope(0.25))
     replay(Ledger.open(path))
-    forge(path, charges=Pure(epsilon=0.375).one())
+    forge(path, charges=Pure(epsilon=0.375).row_cost())
     overspent(path, "entry 2 spends more than its scope allows")
 
 

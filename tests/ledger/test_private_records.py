@@ -33,7 +33,7 @@ def release(number):
         scope_id=None,
         scope_epsilon=None,
         seeded=False,
-        charges=Gaussian(sigma=400).one(),
+        charges=Gaussian(sigma=400).row_cost(),
     )
 
 
