@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples
@@ -61,6 +62,7 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "LinearClassifierMixin",
     "StrOptions",
     "_fit_context",
     "_num_samples",

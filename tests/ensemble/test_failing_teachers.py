@@ -315,7 +315,7 @@ def test_complex_numbers_and_no_rows():
 def test_a_regressor_is_no_teacher(learner):
     ensemble = ensemble_of(learner)
     with pytest.raises(
-        ValueError, match="is a regressor; a teacher votes for a class: give a classifier"
+        ValueError, match="is a regressor, but it is to predict classes; give a classifier"
     ):
         ensemble.fit(X, Y)
     frozen = FrozenEstimator(learner.fit(X, Y))

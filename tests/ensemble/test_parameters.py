@@ -122,7 +122,7 @@ def test_a_pool_with_missing_values_is_refused_before_anything_is_spent(ensemble
 @pytest.mark.parametrize(
     ("unit", "relation", "message"),
     [
-        ("owner", "replace", "unit='owner'.*Pass owners= to fit"),
+        ("owner", "replace", "unit='owner'.*Pass owners="),
         ("voter", "replace", "unit='voter'.*FrozenEstimators"),
         ("row", "add_remove", "relation='add_remove'.*relation='replace'"),
     ],

@@ -1,4 +1,4 @@
-"""Parties: fitted models, in place of private rows."""
+"""Estimators that are fitted already: parties, in place of private rows, and refusals of others."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ from secretballot.ensemble._estimator_types import Learner, Teacher
 def is_parties(estimator: Learner | Sequence[Teacher]) -> TypeGuard[Sequence[Teacher]]:
     """Return True if the parameter ``estimator`` is a list of parties."""
     return isinstance(estimator, list | tuple)
+
+
+def check_learner(name: str, learner: object) -> None:
+    """Refuse a class, a regressor, and a model that is fitted already."""
+    if isinstance(learner, type):
+        raise ValueError(f"{name}={learner.__name__} is a class; give an instance of it.")
+    if is_regressor(learner):
+        raise ValueError(
+            f"{name}={learner!r} is a regressor, but it is to predict classes; give a classifier."
+        )
+    if isinstance(last_step(learner), FrozenEstimator):
+        raise ValueError(
+            f"{name}={learner!r} is, or ends in, one FrozenEstimator, which is fitted already and "
+            "learns nothing: give an estimator to be trained. (estimator= may be a list of "
+            "FrozenEstimators, one for each party.)"
+        )
 
 
 def check_parties(parties: Sequence[Teacher]) -> list[Teacher]:

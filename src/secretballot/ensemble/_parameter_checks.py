@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sklearn.base import is_regressor
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, Tags, get_tags
 
 from secretballot._errors import warn
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble._estimator_types import Learner, Teacher
-from secretballot.ensemble._frozen_parties import check_parties, is_parties, last_step
+from secretballot.ensemble._frozen_parties import check_learner, check_parties, is_parties
 from secretballot.ensemble.individual import Individualization, Levels
 from secretballot.mechanisms import Mechanism
 
@@ -22,22 +20,12 @@ if TYPE_CHECKING:
 
 def check_parameters(ensemble: PrivateTeacherEnsemble) -> None:
     """Check the estimators and the mechanism of an ensemble."""
-    for name, value in (("estimator", ensemble.estimator), ("student", ensemble.student)):
-        if isinstance(value, type):
-            raise ValueError(f"{name}={value.__name__} is a class; give an instance of it.")
     if is_parties(ensemble.estimator):
         check_parties(ensemble.estimator)
-    elif is_regressor(ensemble.estimator):
-        raise ValueError(
-            f"estimator={ensemble.estimator!r} is a regressor; a teacher votes for a class: give "
-            "a classifier."
-        )
-    elif isinstance(last_step(ensemble.estimator), FrozenEstimator):
-        raise ValueError(
-            "estimator is, or ends in, one FrozenEstimator, so all teachers would be the same "
-            "model. Give a list of FrozenEstimators, one for each party, or an estimator to be "
-            "trained."
-        )
+    else:
+        check_learner("estimator", ensemble.estimator)
+    if ensemble.student is not None:
+        check_learner("student", ensemble.student)
     if ensemble.mechanism is not None and ensemble.individualization is not None:
         _check_individual(ensemble.mechanism, ensemble.individualization)
 

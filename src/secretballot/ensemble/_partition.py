@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._owners import canonical, check_kinds, check_owners, listed
+from secretballot._owners import canonical, check_kinds, listed
 from secretballot._sklearn_compat import _safe_indexing
 
 Assignment = NDArray[np.intp]
@@ -29,11 +29,11 @@ class OwnedRows:
         """Return the rows of each teacher: each row, or each of `rows`, goes to one teacher."""
         positions = np.arange(self.n_rows) if rows is None else rows
         if self.owners is None:
-            assignment = partition_rows(len(positions), n_teachers, stream)
+            teachers = partition_rows(len(positions), n_teachers, stream)
         else:
             owners = self.owners if rows is None else _safe_indexing(self.owners, rows)
-            assignment = partition_owners(owners, len(positions), n_teachers, stream)
-        return [positions[shard] for shard in shards(assignment, n_teachers)]
+            teachers = partition_owners(owners, n_teachers, stream)
+        return _shards(positions, teachers, n_teachers)
 
     def spread(
         self, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
@@ -42,10 +42,15 @@ class OwnedRows:
         if self.owners is None:
             rows, teachers = spread_rows(copies, n_teachers, stream)
         else:
-            rows, teachers = spread_owners(self.owners, copies, n_teachers, stream)
-        order = np.lexsort((rows, teachers))
-        ends = np.cumsum(np.bincount(teachers, minlength=n_teachers))
-        return np.split(rows[order], ends[:-1])
+            per_row = _teachers_of(self.owners, copies, n_teachers, stream)
+            rows, teachers = np.repeat(np.arange(self.n_rows), copies), np.concatenate(per_row)
+        return _shards(rows, teachers, n_teachers)
+
+
+def _shards(rows: NDArray[np.intp], teachers: Assignment, n_teachers: int) -> Shards:
+    """Return the rows of each teacher, ascending."""
+    ends = np.cumsum(np.bincount(teachers, minlength=n_teachers))
+    return np.split(rows[np.lexsort((rows, teachers))], ends[:-1])
 
 
 def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence) -> Assignment:
@@ -63,20 +68,19 @@ def partition_rows(n_rows: int, n_teachers: int, stream: np.random.SeedSequence)
 
 
 def partition_owners(
-    owners: ArrayLike, n_rows: int, n_teachers: int, stream: np.random.SeedSequence
+    owners: ArrayLike, n_teachers: int, stream: np.random.SeedSequence
 ) -> Assignment:
     """Assign each row to a teacher by a keyed hash of its owner's id.
 
     The rank of an id among the others would not do: a changed id would shift all later owners.
     """
-    check_owners(owners, n_rows)
-    teachers = _teachers_of(owners, np.ones(n_rows, dtype=np.intp), n_teachers, stream)
-    if len(teachers) < n_teachers:
+    n_owners, n_rows = len(set(listed(owners))), len(listed(owners))
+    if n_owners < n_teachers:
         raise ValueError(
-            f"n_teachers={n_teachers} needs at least as many owners, but owners has "
-            f"{len(teachers)} different ones (n_samples={n_rows}); lower n_teachers."
+            f"n_teachers={n_teachers} needs at least as many owners, but owners has {n_owners} "
+            f"different ones (n_samples={n_rows}); lower n_teachers."
         )
-    return np.array([teachers[owner][0] for owner in listed(owners)], dtype=np.intp)
+    return np.concatenate(_teachers_of(owners, np.ones(n_rows, np.intp), n_teachers, stream))
 
 
 def spread_rows(
@@ -102,20 +106,10 @@ def spread_rows(
     return np.concatenate(rows), np.concatenate(teachers)
 
 
-def spread_owners(
-    owners: ArrayLike, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
-) -> tuple[NDArray[np.intp], Assignment]:
-    """Return the row and the teacher of every copy, by keyed hashes of the owner's id."""
-    teachers_of = _teachers_of(owners, copies, n_teachers, stream)
-    per_row = [teachers_of[owner] for owner in listed(owners)]
-    rows = np.repeat(np.arange(len(per_row)), copies)
-    return rows, np.array([index for row in per_row for index in row], dtype=np.intp)
-
-
 def _teachers_of(
     owners: ArrayLike, copies: NDArray[np.intp], n_teachers: int, stream: np.random.SeedSequence
-) -> dict[Any, list[int]]:
-    """Return different teachers for each owner, as many as the owner's rows have copies."""
+) -> list[list[int]]:
+    """Return different teachers for each row, one a copy; rows of an owner have the same ones."""
     key = stream.generate_state(4).tobytes()
     teachers_of: dict[Any, list[int]] = {}
     kinds = set()
@@ -132,11 +126,4 @@ def _teachers_of(
             attempt += 1
         teachers_of[owner] = list(chosen)
     check_kinds(kinds)
-    return teachers_of
-
-
-def shards(assignment: Assignment, n_teachers: int) -> list[NDArray[np.intp]]:
-    """Return the positions of each teacher's rows, ascending."""
-    order = np.argsort(assignment, kind="stable")
-    ends = np.cumsum(np.bincount(assignment, minlength=n_teachers))
-    return np.split(order, ends[:-1])
+    return [teachers_of[owner] for owner in listed(owners)]

@@ -72,7 +72,7 @@ class PrivateItems(NamedTuple):
             parts.append(Prose.of(f"{', '.join(names)}{further}"))
         return View("PrivateItems", tuple(parts))
 
-    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_
+    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_  # type: ignore[misc]
 
 
 def private_top_k(

@@ -6,8 +6,7 @@ from benchmarks.multilabel.ballots import load_ballots
 from scipy.special import ndtri
 
 from secretballot.ensemble import ExpectedVote, MechanismAdvice, recommend_mechanism
-from secretballot.ensemble.advice._ballot_model import BallotModel
-from secretballot.ensemble.advice._expected_vote import expected_votes
+from secretballot.ensemble.advice._expected_vote import BallotModel, expected_votes
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting, count_ballots
 
 N_ROWS, N_TEACHERS, N_LABELS = 400, 40, 6

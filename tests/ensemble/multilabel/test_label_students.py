@@ -51,7 +51,7 @@ def test_each_label_is_learned_from_the_rows_that_have_it(wrap, in_pipeline):
     student = make_pipeline(StandardScaler(), student) if in_pipeline else student
     released = in_part()
     fitted = fit(student, released)
-    for label, each in enumerate(fitted.estimators):
+    for label, each in enumerate(fitted.estimators_):
         rows, shown = (each[-1] if in_pipeline else each).shown_
         answered = released[:, label] >= 0
         assert (shown == released[answered, label]).all()
@@ -71,7 +71,7 @@ def test_all_labels_together_are_learned_from_rows_that_have_all():
 def test_marked_cells():
     student = MultiOutputClassifier(Recording())
     released = in_part()
-    for label, each in enumerate(fit(student, released, "mark").estimators):
+    for label, each in enumerate(fit(student, released, "mark").estimators_):
         assert (each.shown_[1] == released[:, label]).all()
     fitted = fit(
         MultiOutputClassifier(SelfTrainingClassifier(LogisticRegression())), released, "mark"
@@ -95,8 +95,9 @@ def test_a_label_that_is_never_present_is_predicted_absent(student):
     released[:, 0] = 1
     with pytest.warns(UserWarning, match=r"3 of 3 labels \(0, 1, 2\)"):
         fitted = fit(student, released)
-    assert (fitted.predict(POOL) == [1, 0, 1]).all()
-    assert (fitted.predict_proba(POOL) == [1, 0, 1]).all()
+    public = PublicStudent(fitted, LABELS, {})
+    assert (public.predict(POOL) == [1, 0, 1]).all()
+    assert (public.predict_proba(POOL) == [1, 0, 1]).all()
 
 
 def test_a_student_of_varying_labels_predicts_all_labels():

@@ -134,5 +134,5 @@ def test_the_noise_of_label_students_is_set(private, public, accountant):
         accountant=accountant,
         check_public_rows=False,
     ).fit(X, np.stack([y, 1 - y], axis=1), X_public=public[0][:12])
-    told = {each.vote_noise for each in ensemble.student_.estimators}
-    assert told == {0.3}
+    noises = {model.vote_noise for model in ensemble.student_.estimators_}
+    assert noises == {0.3}

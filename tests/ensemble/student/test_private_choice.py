@@ -205,7 +205,7 @@ def test_one_person_moves_a_count_by_one_at_most(monkeypatch):
         (PrivateChoice([]), r"candidates=\[\] must be a list"),
         (PrivateChoice([MODEL, 3]), r"candidates\[1\]=3 is no estimator"),
         (PrivateChoice([MODEL, DummyClassifier]), r"candidates\[1\]=.* is a class"),
-        (PrivateChoice([MODEL, Ridge()]), r"student=Ridge\(\) is a regressor"),
+        (PrivateChoice([MODEL, Ridge()]), r"candidates\[1\]=Ridge\(\) is a regressor"),
         (PrivateChoice([MODEL, KNeighborsClassifier(99)]), r"KNeighbors.* could not be fitted on"),
         (PrivateChoice([MODEL, (GRID[0], {"depth": [1]})]), r"Invalid parameter 'depth'"),
         (PrivateChoice(THREE, share=1.0), r"share=1\.0 must be a finite number above 0 and below"),

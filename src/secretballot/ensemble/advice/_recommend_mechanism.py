@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from secretballot._numbers import as_float, check_integer
 from secretballot._views import Cell, Prose, Shade, Shown, Table, View
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble.advice._ballot_model import BallotModel
-from secretballot.ensemble.advice._expected_vote import ExpectedVote, Vote, expected_votes
+from secretballot.ensemble.advice._expected_vote import (
+    BallotModel,
+    ExpectedVote,
+    Vote,
+    expected_votes,
+)
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting
 
 #: Balanced accuracies that differ by less count as equal: then the simplest mechanism is taken.

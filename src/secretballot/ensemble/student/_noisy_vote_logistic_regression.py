@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, log_softmax, logsumexp, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from secretballot._errors import warn
-from secretballot._sklearn_compat import Interval, _fit_context
+from secretballot._sklearn_compat import Interval, LinearClassifierMixin, _fit_context
 from secretballot.ensemble._estimator_types import Rows
 
 #: Nodes of the integral over the noise of the winner, for more than two classes.
@@ -25,7 +25,7 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 _LOG_NODE_WEIGHTS = np.log(_NODE_WEIGHTS) - np.log(2 * np.pi) / 2
 
 
-class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
+class NoisyVoteLogisticRegression(LinearClassifierMixin, BaseEstimator):
     """Logistic regression of the shares of ballots, from the winners of noisy votes.
 
     A released label is the class with the most votes after known noise was added. So class j of a
@@ -162,41 +162,6 @@ class NoisyVoteLogisticRegression(ClassifierMixin, BaseEstimator):
         gradient = np.vstack([safe_sparse_dot(X.T, slope), slope.sum(axis=0)])
         gradient[:-1] -= weights[:-1] / self.C
         return float(penalty - log_likely.sum()), -gradient.ravel()
-
-    def decision_function(self, X: Rows) -> NDArray[np.float64]:
-        """Return the log odds for two classes, or one score per class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The scores.
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores = np.asarray(safe_sparse_dot(rows, self.coef_.T)) + self.intercept_
-        return scores[:, 0] if len(self.intercept_) == 1 else scores
-
-    def predict(self, X: Rows) -> NDArray[Any]:
-        """Predict the class with the largest share of ballots.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Predicted class labels.
-        """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
 
     def predict_log_proba(self, X: Rows) -> NDArray[np.float64]:
         """Predict logarithms of the shares of ballots.

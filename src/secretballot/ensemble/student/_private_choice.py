@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from secretballot._numbers import check_number
 from secretballot.ensemble._estimator_types import Learner, Rows
+from secretballot.ensemble._frozen_parties import check_learner
 
 Pair: TypeAlias = tuple[Learner, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
@@ -127,10 +128,7 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"candidates[{index}]={entry!r} is no estimator, nor a pair (estimator, grid)."
                 )
-            if isinstance(estimator, type):
-                raise ValueError(
-                    f"candidates[{index}]={estimator.__name__} is a class; give one of it."
-                )
+            check_learner(f"candidates[{index}]", estimator)
             for params in ParameterGrid(grid):
                 settings = {name: clone(value, safe=False) for name, value in params.items()}
                 expanded.append(Candidate(clone(estimator).set_params(**settings), params))

@@ -82,7 +82,7 @@ class StudentChoice:
                 )
         if len(choice.candidates) > 1:
             choice.mechanism = ensemble.accountant.calibrate(
-                _noisy_plurality if by_ballot else _best_of_counts,
+                GNMax if by_ballot else lambda noise: BestOfCounts(scale=noise),
                 1,
                 n_columns=len(choice.candidates),
                 scope=labelling.scope,
@@ -156,14 +156,6 @@ class StudentChoice:
                 f"the labels and are left out. The first error: {errors[0]}"
             )
         return fitted
-
-
-def _noisy_plurality(noise: float) -> GNMax:
-    return GNMax(sigma=noise)
-
-
-def _best_of_counts(noise: float) -> BestOfCounts:
-    return BestOfCounts(scale=noise)
 
 
 def count_right_answers(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_regressor
-from sklearn.frozen import FrozenEstimator
+from sklearn.base import clone
 
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.ensemble._estimator_types import Classes, Learner, Rows
-from secretballot.ensemble._frozen_parties import last_step
+from secretballot.ensemble._frozen_parties import check_learner
 from secretballot.ensemble._public_rows import check_values
 from secretballot.ensemble._target import dense_labels
-from secretballot.ensemble.student._fit_on_labels import single_label_learner
+from secretballot.ensemble.student._fit_student import single_label_learner
 from secretballot.ensemble.student._public_student import PublicStudent
 
 #: Rows of a trial, and rows of each class that some learners need (folds of a calibration).
@@ -40,15 +40,7 @@ def try_student(
 
     Raise ValueError if it cannot learn from rows of the pool, or does not predict classes.
     """
-    if is_regressor(student):
-        raise ValueError(
-            f"student={student!r} is a regressor, but it is to predict classes; give a classifier."
-        )
-    if isinstance(last_step(student), FrozenEstimator):
-        raise ValueError(
-            f"student={student!r} is fitted already and learns nothing from the labels; give an "
-            "estimator to be trained."
-        )
+    check_learner("student", student)
     check_values(X_public, [student], "X_public (which the student learns from)")
     n_labels, n_classes = (len(classes), 2) if isinstance(classes, list) else (0, len(classes))
     if n_labels:
@@ -73,19 +65,26 @@ def _try_scorer(
     multilabel = isinstance(classes, list)
     rows, codes = _made_up_labels(X_public, 2 if multilabel else len(classes), "drop", _ROWS)
     labels = np.stack([codes] * len(classes), axis=1) if multilabel else np.asarray(classes)[codes]
+    problem = (
+        f"scoring={scorer!r} could not score {fitted!r} on rows of X_public with made-up labels"
+    )
+    with _trial_of(problem):
+        float(scorer(PublicStudent(fitted, classes, {}), _safe_indexing(X_public, rows), labels))
+
+
+@contextmanager
+def _trial_of(problem: str) -> Iterator[None]:
+    """Silence warnings about made-up labels, and explain an error by `problem`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            float(
-                scorer(PublicStudent(fitted, classes, {}), _safe_indexing(X_public, rows), labels)
-            )
+            yield
     except MemoryError:
         raise
     except Exception as error:
         raise ValueError(
-            f"scoring={scorer!r} could not score {fitted!r} on rows of X_public with made-up "
-            f"labels. Nothing was trained, released or spent. Its error: {type(error).__name__}: "
-            f"{error}"
+            f"{problem}. Nothing was trained, released or spent. Its error: "
+            f"{type(error).__name__}: {error}"
         ) from error
 
 
@@ -99,19 +98,12 @@ def _try(
         codes = np.stack([np.roll(codes, label) for label in range(n_labels)], axis=1)
     sample, labels = _safe_indexing(X_public, rows), np.unique(codes).tolist()
     kind = _LABELS_REMEDY.format(n_labels) if n_labels else ", as positions in classes"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are about the made-up labels
-            fitted = clone(student).fit(sample, codes)
-            predicted = dense_labels(fitted.predict(sample))
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise ValueError(
-            f"student={student!r} could not be fitted on {len(rows)} rows of X_public with made-up "
-            f"labels {labels}{kind}. Nothing was trained, released or spent. Its error: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    with _trial_of(
+        f"student={student!r} could not be fitted on {len(rows)} rows of X_public with made-up "
+        f"labels {labels}{kind}"
+    ):
+        fitted = clone(student).fit(sample, codes)
+        predicted = dense_labels(fitted.predict(sample))
     if predicted.shape != codes.shape or not np.isin(predicted, codes).all():
         raise ValueError(
             f"student={student!r} was fitted on the made-up labels {labels} and predicts other "
