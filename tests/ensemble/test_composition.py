@@ -82,8 +82,8 @@ def test_a_pipeline_step_transforms_the_pool_if_routed():
         steps.fit(far, Y, X_public=1.01 * far)
     # In cross-validation the pool stays whole.
     before = steps[-1].accountant.spent().n_rows
-    found = cross_validate(steps, far, Y, params={"X_public": pool}, cv=2, error_score="raise")
-    assert found["test_score"].min() > 0.9
+    scores = cross_validate(steps, far, Y, params={"X_public": pool}, cv=2, error_score="raise")
+    assert scores["test_score"].min() > 0.9
     assert steps[-1].accountant.spent().n_rows == before + 2 * len(pool)
 
 

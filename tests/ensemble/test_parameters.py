@@ -107,9 +107,9 @@ POOL = np.zeros((30, 2))
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
 def test_bad_data(ensemble, private, data, message):
-    given = {"X": private[0], "y": private[1], "X_public": POOL, **data}
+    arguments = {"X": private[0], "y": private[1], "X_public": POOL, **data}
     with pytest.raises(ValueError, match=message):
-        ensemble.fit(**given)
+        ensemble.fit(**arguments)
     assert ensemble.accountant.spent().n_releases == 0
 
 

@@ -212,12 +212,12 @@ def test_scores_of_neighbouring_data_differ_little(name, cell):
     column = [cell, *ROWS[name].tolist()[1:]]
     other = ROWS.assign(**{name: pd.Categorical(column) if name == "job" else pd.Series(column)})
     for score in (ensemble.score_private, ensemble.confusion_private):
-        found = []
+        votes_asked = []
         for rows in (ROWS, other, other[ROWS.columns[::-1]]):
             score(rows, Y, sigma=20.0)
-            found.append(budget.asked)
-        assert np.abs(found[0] - found[1]).sum() <= 2
-        assert (found[1] == found[2]).all()
+            votes_asked.append(budget.asked)
+        assert np.abs(votes_asked[0] - votes_asked[1]).sum() <= 2
+        assert (votes_asked[1] == votes_asked[2]).all()
 
 
 class TellLabels(ClassifierMixin, BaseEstimator):

@@ -26,9 +26,9 @@ class Listener:
     def __init__(self):
         self.heard = []
 
-    def hear(self, event, estimator, context, **given):
+    def hear(self, event, estimator, context, **arguments):
         private = [name for name in vars(estimator) if name == "_teachers"]
-        self.heard.append((event, context.task_name, context.max_subtasks, given, private))
+        self.heard.append((event, context.task_name, context.max_subtasks, arguments, private))
 
     def setup(self, estimator, context):
         self.hear("setup", estimator, context)
@@ -39,14 +39,14 @@ class Listener:
     def on_fit_task_begin(
         self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None
     ):
-        given = {"X": X, "y": y, "metadata": metadata, "fitted_estimator": fitted_estimator}
-        self.hear("begin", estimator, context, **given)
+        arguments = {"X": X, "y": y, "metadata": metadata, "fitted_estimator": fitted_estimator}
+        self.hear("begin", estimator, context, **arguments)
 
     def on_fit_task_end(
         self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None
     ):
-        given = {"X": X, "y": y, "metadata": metadata, "fitted_estimator": fitted_estimator}
-        self.hear("end", estimator, context, **given)
+        arguments = {"X": X, "y": y, "metadata": metadata, "fitted_estimator": fitted_estimator}
+        self.hear("end", estimator, context, **arguments)
 
 
 @pytest.fixture
@@ -59,15 +59,15 @@ def listener():
 def test_callbacks_get_names_and_counts(ensemble, private, public, listener, n_jobs):
     ensemble.set_params(n_jobs=n_jobs).set_callbacks(listener)
     ensemble.fit(*private, X_public=public[0])
-    told = [(event, name) for event, name, *_ in listener.heard]
-    assert told[:4] == [
+    events = [(event, name) for event, name, *_ in listener.heard]
+    assert events[:4] == [
         ("setup", "fit"),
         ("begin", "fit"),
         ("begin", "train teachers"),
         ("begin", "teacher"),
     ]
-    assert told.count(("end", "teacher")) == 10
-    assert told[-6:] == [
+    assert events.count(("end", "teacher")) == 10
+    assert events[-6:] == [
         ("begin", "label public rows"),
         ("end", "label public rows"),
         ("begin", "fit student"),
@@ -75,13 +75,13 @@ def test_callbacks_get_names_and_counts(ensemble, private, public, listener, n_j
         ("end", "fit"),
         ("teardown", "fit"),
     ]
-    for _, _, _, given, private_attributes in listener.heard:
+    for _, _, _, arguments, private_attributes in listener.heard:
         assert not private_attributes
-        assert all(given.get(name) is None for name in ("X", "y", "fitted_estimator"))
+        assert all(arguments.get(name) is None for name in ("X", "y", "fitted_estimator"))
     counts = {
-        name: given["metadata"]
-        for event, name, _, given, _ in listener.heard
-        if event == "end" and given["metadata"]
+        name: arguments["metadata"]
+        for event, name, _, arguments, _ in listener.heard
+        if event == "end" and arguments["metadata"]
     }
     assert counts["teacher"] == {"n_done": 10, "n_total": 10}
     assert counts["label public rows"] == {"n_done": 30, "n_total": 30}

@@ -51,6 +51,6 @@ def test_nested_seeds_are_set(estimator):
 
 
 def test_seeds_that_are_set_can_be_kept():
-    kept = make_pipeline(LogisticRegression(random_state=7))
-    seed_estimator(kept, Randomness.from_seed(0).student(), keep=True)
-    assert kept[0].random_state == 7
+    pipeline = make_pipeline(LogisticRegression(random_state=7))
+    seed_estimator(pipeline, Randomness.from_seed(0).student(), keep=True)
+    assert pipeline[0].random_state == 7

@@ -255,8 +255,8 @@ def test_a_second_budget_for_the_same_teachers_is_refused(ensemble, private, pub
 
 def test_the_statement_of_an_ensemble(ensemble, accountant, private, public):
     ensemble.fit(*private, X_public=public[0])
-    told = ensemble.to_student().statement()
-    assert told == ensemble.statement() == accountant.statement()
-    assert told.released[0]["note"]["n_teachers"] == 10
+    statement = ensemble.to_student().statement()
+    assert statement == ensemble.statement() == accountant.statement()
+    assert statement.released[0]["note"]["n_teachers"] == 10
     with pytest.raises(ValueError, match="accountant=None.*nothing is guaranteed"):
         ensemble.set_params(accountant=None).statement()

@@ -21,7 +21,7 @@ from secretballot.scoring._answers import class_codes
 pytestmark = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 
 TRUTH = np.array([0, 1, 1, 0, 1, 2] * 100)
-TOLD = np.array([0, 1, 0, 0, 1, 1] * 100)
+PREDICTED = np.array([0, 1, 0, 0, 1, 1] * 100)
 CELLS = np.array([[200, 0, 0], [100, 200, 0], [0, 100, 0]])
 
 
@@ -29,10 +29,10 @@ def budget(epsilon=1.0, **options):
     return PrivacyAccountant(epsilon, 1e-5, **options)
 
 
-def nearly(accountant, truth, told, owners=None):
+def nearly(accountant, truth, predictions, owners=None):
     """The accuracy with next to no noise."""
-    given = {"owners": owners, "sigma": 1e-3, "random_state": 0}
-    return score_private(accountant, truth, told, **given).accuracy
+    arguments = {"owners": owners, "sigma": 1e-3, "random_state": 0}
+    return score_private(accountant, truth, predictions, **arguments).accuracy
 
 
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
@@ -40,7 +40,7 @@ def test_a_score_costs_its_price(order):
     accountant = budget(order=order)
     price = price_score(accountant, len(TRUTH), sigma=40.0)
     assert accountant.spent().share == 0
-    score = score_private(accountant, TRUTH, TOLD, sigma=40.0, random_state=0)
+    score = score_private(accountant, TRUTH, PREDICTED, sigma=40.0, random_state=0)
     assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
     assert accountant.entries()[-1].n_rows == 1
     assert score.accuracy == pytest.approx(400 / 600, abs=6 * 40 / 600)
@@ -53,9 +53,9 @@ def test_a_score_costs_its_price(order):
 
 def test_epsilon_bounds_the_cost():
     accountant = budget(2.0)
-    score = score_private(accountant, TRUTH, TOLD, epsilon=0.5, random_state=0)
+    score = score_private(accountant, TRUTH, PREDICTED, epsilon=0.5, random_state=0)
     alone = budget(0.5)
-    score_private(alone, TRUTH, TOLD, sigma=score.sigma, random_state=0)
+    score_private(alone, TRUTH, PREDICTED, sigma=score.sigma, random_state=0)
     assert 0.99 < alone.spent().share <= 1
     both = price_score(accountant, 600, n_classes=3, epsilon=0.5)
     assert both.sigma == pytest.approx(score.sigma * math.sqrt(2), rel=0.01)
@@ -63,7 +63,7 @@ def test_epsilon_bounds_the_cost():
 
 def test_default_noise_depends_on_the_number_of_rows():
     accountant = budget(3.0)
-    score = score_private(accountant, TRUTH, TOLD, random_state=0)
+    score = score_private(accountant, TRUTH, PREDICTED, random_state=0)
     assert score.sigma == pytest.approx(math.sqrt(600) / 4)
     assert accountant.spent().amount == pytest.approx(16 / 600)
 
@@ -71,29 +71,29 @@ def test_default_noise_depends_on_the_number_of_rows():
 def test_a_confusion_matrix_with_its_intervals():
     accountant = budget(3.0)
     price = price_score(accountant, len(TRUTH), n_classes=3)
-    found = confusion_private(accountant, TRUTH, TOLD, classes=[0, 1, 2], random_state=0)
+    confusion = confusion_private(accountant, TRUTH, PREDICTED, classes=[0, 1, 2], random_state=0)
     assert accountant.spent().share == pytest.approx(price.share, rel=1e-9)
     assert accountant.spent().amount == pytest.approx(2 * 16 / 600)  # twice an accuracy's
-    np.testing.assert_allclose(found.matrix, CELLS, atol=6 * found.sigma)
-    assert found.accuracy == found.matrix.trace() / 600
-    assert found.accuracy_interval[0] < 400 / 600 < found.accuracy_interval[1]
-    assert found.recall == pytest.approx(np.array([1, 2 / 3, 0]), abs=0.3)
-    for (low, high), truth in zip(found.recall_interval, (1, 2 / 3, 0), strict=True):
+    np.testing.assert_allclose(confusion.matrix, CELLS, atol=6 * confusion.sigma)
+    assert confusion.accuracy == confusion.matrix.trace() / 600
+    assert confusion.accuracy_interval[0] < 400 / 600 < confusion.accuracy_interval[1]
+    assert confusion.recall == pytest.approx(np.array([1, 2 / 3, 0]), abs=0.3)
+    for (low, high), truth in zip(confusion.recall_interval, (1, 2 / 3, 0), strict=True):
         assert low <= truth <= high
-    low, high = found.balanced_accuracy_interval
-    assert low < found.balanced_accuracy < high
-    assert pickle.loads(pickle.dumps(found)).classes.tolist() == [0, 1, 2]
+    low, high = confusion.balanced_accuracy_interval
+    assert low < confusion.balanced_accuracy < high
+    assert pickle.loads(pickle.dumps(confusion)).classes.tolist() == [0, 1, 2]
 
 
 def test_a_class_without_rows_has_no_recall():
-    found = confusion_private(
-        budget(4.0), TRUTH, TOLD, classes=[0, 1, 2, 3], sigma=20.0, random_state=3
+    confusion = confusion_private(
+        budget(4.0), TRUTH, PREDICTED, classes=[0, 1, 2, 3], sigma=20.0, random_state=3
     )
-    assert found.matrix[3].sum() < 0
-    assert np.isnan(found.recall[3])
-    assert found.recall_interval[3].tolist() == [0.0, 1.0]
-    assert math.isnan(found.balanced_accuracy)
-    assert found.balanced_accuracy_interval == (0.0, 1.0)
+    assert confusion.matrix[3].sum() < 0
+    assert np.isnan(confusion.recall[3])
+    assert confusion.recall_interval[3].tolist() == [0.0, 1.0]
+    assert math.isnan(confusion.balanced_accuracy)
+    assert confusion.balanced_accuracy_interval == (0.0, 1.0)
 
 
 def test_owners_have_equal_weight():
@@ -101,7 +101,7 @@ def test_owners_have_equal_weight():
     # One has three rows, two of them right; another one row, which is wrong.
     score = nearly(accountant, [1, 1, 1, 1], [1, 1, 0, 0], owners=["a", "a", "a", "b"])
     assert score == pytest.approx((2 / 3 + 0) / 2, abs=0.01)
-    found = confusion_private(
+    confusion = confusion_private(
         accountant,
         [1, 1, 1, 0],
         [1, 1, 0, 0],
@@ -110,8 +110,8 @@ def test_owners_have_equal_weight():
         sigma=1e-3,
         random_state=0,
     )
-    np.testing.assert_allclose(found.matrix, [[1, 0], [1 / 3, 2 / 3]], atol=0.02)
-    assert (found.n, found.unit) == (2, "owner")
+    np.testing.assert_allclose(confusion.matrix, [[1, 0], [1 / 3, 2 / 3]], atol=0.02)
+    assert (confusion.n, confusion.unit) == (2, "owner")
 
 
 STRANGE = [None, math.nan, "1", "other", [1, 1], np.array([1, 2]), 99, {}, 1 + 1e-9]
@@ -120,8 +120,8 @@ STRANGE = [None, math.nan, "1", "other", [1, 1], np.array([1, 2]), 99, {}, 1 + 1
 @pytest.mark.parametrize("strange", STRANGE, ids=repr)
 def test_an_unknown_label_is_wrong_and_changes_no_other_row(strange):
     truth = [*TRUTH[:-1].tolist(), strange]
-    right = right_answers(truth, TOLD)
-    assert right[:-1].tolist() == right_answers(TRUTH, TOLD)[:-1].tolist()
+    right = right_answers(truth, PREDICTED)
+    assert right[:-1].tolist() == right_answers(TRUTH, PREDICTED)[:-1].tolist()
     assert right[-1] == 0
     codes = class_codes(truth, np.array([0, 1, 2]), "y_true")
     assert codes[:-1].tolist() == TRUTH[:-1].tolist()
@@ -132,8 +132,8 @@ def test_an_unknown_label_is_wrong_and_changes_no_other_row(strange):
 def test_an_unknown_label_among_lists_of_one_changes_no_other_row(strange):
     truth = [[label] for label in TRUTH.tolist()]
     neighbour = [*truth[:-1], strange]
-    right, moved = right_answers(truth, TOLD), right_answers(neighbour, TOLD)
-    assert right.tolist() == right_answers(TRUTH, TOLD).tolist()
+    right, moved = right_answers(truth, PREDICTED), right_answers(neighbour, PREDICTED)
+    assert right.tolist() == right_answers(TRUTH, PREDICTED).tolist()
     assert moved[:-1].tolist() == right[:-1].tolist()
     codes = class_codes(neighbour, np.array([0, 1, 2]), "y_true")
     assert codes[:-1].tolist() == TRUTH[:-1].tolist()
@@ -146,13 +146,13 @@ def test_labels_of_several_kinds_compare_by_value():
     assert right_answers([[1, 0], [1, 1]], np.array([[1, 0], [1, 0]])).tolist() == [1, 0]
 
 
-GIVEN = {"y_true": TRUTH, "y_pred": TOLD}
+ARGUMENTS = {"y_true": TRUTH, "y_pred": PREDICTED}
 
 
 @pytest.mark.parametrize(
-    ("accountant", "given", "message"),
+    ("accountant", "arguments", "message"),
     [
-        ({}, {"y_pred": TOLD[:5]}, r"y_true has .*600.* and y_pred .*5"),
+        ({}, {"y_pred": PREDICTED[:5]}, r"y_true has .*600.* and y_pred .*5"),
         ({}, {"y_true": []}, r"y_true has shape \(0,\)"),
         ({}, {"y_true": np.ma.masked_array(TRUTH)}, r"y_true is a masked array"),
         ({}, {"owners": range(600)}, r"owners was given, but the accountant's unit='row'"),
@@ -170,44 +170,44 @@ GIVEN = {"y_true": TRUTH, "y_pred": TOLD}
         ({}, {"level": 1.0}, r"level=1\.0 must be"),
     ],
 )
-def test_bad_input_spends_nothing(accountant, given, message):
+def test_bad_input_spends_nothing(accountant, arguments, message):
     accountant = budget(**accountant)
     for score, more in ((score_private, {}), (confusion_private, {"classes": [0, 1, 2]})):
         with pytest.raises(ValueError, match=message):
-            score(accountant, **{**GIVEN, **given, **more})
+            score(accountant, **{**ARGUMENTS, **arguments, **more})
     assert not accountant.entries()
 
 
 def test_scores_beyond_the_budget_are_refused():
     accountant = budget()
     with pytest.raises(BudgetExceededError):
-        score_private(accountant, TRUTH, TOLD, sigma=0.1)
+        score_private(accountant, TRUTH, PREDICTED, sigma=0.1)
     with pytest.raises(BudgetExceededError):
         price_score(accountant, 600, sigma=0.1)
     with pytest.raises(ValueError, match="accountant=None"):
-        score_private(None, TRUTH, TOLD)
+        score_private(None, TRUTH, PREDICTED)
     with pytest.raises(ValueError, match="two or more different classes"):
-        confusion_private(accountant, TRUTH, TOLD, classes=[0, 0])
+        confusion_private(accountant, TRUTH, PREDICTED, classes=[0, 0])
     with pytest.raises(ValueError, match="one class a row"):
-        confusion_private(accountant, TRUTH[:, None] * [1, 1], TOLD, classes=[0, 1, 2])
+        confusion_private(accountant, TRUTH[:, None] * [1, 1], PREDICTED, classes=[0, 1, 2])
     assert not accountant.entries()
 
 
 def furthest(people, rows):
     """Largest move of the counts if some rows are replaced, by brute force."""
     rng, classes = np.random.default_rng(0), np.array([0, 1])
-    truth, told = rng.integers(0, 2, 12).tolist(), rng.integers(0, 2, 12)
+    truth, predictions = rng.integers(0, 2, 12).tolist(), rng.integers(0, 2, 12)
 
-    def counted(truth, told):
-        cells = class_codes(truth, classes, "y") * 2 + told
+    def counted(truth, predictions):
+        cells = class_codes(truth, classes, "y") * 2 + predictions
         inside = cells >= 0
         matrix = np.bincount(cells[inside], people.weights[inside], 4)
-        return float(people.total(right_answers(truth, told))), matrix
+        return float(people.total(right_answers(truth, predictions))), matrix
 
-    score, matrix = counted(truth, told)
+    score, matrix = counted(truth, predictions)
     moved, moved_cells = [], []
     for other in np.ndindex(*(3, 2) * len(rows)):
-        labels, predicted = list(truth), told.copy()
+        labels, predicted = list(truth), predictions.copy()
         for at, row in enumerate(rows):
             labels[row], predicted[row] = [0, 1, "none"][other[2 * at]], other[2 * at + 1]
         one, cells = counted(labels, predicted)

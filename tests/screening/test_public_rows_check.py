@@ -24,13 +24,13 @@ X, POOL = RNG.normal(50, 10, size=(N, 3)), RNG.normal(50, 10, size=(200, 3))
 Y = (X[:, 0] > 50).astype(int)
 
 
-def linear(accountant, **given):
-    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **given)
+def linear(accountant, **parameters):
+    return PrivateLogisticRegression(classes=[0, 1], accountant=accountant, **parameters)
 
 
-def teachers(accountant, **given):
+def teachers(accountant, **parameters):
     learner = make_pipeline(StandardScaler(), LogisticRegression())
-    return PrivateTeacherEnsemble(learner, 100, classes=[0, 1], accountant=accountant, **given)
+    return PrivateTeacherEnsemble(learner, 100, classes=[0, 1], accountant=accountant, **parameters)
 
 
 def in_days(rows):
@@ -167,13 +167,13 @@ def test_cells_outside_of_each_kind():
     names = pandas.DataFrame({"t": ["a", "b", "c", "d"]})
     ((_, outside),) = cells_outside(private[["t"]], names)
     assert not outside.any()
-    found = {name: outside.tolist() for name, outside in cells_outside(private, public)}
-    assert found["n"] == [True, False, True, True]
-    assert found["t"] == [False, True, True, False]
-    assert found["m"] == [False, True, False, False]
+    outside_of = {name: outside.tolist() for name, outside in cells_outside(private, public)}
+    assert outside_of["n"] == [True, False, True, True]
+    assert outside_of["t"] == [False, True, True, False]
+    assert outside_of["m"] == [False, True, False, False]
     # By name, whatever the order.
     swapped = dict(cells_outside(private[["m", "t", "n"]], public))
-    assert {name: each.tolist() for name, each in swapped.items()} == found
+    assert {name: each.tolist() for name, each in swapped.items()} == outside_of
 
 
 def test_an_owner_counts_once():
@@ -244,9 +244,9 @@ def test_an_array_of_misfits_is_refused():
     rows[:, 1] = "n/a"
     for pool in (POOL, np.where(np.arange(3) == 1, POOL, np.nan)[:30]):
         public = np.concatenate([POOL[:30], pool])
-        found = dict(cells_outside(rows, public))
-        assert found[1].all()
-        assert found[0].mean() < 0.5
+        outside_of = dict(cells_outside(rows, public))
+        assert outside_of[1].all()
+        assert outside_of[0].mean() < 0.5
 
 
 @pytest.mark.parametrize("codes", [["p", "n"], [3, 7]], ids=["texts", "numbers"])

@@ -18,9 +18,9 @@ X, Y = RNG.normal(size=(400, 3)), RNG.integers(0, 2, 400)
 POOL = RNG.normal(size=(60, 3))
 
 
-def frame(rows, **given):
+def frame(rows, **options):
     pandas = pytest.importorskip("pandas")
-    return pandas.DataFrame(rows, columns=["a", "b", "c"], **given)
+    return pandas.DataFrame(rows, columns=["a", "b", "c"], **options)
 
 
 def linear(accountant):

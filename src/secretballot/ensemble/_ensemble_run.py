@@ -22,7 +22,7 @@ from secretballot.ensemble._labelling import Labelling, count_is_private
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teachers import train_teachers, training_template
-from secretballot.ensemble._votes import GroupTally, GroupVotes, tally_votes
+from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
 from secretballot.ensemble.advice import vote_noise
 from secretballot.ensemble.student import StudentChoice, fit_student, try_student
 from secretballot.mechanisms import Counting, Mechanism
@@ -49,11 +49,7 @@ class EnsembleFit:
 
 @with_callbacks
 def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: FitArguments) -> None:
-    """Fit an ensemble: check, train teachers, label public rows, train the student.
-
-    `fitted` is filled in step by step. The ensemble is not changed, so that callbacks never see
-    teachers on it.
-    """
+    """Fill in `fitted` step by step; the ensemble, which callbacks see, gets no teachers here."""
     accountant = ensemble.accountant
     if arguments.X_public is not None and accountant is None:
         raise ValueError(
@@ -141,24 +137,17 @@ def _train(
     task: EstimatorTask,
 ) -> GroupTally:
     """Train the teachers, or take the parties, and count their votes on the public rows."""
-    n_teachers, classes = data.facts.plan.n_teachers, data.target.classes
+    n_jobs, classes = ensemble.n_jobs, data.target.classes
     if data.parties is not None:
         fitted.teachers = data.parties
-        task.advance("teacher", n_teachers)
-        tally = tally_votes(
-            data.parties, data.X_public, classes, ensemble.n_jobs, counting=counting
-        )
-        tally.failures.check_any_success(multilabel=data.target.multilabel)
-        return tally
-    template = training_template(ensemble.estimator)
-    trained: dict[int, Teacher] = {}
-    tally = GroupTally(counting)
-    for batch in train_teachers(template, data, randomness, counting, ensemble.n_jobs):
-        trained.update(batch.teachers)
-        tally.add(batch.votes)
-        task.advance("teacher", len(batch.teachers))
+        votes = ask(data.parties, data.X_public, classes, counting, n_jobs)
+    else:
+        template = training_template(ensemble.estimator)
+        votes = train_teachers(template, data, randomness, counting, n_jobs)
+    tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
     tally.failures.check_any_success(multilabel=data.target.multilabel)
-    fitted.teachers = [trained[number] for number in range(n_teachers)]
+    if data.parties is None:
+        fitted.teachers = [tally.trained[number] for number in sorted(tally.trained)]
     return tally
 
 
@@ -198,10 +187,9 @@ def ask_teachers(
     X: Rows,
     mechanism: Mechanism,
 ) -> PrivateLabels:
-    """Release labels of new rows.
+    """Release labels of new rows, which are returned even if a callback fails after the release.
 
-    Callbacks get an estimator without teachers. Labels that were released are paid for, so they
-    are returned even if a callback fails afterwards.
+    Callbacks get an estimator without teachers.
     """
     released: list[PrivateLabels] = []
     try:
@@ -230,15 +218,9 @@ def _ask(
     facts = labelling.facts
     progress = Progress(listener, "predict_private", 2, ensemble.verbose)
     with progress.task("ask teachers", len(teachers)) as task:
-        tally = tally_votes(
-            teachers,
-            X,
-            facts.target.classes,
-            ensemble.n_jobs,
-            facts.plan.groups,
-            labelling.counting(mechanism),
-            lambda n_teachers: task.advance("teacher", n_teachers),
-        )
+        counting, classes = labelling.counting(mechanism), facts.target.classes
+        votes = ask(teachers, X, classes, counting, ensemble.n_jobs, facts.plan.groups)
+        tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
         tally.failures.check_any_success(multilabel=facts.target.multilabel)
     with progress.task("label rows") as task:
         released.append(labelling.release_labels(ensemble, mechanism, tally.votes))

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Labelling:
-    """Release of labels that the teachers of one fit vote for.
+    """Release of labels that the teachers of one fit vote for, without rows, votes or teachers.
 
-    It holds public facts and the progress of the fit, but no rows, votes or teachers. The
-    parameters are read from the ensemble at each release: an accountant may be set after the fit.
+    Parameters are read from the ensemble at each release: an accountant may be set after the fit.
     """
 
     facts: FitFacts

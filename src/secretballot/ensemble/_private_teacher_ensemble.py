@@ -24,7 +24,7 @@ from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, run_fit
 from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
-from secretballot.ensemble._labelling import Labelling, count_is_private
+from secretballot.ensemble._labelling import count_is_private
 from secretballot.ensemble._parameter_checks import (
     check_parameters,
     combine_tags,
@@ -244,24 +244,16 @@ class PrivateTeacherEnsemble(
 
     @property
     def reservation_(self) -> Reservation:
-        """Rows that this fit paid for: ``accountant.settle`` refunds those that are not drawn.
-
-        AttributeError if it has not reserved anything.
-        """
-        labelling = self._fitted_labelling
+        """Rows that this fit paid for: ``accountant.settle`` refunds those that are not drawn."""
+        labelling = getattr(self, "_labelling", None)
         if labelling is None or labelling.reservation is None:
             raise AttributeError(
                 f"{type(self).__name__} has no reservation_: it has paid for no rows beforehand."
             )
         return labelling.reservation
 
-    @property
-    def _fitted_labelling(self) -> Labelling | None:
-        return getattr(self, "_labelling", None)
-
     def _fit_scope(self) -> Scope | None:
-        labelling = self._fitted_labelling
-        return None if labelling is None else labelling.scope
+        return getattr(getattr(self, "_labelling", None), "scope", None)
 
     def _fit_summary(self) -> str:
         """Summarise the fit in one line, from public or released facts."""
@@ -308,7 +300,7 @@ class PrivateTeacherEnsemble(
             Privacy level of each row, one of the accountant's; the same for all rows of an owner.
             Levels are public, like the number of rows.
         **unsupported : object
-            Raises TypeError: there is no ``sample_weight`` in particular.
+            Refused, ``sample_weight`` in particular.
 
         Returns
         -------

@@ -25,13 +25,6 @@ class PublicData:
         private rows of theirs; True accepts them, and the privacy statement says that the guarantee
         does not cover what is shown of these rows.
 
-    Attributes
-    ----------
-    X : object
-        The rows, as they were given.
-    may_be_private : bool
-        As it was declared.
-
     Examples
     --------
     >>> import numpy as np
@@ -83,20 +76,20 @@ def declared_private(X_public: Rows | PublicData | None) -> bool:
 
 
 def public_rows(X_public: Rows | PublicData, X: Rows | None) -> Any:
-    """Return the rows of a bare pool or of `PublicData`; X are the private rows, if any.
+    """Return the rows of a pool; refuse private rows, and what cross-validation may have sliced.
 
-    A bare pool as long as the private data is refused: cross-validation would have sliced it, and
-    a slice of a pool looks like a pool. Private rows are refused unless that was declared.
+    X are the private rows, if any. A slice of a pool looks like a pool, so a bare one must not be
+    as long as X.
     """
     rows = X_public.X if isinstance(X_public, PublicData) else X_public
     table = any(hasattr(rows, name) for name in ("shape", "__len__", "__array__"))
     if not table or getattr(rows, "shape", None) == () or isinstance(rows, str | bytes | dict):
         raise ValueError(f"X_public={rows!r} is no table; give the public rows themselves.")
-    bare = not isinstance(X_public, PublicData)
     if _num_samples(rows) == 0:
         raise ValueError("X_public has 0 rows; give at least one, or X_public=None.")
     if X is not None and not declared_private(X_public):
         check_no_shared_rows(rows, X)
+    bare = not isinstance(X_public, PublicData)
     if bare and X is not None and _num_samples(rows) == _num_samples(X):
         raise ValueError(
             f"X_public has as many rows as X ({_num_samples(X)}): scikit-learn slices such an "

@@ -45,10 +45,7 @@ def _is_numeric(dtype: object) -> bool:
 
 
 def check_names(feature_names: ArrayLike | None, X: Rows, name: str) -> None:
-    """Refuse public rows that have column names where private rows had none, or the reverse.
-
-    Each teacher would warn of it.
-    """
+    """Refuse public rows with column names where private rows had none, or the reverse."""
     names = [column for column in column_names(X) or [] if isinstance(column, str)]
     if feature_names is None and len(names):
         raise ValueError(

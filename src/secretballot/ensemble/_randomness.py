@@ -16,28 +16,25 @@ _PARTITION, _TEACHER, _STUDENT, _NOISE = range(4)
 
 @dataclass(frozen=True)
 class Randomness:
-    """Streams of one fit: partition, teachers, student and noise.
+    """Streams of one fit, each keyed by its use and index.
 
-    Each stream is keyed by its use and index, never drawn from one that others advance: a
-    teacher's stream would otherwise depend on the shards before it, and one replaced row could
-    move many ballots.
+    Drawn from one stream, a teacher's would depend on the shards before it, and one replaced row
+    could move many ballots.
     """
 
     entropy: int
     seeded: bool
-    #: The parameter `random_state`, for messages.
-    parameter: str = field(default="None", compare=False)
+    parameter: str = field(default="None", compare=False)  # `random_state`, for messages
 
     @classmethod
     def from_seed(cls, random_state: RandomState) -> Randomness:
         """Make the streams of a scikit-learn ``random_state``, fresh ones for None."""
         if random_state is None:
             return cls(secrets.randbits(128), seeded=False)
+        parameter = repr(random_state)
         if isinstance(random_state, np.random.RandomState):
-            return cls(
-                int(random_state.randint(2**31 - 1)), seeded=True, parameter=repr(random_state)
-            )
-        return cls(int(random_state), seeded=True, parameter=repr(random_state))
+            random_state = random_state.randint(2**31 - 1)
+        return cls(int(random_state), seeded=True, parameter=parameter)
 
     def check_ledger(self, accountant: PrivacyAccountant) -> None:
         """Refuse seeds on a named ledger, before anything is paid for."""

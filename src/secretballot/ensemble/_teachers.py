@@ -35,13 +35,6 @@ class Shard(NamedTuple):
     seed: np.random.SeedSequence
 
 
-class TrainedBatch(NamedTuple):
-    """Some teachers by number, and their votes on the public rows."""
-
-    teachers: dict[int, Teacher]
-    votes: BatchVotes
-
-
 def train_teacher(estimator: Learner, shard: Shard, classes: Classes) -> Teacher:
     """Train on one shard, by a rule that is public and the same for every teacher.
 
@@ -71,11 +64,11 @@ def train_batch(
     classes: Classes,
     X_public: Rows | None,
     counting: Counting,
-) -> TrainedBatch:
+) -> BatchVotes:
     """Train some teachers, and count their votes in the same process."""
     teachers = {shard.number: train_teacher(estimator, shard, classes) for shard in shards}
     groups = [shard.group for shard in shards]
-    return TrainedBatch(teachers, count_by_group(teachers, groups, X_public, classes, counting))
+    return count_by_group(teachers, groups, X_public, classes, counting, trained=True)
 
 
 def train_teachers(
@@ -84,7 +77,7 @@ def train_teachers(
     randomness: Randomness,
     counting: Counting,
     n_jobs: int | None,
-) -> Iterator[TrainedBatch]:
+) -> Iterator[BatchVotes]:
     """Train all teachers in batches; a worker gets the rows of its shards only."""
     rows_of, groups, classes = data.shards(randomness), data.facts.plan.groups, data.target.classes
     tasks = (

@@ -21,11 +21,12 @@ GroupVotes = dict[str, Votes]
 
 
 class BatchVotes(NamedTuple):
-    """Votes of some teachers by privacy group, and their failures."""
+    """Votes of some teachers by privacy group, their failures, and those trained in the task."""
 
     votes: GroupVotes
     failures: Failures
     n_teachers: int
+    trained: Mapping[int, Teacher]
 
 
 def count_by_group(
@@ -34,8 +35,13 @@ def count_by_group(
     X: Rows | None,
     classes: Classes,
     counting: Counting,
+    *,
+    trained: bool = False,
 ) -> BatchVotes:
-    """Count the votes of some teachers, one teacher at a time; without rows, only failures."""
+    """Count the votes of some teachers, one teacher at a time; without rows, only failures.
+
+    Teachers that were `trained` in the same process are returned with their votes.
+    """
     failures = Failures()
     votes: GroupVotes = {}
     for (index, teacher), group in zip(teachers.items(), groups, strict=True):
@@ -48,7 +54,7 @@ def count_by_group(
         else:
             votes[group] = counting.begin(codes, len(teachers))
         failures += failure
-    return BatchVotes(votes, failures, len(teachers))
+    return BatchVotes(votes, failures, len(teachers), teachers if trained else {})
 
 
 class GroupTally:
@@ -58,12 +64,20 @@ class GroupTally:
         self._counting = counting
         self.votes: GroupVotes = {}
         self.failures = Failures()
+        self.trained: dict[int, Teacher] = {}
 
-    def add(self, batch: BatchVotes) -> None:
-        """Add the votes of some teachers."""
-        self.failures += batch.failures
-        for group, votes in batch.votes.items():
-            self.votes[group] = self._counting.join(self.votes.get(group), votes)
+    def add_up(
+        self, votes: Iterable[BatchVotes], on_batch: Callable[[int], None] | None = None
+    ) -> GroupTally:
+        """Add the votes of batches; `on_batch` is called with the size of each."""
+        for batch in votes:
+            self.failures += batch.failures
+            self.trained.update(batch.trained)
+            for group, group_votes in batch.votes.items():
+                self.votes[group] = self._counting.join(self.votes.get(group), group_votes)
+            if on_batch is not None:
+                on_batch(batch.n_teachers)
+        return self
 
 
 def collect_votes(
@@ -72,22 +86,22 @@ def collect_votes(
     classes: Classes,
     n_jobs: int | None,
     groups: Sequence[str] | None = None,
+    counting: Counting | None = None,
 ) -> GroupVotes:
     """Return the votes of all teachers by group, counted in parallel; one group for None."""
-    return tally_votes(teachers, X, classes, n_jobs, groups).votes
+    counting = counting or as_target(classes).counting
+    return GroupTally(counting).add_up(ask(teachers, X, classes, counting, n_jobs, groups)).votes
 
 
-def tally_votes(
+def ask(
     teachers: Sequence[Teacher],
     X: Rows | None,
     classes: Classes,
+    counting: Counting,
     n_jobs: int | None,
     groups: Sequence[str] | None = None,
-    counting: Counting | None = None,
-    on_batch: Callable[[int], None] | None = None,
-) -> GroupTally:
-    """Count the votes of all teachers; `on_batch` is called with the size of each batch."""
-    counting = counting or as_target(classes).counting
+) -> Iterator[BatchVotes]:
+    """Yield the votes of all teachers in batches."""
     group_of = [EVERYONE] * len(teachers) if groups is None else groups
     tasks = (
         (
@@ -99,12 +113,7 @@ def tally_votes(
         )
         for batch in batches(len(teachers), n_jobs)
     )
-    tally = GroupTally(counting)
-    for batch_votes in run_tasks(count_by_group, tasks, n_jobs=n_jobs):
-        tally.add(batch_votes)
-        if on_batch is not None:
-            on_batch(batch_votes.n_teachers)
-    return tally
+    return run_tasks(count_by_group, tasks, n_jobs=n_jobs)
 
 
 def batches(n_teachers: int, n_jobs: int | None) -> list[range]:

@@ -84,7 +84,7 @@ def test_expected_scores_are_close_to_realised_ones(name):
     both = truth.any(axis=0) & ~truth.all(axis=0)
     there = truth[:, both] / truth[:, both].sum(axis=0) / both.sum()
     missing = (1 - truth[:, both]) / (1 - truth[:, both]).sum(axis=0) / both.sum()
-    found = recommend_mechanism(
+    recommended = recommend_mechanism(
         n_teachers=n_teachers,
         n_labels=n_labels,
         n_queries=len(truth),
@@ -94,56 +94,58 @@ def test_expected_scores_are_close_to_realised_ones(name):
         specificity=(missing * (1 - share[:, both])).sum(),
         n_positives=round(truth.sum(axis=1).mean()),
     )
-    mechanism, recall, specificity = found.candidates["Binary"]
+    mechanism, recall, specificity = recommended.candidates["Binary"]
     counts = np.tile(data.ballots.sum(axis=1), (20, 1, 1)).reshape(-1, n_labels)
     labels = mechanism.sample(counts, np.random.default_rng(0)).reshape(20, -1, n_labels)
     called = labels.mean(axis=0)[:, both]
     had = (there * called).sum(), (missing * (1 - called)).sum()
     # By accuracy alone and errors of one's own it was up to .15 too much, here and at worst .48.
-    assert found.candidates["Binary"].balanced_accuracy == pytest.approx(sum(had) / 2, abs=0.03)
+    assert recommended.candidates["Binary"].balanced_accuracy == pytest.approx(
+        sum(had) / 2, abs=0.03
+    )
     assert (recall, specificity) == pytest.approx(had, abs=0.06)
 
 
 def test_rare_labels_that_teachers_miss_have_low_expected_scores():
     """Teachers that never name one of 20 rare labels are right in 95 of 100: that is chance."""
-    found = advice(
+    recommended = advice(
         n_teachers=100, n_labels=20, n_positives=1, recall=0.01, specificity=0.995, epsilon=20
     )
-    assert found.noiseless < 0.51
-    assert all(each.balanced_accuracy < 0.52 for each in found.candidates.values())
-    assert "No budget helps" in found.reason
-    assert "ballot_threshold" in found.reason
+    assert recommended.noiseless < 0.51
+    assert all(each.balanced_accuracy < 0.52 for each in recommended.candidates.values())
+    assert "No budget helps" in recommended.reason
+    assert "ballot_threshold" in recommended.reason
 
 
 def advice(**parameters):
-    given = {"n_teachers": 50, "n_labels": 8, "n_queries": 10, "epsilon": 3.5, "delta": 1e-5}
-    given |= {"recall": 0.8, "specificity": 0.95}
-    return recommend_mechanism(**(given | parameters))
+    guesses = {"n_teachers": 50, "n_labels": 8, "n_queries": 10, "epsilon": 3.5, "delta": 1e-5}
+    guesses |= {"recall": 0.8, "specificity": 0.95}
+    return recommend_mechanism(**(guesses | parameters))
 
 
 def test_few_labels_of_many_are_clipped():
-    found = advice(n_positives=2)
-    assert isinstance(found, MechanismAdvice)
-    assert isinstance(found.mechanism, TauVoting)
-    assert found.mechanism.tau == pytest.approx(np.sqrt(2))
-    assert "rows have few labels" in found.reason
-    assert "balanced accuracy" in str(found)
-    assert isinstance(found.candidates["Binary"], ExpectedVote)
+    recommended = advice(n_positives=2)
+    assert isinstance(recommended, MechanismAdvice)
+    assert isinstance(recommended.mechanism, TauVoting)
+    assert recommended.mechanism.tau == pytest.approx(np.sqrt(2))
+    assert "rows have few labels" in recommended.reason
+    assert "balanced accuracy" in str(recommended)
+    assert isinstance(recommended.candidates["Binary"], ExpectedVote)
     # Twice tau^2 must be below the number of labels, or nothing is saved.
     assert list(advice(n_positives=4).candidates) == ["Binary", "Powerset"]
 
 
 def test_ballots_that_agree_on_whole_sets_are_voted_on_as_sets():
-    found = advice(correlation=1.0, recall=0.95, specificity=0.95, epsilon=1.3)
-    assert isinstance(found.mechanism, PowersetVoting)
+    recommended = advice(correlation=1.0, recall=0.95, specificity=0.95, epsilon=1.3)
+    assert isinstance(recommended.mechanism, PowersetVoting)
     assert isinstance(advice(epsilon=1.3).mechanism, BinaryVoting)
 
 
 def test_worthless_budgets_are_reported():
-    found = advice(epsilon=0.02, n_labels=3)
-    assert "None of them is worth its budget" in found.reason
+    recommended = advice(epsilon=0.02, n_labels=3)
+    assert "None of them is worth its budget" in recommended.reason
     # Nothing but noise: sets are drawn by lot, and half of their labels are right.
-    drowned = found.candidates["Powerset"]
+    drowned = recommended.candidates["Powerset"]
     assert drowned[1:] == pytest.approx((0.5, 0.5), abs=0.02)
 
 

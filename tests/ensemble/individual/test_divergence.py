@@ -73,18 +73,20 @@ class Tiny:
                     X[rows], y[rows] = x, label
                     yield self.levels[rows[0]], X, y
 
-    def check(self, base, known):
+    def check(self, base, votes_known):
         """No level reveals more than it is charged; return what each reveals, and its charge."""
         plan = self.ensemble._labelling.facts.plan
         planned = plan.individualize(base, len(self.classes))
         here = plan.add_up(self.here, planned)
         law = getattr(planned, "mechanism", planned)  # turns are in the counts
-        cost = {level: charged(planned, here, level, known) for level in ("strict", "generous")}
+        cost = {
+            level: charged(planned, here, level, votes_known) for level in ("strict", "generous")
+        }
         dearest = {level: np.zeros(len(ORDERS) - 1) for level in cost}
         for (level, _), ballots in self.there.items():
-            found = divergence(law, here, plan.add_up(ballots, planned))
-            assert np.all(found <= cost[level] * (1 + 1e-9) + 1e-12)
-            dearest[level] = np.maximum(dearest[level], found)
+            divergences = divergence(law, here, plan.add_up(ballots, planned))
+            assert np.all(divergences <= cost[level] * (1 + 1e-9) + 1e-12)
+            dearest[level] = np.maximum(dearest[level], divergences)
         return dearest, cost
 
 
@@ -95,9 +97,11 @@ def divergence(mechanism, here, there):
     return np.maximum(*both)
 
 
-def charged(planned, votes, level, known):
+def charged(planned, votes, level, votes_known):
     """Return what the level is charged for all rows, each passing its threshold."""
-    most = planned.cost(np.zeros(len(votes)), votes if known else None, n_columns=votes.shape[1])
+    most = planned.cost(
+        np.zeros(len(votes)), votes if votes_known else None, n_columns=votes.shape[1]
+    )
     return level_cost({group: each.sum() for group, each in most.items()}, level, 2.0).curve[FINITE]
 
 
@@ -113,8 +117,8 @@ def charged(planned, votes, level, known):
 def test_every_replaced_row(individualization, n_classes):
     tiny = Tiny(individualization, n_classes)
     for base in (GNMAX, CONFIDENT):
-        tiny.check(base, known=False)  # the worst case
-        dearest, cost = tiny.check(base, known=True)  # data dependent
+        tiny.check(base, votes_known=False)  # the worst case
+        dearest, cost = tiny.check(base, votes_known=True)  # data dependent
         # The levels do differ: what a generous row reveals is more than a strict one is charged.
         # (With 2 and 3 copies of so few rows, no row happens to reveal all that it may.)
         if base is GNMAX and n_classes == 2 and individualization is not VARIANTS[1]:
@@ -125,4 +129,4 @@ def test_every_replaced_row(individualization, n_classes):
 def test_every_replaced_owner(individualization):
     # Owners 0, 3, 6, 9 are generous, as their rows are.
     owners = np.array([1, 0, 1, 2, 3, 2, 4, 6, 4, 5, 9, 5])
-    Tiny(individualization, 2, owners).check(GNMAX, known=True)
+    Tiny(individualization, 2, owners).check(GNMAX, votes_known=True)

@@ -60,8 +60,8 @@ def test_copies_are_nearly_the_best_there_are():
     best = max(answers(copies) for copies in every)
     chosen = np.array(Upsampling().plan(levels, 60).copies)
     assert answers(chosen) >= 0.9 * best
-    found = affordable(rates, np.arange(1.0, 9), power=2)
-    assert max(answers(copies) for copies in found) == pytest.approx(best)
+    choices = affordable(rates, np.arange(1.0, 9), power=2)
+    assert max(answers(copies) for copies in choices) == pytest.approx(best)
     # Fewer copies would not do as well.
     fewer = [copies for copies in every if copies @ share < chosen @ share]
     assert max(answers(copies) for copies in fewer) < 0.9 * best

@@ -27,7 +27,7 @@ from tests.ensemble.multilabel._rows import (
 from secretballot.ensemble._label_model import fit_labels, label_probabilities
 from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._teachers import Shard, train_teacher
-from secretballot.ensemble._votes import collect_votes, tally_votes
+from secretballot.ensemble._votes import GroupTally, ask, collect_votes
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting, clip_ballots
 
 LOGISTIC = LogisticRegression()
@@ -161,7 +161,7 @@ def test_ballots_are_counted_as_the_mechanism_takes_them(cut):
 
     def counts(kind):
         counting = mechanisms(ballot_threshold=cut)[kind].counting(N_LABELS)
-        votes = tally_votes(teachers, ROWS, LABELS, None, ["*", "*"], counting).votes
+        votes = collect_votes(teachers, ROWS, LABELS, None, counting=counting)
         return counting.total(votes, {"*": np.asarray(2.0)})
 
     assert (counts("binary") == 2 * ballots.sum(axis=0)).all()
@@ -177,8 +177,8 @@ def test_ballots_are_counted_as_the_mechanism_takes_them(cut):
     for row, expected in enumerate(short.swapaxes(0, 1)):
         here = sets[row][sets[row]["count"] > 0]
         bits = np.unpackbits(here["ballot"], axis=1, count=3)
-        found = np.repeat(bits, (here["count"] / 2).astype(int), axis=0)
-        assert sorted(map(tuple, found)) == sorted(map(tuple, expected))
+        ballots = np.repeat(bits, (here["count"] / 2).astype(int), axis=0)
+        assert sorted(map(tuple, ballots)) == sorted(map(tuple, expected))
 
 
 def test_invalid_probabilities_are_ballots_by_rule():
@@ -186,11 +186,11 @@ def test_invalid_probabilities_are_ballots_by_rule():
     said[1, 2] = np.nan
     counting = mechanisms(ballot_threshold=0.5)["binary"].counting(N_LABELS)
     one, other = Saying(SAID[0]), Saying(said)
-    tally = tally_votes([one, other], ROWS, LABELS, None, counting=counting)
+    tally = GroupTally(counting).add_up(ask([one, other], ROWS, LABELS, counting, None))
     assert tally.votes["*"].tolist() == [[2, 0, 2], [2, 2, 2], [0, 0, 0]]
     assert (tally.failures.silent, tally.failures.by_rule) == (1, 1)
     # The second teacher's rule says all labels, the first one's none.
-    tally = tally_votes([other, one], ROWS, LABELS, None, counting=counting)
+    tally = GroupTally(counting).add_up(ask([other, one], ROWS, LABELS, counting, None))
     assert tally.votes["*"].tolist() == [[2, 0, 2], [1, 1, 1], [0, 0, 0]]
 
 
@@ -199,7 +199,7 @@ def test_votes_do_not_depend_on_jobs(n_jobs):
     counting = mechanisms()["tau"].counting(N_LABELS)
     forest = RandomForestClassifier(2)
     ensemble = ensemble_of(forest, 21, student=None, n_jobs=n_jobs, random_state=0).fit(X, Y)
-    votes = tally_votes(ensemble._teachers, POOL, LABELS, n_jobs, counting=counting).votes["*"]
+    votes = collect_votes(ensemble._teachers, POOL, LABELS, n_jobs, counting=counting)["*"]
     one_by_one = [counting.begin(each.predict(POOL), 1) for each in ensemble._teachers]
     assert (votes == sum(reversed(one_by_one))).all()
 

@@ -90,13 +90,15 @@ def test_every_replaced_ballot(variant, kind):
             charged[level, votes is None] = level_cost(totals, level, 2.0).curve[FINITE]
     dearest = dict.fromkeys(LEVELS, np.zeros(len(ORDERS) - 1))
     for level, teachers in moved(plan, individualization):
-        found = np.zeros((N_ROWS, len(ORDERS) - 1))
+        divergences = np.zeros((N_ROWS, len(ORDERS) - 1))
         for new in product(BALLOTS, repeat=len(teachers)):
             there = ballots.copy()
             there[list(teachers)] = np.array(new)[:, None]
             # Rows are independent: the worst of each, together.
-            found = np.maximum(found, divergence(mechanism, here, counted(plan, planned, there)))
-        dearest[level] = np.maximum(dearest[level], found.sum(axis=0))
+            divergences = np.maximum(
+                divergences, divergence(mechanism, here, counted(plan, planned, there))
+            )
+        dearest[level] = np.maximum(dearest[level], divergences.sum(axis=0))
     for (level, _), most in charged.items():
         assert np.all(dearest[level] <= most * (1 + 1e-9) + 1e-12)
     # A generous person reveals more than a strict one is charged: levels do differ.

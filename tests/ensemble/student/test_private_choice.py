@@ -166,8 +166,8 @@ def furthest():
     """How far one person's rows can move the counts of candidates, by brute force."""
     X, y = make_blobs(12)
     owners = np.arange(12) // 2
-    known = [Fussy().fit(X, y), KNeighborsClassifier(3).fit(X, y)]
-    candidates = [PublicStudent(each, np.array([0, 1]), {}) for each in known]
+    fitted = [Fussy().fit(X, y), KNeighborsClassifier(3).fit(X, y)]
+    candidates = [PublicStudent(each, np.array([0, 1]), {}) for each in fitted]
     accountant = SimpleNamespace(unit="owner", relation="replace")
     target = ClassTarget(np.array([0, 1]))
 

@@ -116,10 +116,8 @@ def recommend_mechanism(
     Notes
     -----
     Expected scores are computed from simulated ballots (a probit model with a fixed seed). Where
-    some rows and labels are public, `recall`, `specificity` and `shared_errors` can be measured:
-    train a few teachers on as many rows as each will have, and compare their ballots on others.
-    The default of `shared_errors` is the median of six sets of labels, on which expected and
-    realised scores are compared in the guide on several labels a row.
+    some rows and labels are public, `recall`, `specificity` and `shared_errors` can be measured on
+    the ballots of a few teachers. The default of `shared_errors` is the median of six data sets.
 
     Noise is added to both counts of a label. So a row of ballots clipped to tau moves the squares
     of gaps by up to min(2 tau^2, n_labels), and whole ballots by n_labels: clipping pays only where

@@ -105,14 +105,12 @@ class NoisyVoteLogisticRegression(LinearClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
         y : array-like of shape (n_samples,)
-            Labels: winners of noisy votes.
+            Winners of noisy votes.
 
         Returns
         -------
         self : NoisyVoteLogisticRegression
-            The fitted student.
         """
         rows, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(labels)
@@ -169,11 +167,10 @@ class NoisyVoteLogisticRegression(LinearClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
-        log_shares : ndarray of shape (n_samples, n_classes)
+        ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
         scores = self.decision_function(X)
@@ -187,11 +184,10 @@ class NoisyVoteLogisticRegression(LinearClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
-        shares : ndarray of shape (n_samples, n_classes)
+        ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
         return np.exp(self.predict_log_proba(X))

@@ -68,6 +68,8 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         Its setting of the grid; empty without a grid.
     n_candidates_ : int
         Number of candidates.
+    classes_, n_features_in_, feature_names_in_ : object
+        As the chosen candidate has them.
 
     See Also
     --------
@@ -157,6 +159,9 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         choice, candidates = clone(self), self.expand()
         choice.best_index_ = index
         choice.best_estimator_ = student
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(student, name):
+                setattr(choice, name, getattr(student, name))
         choice.best_params_ = dict(candidates[index].params)
         choice.n_candidates_ = len(candidates)
         return choice
@@ -170,27 +175,6 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
-
-    @property
-    def classes_(self) -> NDArray[Any] | list[NDArray[Any]]:
-        """Classes of the chosen student."""
-        return self._best.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the chosen student has seen in fit."""
-        return self._best.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features that the chosen student has seen in fit."""
-        return self._best.feature_names_in_
-
-    @property
-    def _best(self) -> Any:
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError("no student is chosen yet: an ensemble chooses in its fit.")
-        return self.best_estimator_
 
     def fit(self, X: object, y: object) -> PrivateChoice:
         """Raise an error: only an ensemble has private rows to choose by.
@@ -212,17 +196,15 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         )
 
     def predict(self, X: Rows) -> NDArray[np.int64]:
-        """Predict with the chosen student.
+        """Predict positions of classes, or labels, with the chosen student.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
-            The rows.
 
         Returns
         -------
-        predicted : ndarray of shape (n_rows,) or (n_rows, n_labels)
-            Positions of classes, or labels.
+        ndarray of shape (n_rows,) or (n_rows, n_labels)
         """
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
@@ -234,12 +216,10 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_rows, n_features)
-            The rows.
 
         Returns
         -------
-        probabilities : ndarray
-            Probabilities of the chosen student.
+        ndarray
         """
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)

@@ -95,15 +95,12 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : object
-            Ignored.
-        y : object
+        X, y : object
             Ignored.
 
         Returns
         -------
         self : PublicStudent
-            The student itself.
         """
         return self
 
@@ -112,8 +109,7 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        statement : PrivacyStatement
-            Guarantee, releases until then, and assumptions.
+        PrivacyStatement
         """
         if "statement" not in self.privacy:
             raise ValueError(
@@ -123,17 +119,15 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         return PrivacyStatement.from_dict(self.privacy["statement"])
 
     def predict(self, X: Rows) -> NDArray[Any]:
-        """Predict class labels.
+        """Predict class labels; of several labels a row, 1 for those that are present.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Predicted labels; for several labels a row 1 where one is present.
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
         codes = dense_labels(self.estimator.predict(X))
         unlabelled = codes < 0
@@ -153,7 +147,6 @@ class PublicStudent(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------

@@ -60,12 +60,12 @@ class StudentMethods:
     _privacy: dict[str, Any]
 
     def to_student(self) -> PublicStudent:
-        """Return the public part, for deployment: the student and its privacy guarantee.
+        """Return the public part, for deployment, without teachers, votes, partition or accountant.
 
         Returns
         -------
-        student : PublicStudent
-            A fitted classifier that holds no teacher, vote, partition or accountant.
+        PublicStudent
+            The fitted student and its privacy guarantee.
         """
         self._check_student()
         # Copies, so that neither object can change the other.
@@ -76,7 +76,7 @@ class StudentMethods:
 
         Returns
         -------
-        statement : PrivacyStatement
+        PrivacyStatement
             The guarantee, everything released from the budget so far, and what it rests on.
         """
         if self.accountant is None:
@@ -98,12 +98,11 @@ class StudentMethods:
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Predicted class labels; for several labels a row 1 where one is present.
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Class labels; of several labels a row, 1 for those that are present.
         """
         self._check_student()
         return self.to_student().predict(matching_rows(self, X, "X"))
@@ -115,11 +114,10 @@ class StudentMethods:
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
             Probability of each class in the order of ``classes_``, or of each label.
         """
         self._check_student()
@@ -132,15 +130,12 @@ class StudentMethods:
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            The rows.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Their labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
 
         Returns
         -------
-        score : float
+        float
             Mean accuracy; for several labels a row the share of rows with all of them right.
         """
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
