@@ -70,8 +70,7 @@ class ScoreMethods:
 
         Returns
         -------
-        score : PrivateScore
-            ``accuracy``, ``interval``, and the counts behind them.
+        PrivateScore
 
         Raises
         ------
@@ -115,8 +114,7 @@ class ScoreMethods:
 
         Returns
         -------
-        confusion : PrivateConfusion
-            ``matrix``, ``accuracy``, ``balanced_accuracy``, ``recall``, and intervals of each.
+        PrivateConfusion
 
         Raises
         ------
@@ -164,8 +162,7 @@ class ScoreMethods:
 
         Returns
         -------
-        price : ScorePrice
-            ``sigma``, ``share`` of the budget, ``half_width`` of the interval.
+        ScorePrice
         """
         accountant = self._check_accountant()
         n_classes = len(self.classes_) if confusion else None
@@ -211,11 +208,10 @@ class ScoreMethods:
 
     def _next_seed(self) -> np.random.SeedSequence | None:
         """Return the seed of the next score's noise; None for the cryptographic generator."""
-        if self.random_state is None:
+        seed = self.random_state
+        if seed is None:
             return None
-        if isinstance(self.random_state, np.random.RandomState):
-            seed = int(self.random_state.randint(2**31 - 1))
-        else:
-            seed = int(self.random_state)
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(2**31 - 1)
         self._n_scores = getattr(self, "_n_scores", 0) + 1
-        return np.random.SeedSequence(seed, spawn_key=(_SEED_KEY, self._n_scores))
+        return np.random.SeedSequence(int(seed), spawn_key=(_SEED_KEY, self._n_scores))

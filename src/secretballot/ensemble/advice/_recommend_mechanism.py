@@ -178,11 +178,9 @@ def recommend_mechanism(
     ]
     expected, noiseless = expected_votes(mechanisms, model)
     candidates = dict(zip(makers, expected, strict=True))
-    best = max(vote.balanced_accuracy for vote in expected)
+    least = max(vote.balanced_accuracy for vote in expected) - _TOLERANCE
     # Candidates are in order of simplicity.
-    name = next(
-        name for name, vote in candidates.items() if vote.balanced_accuracy >= best - _TOLERANCE
-    )
+    name = next(name for name, vote in candidates.items() if vote.balanced_accuracy >= least)
     return MechanismAdvice(
         mechanism=candidates[name].mechanism,
         reason=_reason(name, candidates, noiseless),
@@ -195,21 +193,15 @@ def _candidates(
     n_teachers: int, n_labels: int, n_positives: int | None
 ) -> dict[str, Callable[[float], Vote]]:
     """Return functions that make each vote from an amount of noise."""
-
-    def binary(sigma: float) -> Vote:
-        return BinaryVoting(sigma=sigma, n_votes=n_teachers)
-
-    def sets(sigma: float) -> Vote:
-        return PowersetVoting(sigma=sigma, n_labels=n_labels)
-
-    def clipped(tau: float) -> Callable[[float], Vote]:
-        return lambda sigma: TauVoting(sigma=sigma, n_votes=n_teachers, tau=tau)
-
-    makers: dict[str, Callable[[float], Vote]] = {"Binary": binary}
+    makers: dict[str, Callable[[float], Vote]] = {
+        "Binary": lambda sigma: BinaryVoting(sigma=sigma, n_votes=n_teachers)
+    }
     for size in () if n_positives is None else sorted({n_positives, -(-3 * n_positives // 2)}):
         if 2 * size < n_labels:
-            makers[f"tau = sqrt({size})"] = clipped(math.sqrt(size))
-    makers["Powerset"] = sets
+            makers[f"tau = sqrt({size})"] = lambda sigma, square=size: TauVoting(
+                sigma=sigma, n_votes=n_teachers, tau=math.sqrt(square)
+            )
+    makers["Powerset"] = lambda sigma: PowersetVoting(sigma=sigma, n_labels=n_labels)
     return makers
 
 

@@ -124,8 +124,8 @@ class TeacherAdvice(Shown):
 
         Returns
         -------
-        advice : dict
-            The attributes; ``"rows"`` is a list of dicts.
+        dict
+            ``"rows"`` is a list of dicts.
         """
         return {**asdict(self), "rows": [asdict(row) for row in self.rows]}
 
@@ -134,8 +134,7 @@ class TeacherAdvice(Shown):
 
         Returns
         -------
-        frame : DataFrame
-            Rows of the table.
+        DataFrame
         """
         try:
             import pandas as pd

@@ -146,12 +146,8 @@ class _WeightingPlan(OneLevelPlan):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        names = self.levels.names
-        return tuple(
-            names[kind]
-            for kind, n_teachers in zip(self.kinds, self.n_per_kind, strict=True)
-            for _ in range(n_teachers)
-        )
+        names = [self.levels.names[kind] for kind in self.kinds]
+        return tuple(np.repeat(names, self.n_per_kind).tolist())
 
     @property
     def ledger_note(self) -> dict[str, Any]:
