@@ -107,8 +107,7 @@ class PrivateTeacherEnsemble(
         Whether to check, by one noisy count, that the public rows match the private ones. If most
         private rows lie outside of the public range or categories of a column (other units, other
         codes), an error is raised before the fit is paid for. The check costs at most 1 % of the
-        budget of the fit; where it would cost more (fewer than some 500 rows at an epsilon of 1)
-        there is no check.
+        budget of the fit, or is left out (fewer than some 500 rows at an epsilon of 1).
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak, with a warning.
         For several labels a row ``y`` shows their number; parties without ``classes_`` need

@@ -130,8 +130,7 @@ default="stable"
     Raises
     ------
     ValueError
-        If a parameter is out of range, a person exceeds a limit, or the mechanism is not proven for
-        an unknown domain.
+        If a person exceeds a limit, or the mechanism is not proven for an unknown domain.
     BudgetExceededError
         If the remaining budget is too small.
 

@@ -93,8 +93,7 @@ def recommend_mechanism(
     recall : float
         Probability that a teacher calls a present label present.
     specificity : float
-        Probability that a teacher calls an absent label absent. Accuracy would not do where labels
-        are rare: a teacher that never calls one present is nearly always right.
+        Probability that a teacher calls an absent label absent.
     n_positives : int, default=None
         Number of present labels of a row. None: half of the labels, for which clipped ballots are
         not considered.
@@ -119,11 +118,8 @@ def recommend_mechanism(
     some rows and labels are public, `recall`, `specificity` and `shared_errors` can be measured on
     the ballots of a few teachers. The default of `shared_errors` is the median of six data sets.
 
-    Noise is added to both counts of a label. So a row of ballots clipped to tau moves the squares
-    of gaps by up to min(2 tau^2, n_labels), and whole ballots by n_labels: clipping pays only where
-    2 tau^2 is below n_labels. And tau^2 should not be below the number of labels that rows have, or
-    present labels lose their majority. PMWV, which charges half of that, recommends tau voting
-    wherever tau is below the root of n_labels [1]_.
+    Noise is added to both counts of a label, so clipping to tau pays only where 2 tau^2 is below
+    n_labels. PMWV, which charges half of that, recommends it below the root of n_labels [1]_.
 
     References
     ----------

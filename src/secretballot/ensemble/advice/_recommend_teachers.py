@@ -87,10 +87,9 @@ def recommend_teachers(
 
     Notes
     -----
-    Fewer public rows have better labels but no more evidence together: noise grows as the root of
-    their number. Evidence grows with the number of teachers and with epsilon, while each teacher
-    has fewer rows. At the recommended number the evidence, in standard deviations, equals the
-    number of rows of a teacher (`PrivateTeacherEnsemble` uses it for ``n_teachers=None``).
+    Fewer public rows have better labels but no more evidence together. With more teachers evidence
+    grows, and each has fewer rows: at the recommended number evidence, in standard deviations,
+    equals the rows of a teacher (`PrivateTeacherEnsemble` uses it for ``n_teachers=None``).
 
     Examples
     --------

@@ -31,8 +31,7 @@ class NoisyVoteLogisticRegression(LinearClassifierMixin, BaseEstimator):
     A released label is the class with the most votes after known noise was added. So class j of a
     row wins with the probability that its share p_j of the ballots, plus noise, is the largest;
     for two classes this is ``Phi((2 p - 1) / (sqrt(2) vote_noise))``. This student maximises that
-    likelihood, with p the softmax of a linear function. Plain logistic regression ignores the
-    noise: it trusts a label that noise has changed as much as one on which all teachers agree.
+    likelihood, with p the softmax of a linear function; a plain one trusts all labels alike.
 
     Parameters
     ----------

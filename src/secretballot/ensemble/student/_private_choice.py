@@ -39,8 +39,8 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
 
     For the parameter ``student`` of `PrivateTeacherEnsemble`. All candidates learn from the same
     released labels, which is free. The choice is not: the candidate with the largest noisy count
-    of right answers on private rows is released (`BestOfCounts`). The cost does not depend on the
-    number of candidates. Among candidates that differ by less than the noise any may be chosen.
+    of right answers on private rows is released (`BestOfCounts`), at a cost that does not depend
+    on the number of candidates.
 
     Parameters
     ----------
@@ -48,13 +48,11 @@ class PrivateChoice(ClassifierMixin, BaseEstimator):
         A grid is one of `ParameterGrid`: each of its settings is a candidate.
     scoring : str or callable, default=None
         None counts right answers on all private rows (for several labels a row, the share of them
-        that is right; with owners, the average of each). Use a scorer where a class is rare: a
-        candidate that never predicts it has nearly all rows right. With a scorer's name
-        (``"balanced_accuracy"``), or ``scorer(estimator, X, y)``, each teacher votes for the
-        candidate that scores best on the teacher's rows, and a noisy plurality wins (`GNMax`).
-        Parties have no rows here: they vote by the agreement of a candidate with their predictions
-        of the public rows, by accuracy for None. Votes split among similar candidates, so prefer
-        None where it is possible.
+        that is right; with owners, the average of each). With a scorer's name
+        (``"balanced_accuracy"``, where a class is rare) or ``scorer(estimator, X, y)``, each
+        teacher votes for the candidate that scores best on the teacher's rows, and a noisy
+        plurality wins (`GNMax`); votes split among similar candidates. Parties have no rows here:
+        they vote by the agreement of a candidate with their predictions of the public rows.
     share : float, default=0.05
         Share of what the fit may spend that the choice takes; the labels take the remainder.
 
