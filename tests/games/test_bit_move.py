@@ -48,7 +48,7 @@ def test_every_adaptive_adversary_on_some_gaps(ratio, n_rows):
 
 def test_the_enumeration_covers_adaptive_strategies():
     # For two rows a strategy is a first gap and one for each outcome: all of them, one by one.
-    ratio, epsilon, found = 0.5, 0.4, 0.0
+    ratio, epsilon, best_delta = 0.5, 0.4, 0.0
     p, q = bit_laws((-1.0, 0.0, 0.7), ratio)
     for first, on_yes, on_no in product(range(len(p)), repeat=3):
         total = 0.0
@@ -56,8 +56,10 @@ def test_the_enumeration_covers_adaptive_strategies():
             for j in range(2):
                 there = q[first, k] * q[second, j]
                 total += max(p[first, k] * p[second, j] - np.exp(epsilon) * there, 0)
-        found = max(found, total)
-    assert found == pytest.approx(enumerate_bits((-1.0, 0.0, 0.7), ratio, 2, epsilon), rel=1e-12)
+        best_delta = max(best_delta, total)
+    assert best_delta == pytest.approx(
+        enumerate_bits((-1.0, 0.0, 0.7), ratio, 2, epsilon), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("ratio", [0.035, 0.2, 1.0, 4.0])

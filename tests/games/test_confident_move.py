@@ -33,7 +33,7 @@ def steps(ballots=1, bit=NoisyTop, n_classes=2):
     )
 
 
-def known(law, votes):
+def known_plan(law, votes):
     votes = np.array(votes, dtype=float)
     return KnownPlan(law, {"threshold": votes.max(axis=1) - THRESHOLD, "vote": votes})
 
@@ -46,14 +46,14 @@ def outcomes(votes):
 
 def neighbours(row, ballots):
     """All votes with up to so many ballots moved from one class to another."""
-    found = []
+    neighbours = []
     for giver, taker in np.ndindex(len(row), len(row)):
         for k in range(1, ballots + 1):
             if giver != taker and row[giver] >= k:
-                found.append(list(row))
-                found[-1][giver] -= k
-                found[-1][taker] += k
-    return found
+                neighbours.append(list(row))
+                neighbours[-1][giver] -= k
+                neighbours[-1][taker] += k
+    return neighbours
 
 
 def enumerate_known(rows, ballots, epsilon, to_data):
@@ -77,8 +77,8 @@ KNOWN = [
 @pytest.mark.parametrize(("rows", "ballots"), KNOWN)
 def test_known_votes_against_every_neighbour(rows, ballots):
     n_classes = len(rows[0])
-    plan = known(steps(ballots, n_classes=n_classes), rows)
-    apart = known(steps(ballots, NoisyBit, n_classes), rows)
+    plan = known_plan(steps(ballots, n_classes=n_classes), rows)
+    apart = known_plan(steps(ballots, NoisyBit, n_classes), rows)
     for epsilon in (-0.5, 0.1, 0.6):
         for value, two, to_data in zip(
             plan.value_functions(len(rows)),
@@ -99,7 +99,7 @@ def test_the_law_with_the_votes_number_is_the_same_on_known_votes():
     votes = np.array(ROWS, dtype=float)
     prices = [
         PlanPrice(plan.value_functions(len(ROWS))).delta(0.3)
-        for plan in (known(steps(), ROWS), KnownPlan((Step("row", whole),), {"row": votes}))
+        for plan in (known_plan(steps(), ROWS), KnownPlan((Step("row", whole),), {"row": votes}))
     ]
     assert prices[0] == pytest.approx(prices[1], rel=1e-3)
 
@@ -113,29 +113,29 @@ def test_votes_without_a_joint_law_stay_two_moves():
         (steps(n_classes=3), steps(1, NoisyBit, 3), [[1e5, 10, 5]]),
     ):
         one, two = (
-            PlanPrice(known(each, votes).value_functions(len(votes))).delta(0.3)
+            PlanPrice(known_plan(each, votes).value_functions(len(votes))).delta(0.3)
             for each in (law, plain)
         )
         assert one == two
-    alone = known(steps(n_classes=1), [[9.0], [7.0]])
+    alone = known_plan(steps(n_classes=1), [[9.0], [7.0]])
     assert PlanPrice(alone.value_functions(2)).delta(0.0) == 0.0
 
 
 def planted_half(monkeypatch):
-    found = _choices._neighbour_votes
+    all_neighbours = _choices._neighbour_votes
 
     def half(votes, weight, ballots=1):
-        others, possible = found(votes, weight, ballots)
+        others, possible = all_neighbours(votes, weight, ballots)
         return (others + votes) / 2, possible
 
     monkeypatch.setattr(_choices, "_neighbour_votes", half)
 
 
 def planted_one_way(monkeypatch):
-    found = _choices._neighbour_votes
+    all_neighbours = _choices._neighbour_votes
 
     def one_way(votes, weight, ballots=1):
-        others, possible = found(votes, weight, ballots)
+        others, possible = all_neighbours(votes, weight, ballots)
         return others, possible & (others.max(axis=1) >= votes.max())
 
     monkeypatch.setattr(_choices, "_neighbour_votes", one_way)
@@ -162,7 +162,7 @@ def test_planted_errors_on_known_votes(monkeypatch, planted):
     rows, epsilon = [[9, 2], [11, 0], [8, 3]], 0.4
 
     def claimed():
-        return PlanPrice(known(steps(), rows).value_functions(3)).delta(epsilon)
+        return PlanPrice(known_plan(steps(), rows).value_functions(3)).delta(epsilon)
 
     least = max(enumerate_known(rows, 1, epsilon, to_data) for to_data in (False, True))
     assert claimed() >= least
@@ -191,14 +191,14 @@ def all_pairs(move):
 
 def enumerate_worst(move, n_rows, epsilon, n_answers=None):
     """Delta of the adversary who chooses any votes and any neighbour in each row."""
-    left = n_rows if n_answers is None else n_answers
+    most_answers = n_rows if n_answers is None else n_answers
     over, laws = (lambda u: end(u, epsilon)), all_pairs(move)
-    by_answers = [over] * (left + 1)
+    by_answers = [over] * (most_answers + 1)
     for _ in range(n_rows):
         by_answers = [over] + [
-            best_move(laws, by_answers[k], by_answers[k - 1]) for k in range(1, left + 1)
+            best_move(laws, by_answers[k], by_answers[k - 1]) for k in range(1, most_answers + 1)
         ]
-    return float(by_answers[left](1.0))
+    return float(by_answers[most_answers](1.0))
 
 
 def law(move):

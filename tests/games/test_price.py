@@ -89,8 +89,8 @@ def test_members_with_different_laws_share_a_level():
     for order in (1, -1):
         level = price_plan(Turns(dict(list(shifts.items())[::order])), 20)["level"]
         assert level.delta(1.0) == dear.delta(1.0)
-        found, expected = (float(p.gaussian_cost(1e-7).mu2) for p in (level, dear))
-        assert found == pytest.approx(expected, rel=1e-3)
+        mu2, dear_mu2 = (float(p.gaussian_cost(1e-7).mu2) for p in (level, dear))
+        assert mu2 == pytest.approx(dear_mu2, rel=1e-3)
 
 
 def test_levels_have_limits_of_their_own():
@@ -365,7 +365,7 @@ def rest_at(loss, epsilon, n_rows, sigma):
 def test_longer_plans_go_on_from_shorter_ones():
     (law,) = GNMax(sigma=31).laws(2).values()
     for n_rows in (3, 40, 20, 41, 0):
-        found = price_plan(GNMax(sigma=31), n_rows, n_columns=2)
-        (one,), (other,) = (each._value_functions for each in (found, price_law(law, n_rows)))
+        price = price_plan(GNMax(sigma=31), n_rows, n_columns=2)
+        (one,), (other,) = (each._value_functions for each in (price, price_law(law, n_rows)))
         assert (one.values == other.values).all(), n_rows
         assert one.first == other.first

@@ -33,53 +33,53 @@ def convex(seed, n_corners=6):
     corners, parts = np.exp(rng.normal(0, 1.5, n_corners)), rng.dirichlet(np.ones(n_corners))
     low, high = -150, 151
     u = np.exp(-STEP * np.arange(low, high))
-    worth = (parts * np.maximum(1 - u[:, None] / corners, 0)).sum(axis=1)
-    return ValueFunction(LossGrid(STEP), worth, low)
+    values = (parts * np.maximum(1 - u[:, None] / corners, 0)).sum(axis=1)
+    return ValueFunction(LossGrid(STEP), values, low)
 
 
 def smooth(n_draws):
-    """What some draws of the last width are worth, as the game has it."""
-    worth = price_law(draws(WIDTHS[1]), n_draws)._value_functions[0]
+    """What some draws of the last width are value_function, as the game has it."""
+    value_function = price_law(draws(WIDTHS[1]), n_draws)._value_functions[0]
     loss = STEP * np.arange(-150, 151)
-    return ValueFunction(LossGrid(STEP), worth.at(loss), -150)
+    return ValueFunction(LossGrid(STEP), value_function.at(loss), -150)
 
 
-def worth_at(worth, width, loss, t):
-    """What a draw is worth whose first outcome raises the loss by t, at some losses."""
+def value_at(value_function, width, loss, t):
+    """What a draw is value_function whose first outcome raises the loss by t, at some losses."""
     p, rest = law(width, t)
-    return p * worth.at(loss + t) + rest * worth.at(loss + t - width)
+    return p * value_function.at(loss + t) + rest * value_function.at(loss + t - width)
 
 
 SMOOTH = smooth(1), smooth(40)
 
 
-def brute(worth, width, loss):
+def brute(value_function, width, loss):
     """The most over many t, those at which a shifted loss crosses a node among them."""
     crossings = STEP * np.arange(int(width / STEP) + 1)
     t = np.concatenate([np.linspace(0, width, 501), crossings, width - crossings])
-    return np.max([worth_at(worth, width, loss, each) for each in t], axis=0)
+    return np.max([value_at(value_function, width, loss, each) for each in t], axis=0)
 
 
-def best(worth, width, zone, low=-100, high=101):
-    move = range_move(width, worth.grid, zone)
-    both = PaddedValues.from_function(worth, low, high, move.pad)
-    return move.best(both, both), worth.grid.step * np.arange(low, high)
+def best(value_function, width, zone, low=-100, high=101):
+    move = range_move(width, value_function.grid, zone)
+    both = PaddedValues.from_function(value_function, low, high, move.pad)
+    return move.best(both, both), value_function.grid.step * np.arange(low, high)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("worth", [*map(convex, range(4)), *SMOOTH])
-def test_draw_is_bounded_by_the_best_ratio(width, worth):
-    found, loss = best(worth, width, FEW)
-    truth = brute(worth, width, loss)
-    assert (found >= truth * (1 - 1e-11)).all()
-    assert (found <= truth + 1e-4 * width).all()
+@pytest.mark.parametrize("value_function", [*map(convex, range(4)), *SMOOTH])
+def test_draw_is_bounded_by_the_best_ratio(width, value_function):
+    bound, loss = best(value_function, width, FEW)
+    truth = brute(value_function, width, loss)
+    assert (bound >= truth * (1 - 1e-11)).all()
+    assert (bound <= truth + 1e-4 * width).all()
     # Where groups of ratios are bounded together, chords may add to corners.
-    together, _ = best(worth, width, MANY)
+    together, _ = best(value_function, width, MANY)
     assert (together >= truth * (1 - 1e-11)).all()
-    assert (together <= truth + (1e-4 if worth is SMOOTH[1] else 0.05) * width).all()
+    assert (together <= truth + (1e-4 if value_function is SMOOTH[1] else 0.05) * width).all()
     # What tells nothing is always there, and half of the width alone is not enough.
-    middle = worth_at(worth, width, loss, width / 2)
-    assert (found >= np.maximum(middle, worth.at(loss)) * (1 - 1e-11)).all()
+    middle = value_at(value_function, width, loss, width / 2)
+    assert (bound >= np.maximum(middle, value_function.at(loss)) * (1 - 1e-11)).all()
     assert width < STEP or (middle < truth * (1 - 1e-9)).any()
 
 
@@ -89,17 +89,17 @@ def on_a_lattice(width, n_draws, levels=40):
     Losses are multiples of width / levels, so nothing is rounded.
     """
     h, reach = width / levels, levels * (n_draws + 1)
-    worth = np.maximum(-np.expm1(-h * np.arange(-reach, reach + 1)), 0.0)
+    values = np.maximum(-np.expm1(-h * np.arange(-reach, reach + 1)), 0.0)
     for _ in range(n_draws):
-        after, worth = worth, worth.copy()
-        inside = slice(levels, len(worth) - levels)
+        after, values = values, values.copy()
+        inside = slice(levels, len(values) - levels)
         for k in range(1, levels):
             p, rest = law(width, k * h)
             up = after[levels + k : len(after) - levels + k]
             down = after[k : len(after) - 2 * levels + k]
-            worth[inside] = np.maximum(worth[inside], p * up + rest * down)
+            values[inside] = np.maximum(values[inside], p * up + rest * down)
         # Nothing beyond the lattice is looked at again.
-    return h * np.arange(reach + 1), worth[reach::-1]
+    return h * np.arange(reach + 1), values[reach::-1]
 
 
 @pytest.mark.parametrize("width", [0.05, 0.4, 1.5, 5.0])

@@ -23,15 +23,15 @@ def law(bit, vote):
 def enumerate_rows(bit, vote, n_rows, epsilon, n_answers=None, gaps=(BIT_GAPS, VOTE_GAPS)):
     """Delta of the best adversary on some gaps; answers left count down to the end of the run."""
     over = lambda u: end(u, epsilon)  # noqa: E731
-    left = n_rows if n_answers is None else n_answers
+    most_answers = n_rows if n_answers is None else n_answers
     first, second = bit_laws(gaps[0], bit), bit_laws(gaps[1], vote)
-    by_answers = [over] * (left + 1)
+    by_answers = [over] * (most_answers + 1)
     for _ in range(n_rows):
         by_answers = [over] + [
             best_move(first, best_move(second, by_answers[k - 1]), by_answers[k])
-            for k in range(1, left + 1)
+            for k in range(1, most_answers + 1)
         ]
-    return float(by_answers[left](1.0))
+    return float(by_answers[most_answers](1.0))
 
 
 @pytest.mark.parametrize(("bit", "vote"), [(0.01, 0.07), (0.5, 0.5), (1.0, 0.2), (0.1, 1.5)])

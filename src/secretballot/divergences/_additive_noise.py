@@ -18,12 +18,8 @@ _TINY = 1e-300
 def gaussian_delta(ratio: ArrayLike, epsilon: ArrayLike) -> Floats:
     """Compute the least delta of the Gaussian mechanism at `epsilon`, rounded up.
 
-    `ratio` is the L2 sensitivity over the standard deviation of the noise, above 0.
-
-    References
-    ----------
-    Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy" (ICML 2018),
-    Theorem 8.
+    `ratio` is the L2 sensitivity over the standard deviation of the noise, above 0. Balle and Wang,
+    "Improving the Gaussian Mechanism for Differential Privacy" (ICML 2018), Theorem 8.
     """
     move, at = np.asarray(ratio, dtype=np.float64), np.asarray(epsilon, dtype=np.float64)
     p = ndtr(move / 2 - at / move)
@@ -51,8 +47,6 @@ def laplace_delta(ratio: float, epsilon: float, n_counts: int) -> float:
 def laplace_renyi(ratio: float, n_counts: int, orders: Floats = ORDERS) -> Floats:
     """Compute the Renyi divergence of Laplace noise on one or two counts, rounded up.
 
-    References
-    ----------
     Mironov, "Renyi Differential Privacy" (2017), Proposition 6.
     """
     curve = np.full(len(orders), ratio)

@@ -116,8 +116,8 @@ class ClippedBits(LabelsMove):
     def exact(self, state: Floats, begun: NDArray[np.bool_] | None = None) -> Floats:
         """Bound the cost of the `begun` labels at known gaps: the least of three bounds.
 
-        The bounds are the worst case, the cost of moving all labels as far as possible, and twice
-        the cost of the dearest labels of one ballot, for each of several ballots.
+        They are the worst case, the cost of moving all labels as far as possible, and twice the
+        cost of the dearest labels of one ballot, for each of several ballots.
         """
         if begun is None:
             begun = np.ones(state.shape, dtype=bool)

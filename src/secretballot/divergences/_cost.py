@@ -235,9 +235,8 @@ def epsilon_at_orders(
 ) -> Floats:
     """Compute the epsilon, at least 0, that each order certifies at ``delta``.
 
-    ``"cks"`` is Proposition 12 of Canonne, Kamath and Steinke (2020): with divergence r at order
-    a, eps = r + log((a - 1)/a) - (log delta + log a)/(a - 1). ``"mironov"`` is Proposition 3 of
-    Mironov (2017): eps = r + log(1/delta)/(a - 1).
+    With divergence r at order a, ``"cks"`` is eps = r + log((a - 1)/a) - (log delta + log a)/(a -
+    1), ``"mironov"`` eps = r + log(1/delta)/(a - 1) (see `RenyiCost.epsilon`).
     """
     at = np.asarray(orders, dtype=np.float64)
     return np.maximum(np.asarray(curve) + _overhead(at, delta, conversion), 0.0)

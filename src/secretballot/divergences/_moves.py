@@ -219,7 +219,7 @@ class NoisyMax(Move):
         """Bound the cost at leads of 0, ..., `widest` ballots.
 
         Two classes: the exact cost. More: the published bound, with all other classes as far behind
-        as the second, in both directions (the lead of the neighbour is smaller by 2) unless
+        as the second; in both directions (a neighbour's lead is smaller by 2) unless
         ``bound="papernot"``.
         """
         gaps = np.arange(widest + 1)

@@ -17,15 +17,12 @@ def papernot_bound(
     orders: Floats = ORDERS,
     n_classes: int | None = None,
 ) -> Floats:
-    """Compute the data-dependent bound of Papernot et al. for a noisy maximum.
+    """Compute the data-dependent bound of Papernot et al. for a noisy maximum, in one direction.
 
-    It is the minimum of the bound, where its conditions hold, and the data-independent
-    a w^2/sigma^2. It covers one direction between neighbours. Votes and noise are divided by the
-    `weight` of a ballot (Boenisch et al., 2023, Corollary 1). Classes beyond the columns of
-    `counts`, up to `n_classes`, have no votes.
+    At most the data-independent a w^2/sigma^2. Votes and noise are divided by the `weight` of a
+    ballot (Boenisch et al., 2023, Corollary 1). Classes beyond the columns of `counts`, up to
+    `n_classes`, have no votes.
 
-    References
-    ----------
     Papernot, Song, Mironov, Raghunathan, Talwar and Erlingsson, "Scalable Private Learning with
     PATE" (ICLR 2018): Proposition 7 (q) and Theorem 6 (A, B and the conditions).
     """

@@ -77,7 +77,7 @@ class Quadrature:
     def neighbours(self) -> Floats:
         """Compute the log probabilities of all neighbours, shape (n_rows, n_classes**2, n_classes).
 
-        At position i * n_classes + j of the second axis a ballot moves from class i to class j.
+        At position i * n_classes + j a ballot moves from class i to class j.
         """
         n_rows, n_classes, n_nodes = self._x.shape
         loses = np.exp(log_ndtr(self._x + self._ratio) - self._log_cdf)  # F_i with a ballot less

@@ -70,8 +70,7 @@ def worst_integer_max(
 ) -> Floats:
     """Bound the largest cost of the winner for any number of classes, ties going to the first.
 
-    `variance` is that of the noise on each count, `moved` the weight of a ballot. The bound is at
-    least the cost of two classes, at most that of the noisy counts, and infinite at infinity.
+    At least the cost of two classes, at most that of the noisy counts; infinite at infinity.
     """
     at = order_array(orders)
     out = np.array(2 * shift_divergence(variance, moved, orders))

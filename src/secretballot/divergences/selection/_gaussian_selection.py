@@ -15,12 +15,9 @@ class NoisyGaps(Move):
     """Release of the largest of `n_scores` with N(0, sigma^2) on each; all move by `shift`.
 
     The charge at each order is the smaller of two bounds: the cost of the noisy scores, or that of
-    one score against another with the number of scores added once.
-
-    References
-    ----------
-    Zhu and Wang, "Adaptive Private-K-Selection with Adaptive K and Application to Multi-label PATE"
-    (AISTATS 2022), Theorem 8 and Corollary 9.
+    one score against another with the number of scores added once (Zhu and Wang, "Adaptive Private-
+    K-Selection with Adaptive K and Application to Multi-label PATE", AISTATS 2022, Theorem 8 and
+    Corollary 9).
     """
 
     sigma: float

@@ -55,12 +55,8 @@ class FewDraws(Move):
 
     Earlier outcomes fix the number n of draws. Fewer draws have less noise: each has log ratios in
     an interval of `width` / sqrt(n + 2), with n rounded up to one of `offered_draws`, so that all
-    numbers cost about the same.
-
-    References
-    ----------
-    Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
-    Composition" (NeurIPS 2019), Lemma 4.2.
+    numbers cost about the same (Durfee and Rogers, "Practical Differentially Private Top-k
+    Selection with Pay-what-you-get Composition", NeurIPS 2019, Lemma 4.2).
     """
 
     width: float

@@ -22,10 +22,9 @@ class ConfidentMove:
     """Thresholded vote on two classes: the adversary chooses the gap with the largest value.
 
     Ballots of one weight leave finitely many gaps, so the maximum over them is exact (`near`). If
-    the gap is beyond 8.5 standard deviations on both data sets, the vote reveals next to nothing,
-    and the row is priced as the noisy bit of its threshold (`far`). The vote's two rare outcomes
-    have probabilities P below Phi(-8.5). Each adds at most P to the value: P V <= P for the rarer
-    class, and u dV/du <= 1 for the other.
+    the gap is beyond 8.5 standard deviations on both data sets, the row is priced as the noisy bit
+    of its threshold (`far`). The vote's two rare outcomes, with probabilities P below Phi(-8.5),
+    add at most P each: P V <= P for the rarer class, and u dV/du <= 1 for the other.
     """
 
     near: ChoiceMove

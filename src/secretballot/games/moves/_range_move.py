@@ -59,8 +59,8 @@ class RatioCell:
 class RangeMove:
     """Two outcomes that shift the loss by t and by t - width, for the best t in [0, width].
 
-    The maximum over all t is exact for the chords (docs/theory/game-bounds.md, "A draw with bounded
-    range"). Groups of t that can't be best are bounded together, on some of the nodes.
+    Exact for the chords (docs/theory/game-bounds.md, "A draw with bounded range"). Groups of t that
+    can't be best are bounded together, on some of the nodes.
     """
 
     width: float
