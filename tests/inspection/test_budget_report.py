@@ -57,8 +57,8 @@ ESTIMATORS = pytest.mark.parametrize("make", [teachers, regression])
 
 def shares(report):
     """The percentages of each level: elsewhere, by this fit, left."""
-    found = [re.findall(r"(\d+\.\d)%", line) for line in str(report).splitlines()]
-    return [list(map(float, each)) for each in found if each]
+    percentages = [re.findall(r"(\d+\.\d)%", line) for line in str(report).splitlines()]
+    return [list(map(float, each)) for each in percentages if each]
 
 
 def budget_of(page):
@@ -73,10 +73,10 @@ def test_this_fit_is_shown_apart_from_others(make):
     before = 100 * accountant.spent().share
     model = make(accountant, epsilon=4.0).fit(X, Y, X_public=PUBLIC)
     between = 100 * accountant.spent().share
-    ((elsewhere, this, left),) = shares(model.budget_report())
+    ((elsewhere, this, remaining),) = shares(model.budget_report())
     assert elsewhere == pytest.approx(before, abs=0.06)
     assert this == pytest.approx(between - before, abs=0.11)
-    assert left == pytest.approx(100 - between, abs=0.06)
+    assert remaining == pytest.approx(100 - between, abs=0.06)
     # What is spent later is spent elsewhere, unless it is this fit that spends it.
     accountant.release(GNMax(sigma=40.0), np.tile([30.0, 20.0], (7, 1)))
     ((later, same, _),) = shares(model.budget_report())
@@ -152,13 +152,13 @@ def test_a_data_dependent_spend_is_withheld(make):
         accountant = PrivacyAccountant(8.0, 1e-5, accounting="data_dependent", order="renyi")
         mechanism = GNMax(sigma=15.0) if make is teachers else None
         model = make(accountant, mechanism=mechanism).fit(X, Y, X_public=PUBLIC)
-    share, left = percent(accountant.spent().share), percent(accountant.remaining().share)
+    share, remaining = percent(accountant.spent().share), percent(accountant.remaining().share)
     shown = [str(model.budget_report()), budget_of(model._repr_html_()), str(accountant.report())]
     for form in (*shown, repr(accountant), str(accountant), budget_of(accountant._repr_html_())):
         assert "withheld" in form
         assert "sensitive" in form
-        for told in (share, left, "public rows labelled", " rounds"):
-            assert told not in form
+        for figure in (share, remaining, "public rows labelled", " rounds"):
+            assert figure not in form
     # Asked for it is told, with a word of caution.
     for asked in (accountant.spent(), accountant.remaining()):
         assert "not to be published" in str(asked)

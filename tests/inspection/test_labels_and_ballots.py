@@ -68,10 +68,10 @@ def test_several_mechanisms_and_kinds():
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert shown == [r"\$a\$, plan", "b, plan"]
     labels = BinaryVoting(sigma=20.0, n_votes=50)
-    (found,) = LabelsDisplay.from_mechanism(
+    ((epsilon, _),) = LabelsDisplay.from_mechanism(
         labels, n_columns=3, n_rows=2, accounting="plan"
     ).curves.values()
-    assert found[0][-1] == price_plan(labels, 2, n_columns=3).epsilon(1e-5)
+    assert epsilon[-1] == price_plan(labels, 2, n_columns=3).epsilon(1e-5)
 
 
 def test_more_classes_are_not_shown_cheaper_than_they_are():

@@ -64,10 +64,10 @@ def test_values_of_their_own_are_points_beside_the_steps(model):
 
 
 def test_categories_are_sorted_points(model):
-    _, given = plt.subplots(2)
-    display = TermsDisplay.from_estimator(model, columns=["work", "a$e"], target="no", axes=given)
-    assert display.axes_.tolist() == given.tolist()
-    term, ax = model.terms("no")[2], given[0]
+    _, axes = plt.subplots(2)
+    display = TermsDisplay.from_estimator(model, columns=["work", "a$e"], target="no", axes=axes)
+    assert display.axes_.tolist() == axes.tolist()
+    term, ax = model.terms("no")[2], axes[0]
     (points,) = ax.containers
     order = np.argsort(term.effect)
     np.testing.assert_allclose(points[0].get_xdata(), term.effect[order])

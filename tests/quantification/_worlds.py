@@ -33,5 +33,5 @@ def fitted(**options):
     return MMDClassRatioEstimator(random_state=0, **options).fit(bags, P)
 
 
-def error(found, truth):
-    return np.abs(found - truth).sum(axis=1).mean()
+def error(ratios, truth):
+    return np.abs(ratios - truth).sum(axis=1).mean()

@@ -164,13 +164,13 @@ def test_columns_of_predict_must_have_the_names_of_fit(model):
             named.predict(other)
     # As for tables in scikit-learn: nothing says what the order is, and that is said, once.
     unnamed = [pd.DataFrame(bag) for bag in bags]
-    for fitted, given, message in (
+    for fitted, groups, message in (
         (named, bags, "was fitted with feature names"),
         (named, unnamed, "was fitted with feature names"),
         (bare, frames, "was fitted without feature names"),
     ):
         with pytest.warns(UserWarning, match=message) as caught:
-            np.testing.assert_array_equal(fitted.predict(given), expected)
+            np.testing.assert_array_equal(fitted.predict(groups), expected)
         # What only passes frames on leaves it to the next one to say it too.
         assert len(caught) == (2 if "functiontransformer" in str(model).lower() else 1)
     np.testing.assert_array_equal(bare.predict(unnamed), expected)

@@ -42,21 +42,22 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_tables_are_aligned_by_name(form):
     order = ["north", "west", "south"]
-    checked = proportions_by_id(FORMS[form], order)
-    np.testing.assert_allclose(checked.values[:, 1], [0.8, 0.5, 0.2])
+    bag, checked = proportions_by_id(FORMS[form], order, 3)
+    values = checked.values[bag]
+    np.testing.assert_allclose(values[:, 1], [0.8, 0.5, 0.2])
     assert checked.classes.tolist() == [0, 1]
     noise = np.array([1.0, 2.0, 3.0])[:, None, None] * np.array([[1, -1], [-1, 1]])
     turned = check_proportions(FORMS[form], 3, noise, names=order)
-    np.testing.assert_allclose(turned.values, checked.values)
+    np.testing.assert_allclose(turned.values, values)
     assert turned.covariance[:, 0, 0].tolist() == [2, 3, 1]
 
 
 def test_published_proportions_keep_their_noise():
     release = published()
     assert release.names == ("north", "south", "west")
-    checked = proportions_by_id(release, ["west", "north"], unused="drop")
-    np.testing.assert_array_equal(checked.values, release.proportions[[2, 0]])
-    np.testing.assert_array_equal(checked.covariance, release.covariance()[[2, 0]])
+    bag, checked = proportions_by_id(release, ["west", "north"], 2)
+    np.testing.assert_array_equal(checked.values[bag], release.proportions[[2, 0]])
+    np.testing.assert_array_equal(checked.covariance[bag], release.covariance()[[2, 0]])
     without_south = Bags.from_groups(X[PLACE != "south"], None, PLACE[PLACE != "south"])
     bags, aligned = without_south.align(release, unused="drop")
     assert aligned.names == ("north", "west")
@@ -241,8 +242,8 @@ def test_an_indefinite_covariance_is_refused():
     check_proportions(published(), 3)  # singular, and rounded
 
 
-def told(values, sizes):
-    """What is warned of when bags of these sizes are learned from."""
+def warning_text(values, sizes):
+    """Return the warning about proportions of bags of these sizes, or an empty text."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_proportions(values, len(sizes), sizes=sizes)
@@ -257,27 +258,38 @@ def test_unstated_noise_is_warned_of(n_classes):
         counts = rng.multinomial(size, np.ones(n_classes) / n_classes, size=8)
         exact, sizes = counts / size, np.full(8, size)
         for kind in (np.float64, np.float32):
-            assert told(exact.astype(kind), sizes) == ""
+            assert warning_text(exact.astype(kind), sizes) == ""
         for decimals in (2, 3, 4):  # some close the sum, so that it is 1
             rounded = exact.round(decimals)
             closed = np.c_[rounded[:, :-1], (1 - rounded[:, :-1].sum(axis=1)).round(decimals)]
-            assert told(rounded if abs(rounded.sum(1) - 1).max() < 1e-3 else exact, sizes) == ""
+            assert (
+                warning_text(rounded if abs(rounded.sum(1) - 1).max() < 1e-3 else exact, sizes)
+                == ""
+            )
             if n_classes == 2:
-                assert told(closed, sizes) == ""
-                assert told(rounded[:, 1], sizes) == ""
+                assert warning_text(closed, sizes) == ""
+                assert warning_text(rounded[:, 1], sizes) == ""
         noisy = exact + rng.normal(size=exact.shape) / size
         noisy += (1 - noisy.sum(axis=1, keepdims=True)) / n_classes
-        assert "shares of no whole number" in told(noisy, sizes)
-        assert "shares of no whole number" in told(noisy[:, 1].clip(0), sizes)
-    assert "negative" in told(np.array([[-5e-4, 1.0005], [0.5, 0.5]]), np.array([100, 100]))
+        assert "shares of no whole number" in warning_text(noisy, sizes)
+        assert "shares of no whole number" in warning_text(noisy[:, 1].clip(0), sizes)
+    assert "negative" in warning_text(np.array([[-5e-4, 1.0005], [0.5, 0.5]]), np.array([100, 100]))
 
 
 def test_a_release_without_its_covariance_is_warned_of():
     release = published()
-    assert "as publish_proportions rounds them" in told(release.proportions, release.sizes)
-    assert "covariance=published.covariance()" in told(release.proportions, release.sizes)
-    assert told(release, release.sizes) == ""
+    assert "as publish_proportions rounds them" in warning_text(release.proportions, release.sizes)
+    assert "covariance=published.covariance()" in warning_text(release.proportions, release.sizes)
+    assert warning_text(release, release.sizes) == ""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_proportions(release.proportions, 3, np.zeros((3, 2, 2)), sizes=release.sizes)
         check_proportions(release.proportions, 3)  # to score with
+
+
+def test_the_warning_of_unstated_noise_points_at_the_line_of_the_user():
+    bags = list(np.random.default_rng(0).normal(size=(2, 20, 2)))
+    model = SoftmaxClassRatioEstimator(features=None, alpha=0.1, random_state=0)
+    with pytest.warns(UserWarning, match="shares of no whole number") as caught:
+        model.fit(bags, [[0.31416, 0.68584], [0.71828, 0.28172]])
+    assert caught[0].filename == __file__

@@ -42,16 +42,16 @@ def test_likelihood_gradient(monkeypatch):
     rng = np.random.default_rng(0)
     F, bag = rng.normal(size=(30, 2)), np.repeat(np.arange(3), 10)
     lifts, _ = class_lifts(TRAINING[:3], np.full(3, 10), None)
-    seen = {}
+    objectives = []
 
     def spy(objective, begin, **kwargs):
-        seen["objective"] = objective
+        objectives.append(objective)
         raise StopIteration
 
     monkeypatch.setattr(_bag_softmax, "minimize", spy)
     with pytest.raises(StopIteration):
         fit_softmax(F, bag, lifts, 0.1)
-    objective = seen["objective"]
+    (objective,) = objectives
     for _ in range(5):
         at = rng.normal(size=9)
         assert check_grad(lambda w: objective(w)[0], lambda w: objective(w)[1], at) < 1e-5
@@ -183,17 +183,17 @@ def test_outputs_of_few_instances_vary_little_with_the_seed(monkeypatch):
 
 def test_choices_use_a_sample_of_many_instances(monkeypatch):
     bags, P, _, groups, ratios = world()
-    seen, original = [], _bag_softmax.fit_softmax
+    n_rows, original = [], _bag_softmax.fit_softmax
 
     def spy(F, *args, **kwargs):
-        seen.append(len(F))
+        n_rows.append(len(F))
         return original(F, *args, **kwargs)
 
     monkeypatch.setattr(_softmax_model, "fit_softmax", spy)
     monkeypatch.setattr(_softmax_model, "_MOST_CHOOSING", 500)
     model = matched(0).fit(bags, P)
-    assert set(seen) == {500, 1200}
-    assert seen.count(1200) == 1 + 5 * 2  # the whole, and each fold of two draws
+    assert set(n_rows) == {500, 1200}
+    assert n_rows.count(1200) == 1 + 5 * 2  # the whole, and each fold of two draws
     assert error(model.predict(groups), ratios) < 0.14
 
 

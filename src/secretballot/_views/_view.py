@@ -9,8 +9,21 @@ from secretballot._views._view_cells import html_text
 from secretballot._views._view_parts import Part
 
 
+class Shown:
+    """Mixin that prints an object's view, and shows it as HTML in a notebook."""
+
+    def _view(self) -> View:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self._view().text
+
+    def _repr_html_(self) -> str:
+        return self._view().html
+
+
 @dataclass(frozen=True, repr=False)
-class View:
+class View(Shown):
     """View of an object, which prints as text and shows as HTML in a notebook.
 
     Attributes
@@ -43,23 +56,7 @@ class View:
         title = f'<p class="sb-title"><strong>{html_text(self.title)}</strong>{about}</p>'
         return f'<style>{STYLE}</style><div class="sb-view">{title}{parts}</div>'
 
-    def __str__(self) -> str:
-        return self.text
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-
-class Shown:
-    """Mixin that prints an object's view, and shows it as HTML in a notebook."""
-
     def _view(self) -> View:
-        raise NotImplementedError
+        return self
 
-    def __str__(self) -> str:
-        return self._view().text
-
-    def _repr_html_(self) -> str:
-        return self._view().html
+    __repr__ = Shown.__str__

@@ -80,7 +80,7 @@ class BallotsDisplay(AxesDisplay):
         n_public : int, default=None
             Number of public rows; None for the whole pool.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            As for `plot`.
 
         Returns
         -------
@@ -111,7 +111,7 @@ class BallotsDisplay(AxesDisplay):
             Fitted, with a pool that was labelled by a mechanism with one noisy maximum a row, such
             as `GNMax` or `BinaryVoting` without a threshold, where all ballots have one weight.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
+            As for `plot`.
 
         Returns
         -------

@@ -61,9 +61,9 @@ def label_scores(y_true: Matrix, y_pred: Matrix, y_score: ArrayLike | None = Non
         The same as votes or a student have it; -1 for labels that were not answered, which are
         left out.
     y_score : array-like of shape (n_rows, n_labels), default=None
-        The larger, the likelier a label is present: probabilities, or `y_pred` itself, as votes are
-        scored in published tables (an AUC is the balanced accuracy then). Left out where labels
-        were not answered. None: without AUC and average precision.
+        Probabilities, or `y_pred` itself, as votes are scored in published tables (an AUC is the
+        balanced accuracy then). Left out where labels were not answered. None: without AUC and
+        average precision.
 
     Returns
     -------

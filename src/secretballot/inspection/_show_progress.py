@@ -24,9 +24,8 @@ def show_progress(show: str | Report = "auto") -> Iterator[None]:
     """Show the progress of long work within a block.
 
     Fits and `predict_private` count teachers, `PrivateLogisticRegression` its rounds, `calibrate`,
-    `price_plan` and `plan_rows` the rows of the game, audits the pairs of neighbours. Names of
-    tasks and counts are shown, nothing else. Work in other threads or processes is counted by the
-    thread that waits for it.
+    `price_plan` and `plan_rows` the rows of the game, audits the pairs of neighbours. Only names of
+    tasks and counts are shown. Work elsewhere is counted by the thread that waits for it.
 
     Parameters
     ----------

@@ -26,14 +26,13 @@ from secretballot.quantification._class_ratio_mixin import BagInputMixin
 class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
     """Transformer of instances, lifted to bags.
 
-    It is fitted once, on the instances of all bags together, and transforms them together. Bags
-    may be arrays, data frames, CSR matrices (never made dense) or lists of texts.
+    It is fitted on the instances of all bags together. Bags may be arrays, data frames, CSR
+    matrices (never made dense) or lists of texts.
 
     Parameters
     ----------
     transformer : transformer
-        Of instances, such as a scaler or a vectorizer. It sees no proportions. Instances are
-        public where proportions are what is private; fitted on private instances it would leak.
+        Of instances, such as a scaler or a vectorizer. Fitted on private instances it would leak.
 
     Attributes
     ----------
@@ -43,7 +42,7 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
         Number of columns, if bags are tables.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns of bags that are data frames, if they are strings. Other bags must
-        have the same in the same order, whatever the transformer thinks of that.
+        have the same in the same order.
 
     Examples
     --------
@@ -76,31 +75,6 @@ class PerBag(BagInputMixin, TransformerMixin, BaseEstimator):
         self.transformer_ = clone(self.transformer).fit(_stack_raw(bags))
         validate_data(self, bags[0], skip_check_array=True)
         return self
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit_transform(
-        self, X: BagSequence, y: ProportionsTable | None = None
-    ) -> Bags | list[Instances]:
-        """Fit, and transform the bags.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-
-        Returns
-        -------
-        list of length n_bags, or Bags if `X` is that
-        """
-        bags = list_bags(X)
-        stacked = _stack_raw(bags)
-        self.transformer_ = clone(self.transformer)
-        validate_data(self, bags[0], skip_check_array=True)
-        if hasattr(self.transformer_, "fit_transform"):
-            transformed = self.transformer_.fit_transform(stacked)
-        else:
-            transformed = self.transformer_.fit(stacked).transform(stacked)
-        return replace_instances(X, _split_rows(transformed, bags))
 
     def transform(self, X: BagSequence) -> Bags | list[Instances]:
         """Transform the instances of each bag.
@@ -156,8 +130,7 @@ def _split_rows(stacked: Instances, bags: Sequence[Instances]) -> list[Instances
 class QuapyQuantifier(BaseEstimator):
     """QuaPy quantifier made of an estimator of class ratios, for QuaPy's protocols and plots.
 
-    QuaPy predicts one sample at a time and calls it X; here that is a bag. QuaPy itself is not
-    imported.
+    QuaPy's sample X is a bag here. QuaPy itself is not imported.
 
     Parameters
     ----------

@@ -28,7 +28,8 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
         )
     rows = np.flatnonzero(_is_missing(column))
     if rows.size:
-        quoted = ", ".join(map(str, rows[:_MOST_QUOTED])) + (", ..." if len(rows) > 5 else "")
+        further = ", ..." if len(rows) > _MOST_QUOTED else ""
+        quoted = ", ".join(map(str, rows[:_MOST_QUOTED])) + further
         raise ValueError(
             f"{name} is missing (NaN, None, NA or NaT) for {rows.size} of {n_instances} instances, "
             f"in the rows {quoted}; leave these instances out, or give them an id of their own."
@@ -46,7 +47,7 @@ def encode_ids(name: str, values: ArrayLike, n_instances: int) -> tuple[list[Bag
 def check_row_ids(ids: Iterable[BagId]) -> list[BagId]:
     """Return the bag ids of the rows of a table as a list; refuse missing and repeated ones."""
     # An object array keeps 1 and "1" apart.
-    column = _to_column(ids if hasattr(ids, "dtype") else _object_array(ids))
+    column = _to_column(ids if hasattr(ids, "dtype") else object_array(ids))
     missing = _is_missing(column)
     if missing.any():
         raise ValueError(
@@ -117,22 +118,31 @@ def _quote_bags(ids: Sequence[BagId]) -> str:
     return f"the bag{'s' if len(ids) > 1 else ''} {', '.join(quoted[:_MOST_QUOTED])}{suffix}"
 
 
-def _object_array(values: Iterable[object]) -> NDArray[np.object_]:
+def object_array(values: Iterable[object]) -> NDArray[np.object_]:
+    """Return values as an array that keeps their types."""
     listed = list(values)
     array = np.empty(len(listed), dtype=object)
     array[:] = listed
     return array
 
 
+def array_of_values(values: ArrayLike | Iterable[object]) -> NDArray[np.generic]:
+    """Return values as an array; a list of texts and other values keeps their types.
+
+    NumPy would make texts of all of them: one private label would rename all others.
+    """
+    array = np.asarray(values)
+    if hasattr(values, "dtype") or array.ndim != 1 or array.dtype.kind not in "US":
+        return array
+    objects = object_array(values)  # type: ignore[arg-type]
+    return objects if len(set(map(type, objects))) > 1 else array
+
+
 def _to_column(values: ArrayLike | Iterable[BagId]) -> NDArray[np.generic]:
     """Return ids as an array in which equal ids compare equal: dates in one unit, no casts."""
-    column = np.asarray(values)
+    column = array_of_values(values)
     if column.ndim != 1:
         return column
-    is_list = not hasattr(values, "dtype")
-    if column.dtype.kind in "US" and is_list and len(set(map(type, values))) > 1:  # type: ignore[arg-type]
-        # NumPy made texts of all values because one of them is a text.
-        column = _object_array(values)  # type: ignore[arg-type]
     if column.dtype.kind == "O":
         kinds = set(map(type, column.tolist()))
         if kinds and all(hasattr(kind, "to_datetime64") or kind is np.datetime64 for kind in kinds):

@@ -110,8 +110,8 @@ def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matr
             )
         if matrix.shape[0] < min_instances:
             raise ValueError(
-                f"bag {number} has one instance; bags to learn from need at least {min_instances}, "
-                "so that their means can be checked. Merge it with another."
+                f"bag {number} has one instance; the variance of a bag's mean needs at least "
+                f"{min_instances}. Merge it with another."
             )
         bags.append(matrix)
     if len({sparse.issparse(bag) for bag in bags}) > 1:

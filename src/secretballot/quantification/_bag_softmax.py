@@ -5,6 +5,7 @@ Theory: docs/theory/class-ratios.md, "Softmax on bags".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,11 @@ class SoftmaxWeights(NamedTuple):
     coef: Floats
     intercept: Floats
     n_iter: int = 0
+
+    @property
+    def stacked(self) -> Floats:
+        """Coefficients with the intercepts below them."""
+        return np.vstack([self.coef, self.intercept])
 
     def logits(self, F: Matrix) -> Floats:
         """Return log probabilities up to a constant, shape (n_instances, n_classes)."""
@@ -100,11 +106,25 @@ def fit_softmax(
             gradient[-1] += p.sum(axis=1)
         return value, gradient.ravel()
 
-    initial = np.zeros((d + 1) * c) if start is None else np.vstack(start[:2]).ravel()
+    initial = np.zeros((d + 1, c)) if start is None else start.stacked
+    return minimise(objective, initial, max_iter, ftol=1e-7)
+
+
+def minimise(
+    objective: Callable[[Floats], tuple[float, Floats]],
+    initial: Floats,
+    max_iter: int,
+    **options: float,
+) -> SoftmaxWeights:
+    """Minimise over coefficients with the intercepts below them; the objective takes them flat."""
     solution = minimize(
-        objective, initial, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": 1e-7}
+        objective,
+        initial.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iter, **options},
     )
-    W = solution.x.reshape(d + 1, c)
+    W = solution.x.reshape(initial.shape)
     return SoftmaxWeights(W[:-1], W[-1], int(solution.nit))
 
 

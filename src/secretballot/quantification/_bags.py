@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
 from secretballot._sklearn_compat import _num_samples, _safe_indexing
-from secretballot.quantification._bag_ids import bag_rows, encode_ids
+from secretballot.quantification._bag_ids import array_of_values, bag_rows, encode_ids
 from secretballot.quantification._bag_types import (
     BagId,
     Instances,
@@ -37,8 +37,7 @@ class Bags:
     names : tuple
         Name of each bag, public: a value of the grouping, or its number.
     formed_by : {"group", "label"}
-        What membership depends on. By label, being in a bag gives the label away, whatever is done
-        to the proportions.
+        What membership depends on. By label, being in a bag gives the label away.
     """
 
     X: tuple[Instances, ...] | None
@@ -63,8 +62,8 @@ class Bags:
         y : array-like of shape (n_samples,), or None
             Labels; private. None for whoever learns from published proportions.
         groups : array-like of shape (n_samples,), or the name of a column of the data frame `X`
-            Something public about each instance, such as a place, a site or a month. It must not
-            depend on the labels: membership of a bag is public. A column is taken out of `X`.
+            Something public, such as a place or a month, that does not depend on the labels:
+            membership of a bag is public. A column is taken out of `X`.
 
         Returns
         -------
@@ -161,7 +160,7 @@ class Bags:
         names: tuple[BagId, ...],
         formed_by: str,
     ) -> Bags:
-        labels = None if y is None else label_array(y)
+        labels = None if y is None else array_of_values(y)
         return cls(
             X=None if X is None else tuple(_safe_indexing(X, bag) for bag in rows),
             y=None if labels is None else tuple(labels[bag] for bag in rows),
@@ -174,15 +173,15 @@ class Bags:
     ) -> tuple[Bags, ProportionsTable]:
         """Put the bags in the order of a table of their proportions.
 
-        The result is what `fit` of the class ratio estimators, and of pipelines of them, takes:
-        ``model.fit(*bags.align(published))``. Bags and rows are matched by name, never by order.
+        For estimators of class ratios, ``model.fit(*bags.align(published))``. Bags and rows are
+        matched by name, never by order.
 
         Parameters
         ----------
         proportions : PublishedProportions, data frame, series or mapping
             Keyed by the names of the bags: the names of `PublishedProportions`, the index of a data
             frame (columns are classes) or of a series (shares of the second of two classes), or the
-            keys of a mapping, to such rows or shares.
+            keys of a mapping to rows or shares.
         unused : {"raise", "drop"}, default="raise"
             What is done about proportions of bags that are not here.
 
@@ -197,8 +196,8 @@ class Bags:
         Raises
         ------
         ValueError
-            If some bags have no proportions, or some proportions no bag (unless
-            ``unused="drop"``), with their names; or if a name is twice in `proportions`.
+            If some bags have no proportions, some proportions no bag (unless ``unused="drop"``), or
+            a name is twice in `proportions`.
 
         See Also
         --------
@@ -254,20 +253,6 @@ class Bags:
         )
 
 
-def label_array(y: ArrayLike) -> NDArray[np.generic]:
-    """Return labels as an array; a list of texts and other values keeps their types.
-
-    NumPy would make texts of all of them: one private label would rename all others.
-    """
-    labels = np.asarray(y)
-    if hasattr(y, "dtype") or labels.ndim != 1 or labels.dtype.kind not in "US":
-        return labels
-    objects = np.empty(len(labels), dtype=object)
-    for row, label in enumerate(y):  # type: ignore[arg-type]
-        objects[row] = label
-    return labels if len(set(map(type, objects))) <= 1 else objects
-
-
 def _count_instances(X: Instances | None, y: ArrayLike | None) -> int:
     """Return the number of rows of X and y, which must agree."""
     if y is None:
@@ -275,7 +260,7 @@ def _count_instances(X: Instances | None, y: ArrayLike | None) -> int:
             raise ValueError("X and y are both None; give instances, labels or both.")
         return int(_num_samples(X))
     check_unmasked("y", y)
-    shape = label_array(y).shape
+    shape = array_of_values(y).shape
     if len(shape) != 1:
         raise ValueError(f"y has shape {shape}; give one label for each instance.")
     if X is not None and _num_samples(X) != shape[0]:

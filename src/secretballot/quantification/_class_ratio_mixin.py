@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from secretballot._sklearn_compat import Interval, StrOptions
+from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.quantification._bag_input import bag_names, check_bags, list_bags
 from secretballot.quantification._bag_types import (
     BagSequence,
     Floats,
+    Instances,
     Matrix,
     ProportionsTable,
     RandomState,
 )
-from secretballot.quantification._label_proportions import check_proportions
+from secretballot.quantification._label_proportions import LabelProportions, check_proportions
 from secretballot.quantification._published_proportions import PublishedProportions
+
+
+def read_training_bags(
+    X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None
+) -> tuple[Instances, list[Matrix], LabelProportions]:
+    """Return the first bag as it was given, and the checked bags and proportions."""
+    raw = list_bags(X)
+    bags = check_bags(raw, min_instances=2)
+    sizes = [bag.shape[0] for bag in bags]
+    proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
+    return raw[0], bags, proportions
 
 
 def draw_seed(random_state: RandomState) -> int:
@@ -57,6 +69,46 @@ class ClassRatioMixin(BagInputMixin):
     if TYPE_CHECKING:
 
         def predict(self, X: BagSequence) -> Floats: ...
+
+        def _fit(
+            self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None
+        ) -> object: ...
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
+    ) -> Self:
+        """Learn from bags and their proportions.
+
+        Parameters
+        ----------
+        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
+            The bags.
+        y : PublishedProportions, array-like of shape (n_bags, n_classes) or (n_bags,), or mapping
+            Rows sum to 1, within 0.001; columns of a data frame name the classes. Of two classes
+            also the shares of the second. Named bags (`Bags`) and rows are matched by name.
+        covariance : array-like of shape (n_bags, n_classes, n_classes), default=None
+            Of the noise of each bag's proportions; taken from `PublishedProportions`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there are fewer bags than classes, bags are alike, or input is malformed.
+
+        Warns
+        -----
+        MisfitWarning
+            If bags are not mixtures of the same classes, where class means are matched.
+        UserWarning
+            If proportions look noisy and have no covariance, or, where class means are matched,
+            some of these can't be told apart.
+        """
+        self._fit(X, y, covariance)
+        return self
 
     def _check_bags_like_fit(self, X: BagSequence, *, min_instances: int = 1) -> list[Matrix]:
         """Return bags that have the columns of those of `fit`."""
@@ -99,11 +151,8 @@ class ClassRatioMixin(BagInputMixin):
         if sample_weight is None:
             return -float(errors.mean())
         weights = np.asarray(sample_weight, dtype=float)
-        if (
-            weights.shape != errors.shape
-            or not (weights >= 0).all()
-            or not 0 < weights.sum() < np.inf
-        ):
+        valid = weights.shape == errors.shape and (weights >= 0).all()
+        if not valid or not 0 < weights.sum() < np.inf:
             raise ValueError(
                 f"sample_weight of shape {weights.shape} must have a finite weight of at least 0 "
                 f"for each of {len(errors)} bags, and not 0 for all."

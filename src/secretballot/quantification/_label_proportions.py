@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bag_ids import are_named, check_row_ids, match_rows
+from secretballot.quantification._bag_ids import are_named, check_row_ids, encode_ids, match_rows
 from secretballot.quantification._bag_types import (
     BagId,
     Floats,
@@ -159,17 +159,17 @@ def check_proportions(
 
 def proportions_by_id(
     proportions: ProportionsTable,
-    ids: Sequence[BagId],
+    bag_ids: ArrayLike,
+    n_instances: int,
     covariance: ArrayLike | None = None,
-    *,
-    unused: str = "raise",
-) -> LabelProportions:
-    """Return the proportions of bags, in the order of `ids`, from a table that names its rows.
+) -> tuple[Integers, LabelProportions]:
+    """Return the bag of each instance, and the proportions of the bags that have instances.
 
-    `covariance` is in the order of the rows of `proportions`; `unused` as for `match_rows`.
+    `covariance` is in the order of the rows of `proportions`, a table that names its rows.
     """
+    ids, bag = encode_ids("bag_ids", bag_ids, n_instances)
     table = read_table(proportions, covariance)
-    return table.take(table.match(ids, unused=unused))
+    return bag, table.take(table.match(ids, unused="drop"))
 
 
 def read_table(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_input import bag_names, check_bags, list_bags, stack_bags
+from secretballot.quantification._bag_input import stack_bags
 from secretballot.quantification._bag_types import (
     BagSequence,
     Floats,
@@ -19,8 +19,11 @@ from secretballot.quantification._bag_types import (
     ProportionsTable,
     RandomState,
 )
-from secretballot.quantification._class_ratio_mixin import ClassRatioMixin, draw_seed
-from secretballot.quantification._label_proportions import check_proportions
+from secretballot.quantification._class_ratio_mixin import (
+    ClassRatioMixin,
+    draw_seed,
+    read_training_bags,
+)
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels import (
     FeatureEmbedding,
@@ -54,44 +57,39 @@ _N_GROUP_PARTS = 200
 class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
     """Class ratios of unlabelled groups by maximum mean discrepancy, learned from bags.
 
-    Only the class proportions of the bags are known, and they may be private, with noise. The mean
-    embedding of each class is a signed mixture of the bags'
-    embeddings; the class ratios of a new group are those with which the classes' embeddings come
-    closest to the group's (maximum mean discrepancy). They may be far from those of any bag.
+    Of the bags only the class proportions are known, possibly with noise. The mean embedding of
+    each class is a signed mixture of the bags' embeddings; a group has the class ratios with which
+    the classes' embeddings come closest to its own. They may be far from those of any bag.
 
-    A bag is a sample: everything takes a sequence of 2-d arrays, data frames or CSR matrices, or
-    a 3-d array, so that `GridSearchCV` splits over bags. `Bags.from_groups` makes bags of stacked
-    instances, and `PerBag` lifts any transformer to bags.
+    A bag is a sample: a 2-d array, data frame or CSR matrix in a sequence, or in a 3-d array.
+    `GridSearchCV` splits over bags. `Bags.from_groups` makes bags of stacked instances, and
+    `PerBag` lifts transformers to bags.
 
     Parameters
     ----------
     kernel : {"rbf", "linear"}, default="rbf"
-        "linear" matches the instances' features themselves, for features that were learned or that
-        are many (text).
+        "linear" matches the features themselves: for learned or many ones (text).
     gamma : "held_out", "median" or float, default="held_out"
         Of the rbf kernel exp(-gamma norm(x - y)^2). "median" is one over twice the median squared
-        distance; "held_out" chooses among 1, 2, 4, 8 and 16 times that. As bags are few, each is
-        halved at random, and mixtures of the halves that were not trained on are predicted.
+        distance; "held_out" chooses among 1, 2, 4, 8 and 16 times that, by predicting mixtures of
+        halves of bags that were not trained on.
     features : {"nystroem", "rff"} or None, default=None
-        Explicit features that approximate the kernel: time is linear in the number of instances,
-        and instances are not kept. None computes kernel sums exactly, in quadratic time.
+        Explicit features that approximate the kernel, in linear time, without keeping instances.
+        None computes kernel sums exactly, in quadratic time.
     n_components : int, default=256
         Number of explicit features; with "rff" rounded down to an even number.
     solver : {"class_mean", "bag_mixture"}, default="class_mean"
         Least squares for class means, weighted by the variance of the bags; or the closest of all
-        signed mixtures of bags, as was published but for the signs. They differ only if there are
-        more bags than classes, and then the first is better: the second fits the bags' noise.
+        signed mixtures of bags, as published but for the signs. With more bags than classes the
+        second fits the bags' noise.
     diagonal : "held_out" or float, default="held_out"
         Share, from 0 to 1, of the instances' similarity to themselves that remains in the Gram
-        matrix of bags. It biases distances between bags upwards, so that 0 is often best; with
-        badly conditioned proportions a positive share is safer. "held_out" chooses it like `gamma`.
+        matrix of bags. It biases distances between bags upwards; with badly conditioned proportions
+        a positive share is safer. "held_out" chooses it like `gamma`.
     group_effects : "auto" or bool, default="auto"
         Random effects: class means differ from bag to bag. Then directions in which bags differ for
-        other reasons than their classes count less, and intervals are those of another such bag;
-        the damping is chosen by predicting bags that were left out. "auto": if the test of
-        `diagnostics_` rejects equal class means.
-    block_size : int, default=512
-        Rows and columns of one block of distances. Results don't depend on it.
+        other reasons than their classes count less, and intervals are those of another such bag.
+        "auto": if the test of `diagnostics_` rejects equal class means.
     n_jobs : int, default=None
         Threads over blocks.
     random_state : int, Generator, RandomState or None, default=None
@@ -122,8 +120,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
     -----
     With bag means B, proportions P and class means M, B = P M. Least squares gives M = A' B with
     P' A = I, and the ratios r of a group with mean u minimise norm(u - M' r), r in the simplex.
-    Only inner products of means are needed. Mixing weights of *bags* in the simplex, as published,
-    would trap the answer in the convex hull of the bags.
+    Mixing weights of *bags* in the simplex, as published, would trap r in the bags' convex hull.
 
     References
     ----------
@@ -148,7 +145,6 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         "solver": [StrOptions({"class_mean", "bag_mixture"})],
         "diagonal": [StrOptions({"held_out"}), Interval(Real, 0, 1, closed="both")],
         "group_effects": [StrOptions({"auto"}), "boolean"],
-        "block_size": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
     }
 
@@ -162,7 +158,6 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         diagonal: str | float = "held_out",
         *,
         group_effects: str | bool = "auto",
-        block_size: int = 512,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -173,45 +168,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         self.solver = solver
         self.diagonal = diagonal
         self.group_effects = group_effects
-        self.block_size = block_size
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
-    ) -> MMDClassRatioEstimator:
-        """Learn from bags and their proportions.
-
-        Parameters
-        ----------
-        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
-            The bags.
-        y : PublishedProportions, array-like of shape (n_bags, n_classes) or (n_bags,), or mapping
-            Rows sum to 1, within 0.001; columns of a data frame name the classes. Of two classes
-            also the shares of the second. Where bags (`Bags`) and rows have names, they are matched
-            by these.
-        covariance : array-like of shape (n_bags, n_classes, n_classes), default=None
-            Of the noise of each bag's proportions; taken from `PublishedProportions`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If there are fewer bags than classes, bags are alike, or input is malformed.
-
-        Warns
-        -----
-        MisfitWarning
-            If bags are not mixtures of the same classes.
-        UserWarning
-            If some classes can't be told apart by their means, or proportions look noisy and have
-            no covariance.
-        """
-        return self._fit(X, y, covariance, first=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -219,9 +177,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
     ) -> MMDClassRatioEstimator:
         """Learn from further bags; needs explicit features (or the linear kernel).
 
-        The same as one `fit` on all bags, except that "median" and "held_out" take the median
-        distance, and "nystroem" its landmarks, from the first call. The first call needs as many
-        bags as there are classes.
+        As one `fit` on all bags, but the median distance and landmarks are of the first call, which
+        needs as many bags as there are classes.
 
         Parameters
         ----------
@@ -237,18 +194,19 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
                 "partial_fit forgets the instances, which exact kernel sums need; use "
                 "features='rff' or 'nystroem', or kernel='linear'."
             )
-        return self._fit(X, y, covariance, first=not hasattr(self, "_embedding"))
+        self._fit(X, y, covariance, first=not hasattr(self, "_embedding"))
+        return self
 
     def _fit(
-        self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None, first: bool
-    ) -> MMDClassRatioEstimator:
-        raw = list_bags(X)
-        bags = check_bags(raw, min_instances=2)
+        self,
+        X: BagSequence,
+        y: ProportionsTable,
+        covariance: ArrayLike | None,
+        first: bool = True,
+    ) -> None:
+        first_bag, bags, proportions = read_training_bags(X, y, covariance)
         if not first:
-            validate_data(self, raw[0], reset=False, skip_check_array=True)
-        sizes = [bag.shape[0] for bag in bags]
-        proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
-        if not first:
+            validate_data(self, first_bag, reset=False, skip_check_array=True)
             proportions = self._proportions.append(proportions)
         proportions.check_full_rank()
         # The last fit is kept until everything has been checked.
@@ -259,26 +217,23 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         n_earlier = len(proportions.values) - len(bags)
         parts, bags = cut_bags(bags, n_parts, self._seed, n_earlier)
         if first:
-            validate_data(self, raw[0], skip_check_array=True)
+            validate_data(self, first_bag, skip_check_array=True)
             self._gammas = np.array([1.0])
             if self.kernel != "linear":
                 rng = np.random.default_rng([self._seed, 3])
                 self._gammas = candidate_gammas(self.gamma, _MULTIPLES, stack_bags(bags), rng)
         if exact:
-            self._embedding = KernelEmbedding(
-                bags, parts, self._gammas, self.block_size, self.n_jobs
-            )
+            self._embedding = KernelEmbedding(bags, parts, self._gammas, self.n_jobs)
+        elif first:
+            kind = None if self.kernel == "linear" else self.features
+            X = stack_bags(bags)
+            features = make_features(kind, X, self._gammas, self.n_components, self._seed)
+            n_gammas = len(self._gammas)
+            self._embedding = FeatureEmbedding(features, n_gammas, bags, parts, self.n_jobs)
         else:
-            if first:
-                kind = None if self.kernel == "linear" else self.features
-                features = make_features(
-                    kind, stack_bags(bags), self._gammas, self.n_components, self._seed
-                )
-                self._embedding = FeatureEmbedding(features, len(self._gammas), self.n_jobs)
             self._embedding.add(bags, parts)
         self._proportions, self.classes_ = proportions, proportions.classes
         self._fit_classes()
-        return self
 
     def _fit_classes(self) -> None:
         """Choose the kernel, and fit the classes by it."""
@@ -316,8 +271,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         ----------
         X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
         confidence : float, default=None
-            If given, return the result of `predict_interval`. A pipeline has no such method, but
-            passes parameters on, as in ``pipeline.predict(bags, confidence=0.9)``.
+            If given, return the result of `predict_interval`, also from a pipeline:
+            ``pipeline.predict(bags, confidence=0.9)``.
         target : {"group", "population"}, default="group"
             As in `predict_interval`.
 
@@ -346,8 +301,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
     ) -> RatioInterval:
         """Estimate class ratios with an interval for each.
 
-        A bootstrap over the instances of training bags and of `X` (random parts of each bag are
-        drawn, not single instances), and over the noise of the proportions as far as it is known.
+        A bootstrap over random parts of training bags and of `X`, and over the known noise of the
+        proportions.
 
         Parameters
         ----------
@@ -374,11 +329,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         check_integer("n_resamples", n_resamples, least=20)
         if target not in ("group", "population"):
             raise ValueError(f"target={target!r} must be 'group' or 'population'.")
-        checked, fit = self._check_bags_like_fit(X), self._ratio_fit
+        checked, fit = self._check_bags_like_fit(X, min_instances=2), self._ratio_fit
         parts, bags = cut_bags(checked, _N_GROUP_PARTS, self._seed)
-        if (parts.n_parts < 2).any():
-            alone = int(np.argmin(parts.n_parts))
-            raise ValueError(f"bag {alone} has one instance; a variance needs at least 2.")
         if fit.lacks_effects:
             ratios = self._estimate(checked)
             return RatioInterval(ratios, np.zeros_like(ratios), np.ones_like(ratios))

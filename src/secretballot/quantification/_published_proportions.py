@@ -18,9 +18,8 @@ from secretballot.quantification._publisher_advice import PublisherAdvice, recom
 class PublishedProportions:
     """Result of `publish_proportions`; all of it may be published.
 
-    Indexed like an array of bags, it keeps names, sizes and noise, so that `GridSearchCV`,
-    `cross_val_score` and `train_test_split` take it as their ``y``. ``numpy.asarray`` gives the
-    bare proportions, of which no noise is known.
+    Indexed like an array of bags, it keeps names, sizes and noise, so that scikit-learn's searches
+    and splits take it as ``y``. ``numpy.asarray`` gives the bare proportions.
 
     Attributes
     ----------

@@ -24,8 +24,8 @@ class PublisherAdvice(Shown):
     sizes : tuple of int
         The smallest, the median and the largest bag.
     contrast : float
-        Smallest singular value of the proportions: 0 if some class can't be told from others, 1
-        if every class has a bag of its own.
+        Smallest singular value of the proportions: from 0, if some class can't be told from
+        others, to 1, if each has a bag of its own.
     expected_distortion : float
         Mean over the bags of the expected L1 distance from the true proportions.
     learning_bound : float
@@ -58,7 +58,7 @@ class PublisherAdvice(Shown):
             f"{self.learning_bound:.3g}",
         )
         advice = (Items(self.advice),) if self.advice else ()
-        return View("PublisherAdvice", (Prose(summary), *advice), between="\n")
+        return View("PublisherAdvice", (Prose.of(*summary), *advice), between="\n")
 
 
 def recommend_publisher(

@@ -11,14 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from secretballot._sklearn_compat import Interval, _fit_context
-from secretballot.quantification._bag_input import (
-    bag_names,
-    bag_numbers,
-    check_bags,
-    list_bags,
-    replace_instances,
-    stack_bags,
-)
+from secretballot.quantification._bag_input import bag_numbers, replace_instances, stack_bags
 from secretballot.quantification._bag_types import (
     BagSequence,
     Floats,
@@ -27,8 +20,11 @@ from secretballot.quantification._bag_types import (
     RandomState,
 )
 from secretballot.quantification._bags import Bags
-from secretballot.quantification._class_ratio_mixin import ClassRatioMixin, draw_seed
-from secretballot.quantification._label_proportions import check_proportions
+from secretballot.quantification._class_ratio_mixin import (
+    ClassRatioMixin,
+    draw_seed,
+    read_training_bags,
+)
 from secretballot.quantification._softmax_model import BagSoftmaxMixin, SoftmaxFit, n_repeats
 
 _MOST_REPEATS = 5
@@ -38,33 +34,28 @@ class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMi
     """Class ratios by a softmax trained on bags: classify and count.
 
     A baseline for `MMDClassRatioEstimator`, and a transformer that learns features for it.
-    Classifying and counting carries the training bags' class ratios into its errors; matching the
-    means of the classifier's output does not ::
+    Counting carries the training bags' class ratios into its errors; matching means does not ::
 
         make_pipeline(SoftmaxClassRatioEstimator(), MMDClassRatioEstimator(kernel="linear"))
 
     Parameters
     ----------
     features : {"nystroem", "rff"} or None, default="nystroem"
-        Explicit features of the rbf kernel, in which the softmax is linear; None takes the
-        instances as they are.
+        Explicit features of the rbf kernel; None takes the instances as they are.
     gamma : "held_out", "median" or float, default="held_out"
         Of the rbf kernel. "median" is one over twice the median squared distance; "held_out"
         chooses among 2, 4 and 8 times that, as for `alpha`.
     n_components : int, default=300
         Number of explicit features.
     alpha : "held_out" or float, default="held_out"
-        Penalty on the squared weights. "held_out" trains on all but one fold of every bag's
-        instances, and chooses by the likelihood of the bags of the others: no label is needed.
-        Where these are fewer than 2,000, further folds are held out in turn; of more than 20,000
-        instances in all, a sample is taken.
+        Penalty on the squared weights. "held_out" chooses by the likelihood of the bags of a fold
+        of instances (of several, below 2,000 in a fold; of a sample, above 20,000 in all).
     sharpness : float, default=4
-        `transform` returns probabilities to this power, normalised. A penalised softmax is
-        underconfident; infinity would be one class for each instance.
+        `transform` returns probabilities to this power, normalised: a penalised softmax is
+        underconfident.
     n_folds : int, default=5
-        `fit_transform` gives each instance the output of a softmax that was trained without it, so
-        that class means are not overfitted. Of fewer than 2,000 instances, the mean over up to
-        five draws of the folds.
+        `fit_transform` gives each instance the output of a softmax that was trained without its
+        fold; of fewer than 2,000 instances, the mean over up to five draws of the folds.
     max_iter : int, default=200
         Steps of L-BFGS.
     random_state : int, Generator, RandomState or None, default=None
@@ -78,6 +69,8 @@ class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMi
         The penalty in use.
     gamma_ : float or None
         The bandwidth in use.
+    n_iter_ : int
+        Steps of L-BFGS that were taken.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if bags are data frames with strings for names.
@@ -131,37 +124,12 @@ class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMi
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
-    ) -> SoftmaxClassRatioEstimator:
-        """Learn from bags and their proportions.
-
-        Parameters
-        ----------
-        X : sequence of array-like of shape (n_instances, n_features), 3-d array, or Bags
-        y : PublishedProportions, or array-like of shape (n_bags, n_classes)
-        covariance : array-like of shape (n_bags, n_classes, n_classes), default=None
-            Of the noise of the proportions; no proportion is taken to be much less than that.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If there are fewer bags than classes, bags are alike, or input is malformed.
-        """
-        self._fit(X, y, covariance)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(
         self, X: BagSequence, y: ProportionsTable, *, covariance: ArrayLike | None = None
     ) -> Bags | list[Instances]:
         """Fit, and return each instance's output by a softmax trained without it.
 
-        Not the same as ``fit(X, y).transform(X)``, whose output is overfitted.
+        The output of ``fit(X, y).transform(X)`` is overfitted.
 
         Parameters
         ----------
@@ -184,17 +152,12 @@ class SoftmaxClassRatioEstimator(BagSoftmaxMixin, TransformerMixin, ClassRatioMi
     def _fit(
         self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None
     ) -> tuple[SoftmaxFit, np.random.Generator]:
-        raw = list_bags(X)
-        bags = check_bags(raw, min_instances=2)
-        sizes = [bag.shape[0] for bag in bags]
-        proportions = check_proportions(y, len(bags), covariance, names=bag_names(X), sizes=sizes)
+        first_bag, bags, proportions = read_training_bags(X, y, covariance)
         proportions.check_full_rank()
         rng = np.random.default_rng(draw_seed(self.random_state))
-        validate_data(self, raw[0], skip_check_array=True)
+        validate_data(self, first_bag, skip_check_array=True)
         fit = self._train(stack_bags(bags), bag_numbers(bags), proportions, rng)
-        self.classes_ = proportions.classes
-        self._model, self.gamma_, self.alpha_ = fit.model, fit.model.gamma, fit.model.alpha
-        self.coef_, self.intercept_, _ = fit.model.weights
+        self._set_model(fit.model, proportions.classes)
         return fit, rng
 
     def _logits(self, X: BagSequence) -> list[Floats]:

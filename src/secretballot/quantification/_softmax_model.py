@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from secretballot._sklearn_compat import Interval, StrOptions
@@ -97,6 +98,11 @@ class BagSoftmaxMixin:
         model = SoftmaxModel(features, number, gamma, alpha, weights)
         return SoftmaxFit(model, F, bag, lifts, prior)
 
+    def _set_model(self, model: SoftmaxModel, classes: NDArray[np.generic]) -> None:
+        self._model, self.classes_ = model, classes
+        self.gamma_, self.alpha_ = model.gamma, model.alpha
+        self.coef_, self.intercept_, self.n_iter_ = model.weights
+
     def _choose(
         self,
         features: KernelFeatures,
@@ -117,28 +123,21 @@ class BagSoftmaxMixin:
         fold = assign_folds(bag, self.n_folds, rng)
         # One fold is enough where it has many instances; else all are held out in turn.
         n_held_out = n_repeats(len(bag) // self.n_folds, most=self.n_folds)
-        candidates: list[tuple[int, float]] = []
-        likelihoods: list[Floats] = []
+        likelihoods: dict[tuple[int, float], list[Floats]] = {}
         for number in range(n_gammas):
             F = features.table(X, number)
-            by_fold: list[list[Floats]] = []
             for held_out in (fold == k for k in range(n_held_out)):
                 weights = None
-                by_alpha = []
                 for alpha in alphas:  # decreasing, each starting from the previous weights
                     weights = fit_softmax(
                         F, bag, lifts, alpha, weights, max_iter=self.max_iter, weight=~held_out
                     )
-                    logits = weights.logits(F[held_out])
-                    by_alpha.append(bag_likelihood(logits, bag[held_out], lifts))
-                by_fold.append(by_alpha)
-            candidates += [(number, alpha) for alpha in alphas]
-            likelihoods += [np.concatenate(parts) for parts in zip(*by_fold, strict=True)]
-        near = within_one_error(likelihoods)
-        largest = max(candidates[i][1] for i in near)
-        best = max(
-            (i for i in near if candidates[i][1] == largest), key=lambda i: likelihoods[i].mean()
-        )
+                    likelihood = bag_likelihood(weights.logits(F[held_out]), bag[held_out], lifts)
+                    likelihoods.setdefault((number, alpha), []).append(likelihood)
+        candidates = list(likelihoods)
+        by_candidate = [np.concatenate(by_fold) for by_fold in likelihoods.values()]
+        near = within_one_error(by_candidate)
+        best = max(near, key=lambda i: (candidates[i][1], by_candidate[i].mean()))
         return candidates[best]
 
     def _cross_fit(self, fit: SoftmaxFit, rng: np.random.Generator) -> Floats:

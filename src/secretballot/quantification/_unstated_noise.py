@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
+from secretballot._errors import warn
 from secretballot.quantification._bag_types import Floats, Integers
 
 #: Published proportions are multiples of this.
@@ -27,13 +26,11 @@ def warn_of_unstated_noise(values: Floats, sizes: Integers | None = None) -> Non
     """
     sign = _sign_of_noise(values, sizes)
     if sign is not None:
-        warnings.warn(
+        warn(
             f"{sign}, and nothing was said of their noise, so that they are taken to be exact. If "
             "they were published with noise give the PublishedProportions themselves, or "
             "covariance=published.covariance(); if they are right as they are, a covariance of "
             "zeros.",
-            UserWarning,
-            stacklevel=4,
         )
 
 

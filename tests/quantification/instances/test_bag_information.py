@@ -67,9 +67,9 @@ def test_bags_that_differ_by_more_use_the_proportion_loss():
     by_likelihood = model(loss="likelihood").fit(X, bag_ids=bag, proportions=shares)
     assert by_likelihood.bag_information_ is None
     assert result.score(X_new, y_new) > by_likelihood.score(X_new, y_new) + 0.1
-    given = model(loss="proportion").fit(X, bag_ids=bag, proportions=shares)  # silent
-    assert given.score(X_new, y_new) == pytest.approx(result.score(X_new, y_new), abs=0.05)
-    means = pd.Series(given.predict_proba(X)[:, 1]).groupby(bag).mean()
+    matched = model(loss="proportion").fit(X, bag_ids=bag, proportions=shares)  # silent
+    assert matched.score(X_new, y_new) == pytest.approx(result.score(X_new, y_new), abs=0.05)
+    means = pd.Series(matched.predict_proba(X)[:, 1]).groupby(bag).mean()
     np.testing.assert_allclose(means, shares, atol=0.06)
     held_out = model(loss="proportion", alpha="held_out")
     assert held_out.fit(X, bag_ids=bag, proportions=shares).alpha_ in module._ALPHAS
@@ -99,16 +99,16 @@ def test_proportion_loss_gradient(monkeypatch):
     rng = np.random.default_rng(0)
     F, bag = rng.normal(size=(30, 2)), np.arange(30) % 4
     P = rng.dirichlet(np.ones(3), size=4)
-    seen = {}
+    objectives = []
 
-    def spy(objective, begin, **kwargs):
-        seen["objective"] = objective
+    def spy(objective, initial, max_iter):
+        objectives.append(objective)
         raise StopIteration
 
-    monkeypatch.setattr(module, "minimize", spy)
+    monkeypatch.setattr(module, "minimise", spy)
     with pytest.raises(StopIteration):
         module.match_proportions(F, bag, P, alpha=0.1, n_folds=5, max_iter=1, rng=rng)
-    objective = seen["objective"]
+    (objective,) = objectives
     for _ in range(5):
         at = rng.normal(size=9)
         assert check_grad(lambda w: objective(w)[0], lambda w: objective(w)[1], at) < 1e-5

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 from tests.quantification._worlds import world
 
-from secretballot.quantification.kernels._bag_gram import PartSums, unmix
+from secretballot.quantification.kernels import PartSums, cut_bags, unmix
 from secretballot.quantification.kernels._kernel_sums import kernel_sums
-from secretballot.quantification.kernels._sub_bags import cut_bags
-
-
-def inner(sums):
-    """Products of weighted parts, from the sums between parts."""
-    return lambda left, right: left @ sums @ right.T
 
 
 def test_self_similarity_is_removed():
@@ -22,7 +16,7 @@ def test_self_similarity_is_removed():
         X = rng.normal(size=(12, 2)) + [1, 0]
         parts, bags = cut_bags([X], 4, 0)
         sums = kernel_sums(bags[0], parts.sizes, np.array([0.3]))[0]
-        grams.append(PartSums(inner(sums), parts.sizes.astype(float), parts).gram())
+        grams.append(PartSums(sums, parts.sizes.astype(float), parts, is_gram=True).gram())
     biased = np.mean([g.with_diagonal(1.0)[0, 0] for g in grams])
     unbiased = np.mean([g.with_diagonal(0.0)[0, 0] for g in grams])
     # E exp(-.3 |x - y|^2) for independent x, y: |x - y|^2 is twice a chi-squared of 2 degrees.
@@ -37,7 +31,7 @@ def test_mixtures_of_bags_are_the_classes(solver, noisy):
     bags, P, _, _, _ = world(n_bags=7)
     parts, bags = cut_bags(bags, 20, 0)
     sums = kernel_sums(np.concatenate(bags), parts.sizes, np.array([0.1]))[0]
-    gram = PartSums(inner(sums), parts.sizes.astype(float), parts).gram()
+    gram = PartSums(sums, parts.sizes.astype(float), parts, is_gram=True).gram()
     covariance = np.tile(0.01 * (np.eye(3) - 1 / 3), (7, 1, 1)) if noisy else None
     A = unmix(P, gram, covariance, solver)
     np.testing.assert_allclose(P.T @ A, np.eye(3), atol=1e-9)

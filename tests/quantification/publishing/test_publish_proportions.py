@@ -322,7 +322,7 @@ def test_one_text_changes_no_other_label(classes, grouped):
 
     def counted(labels):
         bags = Bags.from_groups(None, labels, groups=[0] * len(labels)) if grouped else [labels]
-        return count_labels(bags, classes_array).counts[0]
+        return count_labels(bags, classes_array)[0][0]
 
     first, *_, text = classes
     move = counted([first] * 9 + [text]) - counted([first] * 10)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import rel_entr
 
+from secretballot._errors import warn
 from secretballot.quantification._bag_softmax import bag_likelihood, fit_softmax
 from secretballot.quantification._bag_types import Integers, Matrix
 from secretballot.quantification._label_proportions import LabelProportions
@@ -23,8 +23,8 @@ _NOISE_DRAWS = 200
 class BagInformation(NamedTuple):
     """Information of features, and of labels, about an instance's bag, in nats.
 
-    Given its class, an instance's features are assumed to be independent of its bag. Then they
-    have no more information about the bag than the label has (the data processing inequality).
+    If features are independent of the bag given the class, they have no more information about the
+    bag than the label has (the data processing inequality).
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class BagInformation(NamedTuple):
 
     def warn(self) -> None:
         """Warn that bags differ by more than their classes."""
-        warnings.warn(
+        warn(
             "bags differ by more than their classes: features tell "
             f"{self.feature_information:.3g} (± {self.standard_error:.2g}) nats of an instance's "
             f"bag, and labels could tell {self.label_information:.3g}. Within a class features "
@@ -56,8 +56,6 @@ class BagInformation(NamedTuple):
             "(loss='proportion', which also silences this); probabilities may be biased, and "
             "without some labels nothing tells by how much. Leave out features that say which bag "
             "it is.",
-            UserWarning,
-            stacklevel=4,
         )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.quantification._bag_ids import encode_ids
+from secretballot._errors import warn
 from secretballot.quantification._bag_input import (
     bag_names,
     bag_numbers,
@@ -57,8 +56,8 @@ def read_instances(
 ) -> tuple[Integers, LabelProportions]:
     """Return the bag of each instance, and the proportions of the bags that have instances."""
     check_magnitude("X", X, "StandardScaler()")
-    ids, bag = encode_ids("bag_ids", bag_ids, X.shape[0])
-    return bag, _check_learnable(proportions_by_id(proportions, ids, covariance, unused="drop"))
+    bag, by_bag = proportions_by_id(proportions, bag_ids, X.shape[0], covariance)
+    return bag, _check_learnable(by_bag)
 
 
 def is_mostly_noise(proportions: LabelProportions, sizes: Integers) -> bool:
@@ -69,11 +68,9 @@ def is_mostly_noise(proportions: LabelProportions, sizes: Integers) -> bool:
     spread = ((proportions.values - overall) ** 2).sum(axis=1).mean()
     if spread > np.einsum("ijj->i", proportions.covariance).mean():
         return False
-    warnings.warn(
+    warn(
         "the bags' proportions differ by no more than the noise they have, so that little may be "
         "learned from them; publish larger bags, bags that differ more, or with a larger epsilon.",
-        UserWarning,
-        stacklevel=4,
     )
     return True
 
@@ -87,9 +84,8 @@ def instance_ratios(
     """Return class ratios for all instances, shape (n_instances or 1, n_classes)."""
     n_classes = len(classes)
     if bag_ids is not None:
-        ids, bag = encode_ids("bag_ids", bag_ids, n_instances)
-        by_bag = proportions_by_id(ratios, ids, unused="drop").reorder_classes(classes)
-        return np.maximum(by_bag.values, 0)[bag]
+        bag, by_bag = proportions_by_id(ratios, bag_ids, n_instances)
+        return np.maximum(by_bag.reorder_classes(classes).values, 0)[bag]
     names = None
     if isinstance(ratios, Mapping):
         names, ratios = list(ratios), list(ratios.values())

@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
-from secretballot.quantification._bag_ids import encode_ids
 from secretballot.quantification._bag_softmax import likely_proportions
 from secretballot.quantification._bag_types import (
     BagSequence,
@@ -37,33 +36,30 @@ from secretballot.quantification.instances._proportion_loss import match_proport
 class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator):
     """Classifier of instances, trained on bags of which only label proportions are known.
 
-    No label is seen. Given its class, an instance's features are assumed to be independent of its
-    bag. Then every instance has its own term in the likelihood of the bags, and bags whose
-    proportions differ tell the classes apart. In bags that are real groups the same class may look
-    different: that is tested, and each bag's mean probabilities are matched with its proportions
-    instead.
+    Given its class, an instance's features are assumed to be independent of its bag. Then every
+    instance has its own term in the likelihood of the bags, and bags whose proportions differ tell
+    the classes apart. In real groups a class may look different from bag to bag: that is tested,
+    and then each bag's mean probabilities are matched with its proportions instead.
 
     Parameters
     ----------
     features : {"nystroem", "rff"} or None, default="nystroem"
-        Explicit features of the rbf kernel, in which the softmax is linear; None takes the
-        instances as they are.
+        Explicit features of the rbf kernel; None takes the instances as they are.
     gamma : "held_out", "median" or float, default="held_out"
         Of the rbf kernel. "median" is one over twice the median squared distance; "held_out"
         chooses among 2, 4 and 8 times that, as for `alpha`.
     n_components : int, default=300
         Number of explicit features.
     alpha : "held_out" or float, default="held_out"
-        Penalty on the squared weights. "held_out" trains on all but one fold of every bag's
-        instances, and chooses by the likelihood of the bags of the others: no label is needed.
+        Penalty on the squared weights. "held_out" chooses by the likelihood of the bags of held-out
+        instances.
     loss : {"auto", "likelihood", "proportion"}, default="auto"
-        "likelihood" is that of the instances' bags; "proportion" is the usual loss, half the
-        squared distance of mean probabilities from proportions. "auto" takes the likelihood,
-        unless features have more information about the bag than labels (`bag_information_`).
+        Likelihood of the instances' bags, or half the squared distance of mean probabilities from
+        proportions. "auto": the likelihood, unless features have more information about the bag
+        than labels (`bag_information_`).
     sharpness : "held_out" or float, default="held_out"
         Power of the odds relative to `class_prior_`: a penalised softmax is underconfident.
-        "held_out" chooses it by the likelihood of the bags of instances that were not trained on,
-        all folds in turn; 1 changes nothing, and so does the loss "proportion".
+        "held_out" chooses it like `alpha`, all folds in turn; with the loss "proportion" it is 1.
     n_folds : int, default=5
     max_iter : int, default=200
         Steps of L-BFGS.
@@ -174,11 +170,8 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         bag_ids : array-like of shape (n_instances,), default=None
             The bag of each instance.
         proportions : PublishedProportions, data frame, series or mapping
-            Keyed by id: the names of `PublishedProportions`, the index of a data frame (columns
-            are classes) or of a series (shares of the second of two classes), or the keys of a
-            mapping, to such rows or shares. Rows of bags without instances are left out, so that
-            the whole table can go with a part of the instances. Without `bag_ids` also an array,
-            a row for each bag.
+            Keyed by id, as for `Bags.align`: names, index, or keys. Rows of bags without instances
+            are left out. Without `bag_ids` also an array, a row for each bag.
         covariance : array-like of shape (n_rows, n_classes, n_classes), default=None
             Of the noise of each row of `proportions`; taken from `PublishedProportions`.
 
@@ -233,9 +226,8 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         elif not mostly_noise:  # held-out instances have the same wrong proportions
             self.sharpness_ = self._held_out_sharpness(fit, rng)
         model = model.sharpened(self.sharpness_, prior)
-        self.classes_, self.class_prior_ = bag_proportions.classes, prior
-        self._model, self.gamma_, self.alpha_ = model, model.gamma, model.alpha
-        self.coef_, self.intercept_, self.n_iter_ = model.weights
+        self._set_model(model, bag_proportions.classes)
+        self.class_prior_ = prior
         return self
 
     def _logits(self, X: Instances) -> Floats:
@@ -273,10 +265,9 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         X : array-like of shape (n_instances, n_features), CSR matrix or data frame
         ratios : array-like of shape (n_classes,) or (n_instances, n_classes), or a table, \
 default=None
-            Class ratios of the group that `X` is from, in the order of `classes_` unless a series,
-            a mapping or the columns of a data frame name the classes; or of each instance's group;
-            or, with `bag_ids`, a table keyed by id as the proportions in `fit`.
-            None: those of all training instances together, `class_prior_`.
+            Class ratios of the group that `X` is from, in the order of `classes_` unless they are
+            keyed by class; or of each instance's group; or, with `bag_ids`, a table as the
+            proportions in `fit`. None: `class_prior_`.
         bag_ids : array-like of shape (n_instances,), default=None
             The row of `ratios` that is for each instance.
 
@@ -335,9 +326,8 @@ default=None
         sample_weight : array-like of shape (n_instances,), default=None
         bag_ids, proportions, covariance
             As in `fit`. Without `y` the score is the mean over instances of
-            log p(bag | x) - log p(bag), in nats: 0 for a classifier that knows nothing, and more
-            is better. Choose settings by it on instances that were held out: by `GridSearchCV`
-            with ``set_score_request(bag_ids=True, proportions=True)``, metadata routing and no y.
+            log p(bag | x) - log p(bag), in nats: 0 for a classifier that knows nothing. A search
+            chooses by it with ``set_score_request(bag_ids=True, proportions=True)`` and no y.
 
         Returns
         -------
@@ -352,8 +342,7 @@ default=None
                 "sklearn.set_config(enable_metadata_routing=True).)"
             )
         log_p = log_softmax(self._logits(X), axis=1)
-        ids, bag = encode_ids("bag_ids", bag_ids, len(log_p))
-        by_bag = proportions_by_id(proportions, ids, covariance, unused="drop")
+        bag, by_bag = proportions_by_id(proportions, bag_ids, len(log_p), covariance)
         by_bag = by_bag.reorder_classes(self.classes_)
         likely = likely_proportions(by_bag.values, np.bincount(bag), by_bag.covariance)
         gains = np.log((np.exp(log_p) * (likely / self.class_prior_)[bag]).sum(axis=1))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import OptimizeResult, minimize
 from scipy.special import softmax
 
-from secretballot.quantification._bag_softmax import SoftmaxWeights
+from secretballot.quantification._bag_softmax import SoftmaxWeights, minimise
 from secretballot.quantification._bag_types import Floats, Integers, Matrix
 from secretballot.quantification._softmax_model import assign_folds
 
@@ -29,26 +28,22 @@ def match_proportions(
     `alpha` is the weight of half the squared norm of the coefficients; "held_out" takes the one
     with the least distance in a fold that was left out. Returns the weights, and the penalty.
     """
-    shape = (F.shape[1] + 1, proportions.shape[1])
-    initial, penalty = np.zeros(shape), alpha
+    initial, penalty = np.zeros((F.shape[1] + 1, proportions.shape[1])), alpha
     if isinstance(alpha, str):
         held_out = assign_folds(bag, n_folds, rng) == 0
-        candidates = []
-        W = initial
+        W, candidates = initial, []
         for candidate in _ALPHAS:  # decreasing, each starting from the previous weights
-            W = _minimise(F[~held_out], bag[~held_out], proportions, candidate, W, max_iter).x
-            W = W.reshape(shape)
+            training = F[~held_out], bag[~held_out], proportions
+            W = _minimise(*training, candidate, W, max_iter).stacked
             distance = _distance(W, F[held_out], F[held_out].T, bag[held_out], proportions)[0]
             candidates.append((distance, candidate, W))
         _, penalty, initial = min(candidates, key=lambda candidate: candidate[0])
-    solution = _minimise(F, bag, proportions, float(penalty), initial, max_iter)
-    W = solution.x.reshape(shape)
-    return SoftmaxWeights(W[:-1], W[-1], int(solution.nit)), float(penalty)
+    return _minimise(F, bag, proportions, float(penalty), initial, max_iter), float(penalty)
 
 
 def _minimise(
     F: Matrix, bag: Integers, proportions: Floats, penalty: float, initial: Floats, max_iter: int
-) -> OptimizeResult:
+) -> SoftmaxWeights:
     transposed = sparse.csr_array(F.T) if sparse.issparse(F) else F.T
 
     def objective(flat: Floats) -> tuple[float, Floats]:
@@ -57,9 +52,7 @@ def _minimise(
         gradient[:-1] += penalty * W[:-1]
         return value + 0.5 * penalty * float((W[:-1] ** 2).sum()), gradient.ravel()
 
-    return minimize(
-        objective, initial.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": max_iter}
-    )
+    return minimise(objective, initial, max_iter)
 
 
 def _distance(

@@ -19,20 +19,13 @@ _GRID_SIZE = 300
 
 
 class BagErrors(NamedTuple):
-    """Independent terms whose sums are the errors of the bags' means.
+    """Independent terms whose sums are the errors of the bags' means."""
 
-    Attributes
-    ----------
-    products : ndarray of shape (n_terms, n_terms)
-        Inner products of the terms.
-    bag : ndarray of shape (n_terms,)
-        The bag of each term.
-    relative_variance : ndarray of shape (n_terms,)
-        Relative variance of the estimate of the term's variance: one over degrees of freedom.
-    """
-
+    #: Inner products of the terms, shape (n_terms, n_terms).
     products: Floats
+    #: The bag of each term.
     bag: Integers
+    #: Relative variance of the estimate of the term's variance: one over degrees of freedom.
     relative_variance: Floats
 
     def tail(

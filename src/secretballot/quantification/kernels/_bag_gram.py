@@ -5,8 +5,6 @@ Theory: docs/theory/class-ratios.md, "Class means" and "Group effects".
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import null_space
 
-from secretballot.quantification._bag_types import Floats, Integers
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
+from secretballot.quantification.kernels._kernel_sums import inner_products
 from secretballot.quantification.kernels._sub_bags import SubBags
 
 #: Sums of inner products below this share of their absolute sum are rounding errors.
@@ -24,21 +23,13 @@ _PRIOR_FREEDOM = 5.0
 
 #: Weights of parts, a row for each weighted sum.
 PartWeights: TypeAlias = "Floats | sparse.csr_array"
-#: Inner products of two sets of weighted sums; None for the second set is every part by itself.
-Products: TypeAlias = Callable[[PartWeights, "PartWeights | None"], Floats]
 
 
 class BagGram(NamedTuple):
-    """Inner products of the means of bags.
-
-    Attributes
-    ----------
-    products : ndarray of shape (n_bags, n_bags)
-    spread : ndarray of shape (n_bags,)
-        Variance of each bag's mean: the bias of its squared length.
-    """
+    """Inner products of the means of bags, shape (n_bags, n_bags)."""
 
     products: Floats
+    #: Variance of each bag's mean: the bias of its squared length.
     spread: Floats
 
     def with_diagonal(self, share: float) -> Floats:
@@ -51,20 +42,20 @@ class BagGram(NamedTuple):
 
 
 class PartSums(NamedTuple):
-    """Inner products of feature sums over the parts of bags, at one bandwidth.
+    """Feature sums over the parts of bags, or the inner products of these, at one bandwidth."""
 
-    Attributes
-    ----------
-    products : callable
-        Inner products of weighted sums over parts.
-    lengths : ndarray of shape (n_parts,)
-        Sums of each instance's similarity to itself.
-    parts : SubBags
-    """
-
-    products: Products
+    #: Sums, shape (n_parts, n_features); or if `is_gram`, inner products of all pairs of sums.
+    table: Matrix
+    #: Sums of each instance's similarity to itself, shape (n_parts,).
     lengths: Floats
     parts: SubBags
+    is_gram: bool = False
+
+    def products(self, left: PartWeights, right: PartWeights) -> Floats:
+        """Return inner products of two sets of weighted sums over parts."""
+        if self.is_gram:
+            return np.asarray(left @ self.table @ right.T)
+        return inner_products(left @ self.table, right @ self.table)
 
     def gram(self, counts: NDArray[np.generic] | None = None) -> BagGram:
         """Return the Gram matrix of bags; `counts` as for `SubBags.weights`."""
@@ -77,14 +68,9 @@ class PartSums(NamedTuple):
 
     def transform(self, matrix: sparse.csr_array, parts: SubBags) -> PartSums:
         """Return the sums over other parts, made by a matrix of `SubBags.select` or `merge`."""
-        products = partial(_transformed_products, self.products, matrix)
-        return PartSums(products, matrix @ self.lengths, parts)
-
-
-def _transformed_products(
-    products: Products, matrix: sparse.csr_array, left: PartWeights, right: PartWeights | None
-) -> Floats:
-    return products(left @ matrix, matrix if right is None else right @ matrix)
+        table = matrix @ self.table
+        table = table @ matrix.T if self.is_gram else table
+        return PartSums(table, matrix @ self.lengths, parts, self.is_gram)
 
 
 def unmix(
@@ -162,21 +148,13 @@ def jackknife(mixture: Floats, sums: PartSums) -> tuple[Floats, Floats]:
 
 
 class ClassMeans(NamedTuple):
-    """Class means as signed mixtures of bags.
-
-    Attributes
-    ----------
-    mixture : ndarray of shape (n_bags, n_classes)
-        From `unmix`.
-    dual_mixture : ndarray of shape (n_bags, n_classes)
-        Mixtures whose inner products with a group's mean are those of the class means with it, in
-        the metric in use. The same as `mixture` but for random group effects.
-    correction : ndarray of shape (n_classes, n_classes)
-        Subtracted from the inner products of class means by the metric.
-    """
+    """Class means as signed mixtures of bags, shape (n_bags, n_classes), from `unmix`."""
 
     mixture: Floats
+    #: Mixtures whose inner products with a group's mean are those of the class means with it, in
+    #: the metric in use. The same as `mixture` but for random group effects.
     dual_mixture: Floats
+    #: Subtracted from the inner products of class means by the metric.
     correction: Floats
 
     def gram(self, bags: BagGram, diagonal: float) -> Floats:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,14 +19,6 @@ _SAFE_DIAGONAL = 0.75
 _MOST_PURE = 20
 
 
-class KernelChoice(NamedTuple):
-    """Number of the bandwidth, diagonal, and mean L1 errors, shape (n_gammas, n_diagonals)."""
-
-    number: int
-    diagonal: float
-    errors: Floats
-
-
 def choose_kernel(
     sums: list[PartSums],
     proportions: LabelProportions,
@@ -36,8 +26,11 @@ def choose_kernel(
     diagonals: ArrayLike,
     rng: np.random.Generator,
     safe_number: int = 0,
-) -> KernelChoice:
+) -> tuple[int, float, Floats]:
     """Choose the bandwidth and the diagonal that predict held-out sets best.
+
+    Returns the number of the bandwidth, the diagonal, and the mean L1 errors of all, shape
+    (n_gammas, n_diagonals).
 
     Bags are split in halves. Class means come from one half; signed mixtures of the other half's
     bags are predicted, whose class ratios, by the released proportions, are far from any bag's.
@@ -63,7 +56,7 @@ def choose_kernel(
     guess = np.abs(1 / P.shape[1] - targets).sum(axis=1).mean()
     if errors[best] > _INFORMATIVE * guess:
         best = (safe_number, int(np.argmin(np.abs(shares - _SAFE_DIAGONAL))))
-    return KernelChoice(int(best[0]), float(shares[best[1]]), errors)
+    return int(best[0]), float(shares[best[1]]), errors
 
 
 def _target_ratios(n_classes: int, rng: np.random.Generator) -> Floats:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
 from secretballot.quantification._bag_types import Floats, Integers, Matrix
 from secretballot.quantification.kernels._kernel_sums import (
     kernel_values,
     row_blocks,
     squared_distances,
-    squared_lengths,
 )
 
 _BLOCK_ROWS = 1024
@@ -29,24 +29,8 @@ _SINGLE_RANGE = 100.0
 _MANY_ROWS = 20_000
 
 
-class KernelFeatures(Protocol):
-    """Features at several bandwidths, which are numbered."""
-
-    def table(self, X: Matrix, number: int) -> Matrix:
-        """Return the features of instances at one bandwidth."""
-
-    def sums(
-        self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
-    ) -> tuple[list[Matrix], Floats]:
-        """Sum features over parts, of these sizes, one after another.
-
-        Returns a matrix with a row for each part at each bandwidth, and the sums of squared
-        feature lengths, shape (n_bandwidths, n_parts).
-        """
-
-
 class LinearFeatures:
-    """The instances themselves; sparse ones stay sparse."""
+    """The instances themselves; sparse ones stay sparse. Methods as of `BlockFeatures`."""
 
     def table(self, X: Matrix, number: int) -> Matrix:
         return X
@@ -54,11 +38,15 @@ class LinearFeatures:
     def sums(
         self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
     ) -> tuple[list[Matrix], Floats]:
-        return [_part_sums(X, sizes)], _part_sums(squared_lengths(X)[:, None], sizes).T
+        lengths = row_norms(X, squared=True)
+        return [_part_sums(X, sizes)], _part_sums(lengths[:, None], sizes).T
 
 
 class BlockFeatures(ABC):
-    """Features that are computed a block of instances at a time, and never held for all."""
+    """Features that are computed a block of instances at a time, and never held for all.
+
+    They are features at several bandwidths, which are numbered.
+    """
 
     @abstractmethod
     def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
@@ -74,6 +62,7 @@ class BlockFeatures(ABC):
         """
 
     def table(self, X: Matrix, number: int) -> NDArray[np.float32]:
+        """Return the features of instances at one bandwidth."""
         first = self.transform(X[:_BLOCK_ROWS], [number])[0]
         table = np.empty((X.shape[0], first.shape[1]), dtype="f4")
         table[:_BLOCK_ROWS] = first
@@ -85,6 +74,12 @@ class BlockFeatures(ABC):
     def sums(
         self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
     ) -> tuple[list[Matrix], Floats]:
+        """Sum features over parts, of these sizes, one after another.
+
+        Returns a matrix with a row for each part at each bandwidth, and the sums of squared
+        feature lengths, shape (n_bandwidths, n_parts).
+        """
+
         def sum_block(rows: slice, starts: Integers):  # type: ignore[no-untyped-def]
             # A product with 0 and 1: BLAS adds rows faster than a reduction does.
             lengths = np.diff(np.r_[starts, rows.stop - rows.start])
@@ -103,6 +98,9 @@ class BlockFeatures(ABC):
                 totals[number][parts] += part
                 squared[number, parts] += length
         return totals, squared
+
+
+KernelFeatures: TypeAlias = "LinearFeatures | BlockFeatures"
 
 
 class FourierFeatures(BlockFeatures):
@@ -166,7 +164,7 @@ class NystroemFeatures(BlockFeatures):
         # Distances don't depend on the origin; far from it, digits would cancel.
         self.origin = None if sparse.issparse(X) else landmarks.mean(axis=0, dtype=np.float64)
         self.landmarks = self._centre(landmarks)
-        self.lengths = squared_lengths(self.landmarks)
+        self.lengths = row_norms(self.landmarks, squared=True)
         self.gammas = gammas
         distance = squared_distances(self.landmarks, self.landmarks, self.lengths, self.lengths)
         self.roots = [_inverse_root(kernel) for kernel in kernel_values(distance, gammas)]
@@ -181,10 +179,12 @@ class NystroemFeatures(BlockFeatures):
         """Yield kernel values with the landmarks, in the same memory."""
         X, gammas = self._centre(X), self.gammas[list(numbers)]
         landmarks, lengths = self.landmarks, self.lengths
-        longest = max(float(squared_lengths(X).max(initial=0)), float(lengths.max()))
+        longest = max(float(row_norms(X, squared=True).max(initial=0)), float(lengths.max()))
         if self._many and gammas.max() * longest < _SINGLE_RANGE:
             X, (landmarks, lengths) = X.astype("f4"), self._single
-        return kernel_values(squared_distances(X, landmarks, squared_lengths(X), lengths), gammas)
+        return kernel_values(
+            squared_distances(X, landmarks, row_norms(X, squared=True), lengths), gammas
+        )
 
     def _root(self, kernel: NDArray[np.floating], number: int) -> NDArray[np.floating]:
         return (self._single_roots if kernel.dtype == np.float32 else self.roots)[number]

@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from secretballot.quantification._bag_types import Floats, Integers, Matrix
 
@@ -56,7 +57,7 @@ class _KernelSide:
         self, X: Matrix, sizes: Integers, origin: NDArray[np.floating] | None, block_size: int
     ) -> None:
         self.X = X if origin is None else X - origin
-        self.lengths = squared_lengths(self.X)
+        self.lengths = row_norms(self.X, squared=True)
         self.n_parts = len(sizes)
         self.blocks = row_blocks(sizes, block_size)
 
@@ -123,22 +124,14 @@ def kernel_values(distance: NDArray[np.floating], gammas: Floats) -> Iterator[ND
 
 def inner_products(X: Matrix, Y: Matrix) -> NDArray[np.floating]:
     """Return X Y' as a dense array."""
-    products = X @ Y.T
-    return products.toarray() if sparse.issparse(products) else products
-
-
-def squared_lengths(X: Matrix) -> NDArray[np.floating]:
-    """Return the squared norm of each row."""
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    return safe_sparse_dot(X, Y.T, dense_output=True)
 
 
 def median_gamma(X: Matrix, rng: np.random.Generator, n_instances: int = 1000) -> float:
     """Return 1 / (2 median squared distance), of a sample of the instances."""
     rows = np.sort(rng.choice(X.shape[0], min(n_instances, X.shape[0]), replace=False))
     sample = X[rows]
-    lengths = squared_lengths(sample)
+    lengths = row_norms(sample, squared=True)
     distance = lengths[:, None] + lengths - 2 * inner_products(sample, sample)
     median = float(np.median(distance[np.triu_indices(len(lengths), 1)]))
     # If most instances are equal the mean is the scale of the others.

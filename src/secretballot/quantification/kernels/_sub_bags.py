@@ -23,6 +23,11 @@ class SubBags:
     sizes: Integers
     bag: Integers
 
+    @classmethod
+    def of_one_bag(cls, sizes: Integers) -> SubBags:
+        """Return the parts of one bag."""
+        return cls(sizes, np.zeros(len(sizes), dtype=np.int64))
+
     @property
     def n_bags(self) -> int:
         return int(self.bag[-1]) + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,21 +10,19 @@ from scipy import sparse
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_unmasked
+from secretballot.quantification._bag_ids import array_of_values
 from secretballot.quantification._bag_types import BagId, Floats, is_frame
-from secretballot.quantification._bags import Bags, label_array
+from secretballot.quantification._bags import Bags
 
 
-class LabelCounts(NamedTuple):
-    """Private counts, shape (n_bags, n_classes), and public facts about them."""
+def count_labels(
+    y_bags: Bags | Sequence[ArrayLike], classes: ArrayLike
+) -> tuple[Floats, NDArray[np.generic], tuple[BagId, ...], str]:
+    """Count the labels of each bag; ValueError if some are missing or of no class.
 
-    counts: Floats
-    classes: NDArray[np.generic]
-    names: tuple[BagId, ...]
-    formed_by: str
-
-
-def count_labels(y_bags: Bags | Sequence[ArrayLike], classes: ArrayLike) -> LabelCounts:
-    """Count the labels of each bag; ValueError if some are missing or of no class."""
+    Returns the private counts, shape (n_bags, n_classes), and public facts: the classes, the names
+    of the bags, and what they were formed by.
+    """
     labels: Sequence[ArrayLike]
     if isinstance(y_bags, Bags):
         if y_bags.y is None:
@@ -38,7 +35,7 @@ def count_labels(y_bags: Bags | Sequence[ArrayLike], classes: ArrayLike) -> Labe
         raise ValueError("y_bags has no bag; give at least one.")
     class_array = _check_classes(classes)
     counts = [_count_bag(name, bag, class_array) for name, bag in zip(names, labels, strict=True)]
-    return LabelCounts(np.array(counts, dtype=float), class_array, names, formed_by)
+    return np.array(counts, dtype=float), class_array, names, formed_by
 
 
 def _check_classes(classes: ArrayLike) -> NDArray[np.generic]:
@@ -64,7 +61,7 @@ def _count_bag(name: BagId, bag: ArrayLike, classes: NDArray[np.generic]) -> lis
     check_unmasked(f"y_bags: the bag {name!r}", bag)
     try:
         # As objects, so that 1 and "1" are different labels.
-        labels = np.asarray(label_array(bag).tolist(), dtype=object)
+        labels = np.asarray(array_of_values(bag).tolist(), dtype=object)
     except ValueError:  # lists of different lengths
         labels = np.empty((0, 0))
     if labels.ndim != 1:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from secretballot._errors import warn
 from secretballot._numbers import check_integer, check_number
 from secretballot._sizes import check_pair
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
@@ -54,9 +54,8 @@ def publish_proportions(
         of `accountant`.
     mechanism : {"auto", "gaussian", "laplace", "laplace_prior", "dirichlet"} or mechanism, \
 default="auto"
-        "auto" takes the one with the least expected L1 distortion, computed from `epsilon`,
-        `delta`, the sizes of the bags, the number of classes and `min_count`, never from labels.
-        A mechanism of your own is used, and charged, as it is.
+        "auto" takes the one with the least expected L1 distortion, computed from the public
+        parameters. A mechanism of your own is used, and charged, as it is.
     min_count : int, default=None
         A public promise: every class has at least this many labels in every bag. The Dirichlet
         mechanism may rest on it; the others need none and don't check it.
@@ -137,12 +136,11 @@ default="auto"
             "guarantee: nobody but the publisher may learn it."
         )
     if formed_by == "label":
-        warnings.warn(
+        warn(
             "these bags were formed by label, so that being in a bag gives the label away whatever "
             "is done to the proportions. It is right for a simulation; real bags come from a "
             "public grouping (Bags.from_groups).",
             PrivacyLeakWarning,
-            stacklevel=2,
         )
     proportions = budget.release(
         chosen,

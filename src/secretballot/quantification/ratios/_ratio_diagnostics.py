@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from secretballot._errors import warn
 from secretballot.quantification._simplex_fit import class_directions
 from secretballot.quantification.kernels import proportion_noise
 from secretballot.quantification.ratios._ratio_fit import RatioFit
@@ -33,7 +33,7 @@ class RatioDiagnostics:
     Attributes
     ----------
     rank : int
-        Of the proportions; the number of classes if all can be learned.
+        Of the proportions.
     condition : float
         Largest over smallest singular value of the proportions: the largest factor by which noise
         of the bags grows in the class means.
@@ -43,8 +43,8 @@ class RatioDiagnostics:
     separation_p_value : float
         Probability of at least this separation if the classes were alike in that direction.
     misfit : Misfit or None
-        Test of the assumption that features of a class are alike in every bag; None where there are
-        no more bags than classes, so that nothing can be tested.
+        Test of the assumption that features of a class are alike in every bag; None with no more
+        bags than classes.
     left_out_error : float or None
         With group effects: mean L1 error of the ratios of training bags that were left out.
     hardest_classes : tuple
@@ -86,8 +86,8 @@ class RatioDiagnostics:
         -----
         For the minimiser r' of norm(u' - M'' r) over the simplex and the true ratios r,
         norm(M''(r' - r)) <= 2 norm(u' - M'' r) <= 2 (error of class means + error of u'), as
-        norm(r) <= 1. Division by the separation gives the bound. It is a worst case over
-        directions, several times the measured error; its use is in comparing bags.
+        norm(r) <= 1. Divided by the separation, it is a worst case over directions, several times
+        the measured error, to compare bags by.
         """
         if not self.separation > 0:
             return math.inf
@@ -124,21 +124,17 @@ class RatioDiagnostics:
             The parameter of the estimator.
         """
         if self.misfit is not None and self.misfit.significant:
-            warnings.warn(
-                self._misfit_warning(self.misfit, group_effects), MisfitWarning, stacklevel=6
-            )
+            warn(self._misfit_warning(self.misfit, group_effects), MisfitWarning)
         elif group_effects is True and self.left_out_error is None:
-            warnings.warn(f"group_effects=True: {_NO_LEFT_OUT_BAG}", UserWarning, stacklevel=6)
+            warn(f"group_effects=True: {_NO_LEFT_OUT_BAG}")
         if not self.separable:
             first, second = self.hardest_classes
-            warnings.warn(
+            warn(
                 f"the classes {first!r} and {second!r} can't be told apart by their means: these "
                 f"differ by {self.separation:.2g} in the hardest direction, and as much would be "
                 f"found by chance (p = {self.separation_p_value:.2g}). Their ratios are a guess; "
                 f"larger bags, bags that differ more (condition {self.condition:.3g}), or other "
                 "features would help.",
-                UserWarning,
-                stacklevel=6,
             )
 
 

@@ -42,31 +42,19 @@ _FEW_FOLDS = 5
 
 
 class RatioFit(NamedTuple):
-    """Result of a fit at one bandwidth.
-
-    Attributes
-    ----------
-    proportions : LabelProportions
-    sums : PartSums
-        Over the bags' parts.
-    means : ClassMeans
-    gram : ndarray of shape (n_classes, n_classes)
-        Inner products of the class means.
-    test_data : MisfitData
-    misfit : Misfit or None
-    effects : GroupEffects or None
-        Random effects of groups, if they are assumed.
-    group_effects : "auto" or bool
-        The parameter.
-    """
+    """Result of a fit at one bandwidth."""
 
     proportions: LabelProportions
+    #: Over the bags' parts.
     sums: PartSums
     means: ClassMeans
+    #: Inner products of the class means, shape (n_classes, n_classes).
     gram: Floats
     test_data: MisfitData
     misfit: Misfit | None
+    #: Random effects of groups, if they are assumed.
     effects: GroupEffects | None
+    #: The parameter, "auto" or bool.
     group_effects: str | bool
 
     @property
@@ -89,25 +77,16 @@ class RatioFit(NamedTuple):
 
 
 class GroupEffects(NamedTuple):
-    """Class means under random group effects, and the errors of bags that were left out.
-
-    Attributes
-    ----------
-    means : ClassMeans
-    damping : float
-        The damping in use; infinity leaves the metric unchanged.
-    covariance : ndarray of shape (n_classes, n_classes)
-        Of the errors of the left-out bags' ratios.
-    freedom : int
-        Degrees of freedom of that covariance: bags beyond one for each class.
-    errors : ndarray of shape (n_bags,)
-        L1 errors of the left-out bags' ratios.
-    """
+    """Class means under random group effects, and the errors of bags that were left out."""
 
     means: ClassMeans
+    #: The damping in use; infinity leaves the metric unchanged.
     damping: float
+    #: Covariance of the errors of the left-out bags' ratios, shape (n_classes, n_classes).
     covariance: Floats
+    #: Degrees of freedom of that covariance: bags beyond one for each class.
     freedom: int
+    #: L1 errors of the left-out bags' ratios, shape (n_bags,).
     errors: Floats
 
 

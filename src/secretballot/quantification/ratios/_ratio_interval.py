@@ -9,6 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.stats import norm
 from scipy.stats import t as student
 
@@ -72,7 +73,9 @@ def bootstrap(
     inverse = inverse_above(values, vectors, floor)
     centre = fit_signed(class_gram, products, inverse)
     # The linear effect of each part of a training bag, and of a group, on the ratios.
-    bag_moves = _resample(sums.products(inverse @ dual_weights, None), parts, n_resamples, rng)
+    each_part = sparse.eye_array(len(parts.bag), format="csr")
+    effects_of_parts = sums.products(inverse @ dual_weights, each_part)
+    bag_moves = _resample(effects_of_parts, parts, n_resamples, rng)
     moves = _resample(inverse @ dual_weights @ cross, group_parts, n_resamples, rng)
     moves -= np.einsum("rik,ij,tj->rtk", bag_moves, mixture, ratios, optimize=True)
     noise_moves = np.zeros_like(moves)

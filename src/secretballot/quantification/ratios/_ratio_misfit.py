@@ -5,12 +5,12 @@ Theory: docs/theory/class-ratios.md, "Tests".
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from secretballot._errors import warn
 from secretballot.quantification._bag_types import Floats, Integers
 from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification._simplex_fit import sum_zero_basis
@@ -238,11 +238,10 @@ def warn_of_misfit_groups(
     rejected = np.flatnonzero(p_values * len(p_values) < _LEVEL)
     if rejected.size:
         quoted = ", ".join(map(str, rejected[:5])) + (" and others" if rejected.size > 5 else "")
-        warnings.warn(
+        warn(
             f"{rejected.size} of {len(groups)} groups (number {quoted}) are not mixtures of the "
             "classes that were learned: features of a class are others there (p = "
             f"{p_values.min():.1g}), and ratios and intervals may be far off. Learn from bags that "
             "are like these groups.",
             MisfitWarning,
-            stacklevel=3,
         )
