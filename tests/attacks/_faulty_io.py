@@ -38,17 +38,17 @@ class Faults:
     @contextmanager
     def fail(self, at, kind):
         """Let one call within fail; what is yielded says afterwards which, and counts all."""
-        told = {}
+        fault_seen = {}
         for name, value in (("at", at), ("kind", kind), ("calls", 0), ("was_short", 0)):
             self._number(name).value = value
         self._text("name", 32).value = b""
         self._text("prefix", 4096).value = self._prefix
         try:
-            yield told
+            yield fault_seen
         finally:
             self._text("prefix", 4096).value = b""
-            told["calls"] = self._number("calls").value
-            told["name"] = self._text("name", 32).value.decode()
+            fault_seen["calls"] = self._number("calls").value
+            fault_seen["name"] = self._text("name", 32).value.decode()
 
 
 def release(path, accountant, reservation):
@@ -117,7 +117,7 @@ def attack(library, folder, calls):
             while True:
                 reservation = accountant.reserve(QUARTER, 4)
                 before, answered, error = n_entries(path), None, None
-                with warnings.catch_warnings(), fault.fail(at, number) as told:
+                with warnings.catch_warnings(), fault.fail(at, number) as fault_seen:
                     warnings.simplefilter("ignore")
                     try:
                         answered = call(path, accountant, reservation)
@@ -125,10 +125,10 @@ def attack(library, folder, calls):
                         error = "said"
                     except BaseException as raw:
                         error = f"{type(raw).__name__}: {raw}"
-                if told["name"]:
-                    where = f"{call.__name__} {at} {kind} {told['name']}"
+                if fault_seen["name"]:
+                    where = f"{call.__name__} {at} {kind} {fault_seen['name']}"
                     counted["faults"] += 1
-                    counted[f"faults: {told['name']}, {kind}"] += 1
+                    counted[f"faults: {fault_seen['name']}, {kind}"] += 1
                     if error not in (None, "said"):
                         faults.append(f"{where}: {error}")
                     # It may be that a charge stands and its answer is lost; not the reverse.
@@ -144,7 +144,7 @@ def attack(library, folder, calls):
                     except Exception as after:
                         faults.append(f"{where}: and then {type(after).__name__}: {after}")
                         break
-                if at > told["calls"]:
+                if at > fault_seen["calls"]:
                     break
                 at += 3 if call in READERS else 1
     return {"counted": counted, "faults": faults}
@@ -159,28 +159,28 @@ def attack_making(library, folder):
             path = folder / f"make-{kind}-{at}" / "budget.ledger"
             path.parent.mkdir()
             error = None
-            with Faults(library, path.parent).fail(at, number) as told:
+            with Faults(library, path.parent).fail(at, number) as fault_seen:
                 try:
                     basic_budget(path)
                 except LedgerError:
                     error = "said"
                 except BaseException as raw:
                     error = f"{type(raw).__name__}: {raw}"
-            where = f"make {at} {kind} {told['name']}"
+            where = f"make {at} {kind} {fault_seen['name']}"
             if error not in (None, "said"):
                 faults.append(f"{where}: {error}")
-            left = sorted(each.name for each in path.parent.iterdir())
-            if error and left:
-                faults.append(f"{where}: {error} leaves {left}")
+            remains = sorted(each.name for each in path.parent.iterdir())
+            if error and remains:
+                faults.append(f"{where}: {error} leaves {remains}")
             try:
                 if not error:
                     spend(PrivacyAccountant.open(path))
                     assert n_entries(path) == 1
             except Exception as after:
                 faults.append(f"{where}: and then {type(after).__name__}: {after}")
-            if at > told["calls"]:
+            if at > fault_seen["calls"]:
                 break
-            counted["faults"] += bool(told["name"])
+            counted["faults"] += bool(fault_seen["name"])
             at += 1
     return {"counted": counted, "faults": faults}
 

@@ -130,16 +130,15 @@ def lie_to_a_server(rng):
         columns = voter.invite(question)
         assert set(columns) <= {0, 1}
         voter.reserve(question, [motion.sent_to("south")])
-        voter.begin_cast(question)
         (ballots,) = voter.cast(question)
         assert ballots.shape == (2,)
         assert set(ballots.tolist()) <= {0, 1}
         voter.close(question, [])
     except (Absent, BudgetExceededError, ChannelError) as gone:
-        told = str(gone)
+        reason = str(gone)
     else:
         return True
-    assert len(told) < 200
+    assert len(reason) < 200
     return False
 
 
@@ -149,21 +148,21 @@ def lie_to_an_asker(rng):
     try:
         match int(rng.integers(0, 3)):
             case 0:
-                found = decode_answer(answer.fields, answer.body, TERMS, 2)
+                answer_read = decode_answer(answer.fields, answer.body, TERMS, 2)
             case 1:
                 fields = {"state": "opened", "n_rows": 2, "answer": answer.fields}
-                told = Message("outcome", mutated_words(rng, fields), answer.body)
-                found = decode_outcome("q", told, TERMS).answer
+                outcome = Message("outcome", mutated_words(rng, fields), answer.body)
+                answer_read = decode_outcome("q", outcome, TERMS).answer
             case _:
                 party, said = trained("south", budget()), mutated_words(rng, TERMS.fields())
                 assert check_terms(said, AGREEMENT, party, TrustedAggregator()) == TERMS
                 return True
     except (MessageError, TermsError):
         return False
-    if found is not None:
-        assert isinstance(found, Answer)
-        assert found.labels.shape == (2,)
-        assert repr(found)
+    if answer_read is not None:
+        assert isinstance(answer_read, Answer)
+        assert answer_read.labels.shape == (2,)
+        assert repr(answer_read)
     return True
 
 
@@ -211,7 +210,7 @@ def http2():
         "te": "trailers",
         "content-type": "application/grpc",
     }
-    told = b"".join(
+    encoded_headers = b"".join(
         b"\x00" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
         for name, value in headers.items()
     )
@@ -222,7 +221,7 @@ def http2():
     return (
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
         + settings
-        + frame(1, 4, 1, told)
+        + frame(1, 4, 1, encoded_headers)
         + frame(0, 1, 1, data)
         + ping
     )

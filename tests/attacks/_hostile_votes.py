@@ -30,8 +30,8 @@ def attacked(authority):
 
 
 def there(session, panel, authority, name):
-    given = credentials(authority.folder, name)
-    return Recipients(session, panel.addresses, timeout=SOON, credentials=given)
+    certificate = credentials(authority.folder, name)
+    return Recipients(session, panel.addresses, timeout=SOON, credentials=certificate)
 
 
 def peak(pid):

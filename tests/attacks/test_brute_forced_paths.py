@@ -45,11 +45,11 @@ class Recorder(PrivacyAccountant):
 
     asked: list
 
-    def release(self, mechanism, counts, **given):
+    def release(self, mechanism, counts, **settings):
         """Keep the question; charge it, and answer as if all counts were the same."""
         checked = mechanism.check_counts(counts)
         self.asked.append((mechanism, checked))
-        super().release(mechanism, counts, **given)
+        super().release(mechanism, counts, **settings)
         stream = np.random.default_rng(len(self.asked))
         if isinstance(mechanism, VectorSum):
             return stream.normal(scale=mechanism.sigma, size=checked.shape)
@@ -132,15 +132,15 @@ def owner_neighbours(X, y, n_classes, n=8):
     owners = np.arange(len(X)) % 30
     yield X, y, owners
     for pair in range(n):
-        kept = owners != int(rng.integers(30))
-        gone = int(owners[~kept][0])
+        staying = owners != int(rng.integers(30))
+        gone = int(owners[~staying][0])
         more = (1, 2, 5, 40)[pair % 4]
         new = rng.choice([*EXTREME, *rng.normal(size=3)], size=(more, 3))
         label = np.full(more, pair % n_classes)
         yield (
-            np.concatenate([new, X[kept]]),
-            np.concatenate([label, y[kept]]),
-            np.concatenate([np.full(more, gone), owners[kept]]),
+            np.concatenate([new, X[staying]]),
+            np.concatenate([label, y[staying]]),
+            np.concatenate([np.full(more, gone), owners[staying]]),
         )
 
 
@@ -180,10 +180,10 @@ def chosen_student(accountant, X, y, owners, n_classes):
 
 def scored(accountant, X, y, owners, n_classes):
     """Score a public student, and its confusion matrix."""
-    told = (np.nan_to_num(X[:, 0]) > 0).astype(int)
-    given = {"owners": owners, "sigma": 5.0, "random_state": 0}
-    score_private(accountant, y, told, **given)
-    confusion_private(accountant, y, told, classes=range(n_classes), **given)
+    predictions = (np.nan_to_num(X[:, 0]) > 0).astype(int)
+    settings = {"owners": owners, "sigma": 5.0, "random_state": 0}
+    score_private(accountant, y, predictions, **settings)
+    confusion_private(accountant, y, predictions, classes=range(n_classes), **settings)
 
 
 def linear(accountant, X, y, owners, n_classes, **settings):

@@ -159,11 +159,11 @@ def test_nobody_pays_more_than_the_ledger_says(order, n_budgets, counts):
 def test_a_planted_error_is_found(order, monkeypatch, counts):
     """Divisions that are taken for one: somebody pays less than they owe."""
     monkeypatch.setattr(_groups, "group_division", lambda group: "one")
-    found = 0
+    n_errors = 0
     for seed in range(10):
         try:
             Attack(seed, order).run(30)
         except AssertionError:
-            found += 1
-    assert found > 5
-    counts(f"{order}: budgets in which the planted error was found, of 10", found)
+            n_errors += 1
+    assert n_errors > 5
+    counts(f"{order}: budgets in which the planted error was found, of 10", n_errors)

@@ -27,9 +27,9 @@ def sites(tmp_path):
 
 
 def member(sites, address, name="centre"):
-    given = sites.authority.of_party(name)
+    certificate = sites.authority.of_party(name)
     party = trained(name, budget())
-    return Membership(party, address, credentials=given, agreement=AGREEMENT, timeout=10)
+    return Membership(party, address, credentials=certificate, agreement=AGREEMENT, timeout=10)
 
 
 def test_a_server(sites, counts):

@@ -91,17 +91,17 @@ def test_a_server(sites, counts):
     serving, address = sites.serve(max_bytes=LIMIT)
     peak = Peak(serving)
 
-    def ask(name, fields, body, told):
-        given = sites.authority.of_party(name)
+    def ask(name, fields, body, replies):
+        certificate = sites.authority.of_party(name)
         with (
-            Connection(address, credentials=given) as connection,
+            Connection(address, credentials=certificate) as connection,
             suppress(ChannelError),
         ):
             stream = connection.open("ask", timeout=60)
             try:
                 stream.send(Message("ask", fields, body))
-                told.append(stream.receive(60).kind)
-                told.append(stream.receive(60).kind)
+                replies.append(stream.receive(60).kind)
+                replies.append(stream.receive(60).kind)
             finally:
                 stream.close()
 
@@ -111,10 +111,10 @@ def test_a_server(sites, counts):
         if memoryview(body).nbytes > LIMIT:
             continue
         peak.start()
-        told = []
+        replies = []
         names = ["south", "north", "west"] * 2
         asking = [
-            threading.Thread(target=ask, args=[name, fields, body, told], daemon=True)
+            threading.Thread(target=ask, args=[name, fields, body, replies], daemon=True)
             for name in names
         ]
         for thread in asking:
@@ -122,7 +122,7 @@ def test_a_server(sites, counts):
         for thread in asking:
             thread.join(120)
         most = max(most, peak.grown())
-        assert told, what
+        assert replies, what
         assert peak.grown() < 4 * LIMIT, f"{what}: {peak.grown() / LIMIT:.1f} times the limit"
     counts("per cent of the longest message that a server took", round(100 * most / LIMIT))
 

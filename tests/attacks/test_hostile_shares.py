@@ -86,8 +86,8 @@ def test_messages_to_a_computing_party(addresses, panel, authority, counts):
                 said, body = Message(method, hello["share"]), mutated_bytes(rng, body) + b"\xff"
             while not _is_sendable(said):
                 said = Message(method, mutated_words(rng, hello[method]))
-            told = refused(_said, callers[method], said, body)
-            n_refused, n_odd = n_refused + told, n_odd + (not told)
+            is_refused = refused(_said, callers[method], said, body)
+            n_refused, n_odd = n_refused + is_refused, n_odd + (not is_refused)
         for at in range(2_400):
             method = ("share", "withdraw", "peer")[at % 3]
             sound = Message(method, hello[method]).head()
@@ -119,8 +119,8 @@ def test_bytes_between_computing_parties(counts, capfd):
     for at in range(1_000):
         data = pickle.dumps(_Code(), protocol=at % 6) if at % 4 == 0 else mutated_bytes(rng, good)
         with suppress(ValueError):
-            found = _from_bytes(data)
-            assert all(0 <= number < PRIME for number in found)
+            received = _from_bytes(data)
+            assert all(0 <= number < PRIME for number in received)
             n_waiting += 1
             continue
         n_refused += 1
@@ -137,8 +137,10 @@ def test_bytes_between_computing_parties(counts, capfd):
                 n_waiting += 1
             except Exception:
                 n_refused += 1
-            kept = sum(len(each) for each in exchanger.buffers.values() if isinstance(each, bytes))
-            assert len(exchanger.bytes) + kept <= MOST_WAITING + len(data)
+            n_waiting_bytes = sum(
+                len(each) for each in exchanger.buffers.values() if isinstance(each, bytes)
+            )
+            assert len(exchanger.bytes) + n_waiting_bytes <= MOST_WAITING + len(data)
         # Messages that nobody waits for, and one that is announced and never comes.
         exchanger, big = link(Runtime(), Sent(), 0, False), bytes(2**20)
         exchanger.data_received(HELLO)
@@ -233,7 +235,7 @@ def test_silent_and_slow_connections(addresses, panel, authority, counts):
 
 
 def test_fields_that_are_no_json_object(addresses, authority, counts):
-    given = credentials(authority.folder, "b")
+    certificate = credentials(authority.folder, "b")
     texts = [
         b"",
         b"null",
@@ -243,7 +245,7 @@ def test_fields_that_are_no_json_object(addresses, authority, counts):
         b"\xff\xfe",
         b'{"kind": 1}',
     ]
-    with Connection(addresses[0], credentials=given) as connection:
+    with Connection(addresses[0], credentials=certificate) as connection:
         for method, text in itertools.product(("share", "withdraw", "none"), texts):
             call = connection._channel.stream_stream(f"/secretballot/{method}")
             with pytest.raises(grpc.RpcError) as error:

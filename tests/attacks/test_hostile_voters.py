@@ -79,9 +79,9 @@ def test_certificates_of_many_names(addresses, panel, authority, counts):
         for name in VOTERS:
             where = there(session, panel, authority, f"forged {at}")
             n_refused += refused(deliver, name, [one], where)
-        given = credentials(authority.folder, f"forged {at}")
+        forged = credentials(authority.folder, f"forged {at}")
         for method in ("coordinate", "peer", "withdraw"):
-            with Connection(addresses[0], credentials=given) as connection:
+            with Connection(addresses[0], credentials=forged) as connection:
                 asked = Message(method, {"name": "a", "session": session, "index": 0})
                 n_refused += refused(connection.ask, method, asked, timeout=SOON)
     assert n_refused == 6 * len(sets)
@@ -167,9 +167,9 @@ def test_a_coordinator_that_lies(addresses, authority, counts):
 
 @pytest.mark.parametrize("at", range(3))
 def test_computing_parties_that_are_lost_and_start_anew(at, addresses, authority, counts):
-    one, given = part([[1], [-2]], voters="a"), credentials(authority.folder, "votes")
+    one, coordinator = part([[1], [-2]], voters="a"), credentials(authority.folder, "votes")
     for n_opened in (0, 1):
-        panel = Panel(addresses, "", SOON, given)
+        panel = Panel(addresses, "", SOON, coordinator)
         session = panel.begin([one.vote])
         where = there(session, panel, authority, "a")
         deliver("a", [one], where)
@@ -181,7 +181,7 @@ def test_computing_parties_that_are_lost_and_start_anew(at, addresses, authority
             panel.winners(session, one.vote)
         addresses.restart(at)
         # Nobody has the shares any more, nor says that nothing was opened; the next vote is held.
-        panel = Panel(addresses, "", SOON, given)
+        panel = Panel(addresses, "", SOON, coordinator)
         assert not withdraw("a", where)
         session = panel.begin([one.vote])
         deliver("a", [one], replace(where, session=session))

@@ -63,15 +63,15 @@ def test_at_every_moment_of_making_a_ledger(tmp_path, counts):
         path = tmp_path / str(at) / "budget.ledger"
         path.parent.mkdir()
         _, error, seen = with_signal(lambda path=path: basic_budget(path), at, RECORDING)
-        left = sorted(each.name for each in path.parent.iterdir())
-        if left:
+        files = sorted(each.name for each in path.parent.iterdir())
+        if files:
             elsewhere(lambda path=path: spend(PrivacyAccountant.open(path)))
             assert n_entries(path) == 1
         else:
             assert error
         if seen < at:
             break
-        outcomes["made" if left else "nothing left"] += 1
+        outcomes["made" if files else "nothing left"] += 1
         at += 1
     counts("interrupts of a ledger that is made", at - 1)
     assert min(outcomes.values()) > 0
@@ -83,7 +83,7 @@ def test_at_random(path, counts):
     """Real signals, sent by another thread at any moment of releases one after the other."""
     accountant = basic_budget(path, 1e6)
     generator = random.Random(33)
-    kept = dict.fromkeys(("nothing charged", "answer kept", "answered"), 0)
+    ends = dict.fromkeys(("nothing charged", "answer kept", "answered"), 0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     entries, n_signals = 0, 1000
     try:
@@ -110,17 +110,17 @@ def test_at_random(path, counts):
             if isinstance(error, CompletedInterrupt):
                 assert error.answer.tolist() == [0, 0]
                 assert lost == 1
-                kept["answer kept"] += 1
+                ends["answer kept"] += 1
             else:
                 # The one moment that nobody can guard: `answered += 1` was not run any more.
                 assert lost in (0, 1)
-                kept["answered" if lost else "nothing charged"] += 1
+                ends["answered" if lost else "nothing charged"] += 1
             entries = now
     except LedgerError as error:
         raise AssertionError("the ledger was locked") from error
     finally:
         signal.signal(signal.SIGINT, before)
     counts("signals at random", n_signals)
-    counts("signals at random: the release carried its answer", kept["answer kept"])
-    counts("signals at random: between the answer and its caller", kept["answered"])
-    assert kept["answered"] < n_signals / 50
+    counts("signals at random: the release carried its answer", ends["answer kept"])
+    counts("signals at random: between the answer and its caller", ends["answered"])
+    assert ends["answered"] < n_signals / 50

@@ -40,16 +40,16 @@ X, Y = people(N, 0)
 POOL, _ = people(60, 1)
 
 
-def linear(accountant, **given):
+def linear(accountant, **settings):
     return PrivateLogisticRegression(
-        **{"classes": [0, 1], "epsilon": 1.0, "accountant": accountant, **given}
+        **{"classes": [0, 1], "epsilon": 1.0, "accountant": accountant, **settings}
     )
 
 
-def teachers(accountant, **given):
-    given = {"classes": [0, 1], "epsilon": 1.0, "accountant": accountant, **given}
+def teachers(accountant, **settings):
+    settings = {"classes": [0, 1], "epsilon": 1.0, "accountant": accountant, **settings}
     learner = make_pipeline(StandardScaler(), LogisticRegression())
-    return PrivateTeacherEnsemble(learner, 200, student=LogisticRegression(), **given)
+    return PrivateTeacherEnsemble(learner, 200, student=LogisticRegression(), **settings)
 
 
 def shuffled(values):
@@ -60,7 +60,7 @@ class Mistake(NamedTuple):
     """One line that somebody wrote: parameters, arguments of `fit`, or a call of its own."""
 
     name: str
-    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     data: dict[str, Any] = {}
     call: Callable[[Any], Any] | None = None
     #: What the operator reads.
@@ -153,25 +153,25 @@ MISTAKES = (
 
 @pytest.mark.parametrize("make", [linear, teachers])
 def test_each_mistake_is_found_before_the_budget_is_spent(make, counts):
-    found = 0
+    n_refused = 0
     for mistake in MISTAKES:
         accountant = PrivacyAccountant(1.0, 1e-5)
-        given = dict(mistake.given)
+        settings = dict(mistake.settings)
         if make is linear and mistake.call is not None:
-            given["bounds"] = dict.fromkeys(COLUMNS, (0, 100))
-        model = make(accountant, **given)
+            settings["bounds"] = dict.fromkeys(COLUMNS, (0, 100))
+        model = make(accountant, **settings)
         arguments = {"X": X, "y": Y, "X_public": PublicData(POOL), **mistake.data}
         call = mistake.call or (lambda model, arguments=arguments: model.fit(**arguments))
         with pytest.raises((ValueError, TypeError, RuntimeError), match=mistake.message):
             call(model)
         assert accountant.spent().share <= mistake.price, mistake.name
         assert len(accountant.entries()) == (mistake.price > 0), mistake.name
-        found += 1
-    counts(f"mistakes of a first day refused in time, {make.__name__}", found)
+        n_refused += 1
+    counts(f"mistakes of a first day refused in time, {make.__name__}", n_refused)
 
 
 def test_budgets_that_are_mistakes(counts):
-    found = 0
+    n_refused = 0
     for arguments, message in (
         ((1.0, "1e-5"), "without quotes"),
         ((1.0,), "delta=None"),
@@ -180,10 +180,10 @@ def test_budgets_that_are_mistakes(counts):
     ):
         with pytest.raises(ValueError, match=message):
             PrivacyAccountant(*arguments)
-        found += 1
+        n_refused += 1
     with pytest.warns(UserWarning, match="epsilon=20 is a weak guarantee"):
         PrivacyAccountant(20.0, 1e-5)
-    counts("mistaken budgets refused or warned of", found + 1)
+    counts("mistaken budgets refused or warned of", n_refused + 1)
 
 
 # The noisy count

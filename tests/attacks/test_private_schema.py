@@ -96,10 +96,10 @@ def neighbours(every=1):
 
 @pytest.mark.parametrize("how", FEATURES)
 def test_sums_of_rows(how, counts):
-    given = {"classes": [0, 1], **FEATURES[how]}
-    before, worst, tried = asked(ROWS, Y, POOL, **given), 0.0, 0
+    settings = {"classes": [0, 1], **FEATURES[how]}
+    before, worst, tried = asked(ROWS, Y, POOL, **settings), 0.0, 0
     for other in neighbours(every=5):
-        worst = max(worst, float(furthest(before, asked(other, Y, POOL, **given))))
+        worst = max(worst, float(furthest(before, asked(other, Y, POOL, **settings))))
         tried += 1
     counts("neighbours of a sum", tried)
     counts(f"furthest of what is charged, {how}", round(worst, 4))
@@ -112,11 +112,11 @@ def reading_types_of_their_own(monkeypatch, kinds):
     read = RowSchema.read
 
     def leaking(schema, X, name="X"):
-        found = read(schema, X, name)
+        private_table = read(schema, X, name)
         if not isinstance(X, pd.DataFrame):
-            return found
+            return private_table
         own = {each: X[each] for each in POOL.select_dtypes(kinds).columns}
-        return found._replace(table=found.table.assign(**own))
+        return private_table._replace(table=private_table.table.assign(**own))
 
     monkeypatch.setattr(RowSchema, "read", leaking)
 
@@ -127,10 +127,10 @@ def reading_types_of_their_own(monkeypatch, kinds):
 )
 def test_types_of_private_columns_are_found_in_sums(monkeypatch, kinds, how):
     reading_types_of_their_own(monkeypatch, kinds)
-    given = {"classes": [0, 1], **FEATURES[how]}
-    before, worst = asked(ROWS, Y, POOL, **given), 0.0
+    settings = {"classes": [0, 1], **FEATURES[how]}
+    before, worst = asked(ROWS, Y, POOL, **settings), 0.0
     for other in neighbours(every=20):
-        worst = max(worst, float(furthest(before, asked(other, Y, POOL, **given))))
+        worst = max(worst, float(furthest(before, asked(other, Y, POOL, **settings))))
     assert worst > 1
 
 

@@ -17,8 +17,8 @@ ROWS = np.zeros((5, 2))
 def knowing(*labels, said=1):
     """Return parties a, b, ... that call present, or absent, the labels that they know."""
     return [
-        saying([said] * len(known), chr(97 + i), budget(1e6), labels=list(known))
-        for i, known in enumerate(labels)
+        saying([said] * len(own_labels), chr(97 + i), budget(1e6), labels=list(own_labels))
+        for i, own_labels in enumerate(labels)
     ]
 
 

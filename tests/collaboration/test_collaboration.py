@@ -190,9 +190,9 @@ def test_parties_that_can_not_collaborate_are_refused():
     ],
 )
 def test_objects_that_are_no_party_are_refused(settings, error, message):
-    given = {"name": "a", "accountant": budget(), **settings}
+    arguments = {"name": "a", "accountant": budget(), **settings}
     with pytest.raises(error, match=message):
-        Party(Says(), **given)
+        Party(Says(), **arguments)
 
 
 def test_budgets_that_show_votes_are_refused():

@@ -32,5 +32,5 @@ def test_frequencies_of_winners_follow_the_law(aggregator):
     answer = together.ask("a", np.zeros((N_ROWS, 2)), agreed(GNMax(sigma=SIGMA)))
     wins = int((answer.labels == 1).sum())  # three against one
     expected = norm.cdf(2 / (np.sqrt(2) * SIGMA))
-    found = binomtest(wins, N_ROWS, expected).pvalue
-    assert (found > LEVEL) == (type(aggregator) is TrustedAggregator)
+    p_value = binomtest(wins, N_ROWS, expected).pvalue
+    assert (p_value > LEVEL) == (type(aggregator) is TrustedAggregator)

@@ -96,8 +96,8 @@ def test_every_ledger_has_the_reservation_the_draw_and_the_refund(order):
         assert not drawn.seeded
         assert party.accountant.spent().share > 0
     assert parties[0].accountant.entries() == []
-    told = parties[1].accountant.statement().assumptions
-    assert any("aggregator among parties saw their ballots" in line for line in told)
+    assumptions = parties[1].accountant.statement().assumptions
+    assert any("aggregator among parties saw their ballots" in line for line in assumptions)
 
 
 def test_a_party_that_fails_before_the_opening_is_left_out():

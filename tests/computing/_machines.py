@@ -21,11 +21,11 @@ def _free_ports():
 
     No connection is given one of them, as those are above 32,767.
     """
-    found, block = [], 20_000 + os.getpid() % 1_000 * 12
+    ports, block = [], 20_000 + os.getpid() % 1_000 * 12
     for port in range(block, block + 12):
         with suppress(OSError), socket.create_server((HOST, port)):
-            found.append(port)
-    return found[:3]
+            ports.append(port)
+    return ports[:3]
 
 
 class Machines(list):
@@ -74,11 +74,11 @@ class Machines(list):
 def machines(authority, certificate, voters, *more):
     """Three that let "votes" hold votes; the certificate, of their host, is that of all."""
     pytest.importorskip("mpyc", reason="the mpc extra is not installed")
-    given = {"certificate": certificate, "key": certificate, "authority": authority}
-    files = [text for name, file in given.items() for text in (f"--{name}", str(file))]
-    found = Machines(["--coordinator", "votes", "--voters", *voters, *files, *more])
+    files = {"certificate": certificate, "key": certificate, "authority": authority}
+    arguments = [text for name, file in files.items() for text in (f"--{name}", str(file))]
+    computing_parties = Machines(["--coordinator", "votes", "--voters", *voters, *arguments, *more])
     try:
-        yield found
+        yield computing_parties
     finally:
-        for at in range(len(found)):
-            found.lose(at)
+        for at in range(len(computing_parties)):
+            computing_parties.lose(at)

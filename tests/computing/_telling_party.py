@@ -16,7 +16,7 @@ class Os:
     urandom = staticmethod(os.urandom)
 
 
-async def told(runtime, shares, how, bits):
+async def tell_digits(runtime, shares, how, bits):
     kind = runtime.SecInt(VALUE_BITS, p=PRIME)
     if how == "plurality":
         if runtime.pid == bits - 2:
@@ -42,5 +42,5 @@ async def told(runtime, shares, how, bits):
 
 
 if __name__ == "__main__":
-    _mpyc.os, _computing_party.winners = Os(), told
+    _mpyc.os, _computing_party.winners = Os(), tell_digits
     main()

@@ -43,8 +43,10 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def addresses(folder):
-    with machines(folder / "authority.pem", folder / f"authority-{HOST}.pem", "ab") as found:
-        yield found
+    with machines(
+        folder / "authority.pem", folder / f"authority-{HOST}.pem", "ab"
+    ) as computing_parties:
+        yield computing_parties
 
 
 def asked(address, method, credentials, **words):
@@ -61,12 +63,12 @@ def test_votes_between_machines(addresses, folder):
         session = panel.begin([one.vote])
         there = Recipients(session, panel.addresses, timeout=60, credentials=voting)
         # Nobody sends under another's name, joins them, or holds votes.
-        for name, given, message in (
+        for name, certificate, message in (
             ("a", coordinating, "'votes' has another role"),
             ("b", voting, "certificate is that of 'a', not of 'b'"),
         ):
             with pytest.raises(ChannelError, match=message):
-                deliver(name, [one], replace(there, credentials=given))
+                deliver(name, [one], replace(there, credentials=certificate))
         for method in ("peer", "coordinate"):
             with pytest.raises(ChannelError, match="'a' has another role"):
                 asked(addresses[2], method, voting)

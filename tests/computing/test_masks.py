@@ -52,6 +52,6 @@ def test_random_bits_are_fair_and_independent_of_each_sender(tell):
 @pytest.mark.parametrize("number", [-8, 3])
 def test_masked_numbers_are_uniform_whatever_is_compared(tell, number):
     for digits in tell(number, "negative").T:
-        found = np.bincount(digits, minlength=16)
-        statistic = ((found - N_ROWS / 16) ** 2 / (N_ROWS / 16)).sum()
+        frequencies = np.bincount(digits, minlength=16)
+        statistic = ((frequencies - N_ROWS / 16) ** 2 / (N_ROWS / 16)).sum()
         assert chi2.sf(statistic, 15) > ALARM

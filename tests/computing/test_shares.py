@@ -55,8 +55,8 @@ def test_views_are_uniform_whatever_the_ballots(party):
     for secret in (0, 1, -3):
         view = as_integers(split(np.full(8_192, secret))[party])
         for digits in (view >> 123, view & 15):  # the first four bits, and the last
-            found = np.bincount(digits.astype(int), minlength=16)
-            statistic = ((found - 512) ** 2 / 512).sum()
+            frequencies = np.bincount(digits.astype(int), minlength=16)
+            statistic = ((frequencies - 512) ** 2 / 512).sum()
             assert chi2.sf(statistic, 15) > ALARM / 18
 
 

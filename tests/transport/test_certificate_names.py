@@ -36,10 +36,10 @@ def signed(authority, common_names, *others, extensions=True):
         made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     if others:
         made = made.add_extension(x509.SubjectAlternativeName(others), critical=False)
-    kept = key.private_bytes(
+    key_file = key.private_bytes(
         pem.Encoding.PEM, pem.PrivateFormat.TraditionalOpenSSL, pem.NoEncryption()
     )
-    return made.sign(signs, hashes.SHA256()).public_bytes(pem.Encoding.PEM), kept
+    return made.sign(signs, hashes.SHA256()).public_bytes(pem.Encoding.PEM), key_file
 
 
 DNS, URI, MAIL = x509.DNSName, x509.UniformResourceIdentifier, x509.RFC822Name
@@ -89,14 +89,14 @@ def test_callers_are_named_by_certificates(common_names, others, message, author
         stream.receive(SOON)
         stream.send(Message("told", {"caller": stream.caller}))
 
-    given = {"credentials": authority.of_server(), "names": ["north", "south"]}
+    settings = {"credentials": authority.of_server(), "names": ["north", "south"]}
     with (
-        Server((HOST, 0), {"tell": tell}, **given) as server,
+        Server((HOST, 0), {"tell": tell}, **settings) as server,
         Connection(server.address, credentials=credentials(authority.folder, "odd")) as connection,
     ):
         if message is None:
-            told = connection.ask("tell", Message("a"), timeout=SOON)
-            assert told.fields == {"caller": "north"}
+            reply = connection.ask("tell", Message("a"), timeout=SOON)
+            assert reply.fields == {"caller": "north"}
         else:
             with pytest.raises(ChannelError, match=message):
                 connection.ask("tell", Message("a"), timeout=SOON)

@@ -58,8 +58,8 @@ def serving(authority, **options):
 
 @contextmanager
 def calling(server, authority, name="north"):
-    given = credentials(authority.folder, authority.made(name))
-    with Connection(server.address, credentials=given) as made:
+    certificate = credentials(authority.folder, authority.made(name))
+    with Connection(server.address, credentials=certificate) as made:
         yield made
 
 
@@ -95,13 +95,13 @@ def test_names_that_are_refused(names, message, server, authority):
 def test_certificates_that_are_refused(server, authority, others):
     others.issue("north", common_name="north")
     authority.issue("expired", common_name="north", expired=True)
-    for given in (
+    for certificate in (
         credentials(others.folder, "north", trusted=authority.folder),
         credentials(authority.folder, "expired"),
         credentials(authority.folder, authority.made("north"), trusted=others.folder),
     ):
         with (
-            Connection(server.address, credentials=given) as connection,
+            Connection(server.address, credentials=certificate) as connection,
             pytest.raises(ChannelError, match="no connection"),
         ):
             connection.ask("echo", Message("a"), timeout=SOON)
@@ -113,9 +113,9 @@ def test_certificates_that_are_refused(server, authority, others):
         with pytest.raises(grpc.RpcError) as error:
             channel.unary_unary("/secretballot/echo")(b"", timeout=SOON)
         assert error.value.code() == grpc.StatusCode.UNAVAILABLE
-    given = authority.of_party("north")
+    certificate = authority.of_party("north")
     with (
-        Connection(server.address, credentials=given, server_name="other.org") as connection,
+        Connection(server.address, credentials=certificate, server_name="other.org") as connection,
         pytest.raises(ChannelError, match="no connection"),
     ):
         connection.ask("echo", Message("a"), timeout=SOON)
@@ -239,9 +239,9 @@ def test_late_messages(server, authority):
         with pytest.raises(ChannelError, match="no message came in time"):
             connection.ask("waiting", Message("a"), timeout=0.1)
     with socket.create_server((HOST, 0)) as silent:
-        given = authority.of_party("north")
+        certificate = authority.of_party("north")
         with (
-            Connection(silent.getsockname(), credentials=given) as connection,
+            Connection(silent.getsockname(), credentials=certificate) as connection,
             pytest.raises(ChannelError, match="in time"),
         ):
             connection.ask("echo", Message("a"), timeout=0.2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from secretballot.accounting import noise_generator
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
-from secretballot.collaboration._voter import Voter
+from secretballot.collaboration._voter import Voters
 
 #: A source of reproducible noise; None: cryptographic noise.
 Seed = int | np.random.SeedSequence | np.random.Generator | None
@@ -31,9 +31,7 @@ class Aggregator(ABC):
         del motions
 
     @abstractmethod
-    def gather(
-        self, question: Question, motions: Sequence[Motion], voters: Mapping[str, Voter]
-    ) -> Gathered:
+    def gather(self, question: Question, motions: Sequence[Motion], voters: Voters) -> Gathered:
         """Collect ballots; `Absent` if a voter has none. Nothing is opened before all are in."""
 
     @abstractmethod
@@ -65,14 +63,10 @@ class TrustedAggregator(Aggregator):
             ballot = row if has_labels else np.zeros(1, dtype=np.intp)
             motion.mechanism.check_counts(motion.counts(dict.fromkeys(motion.voters, ballot)))
 
-    def gather(
-        self, question: Question, motions: Sequence[Motion], voters: Mapping[str, Voter]
-    ) -> Gathered:
-        """Collect ballots as they are; parties elsewhere cast side by side."""
+    def gather(self, question: Question, motions: Sequence[Motion], voters: Voters) -> Gathered:
+        """Collect ballots as they are."""
         del motions
-        for voter in voters.values():
-            voter.begin_cast(question)
-        return {name: voter.cast(question) for name, voter in voters.items()}
+        return voters.ask(lambda voter: voter.cast(question))
 
     def open(
         self, gathered: Gathered, motions: Sequence[Motion], random_state: Seed

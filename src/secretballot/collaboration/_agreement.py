@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from secretballot._budget_report import short_text
@@ -13,12 +13,10 @@ from secretballot.collaboration._mechanism_adaptation import (
     for_party,
     for_voters,
     noise_parties,
-    noise_scale,
     public_outcome,
     votes_apart,
 )
-from secretballot.collaboration._motion import Motion, group_columns
-from secretballot.collaboration._party import Party
+from secretballot.collaboration._motion import Motion
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,
@@ -181,52 +179,3 @@ def shown_names(names: Sequence[str], most: int = _MOST_NAMED) -> str:
     """List names for a message, at most some of them."""
     suffix = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + suffix
-
-
-def least_noise(
-    parties: Sequence[Party],
-    make: type[Mechanism] | Callable[[float], Mechanism],
-    n_rows: int,
-    columns: Mapping[str, tuple[int, ...]],
-    min_voters: int,
-    *,
-    share: float,
-    weighted: bool,
-) -> Agreement:
-    """Calibrate the mechanism with the least noise that all parties can pay for."""
-    groups = [(names, len(labels)) for names, labels in group_columns(columns).items()]
-    # Parties with equal budgets need the same mechanism.
-    calibrated: dict[tuple[object, ...], Mechanism] = {}
-    is_apart = votes_apart(make if isinstance(make, type) else make(1.0), parties[0].labels)
-    mechanisms: dict[str, Mechanism] = {}
-    for party in parties:
-        budget = party.accountant
-        # Groups of labels are votes of their own, which are paid for one by one.
-        votes = [n for names, n in groups if party.name in names and len(names) >= min_voters]
-        candidates = list[Mechanism]()
-        for n_labels in votes:
-            rows, wide = (n_rows * n_labels, 2) if is_apart else (n_rows, n_labels)
-            part = share * n_labels / sum(votes)
-            key = budget.levels, budget.unit, repr(budget.remaining()), rows, wide, part
-            if key not in calibrated:
-                calibrated[key] = budget.calibrate(make, rows, n_columns=wide, share=part)
-            candidates.append(calibrated[key])
-        if candidates:
-            mechanisms[party.name] = max(candidates, key=noise_scale)
-    if not mechanisms:
-        raise ValueError(f"no label is known to min_voters={min_voters} parties.")
-    names = [party.name for party in parties]
-    if not weighted:
-        largest = max(mechanisms.values(), key=noise_scale)
-        return Agreement(mechanism=largest, parties=names, min_voters=min_voters)
-    if any(votes_apart(mechanism, ()) for mechanism in mechanisms.values()):
-        raise ValueError(
-            "weighted=True makes weights that are no whole numbers, and SkellamMax counts whole "
-            "ones; take GNMax, or give whole weights to Agreement(mechanism=..., weights=...)."
-        )
-    # A ballot of weight w beside noise s costs what one of weight 1 does beside s / w.
-    noise = {name: noise_scale(mechanism) for name, mechanism in mechanisms.items()}
-    sigma = len(noise) / sum(1 / scale for scale in noise.values())
-    weights = {name: sigma / scale for name, scale in noise.items()}
-    mechanism = make(sigma=sigma) if isinstance(make, type) else make(sigma)
-    return Agreement(mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters)

@@ -15,13 +15,14 @@ from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot._tables import percent, text_table
 from secretballot.accounting import PrivacySpent
 from secretballot.collaboration._aggregator import Aggregator, Seed, TrustedAggregator
-from secretballot.collaboration._agreement import Agreement, least_noise
+from secretballot.collaboration._agreement import Agreement
 from secretballot.collaboration._answer import Answer
-from secretballot.collaboration._mechanism_adaptation import votes_apart
+from secretballot.collaboration._mechanism_adaptation import noise_scale, votes_apart
+from secretballot.collaboration._motion import group_columns
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Question, Table
 from secretballot.collaboration._vote import hold_vote
-from secretballot.collaboration._voter import Voter
+from secretballot.collaboration._voter import Voters
 from secretballot.ensemble import check_votes_on
 from secretballot.mechanisms import Mechanism
 
@@ -134,15 +135,43 @@ class Collaboration:
         -------
         Agreement
         """
-        return least_noise(
-            list(self.parties.values()),
-            make,
-            n_rows,
-            {name: party.columns(self.labels) for name, party in self.parties.items()},
-            min_voters,
-            share=share,
-            weighted=weighted,
-        )
+        columns = {name: party.columns(self.labels) for name, party in self.parties.items()}
+        groups = [(names, len(labels)) for names, labels in group_columns(columns).items()]
+        is_apart = votes_apart(make if isinstance(make, type) else make(1.0), self.labels)
+        # Parties with equal budgets need the same mechanism.
+        calibrated: dict[tuple[object, ...], Mechanism] = {}
+        mechanisms: dict[str, Mechanism] = {}
+        for name, party in self.parties.items():
+            budget = party.accountant
+            # Groups of labels are votes of their own, which are paid for one by one.
+            votes = [n for names, n in groups if name in names and len(names) >= min_voters]
+            candidates = list[Mechanism]()
+            for n_labels in votes:
+                rows, wide = (n_rows * n_labels, 2) if is_apart else (n_rows, n_labels)
+                part = share * n_labels / sum(votes)
+                key = budget.levels, budget.unit, repr(budget.remaining()), rows, wide, part
+                if key not in calibrated:
+                    calibrated[key] = budget.calibrate(make, rows, n_columns=wide, share=part)
+                candidates.append(calibrated[key])
+            if candidates:
+                mechanisms[name] = max(candidates, key=noise_scale)
+        if not mechanisms:
+            raise ValueError(f"no label is known to min_voters={min_voters} parties.")
+        names, weights = tuple(self.parties), dict[str, float]()
+        mechanism = max(mechanisms.values(), key=noise_scale)
+        if weighted:
+            if votes_apart(mechanism, ()):
+                raise ValueError(
+                    "weighted=True makes weights that are no whole numbers, and SkellamMax counts "
+                    "whole ones; take GNMax, or give whole weights to "
+                    "Agreement(mechanism=..., weights=...)."
+                )
+            # A ballot of weight w beside noise s costs what one of weight 1 does beside s / w.
+            noise = {name: noise_scale(mechanism) for name, mechanism in mechanisms.items()}
+            sigma = len(noise) / sum(1 / scale for scale in noise.values())
+            weights = {name: sigma / scale for name, scale in noise.items()}
+            mechanism = make(sigma=sigma) if isinstance(make, type) else make(sigma)
+        return Agreement(mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters)
 
     def ask(
         self,
@@ -196,9 +225,7 @@ class Collaboration:
                 "tests; leave random_state=None to protect.",
                 PrivacyLeakWarning,
             )
-        voters: dict[str, Voter] = {
-            name: party for name, party in self.parties.items() if name != asker
-        }
+        voters = Voters({name: party for name, party in self.parties.items() if name != asker})
         with self._one_at_a_time:
             return hold_vote(question, agreement, voters, self.aggregator, random_state)
 

@@ -165,7 +165,7 @@ class HomeModel:
         tables, labels = zip(*self._parts, strict=True)
         X, y = _stacked(list(tables)), np.concatenate(labels)
         shard = Shard(self._rule, self.name, X, y, self._randomness.teacher(0))
-        self._model = train_teacher(self.estimator, shard, self._target.classes)
+        self._model: Classifier = train_teacher(self.estimator, shard, self._target.classes)
         _, error = training_failure(self._model, self._rule).first
         self._warn_failure(error, "could not be trained")
 
@@ -200,10 +200,9 @@ class HomeModel:
 
 def _checked_labels(labels: Sequence[str]) -> tuple[str, ...]:
     names = tuple(labels)
-    if isinstance(labels, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"labels={labels!r} must be a list of names.")
-    if len(set(names)) != len(names) or len(names) < 2:
-        raise ValueError(f"labels={labels!r} must be two or more different names.")
+    are_names = not isinstance(labels, str) and all(isinstance(name, str) for name in names)
+    if not are_names or len(set(names)) != len(names) or len(names) < 2:
+        raise ValueError(f"labels={labels!r} must be a list of two or more different names.")
     return names
 
 

@@ -143,9 +143,6 @@ class Party(HomeModel):
             self.void(question)
             raise
 
-    def begin_cast(self, question: Question) -> None:
-        """Do nothing: it casts in this process."""
-
     def cast(self, question: Question) -> list[NDArray[np.intp]]:
         """Return its ballots on each motion, whatever happens: silence would reveal something."""
         cast = []

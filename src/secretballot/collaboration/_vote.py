@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from secretballot.collaboration._agreement import Agreement, shown_names
 from secretballot.collaboration._answer import Answer
 from secretballot.collaboration._motion import Motion, group_columns
 from secretballot.collaboration._question import Question
-from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError, VoteTally
+from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError, Voters, VoteTally
 from secretballot.transport import ChannelError
 
 #: The longest list of parties in a message.
@@ -24,11 +25,13 @@ _NAMED = 3
 #: The reason that others see when a party can't pay.
 _SPENT = "its budget does not allow it"
 
+T = TypeVar("T")
+
 
 def hold_vote(
     question: Question,
     agreement: Agreement,
-    voters: Mapping[str, Voter],
+    voters: Voters,
     aggregator: Aggregator,
     random_state: Seed = None,
     before_open: Callable[[], None] = lambda: None,
@@ -42,10 +45,7 @@ def hold_vote(
     """
     min_voters = agreement.min_voters
     absent: dict[str, str] = {}
-    columns: dict[str, tuple[int, ...]] = {}
-    for name, voter in voters.items():
-        with _noting(absent):
-            columns[name] = voter.invite(question)
+    columns = _ask(voters, lambda voter: voter.invite(question), absent)
     while True:
         try:
             motions = [
@@ -63,24 +63,24 @@ def hold_vote(
         if not motions:
             _refuse(question, min_voters, absent)
         aggregator.check(motions)
-        voting = {name: voters[name] for name in columns if _motions_of(motions, name)}
+        voting = type(voters)(
+            {name: voters[name] for name in columns if _motions_of(motions, name)}
+        )
         gone: dict[str, str] = {}
-        paid: dict[str, Voter] = {}
+        paid: list[Voter] = []
         try:
-            for name, voter in voting.items():
-                with _noting(gone):
-                    _reserve(question, motions, name, voter)
-                    paid[name] = voter
+            _ask(voting, partial(_reserve, question, motions, paid), gone)
             if not gone:
-                with _noting(gone):
-                    gathered = aggregator.gather(question, motions, paid)
-                    before_open()
+                gathered = aggregator.gather(question, motions, voting)
+                before_open()
+        except Absent as lost:
+            gone[lost.name] = lost.reason
         except BaseException:
-            _void(question, paid.values())
+            _void(question, paid)
             raise
         if not gone:
             break
-        _void(question, [voter for name, voter in paid.items() if name not in gone])
+        _void(question, [voter for voter in paid if voter.name not in gone])
         absent |= gone
         columns = {name: group for name, group in columns.items() if name not in gone}
     try:
@@ -107,13 +107,20 @@ def hold_vote(
     return _answer(question, agreement, motions, outcomes, absent)
 
 
-@contextlib.contextmanager
-def _noting(absent: dict[str, str]) -> Iterator[None]:
-    """Note the reason of a party that is absent."""
-    try:
-        yield
-    except Absent as gone:
-        absent[gone.name] = gone.reason
+def _ask(voters: Voters, request: Callable[[Voter], T], absent: dict[str, str]) -> dict[str, T]:
+    """Return the replies of voters, and note the reasons of those who are absent."""
+
+    def reply(voter: Voter) -> T | Absent:
+        try:
+            return request(voter)
+        except BudgetExceededError:
+            return Absent(voter.name, _SPENT)
+        except Absent as gone:
+            return gone
+
+    replies = voters.ask(reply)
+    absent |= {name: gone.reason for name, gone in replies.items() if isinstance(gone, Absent)}
+    return {name: sent for name, sent in replies.items() if not isinstance(sent, Absent)}
 
 
 def _motions_of(motions: Sequence[Motion], name: str) -> list[Motion]:
@@ -121,11 +128,12 @@ def _motions_of(motions: Sequence[Motion], name: str) -> list[Motion]:
     return [motion for motion in motions if name in motion.voters]
 
 
-def _reserve(question: Question, motions: Sequence[Motion], name: str, voter: Voter) -> None:
-    try:
-        voter.reserve(question, [motion.sent_to(name) for motion in _motions_of(motions, name)])
-    except BudgetExceededError:
-        raise Absent(name, _SPENT) from None
+def _reserve(
+    question: Question, motions: Sequence[Motion], paid: list[Voter], voter: Voter
+) -> None:
+    own = [motion.sent_to(voter.name) for motion in _motions_of(motions, voter.name)]
+    voter.reserve(question, own)
+    paid.append(voter)
 
 
 def _close(question: Question, voter: Voter, tallies: Sequence[VoteTally]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
 from secretballot.computing import Recipients
+
+T = TypeVar("T")
 
 
 class VoteTally(NamedTuple):
@@ -36,8 +38,8 @@ class VoteRefusedError(RuntimeError):
 class Voter(Protocol):
     """A party as a vote uses it.
 
-    The calls come in this order: `invite`, `reserve`, `begin_cast` and `cast` or `deliver`, and
-    `close` or `void`. Each may raise `Absent`.
+    The calls come in this order: `invite`, `reserve`, `cast` or `deliver`, and `close` or `void`.
+    Each may raise `Absent`.
     """
 
     @property
@@ -50,9 +52,6 @@ class Voter(Protocol):
     def reserve(self, question: Question, motions: Sequence[Motion]) -> None:
         """Pay the most that votes can cost, durably; BudgetExceededError if that is not left."""
 
-    def begin_cast(self, question: Question) -> None:
-        """Begin to cast, if it is elsewhere."""
-
     def cast(self, question: Question) -> list[NDArray[np.intp]]:
         """Return its ballots, one array for each motion."""
 
@@ -64,3 +63,11 @@ class Voter(Protocol):
 
     def void(self, question: Question) -> None:
         """Take everything back: nothing was opened, and nothing will be."""
+
+
+class Voters(dict[str, Voter]):
+    """Voters of a question, by name, who are asked one after another."""
+
+    def ask(self, request: Callable[[Voter], T]) -> dict[str, T]:
+        """Return all replies, or raise the error of a voter."""
+        return {name: request(voter) for name, voter in self.items()}

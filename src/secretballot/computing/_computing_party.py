@@ -46,9 +46,9 @@ class ComputingParty:
     """One of three computing parties.
 
     On one machine callers have the `token`. Elsewhere `credentials` prove names: that of the
-    coordinator, those of voters, and the hosts of the panel. A coordinator that named these itself
-    could invent voters, among whom noise is divided, or name itself as a computing party.
-    `max_bytes` limits the shares of one voter, the sums of all, and all unfinished messages.
+    coordinator, those of voters, and the hosts of the panel. A coordinator that named these could
+    invent voters, among whom noise is divided. `max_bytes` limits the shares of one voter, the sums
+    of all, and all unfinished messages.
     """
 
     def __init__(

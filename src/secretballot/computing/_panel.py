@@ -155,10 +155,9 @@ class Contribution:
 class Recipients:
     """The computing parties of one vote.
 
-    A voter on another machine must have their addresses itself: a coordinator that named them to it
-    could name three of its own. A computing party takes shares for these three in this order only.
-    They collect shares under the name `session`, of one attempt to vote. `token` is the secret of
-    processes of one machine, and empty with certificates.
+    A voter on another machine must have their addresses itself, in this order: a coordinator could
+    name three of its own. They collect shares under the name `session`, of one attempt to vote.
+    `token` is the secret of processes of one machine, and empty with certificates.
     """
 
     session: str
@@ -205,9 +204,8 @@ def _stream(
 ) -> Iterator[tuple[Stream, Message]]:
     """Yield a stream to a computing party, and the voter's first message on it."""
     fields = {**fields, "name": name, "session": recipients.session, "token": recipients.token}
-    with Connection(address, credentials=recipients.credentials) as connection:
-        stream = connection.open(method)
-        try:
-            yield stream, Message(method, fields)
-        finally:
-            stream.close()
+    with (
+        Connection(address, credentials=recipients.credentials) as connection,
+        contextlib.closing(connection.open(method)) as stream,
+    ):
+        yield stream, Message(method, fields)

@@ -11,7 +11,8 @@ import numpy as np
 from secretballot.computing._shares import VALUE_BITS, WIDTH, Shares, add_to, read_shares
 from secretballot.transport import Fields, MessageError, read_field
 
-#: See `SharedVote`; a plurality is of two columns or more.
+#: Outcomes: 1 for each number below 0, else 0; or, of two columns or more, the lowest position of
+#: the largest number of each row.
 RULES = ("negative", "plurality")
 #: Bits that are compared at a time: a computing party then takes about 100 MB. One row may have
 #: up to the second number of bits.
@@ -22,30 +23,19 @@ _TEXT = 256
 
 @dataclass(frozen=True, kw_only=True)
 class SharedVote:
-    """Terms of one motion, for which voters share their numbers.
+    """Terms of one motion, for which voters share their numbers."""
 
-    Attributes
-    ----------
-    columns : tuple of int
-        Positions of the classes or labels that are voted on.
-    shape : tuple of int
-        Rows and columns of the numbers that each voter shares.
-    rule : {"plurality", "negative"}
-        The outcome that is opened: the lowest position of the largest number of each row; or, for
-        each number, 1 where it is below 0, else 0.
-    voters : tuple of str
-        All among whom the noise is divided, sorted; sums of others are not opened.
-    bits : int
-        Length of the differences that are compared, with their sign.
-    digest : str
-        Digest of all other facts that voters agreed on.
-    """
-
+    #: Positions of the classes or labels that are voted on.
     columns: tuple[int, ...]
+    #: Rows and columns of the numbers that each voter shares.
     shape: tuple[int, int]
+    #: The outcome that is opened, one of `RULES`.
     rule: str
+    #: All among whom the noise is divided, sorted; sums of others are not opened.
     voters: tuple[str, ...]
+    #: Length of the differences that are compared, with their sign.
     bits: int
+    #: Digest of all other facts that voters agreed on.
     digest: str
 
     @property
@@ -135,11 +125,7 @@ class ShareSums:
             self.senders.add(name)
 
     def begin(self, columns: Sequence[int], start: int, stop: int) -> tuple[SharedVote, Shares]:
-        """Return rows of the sum of all voters' shares, once.
-
-        The coordinator gets winners of the sum that voters shared for, with everybody's noise. It
-        gets no winners of fewer voters' sum, and none a second time.
-        """
+        """Return rows of the sum of all voters' shares, with everybody's noise, once."""
         with self._lock:
             vote = self.votes.get(tuple(columns))
             if self.is_void:
@@ -156,8 +142,7 @@ class ShareSums:
     def withdraw(self, name: str, session: object) -> None:
         """Cancel the vote, so that no winner is opened; refused if one was opened already.
 
-        Refused also if this party has no shares of the voter: the coordinator may have opened them,
-        and begun a new vote under the same name since.
+        Without shares of the voter too: the coordinator may have begun another vote of this name.
         """
         with self._lock:
             if session != self.session or name not in self.senders:
@@ -170,8 +155,7 @@ class ShareSums:
 def read_votes(fields: Fields, voters: Collection[str], max_bytes: int) -> list[SharedVote]:
     """Return the terms of all votes of a question, as the coordinator states them.
 
-    Only `voters` may vote; if empty, anybody, which is for processes of one machine. The shares of
-    one voter, and so the sums of all, take at most `max_bytes`.
+    Only `voters` may vote; without them anybody, which is for processes of one machine.
     """
     votes = [SharedVote.read(vote) for vote in read_field(fields, "votes", list[dict[str, object]])]
     strangers = {name for vote in votes for name in vote.voters}.difference(voters)

@@ -30,8 +30,6 @@ MASK_BITS, LEAK_BITS = 63, 61
 VALUE_BITS = 127 - MASK_BITS - 2
 #: Bytes of one share.
 WIDTH = 16
-#: Lagrange coefficients of the first two shares at 0, where the secret is.
-_AT_ZERO = (2, -1)
 #: The largest halves of a share; both together are the prime.
 _LOW, _HIGH, _TOP_BIT = np.uint64(2**64 - 1), np.uint64(2**63 - 1), np.uint64(63)
 #: Shares that are added up at a time.
@@ -74,17 +72,11 @@ def add_to(total: Shares, shares: Shares) -> None:
 
 
 def opened(shares: Sequence[Shares]) -> NDArray[np.int64]:
-    """Reconstruct numbers around 0 from three shares.
-
-    Raises
-    ------
-    ValueError
-        If they are not on a line, so that one of them is wrong.
-    """
+    """Reconstruct numbers around 0 from three shares; ValueError if they are not on a line."""
     first, second, third = map(as_integers, shares)
     if np.any((2 * second - first - third) % PRIME):
         raise ValueError("the three shares of a result don't belong to each other.")
-    values = (_AT_ZERO[0] * first + _AT_ZERO[1] * second) % PRIME
+    values = (2 * first - second) % PRIME  # where the line is at 0
     values = np.where(values > PRIME // 2, values - PRIME, values)
     if np.any(abs(values) >= 2**62):
         raise ValueError("the three shares of a result hide a number that is too large.")

@@ -14,17 +14,11 @@ until one closes it. Callers are identified by their certificates alone.
 >>> answer.kind, answer.fields, bytes(answer.body)
 ('doubled', {'caller': ''}, b'abcabc')
 
-Between machines both sides have `Credentials`, and the server the names of all callers::
-
-    credentials = Credentials("authority.pem", "north.pem", "north.key")
-    Server(address, methods, credentials=credentials, names={"north", "south"})
-    Connection(address, credentials=credentials, server_name="votes.example.org")
-
-`Server` refuses a certificate that names none of them, or two. For an exchange of several messages
-`Connection.open` returns a `Stream`. Errors close the stream and raise `ChannelError`. The fields
-of a message are JSON, which `read_field` checks. Its body is bytes; a reader states the longest
-one that it accepts (`max_bytes`), and a server the memory of all its calls. A server answers
-gRPC's health check too.
+Between machines both sides have `Credentials`, and the server the names of all callers. For an
+exchange of several messages `Connection.open` returns a `Stream`. Errors close it and raise
+`ChannelError`. The fields of a message are JSON, which `read_field` checks. Its body is bytes; a
+reader states the longest one that it accepts (`max_bytes`), and a server the memory of all its
+calls. A server answers gRPC's health check too.
 """
 
 from secretballot.transport._connection import Connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Self
 
 from secretballot.transport._credentials import Credentials
@@ -45,13 +46,10 @@ class Connection:
 
     def ask(self, method: str, message: Message, *, timeout: float, max_bytes: int = 0) -> Message:
         """Send one message to a method, and return its answer with a body of limited length."""
-        stream = self.open(method, timeout=timeout)
-        try:
+        with closing(self.open(method, timeout=timeout)) as stream:
             stream.send(message)
             stream.end()
             return stream.receive(None, max_bytes)
-        finally:
-            stream.close()
 
     def close(self) -> None:
         """End all streams."""

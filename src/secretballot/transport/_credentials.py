@@ -19,7 +19,7 @@ File = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Credentials:
-    """Files with which one side proves its name, and checks the other side's.
+    """Files with which one side proves its name by TLS, and checks the other side's.
 
     Parameters
     ----------
@@ -29,10 +29,6 @@ class Credentials:
         Own certificate, and its chain, in PEM.
     key : path, default=None
         Private key of the certificate, in PEM and not encrypted. None: in the certificate's file.
-
-    Notes
-    -----
-    Both sides always show a certificate, by TLS 1.2 or later.
 
     Examples
     --------

@@ -47,8 +47,8 @@ def room(authority, **options):
 @contextmanager
 def raw(here, name, method="join", says=None):
     """A stream of a party that says what it likes."""
-    given = here.authority.of_party(name)
-    with Connection(here.server.address, credentials=given) as connection:
+    certificate = here.authority.of_party(name)
+    with Connection(here.server.address, credentials=certificate) as connection:
         stream = connection.open(method)
         try:
             if says is not None:

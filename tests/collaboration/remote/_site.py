@@ -89,9 +89,9 @@ class Halting(Party):
     def cast(self, question):
         if self.dies == "while casting":
             self._model.predict = die
-        found = super().cast(question)
+        ballots = super().cast(question)
         self._at("cast")
-        return found
+        return ballots
 
     def close(self, question, tallies):
         self._at("before close")
@@ -130,10 +130,10 @@ def site(connection, folder, address, name, ledger, options):
 def serve(connection, folder, options):
     """Hold votes until the process ends."""
     shares = options.pop("shares", None)
-    given = sharing(folder, "votes", shares) if shares else {"agreement": AGREEMENT}
+    settings = sharing(folder, "votes", shares) if shares else {"agreement": AGREEMENT}
     server = VoteServer(
         credentials=credentials(Path(folder), "server"),
-        **given,
+        **settings,
         **(options if "labels" in options else {"classes": [0, 1], **options}),
     )
     with server:

@@ -39,8 +39,8 @@ def others(tmp_path_factory):
 )
 def test_certificates_that_are_refused(names, message, open_room):
     open_room.authority.issue("refused", *names)
-    given = credentials(open_room.authority.folder, "refused")
-    member = open_room.member("south", credentials=given)
+    certificate = credentials(open_room.authority.folder, "refused")
+    member = open_room.member("south", credentials=certificate)
     for how in (member.connect, lambda: member.ask(ROWS), lambda: member.outcome("q")):
         with pytest.raises(ChannelError, match=message):
             how()
@@ -53,8 +53,8 @@ def test_party_names_come_from_certificates(open_room):
     with pytest.raises(TermsError, match="certificate is that of 'west', and the party is 'south'"):
         member.connect()
     open_room.authority.issue("by dns", "south")
-    given = credentials(open_room.authority.folder, "by dns")
-    member = open_room.member("south", credentials=given)
+    certificate = credentials(open_room.authority.folder, "by dns")
+    member = open_room.member("south", credentials=certificate)
     with member:
         assert open_room.server.present == ("south",)
 
@@ -81,12 +81,12 @@ def test_names_in_messages_do_not_count(open_room):
 @pytest.mark.parametrize("what", ["of another authority", "of a party"])
 def test_an_aggregator_that_is_another(what, authority, others):
     impostor = others if what == "of another authority" else authority
-    given = credentials(
+    certificate = credentials(
         impostor.folder,
         "server" if impostor is others else authority.made("west"),
         authority.folder,
     )
-    with VoteServer(AGREEMENT, classes=[0, 1], credentials=given) as server:
+    with VoteServer(AGREEMENT, classes=[0, 1], credentials=certificate) as server:
         member = Membership(
             trained("south", budget()),
             server.address,

@@ -29,8 +29,8 @@ def generators(n):
 
 
 def test_tables():
-    found = [read(*hostile_table(rng)) for rng in generators(300)]
-    assert 0 < sum(table is not None for table in found) < 100
+    tables = [read(*hostile_table(rng)) for rng in generators(300)]
+    assert 0 < sum(table is not None for table in tables) < 100
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_messages_of_a_server_have_no_control_characters(authority):
                 ("127.0.0.1", 0), methods, credentials=authority.of_server(), names=["south"]
             ) as server,
             room(authority) as here,
-            pytest.raises(error) as told,
+            pytest.raises(error) as refusal,
         ):
             here.member("south", address=server.address).ask(ROWS)
-        assert str(told.value).isprintable()
+        assert str(refusal.value).isprintable()

@@ -61,8 +61,8 @@ def test_an_asker_that_breaks_off(authority):
                     stream.send(Message("open"))
                     stream.receive(60, 2)
             settled(here, question, state)
-            found = here.member("centre").outcome(question)
-            assert (found.state, found.answer is not None) == (state, opens)
+            outcome = here.member("centre").outcome(question)
+            assert (outcome.state, outcome.answer is not None) == (state, opens)
             for voter in voters:
                 assert (voter.party.accountant.spent().share > 0) == opens
                 assert voter.party.accountant.entries()[-1].reservation.is_settled

@@ -219,11 +219,11 @@ def test_leaving_and_the_end_of_the_server(authority):
 def test_settings_that_are_refused(settings, message, authority):
     from secretballot.collaboration import VoteServer
 
-    given = {
+    arguments = {
         "agreement": AGREEMENT,
         "classes": [0, 1],
         "credentials": authority.of_server(),
         **settings,
     }
     with pytest.raises((ValueError, TypeError), match=message):
-        VoteServer(given.pop("agreement"), **given)
+        VoteServer(arguments.pop("agreement"), **arguments)

@@ -49,8 +49,8 @@ def reserve(**fields):
 
 
 def close(*tallies):
-    told = [{"n_rows": rows, "n_answers": answers} for rows, answers in tallies]
-    return Message("close", {"question": "q", "tallies": told})
+    described = [{"n_rows": rows, "n_answers": answers} for rows, answers in tallies]
+    return Message("close", {"question": "q", "tallies": described})
 
 
 CAST, VOID = (Message(kind, {"question": "q"}) for kind in ("cast", "void"))

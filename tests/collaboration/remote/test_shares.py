@@ -33,14 +33,14 @@ def computing(authority):
     authority.made("votes")
     with machines(
         authority.folder / "authority.pem", authority.folder / "server.pem", NAMES
-    ) as found:
-        yield list(found)
+    ) as computing_parties:
+        yield list(computing_parties)
 
 
 def asker(authority, address, computing, **kinds):
     party = trained("centre", budget(), **kinds)
-    given = sharing(authority.folder, authority.made(party.name), computing)
-    return Membership(party, address, credentials=authority.of_party(party.name), **given)
+    settings = sharing(authority.folder, authority.made(party.name), computing)
+    return Membership(party, address, credentials=authority.of_party(party.name), **settings)
 
 
 def price(n_rows):
@@ -76,8 +76,8 @@ def test_labels(authority, sites, computing):
     kinds = {"labels": ["a", "b", "c"]}
     _, address = sites.serve(shares=computing, **kinds)
     for name in VOTERS:
-        known = {"labels": ["a", "b"]} if name == "east" else kinds
-        sites.start(name, address, shares=computing, kinds=known)
+        own_kinds = {"labels": ["a", "b"]} if name == "east" else kinds
+        sites.start(name, address, shares=computing, kinds=own_kinds)
     answer = asker(authority, address, computing, **kinds).ask(ROWS)
     assert answer.labels.tolist() == [[1, 1, 1], [0, 0, 0]]
     assert answer.voters == {"a": VOTERS, "b": VOTERS, "c": ("south", "west")}
@@ -119,8 +119,8 @@ def test_ballots_are_not_cast_with_secret_sharing(authority):
 @pytest.mark.parametrize("server_shares", [True, False])
 def test_an_aggregator_other_than_the_agreed_one(server_shares, authority):
     authority.made("votes")
-    given = sharing(authority.folder, authority.made("south"), NOWHERE)
-    shared, plain = given["aggregator"], TrustedAggregator()
+    sharing_settings = sharing(authority.folder, authority.made("south"), NOWHERE)
+    shared, plain = sharing_settings["aggregator"], TrustedAggregator()
     of_server, of_party = (shared, plain) if server_shares else (plain, shared)
     with room(authority, agreement=SHARED, aggregator=of_server) as here:
         member = here.member("south", aggregator=of_party)
@@ -145,16 +145,16 @@ def test_aggregators_on_one_machine_are_refused(authority):
         ):
             with pytest.raises(error, match=message):
                 here.member("south", aggregator=aggregator)
-    given = sharing(authority.folder, authority.made("votes"), NOWHERE)
+    sharing_settings = sharing(authority.folder, authority.made("votes"), NOWHERE)
     settings = {"classes": [0, 1], "credentials": authority.of_server()}
     agreement = Agreement(mechanism=GNMax(sigma=1.0), parties=NAMES)
     with pytest.raises(TypeError, match="take SkellamMax"):
-        VoteServer(agreement, aggregator=given["aggregator"], **settings)
+        VoteServer(agreement, aggregator=sharing_settings["aggregator"], **settings)
 
 
 def test_three_addresses_differ(authority):
-    given = authority.of_party("votes")
+    certificate = authority.of_party("votes")
     # Who has two shares of a number knows it.
     for addresses in ([("a", 1)] * 3, [("a", 1), ("b", 1), ["a", 1]]):
         with pytest.raises(ValueError, match="name a computing party twice"):
-            SecretSharingAggregator(addresses, credentials=given)
+            SecretSharingAggregator(addresses, credentials=certificate)

@@ -22,9 +22,6 @@ class FixedVoter:
     ballots: np.ndarray
     asked: list = field(default_factory=list)
 
-    def begin_cast(self, question):
-        pass
-
     def cast(self, question):
         self.asked.append("cast")
         return [self.ballots for _ in self.motions]

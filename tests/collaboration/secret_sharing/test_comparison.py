@@ -144,5 +144,7 @@ def test_shares_sent_to_a_computing_party_are_uniform_for_any_ballots(monkeypatc
         # Together they are the ballots and the noise; each is uniform. 6 tests, 1e-7 in all.
         assert abs(opened(shares).mean() - (1 - 2 * ballot)) < 6 * math.sqrt(2 / n_rows)
         for share in shares:
-            found = np.bincount((share[..., 1].ravel() >> np.uint64(59)).astype(int), minlength=16)
-            assert chi2.sf(((found - n_rows / 16) ** 2 / (n_rows / 16)).sum(), 15) > 1e-7 / 6
+            frequencies = np.bincount(
+                (share[..., 1].ravel() >> np.uint64(59)).astype(int), minlength=16
+            )
+            assert chi2.sf(((frequencies - n_rows / 16) ** 2 / (n_rows / 16)).sum(), 15) > 1e-7 / 6

@@ -8,6 +8,7 @@ from scipy.stats import chi2, skellam
 from tests.collaboration.secret_sharing._voters import FixedVoter, motion, question
 
 from secretballot.collaboration import TrustedAggregator
+from secretballot.collaboration._voter import Voters
 
 # Noise is keyed by the test's name; of all keys one in a million would alarm, in all tests here.
 ALARM = 1e-6 / 4
@@ -30,20 +31,19 @@ def law(counts, variance, *, first=True):
 
 def p_value(winners, probabilities):
     expected = len(winners) * probabilities
-    found = np.bincount(winners, minlength=len(expected))
-    return chi2.sf(((found - expected) ** 2 / expected).sum(), len(expected) - 1)
+    frequencies = np.bincount(winners, minlength=len(expected))
+    return chi2.sf(((frequencies - expected) ** 2 / expected).sum(), len(expected) - 1)
 
 
 def winners(aggregator, votes, n_classes, voter=FixedVoter):
     """Many rows of the same ballots."""
     asked, of = question(N_ROWS, tuple(range(n_classes))), dict.fromkeys("abc"[: len(votes)], 1.0)
     one = motion(len(votes), n_classes)
-    voters = {
-        name: voter(name, [one], np.full(N_ROWS, vote))
-        for name, vote in zip(of, votes, strict=True)
-    }
+    voters = [
+        voter(name, [one], np.full(N_ROWS, vote)) for name, vote in zip(of, votes, strict=True)
+    ]
     aggregator.check([one])
-    gathered = aggregator.gather(asked, [one], voters)
+    gathered = aggregator.gather(asked, [one], Voters({each.name: each for each in voters}))
     (won,) = aggregator.open(gathered, [one], None)
     return won
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from typing import Self
 
 from secretballot._numbers import check_number
@@ -244,11 +245,8 @@ class Membership:
             )
         with self._connection() as connection:
             terms = self._terms(connection)
-            stream = connection.open("ask", timeout=timeout)
-            try:
+            with closing(connection.open("ask", timeout=timeout)) as stream:
                 return self._ask(stream, Message("ask", fields, body), terms, n_rows, timeout)
-            finally:
-                stream.close()
 
     def outcome(self, question: str | None = None) -> VoteOutcome:
         """Ask the server for the state of a question, such as one whose connection was lost.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
-from concurrent.futures import Future
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from concurrent.futures import wait
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from secretballot._errors import BudgetExceededError
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
-from secretballot.collaboration._voter import Absent, VoteTally
+from secretballot.collaboration._voter import Absent, Voter, Voters, VoteTally
 from secretballot.computing import Recipients
 from secretballot.transport import (
     Buffer,
@@ -32,13 +32,14 @@ NO_BUDGET, NO_COLUMNS, NO_DELIVERY = "budget", "columns", "delivery"
 
 #: Kind of the answer to each kind of request.
 _ANSWERS = {
-    "invite": "invited",
     "reserve": "reserved",
     "cast": "cast",
     "deliver": "delivered",
     "close": "closed",
     "void": "voided",
 }
+
+T = TypeVar("T")
 
 
 class RemoteVoter:
@@ -54,21 +55,15 @@ class RemoteVoter:
         self.stream = stream
         self._timeout = timeout
         self._motions: Sequence[Motion] = ()
-        self._pending: dict[tuple[str, str], Future[Message]] = {}
-        self._one_at_a_time = threading.Lock()
 
     def begin_invite(self, question: Question, fields: Fields, body: Buffer) -> None:
-        """Send an invitation with the rows; parties answer side by side."""
+        """Send an invitation with the rows."""
         fields = {**fields, "question": question.id, "asker": question.asker}
-        self._begin(question, Message("invite", fields, body))
-
-    def begin_cast(self, question: Question) -> None:
-        """Ask for ballots; parties answer side by side."""
-        self._begin(question, Message("cast", {"question": question.id}), self._n_bytes(question))
+        self.stream.send(Message("invite", fields, body))
 
     def invite(self, question: Question) -> tuple[int, ...]:
         """Return the columns that it votes on; a party with other rows is absent."""
-        answer = self._answer_to(question, "invite")
+        answer = self._receive("invited")
         if answer.kind == "cannot":
             raise Absent(self.name, "the rows do not have the columns of its own")
         n_columns = question.target.n_columns
@@ -97,7 +92,8 @@ class RemoteVoter:
 
     def cast(self, question: Question) -> list[NDArray[np.intp]]:
         """Return its ballots."""
-        answer, start, ballots = self._answer_to(question, "cast"), 0, list[NDArray[np.intp]]()
+        answer = self._ask(question, "cast", self._n_bytes(question))
+        start, ballots = 0, list[NDArray[np.intp]]()
         if answer.kind == "cannot":
             self._fail("no ballots")
         if len(answer.body) != self._n_bytes(question):
@@ -124,8 +120,6 @@ class RemoteVoter:
 
     def void(self, question: Question) -> None:
         """Let it take back its payment."""
-        if (question.id, "cast") in self._pending:  # requests are answered in order
-            self._answer_to(question, "cast")
         self._ask(question, "void")
 
     def dismiss(self) -> None:
@@ -151,28 +145,30 @@ class RemoteVoter:
             self._fail("ballots for too many labels")
         return ballots
 
-    def _begin(self, question: Question, message: Message, max_bytes: int = 0) -> None:
-        def exchange() -> Message:
-            kinds = _ANSWERS[message.kind], "cannot"
-            with self._one_at_a_time:
-                return self.stream.ask(message, *kinds, timeout=self._timeout, max_bytes=max_bytes)
+    def _ask(self, question: Question, kind: str, max_bytes: int = 0, **fields: object) -> Message:
+        self.stream.send(Message(kind, {"question": question.id, **fields}))
+        return self._receive(_ANSWERS[kind], max_bytes)
 
-        self._pending[question.id, message.kind] = DaemonThreads().submit(exchange)
-
-    def _answer_to(self, question: Question, kind: str) -> Message:
-        """Wait for the answer to a request that was begun."""
+    def _receive(self, kind: str, max_bytes: int = 0) -> Message:
         try:
-            return self._pending.pop((question.id, kind)).result()
+            return self.stream.receive(self._timeout, max_bytes, (kind, "cannot"))
         except ChannelError as error:
             raise Absent(self.name, str(error)) from None
-
-    def _ask(self, question: Question, kind: str, **fields: object) -> Message:
-        self._begin(question, Message(kind, {"question": question.id, **fields}))
-        return self._answer_to(question, kind)
 
     def _fail(self, fault: str) -> NoReturn:
         self.stream.close()
         raise Absent(self.name, f"it answered nonsense: {fault}")
+
+
+class RemoteVoters(Voters):
+    """Parties elsewhere, who are asked side by side."""
+
+    def ask(self, request: Callable[[Voter], T]) -> dict[str, T]:
+        """Return all replies, or raise the error of a party when all have replied."""
+        threads = DaemonThreads()
+        replies = {name: threads.submit(request, voter) for name, voter in self.items()}
+        wait(replies.values())
+        return {name: reply.result() for name, reply in replies.items()}
 
 
 class Attendance:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from secretballot._errors import BudgetExceededError
-from secretballot.collaboration._mechanism_adaptation import (
-    for_party,
-    needs_n_votes,
-    votes_apart,
-)
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._party import Party
 from secretballot.collaboration._question import Question
@@ -75,11 +69,10 @@ class Session:
     def _invite(self, message: Message) -> Message:
         if self._motions:
             raise MessageError("a question came before the one before it was closed")
-        name, asker = _read_name(message.fields, "question"), None
-        if message.fields.get("asker") is not None:
-            asker = read_field(message.fields, "asker", str)
-            if asker == self._party.name or asker not in self._terms.agreement.parties:
-                raise MessageError(f"{asker!r} may not ask party {self._party.name!r}")
+        name = _read_name(message.fields, "question")
+        asker = read_field(message.fields, "asker", str)
+        if asker == self._party.name or asker not in self._terms.agreement.parties:
+            raise MessageError(f"{asker!r} may not ask party {self._party.name!r}")
         self._question = None
         try:
             rows = decode_table(message.fields, message.body, self._max_bytes)
@@ -88,22 +81,7 @@ class Session:
         except Exception:  # rows that can't be read here do not have its columns
             return Message("cannot", {"why": NO_COLUMNS})
         self._question = question
-        self._price_ahead(question)
         return Message("invited", {"columns": list(self._columns)})
-
-    def _price_ahead(self, question: Question) -> None:
-        """Compute the price while others do: parties are invited together, and pay one by one."""
-        agreement = self._terms.agreement
-        if not self._columns or needs_n_votes(agreement.mechanism):
-            return
-        mechanism = for_party(agreement.mechanism, agreement.weight(self._party.name))
-        motion = Motion(
-            self._columns, mechanism, {}, apart=votes_apart(mechanism, self._terms.labels)
-        )
-        with contextlib.suppress(BudgetExceededError):  # raised again when it has to pay
-            self._party.accountant.price(
-                mechanism, motion.n_rows(question), n_columns=motion.n_columns
-            )
 
     def _reserve(self, question: Question, fields: Fields) -> Message:
         if self._party.has_paid(question):

@@ -19,7 +19,7 @@ from secretballot.collaboration._question import Question
 from secretballot.collaboration._vote import hold_vote
 from secretballot.collaboration._voter import VoteRefusedError
 from secretballot.collaboration.remote._answer_messages import encode_answer
-from secretballot.collaboration.remote._remote_voter import Attendance, RemoteVoter
+from secretballot.collaboration.remote._remote_voter import Attendance, RemoteVoter, RemoteVoters
 from secretballot.collaboration.remote._table import TABLE_FIELDS, decode_table
 from secretballot.collaboration.remote._vote_records import (
     OPENED,
@@ -61,9 +61,9 @@ class VoteServer:
     Parameters
     ----------
     agreement : Agreement
-        What all parties agreed on; each compares it with its own. Its parties may take part: their
-        names are those in their certificates (the subject's common name, or a DNS name of
-        subjectAltName). A certificate that names nobody of them, or two, is refused.
+        What all parties agreed on; each compares it with its own. Parties are known by the names in
+        their certificates (the subject's common name, or a DNS name of subjectAltName). A
+        certificate that names none of them, or two, is refused.
     classes : array-like, default=None
         The classes that rows may have.
     labels : sequence of str, default=None
@@ -77,9 +77,8 @@ class VoteServer:
         Where to listen; port 0 takes a free one.
     timeout : float, default=300.0
         Seconds that a party has to answer one message: with its ballots, or that it has paid (to
-        price a plan of many classes takes a while, once). A party that is late is absent, and its
-        connection is closed. So is one without a sign of life for 30 seconds, or for twice the
-        timeout if that is less.
+        price a plan of many classes takes a while, once). A party that is late is absent. So is one
+        without a sign of life for 30 seconds, or for twice the timeout if that is less.
     max_bytes : int, default=2**30
         The longest question. The server takes at most four times as much memory for all of them.
 
@@ -286,7 +285,11 @@ class VoteServer:
                 voter.begin_invite(question, table, request.body)
             del request
             answer = hold_vote(
-                question, self.agreement, voters, self.aggregator, before_open=confirm
+                question,
+                self.agreement,
+                RemoteVoters(voters),
+                self.aggregator,
+                before_open=confirm,
             )
         except BaseException as error:
             if record.state == VOTING:

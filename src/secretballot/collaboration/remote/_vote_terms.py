@@ -67,7 +67,7 @@ class VoteTerms:
         """Target of the votes."""
         return target_of(self.classes, self.labels)
 
-    def question(self, id: str, asker: str | None, X: Table) -> Question:
+    def question(self, id: str, asker: str, X: Table) -> Question:
         """Build a question about some rows."""
         return Question(
             id=id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from secretballot._numbers import check_number
 from secretballot.collaboration._aggregator import Aggregator, Seed
 from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
-from secretballot.collaboration._voter import Absent, Voter, VoteRefusedError
+from secretballot.collaboration._voter import Absent, VoteRefusedError, Voters
 from secretballot.collaboration.secret_sharing._contribution import shared_vote
 from secretballot.computing import (
     LONGEST_ROW,
@@ -136,9 +136,7 @@ class SecretSharingAggregator(Aggregator):
         addresses = tuple((host, int(port)) for host, port in self.addresses or local)
         return Recipients(session, addresses, token, self.timeout, self._credentials)
 
-    def gather(
-        self, question: Question, motions: Sequence[Motion], voters: Mapping[str, Voter]
-    ) -> Delivered:
+    def gather(self, question: Question, motions: Sequence[Motion], voters: Voters) -> Delivered:
         """Let voters send their shares; none comes here."""
         if question.seeded:
             raise ValueError(
