@@ -202,9 +202,7 @@ def _checked_labels(labels: Sequence[str]) -> tuple[str, ...]:
     names = tuple(labels)
     are_names = not isinstance(labels, str) and all(isinstance(name, str) for name in names)
     if not are_names or len(set(names)) != len(names) or len(names) < 2:
-        raise ValueError(
-            f"labels={labels!r} must be a list of names, two or more and all different."
-        )
+        raise ValueError(f"labels={labels!r} must be a list of names: two or more different names.")
     return names
 
 
