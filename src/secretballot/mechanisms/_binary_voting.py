@@ -10,13 +10,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot.divergences import Bound, Law, NoisyBit, Step
+from secretballot.divergences import Law, NoisyBit, Step
 from secretballot.mechanisms._counting import Counting, CountLabels
-from secretballot.mechanisms._fields import (
-    ROUNDING,
-    BallotThreshold,
-    ballot_thresholds,
-)
+from secretballot.mechanisms._fields import ROUNDING, ballot_thresholds
 from secretballot.mechanisms._hierarchy import (
     Hierarchy,
     apply_hierarchy,
@@ -24,7 +20,7 @@ from secretballot.mechanisms._hierarchy import (
     check_labels,
     voted_labels,
 )
-from secretballot.mechanisms._noisy_max import ConfidentGNMax, GNMax, LabelVoting
+from secretballot.mechanisms._noisy_max import GNMax, LabelVoting
 
 #: Law of a row with any number of labels: it reveals everything.
 _UNBOUNDED_LAW = (Step("labels", NoisyBit(scale=1.0, shift=math.inf, bound="papernot")),)
@@ -101,20 +97,13 @@ class BinaryVoting(LabelVoting):
     array([[0, 0, 1]])
     """
 
-    sigma: float
     n_votes: float
-    threshold: float | None = field(default=None)
-    sigma_threshold: float | None = field(default=None)
     hierarchy: Mapping[int, int | tuple[int, ...]] | Hierarchy | None = field(default=None)
-    weight: float | Mapping[str, float] = field(default=1.0)
-    ballots: int | Mapping[str, int] = field(default=1)
-    bound: Bound = field(default="exact")
-    ballot_threshold: BallotThreshold = field(default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "hierarchy", as_hierarchy(self.hierarchy))
-        self._vote(self.n_votes)  # which checks the threshold
+        self._vote(self.n_votes)  # which checks n_votes
 
     @property
     def _hierarchy(self) -> Hierarchy | None:
@@ -122,7 +111,7 @@ class BinaryVoting(LabelVoting):
         return cast("Hierarchy | None", self.hierarchy)
 
     @property
-    def _label_vote(self) -> GNMax | ConfidentGNMax:
+    def _label_vote(self) -> GNMax:
         """The vote on one label, between absent and present."""
         return self._vote(self.n_votes)
 

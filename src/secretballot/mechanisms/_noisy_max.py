@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from secretballot.divergences import Bound, ConfidentMax, Law, NoisyMax, NoisyTo
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._fields import (
     ROUNDING,
+    BallotThreshold,
     check_count_spacing,
     pair_by_group,
 )
@@ -64,17 +66,11 @@ class GNMax(Mechanism):
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return one vote a row, for each privacy group's weight."""
-        laws: dict[str, Law] = {}
-        for group, (weight, ballots) in pair_by_group(self.weight, self.ballots).items():
-            vote = NoisyMax(
-                sigma=self.sigma,
-                weight=weight,
-                ballots=ballots,
-                n_classes=n_columns,
-                bound=self.bound,
-            )
-            laws[group] = (Step("vote", vote),)
-        return laws
+        vote = partial(NoisyMax, sigma=self.sigma, n_classes=n_columns, bound=self.bound)
+        return {
+            group: (Step("vote", vote(weight=weight, ballots=ballots)),)
+            for group, (weight, ballots) in pair_by_group(self.weight, self.ballots).items()
+        }
 
     def noise_share(self, n_votes: float) -> float:
         """Compute the noise on the votes of a class as a share of all ballots."""
@@ -95,14 +91,12 @@ class GNMax(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidentGNMax(Mechanism):
+class ConfidentGNMax(GNMax):
     """Noisy plurality among the rows on which the teachers agree enough.
 
     A row is answered only if its largest count, plus noise of its own, reaches a threshold. Every
-    row that is begun pays for that bit. In a budget of Renyi divergences only answered rows pay for
-    the vote. In the default budget votes are paid for beforehand, and the refund for rows without
-    an answer is a little less than their price. With `n_votes` a row of two classes is charged as a
-    whole instead.
+    row that is begun pays for that bit, and answered rows pay for the vote: afterwards in a budget
+    of Renyi divergences, beforehand and with a refund in the default budget.
 
     Parameters
     ----------
@@ -115,16 +109,14 @@ class ConfidentGNMax(Mechanism):
     weight, ballots, bound
         As for `GNMax`.
     n_votes : float, default=None
-        Sum of every row's counts: the number of ballots, or the sum of their weights. It is public,
-        and rows with another sum are refused. The outcome of a row of two classes, answered or not,
-        is then charged as one of three. With three or more classes, and for ``bound="papernot"``,
-        costs are as without it.
+        Sum of every row's counts (ballots, or their weights), a public number; rows with another
+        sum are refused. A row of two classes is then charged as a whole: winner or no answer. With
+        three or more classes, and for ``bound="papernot"``, costs are as without it.
 
     Notes
     -----
     With two classes `n_votes` lowers costs wherever some rows don't pass. The winner of a tied row
-    reveals most, and a tied row passes most rarely. A charge for the whole row uses both facts; a
-    charge by outcome charges every answered row as if it had been tied.
+    reveals most, and a tied row passes most rarely: only a charge for the whole row uses both.
 
     References
     ----------
@@ -141,58 +133,41 @@ class ConfidentGNMax(Mechanism):
     array([ 0, -1])
     """
 
-    sigma: float
     sigma_threshold: float
     threshold: float
-    weight: float | Mapping[str, float] = field(default=1.0)
-    ballots: int | Mapping[str, int] = field(default=1)
-    bound: Bound = field(default="exact")
     n_votes: float | None = field(default=None)
-
-    scalable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_votes is not None:
-            # The number of votes must be a multiple of a ballot's weight, as counts must be.
             self._check_whole_ballots(np.array([[float(self.n_votes)]]), "n_votes is")
-
-    @property
-    def _vote(self) -> GNMax:
-        return GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the threshold bit and, after it, GNMax's vote; or both as one move."""
-        groups = pair_by_group(self.weight, self.ballots)
         if self.n_votes is not None and n_columns == 2 and self.bound == "exact":
-            return {
-                group: (self._whole_row(*pair, self.n_votes),) for group, pair in groups.items()
-            }
+            return self._laws_of_whole_rows(self.n_votes)
         laws = {}
-        for group, vote in self._vote.laws(n_columns).items():
-            weight, ballots = groups[group]
+        for group, (vote,) in super().laws(n_columns).items():
+            weight, ballots = pair_by_group(self.weight, self.ballots)[group]
             # The largest count moves by no more than its ballots.
             bit = NoisyTop(scale=self.sigma_threshold, shift=weight * ballots, bound=self.bound)
-            follow = [replace(step, after="threshold") for step in vote]
-            laws[group] = (Step("threshold", bit), *follow)
+            laws[group] = (Step("threshold", bit), replace(vote, after="threshold"))
         return laws
 
-    def _whole_row(self, weight: float, ballots: int, n_votes: float) -> Step:
-        """Return the one step of a row of two classes with a public number of votes."""
-        move = ConfidentMax(
+    def _laws_of_whole_rows(self, n_votes: float) -> dict[str, Law]:
+        """Return one step for each group: a row of two classes with a public number of votes."""
+        row = partial(
+            ConfidentMax,
             sigma=self.sigma,
             sigma_threshold=self.sigma_threshold,
             threshold=self.threshold,
             n_votes=n_votes,
-            weight=weight,
-            ballots=ballots,
             alike=not isinstance(self.weight, Mapping),
         )
-        return Step("row", move)
-
-    def noise_share(self, n_votes: float) -> float:
-        """Compute the noise on the votes of a class as a share of all ballots."""
-        return float(self.sigma / n_votes)
+        return {
+            group: (Step("row", row(weight=weight, ballots=ballots)),)
+            for group, (weight, ballots) in pair_by_group(self.weight, self.ballots).items()
+        }
 
     def with_public_votes(self, n_votes: float, n_columns: int) -> Self:
         """Return the same mechanism for a public number of votes: cheaper with two classes."""
@@ -202,8 +177,8 @@ class ConfidentGNMax(Mechanism):
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes that are small enough for the noise, or raise `ValueError`."""
-        noise = min(self.sigma, self.sigma_threshold)
-        votes = check_count_spacing(noise, super().check_counts(counts))
+        votes = super().check_counts(counts)
+        check_count_spacing(self.sigma_threshold, votes, "sigma_threshold")
         if self.n_votes is not None:
             totals = votes.sum(axis=1)
             different = ~np.isclose(totals, self.n_votes, rtol=ROUNDING, atol=0)
@@ -233,7 +208,7 @@ class ConfidentGNMax(Mechanism):
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each row's winner, -1 where the threshold was not reached; shape (n_rows,)."""
         top = counts.max(axis=1) + rng.normal(scale=self.sigma_threshold, size=len(counts))
-        return np.where(top >= self.threshold, self._vote.sample(counts, rng), UNANSWERED)
+        return np.where(top >= self.threshold, super().sample(counts, rng), UNANSWERED)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Count a threshold bit for every row, and a vote for the answered ones."""
@@ -246,32 +221,34 @@ class ConfidentGNMax(Mechanism):
         return {"row": counts, "threshold": top, "vote": counts}
 
 
+@dataclass(frozen=True, kw_only=True)
 class LabelVoting(Mechanism):
-    """Base class: votes on sets of labels, perhaps behind a threshold. Subclasses have the fields.
-
-    The threshold's two fields belong together.
-    """
+    """Base class: votes on sets of labels, perhaps behind a threshold."""
 
     sigma: float
-    threshold: float | None
-    sigma_threshold: float | None
-    weight: float | Mapping[str, float]
-    ballots: int | Mapping[str, int]
-    bound: Bound
+    threshold: float | None = field(default=None)
+    sigma_threshold: float | None = field(default=None)
+    weight: float | Mapping[str, float] = field(default=1.0)
+    ballots: int | Mapping[str, int] = field(default=1)
+    bound: Bound = field(default="exact")
+    ballot_threshold: BallotThreshold = field(default=None)
 
     multilabel: ClassVar[bool] = True
     scalable: ClassVar[bool] = True
 
-    def _vote(self, n_votes: float | None = None) -> GNMax | ConfidentGNMax:
-        """Return the vote between classes with this noise, weight and threshold."""
-        vote = GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
-        if self.threshold is None and self.sigma_threshold is None:
-            return vote
-        if self.threshold is None or self.sigma_threshold is None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.threshold is None) != (self.sigma_threshold is None):
             raise ValueError(
                 f"threshold={self.threshold!r} and sigma_threshold={self.sigma_threshold!r} belong "
                 "together: give both, or neither."
             )
+
+    def _vote(self, n_votes: float | None = None) -> GNMax:
+        """Return the vote between classes with this noise, weight and threshold."""
+        vote = GNMax(sigma=self.sigma, weight=self.weight, ballots=self.ballots, bound=self.bound)
+        if self.threshold is None or self.sigma_threshold is None:
+            return vote
         return ConfidentGNMax(
             **vars(vote),
             threshold=self.threshold,

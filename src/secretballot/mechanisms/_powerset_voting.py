@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer
-from secretballot.divergences import Bound, Law, draw_exponential, draw_uniform, largest_normal
+from secretballot.divergences import Law, draw_exponential, draw_uniform, largest_normal
 from secretballot.mechanisms._base import MAX_VOTES
 from secretballot.mechanisms._cast_ballots import check_counted_ballots
 from secretballot.mechanisms._counting import Counting, CountSets
-from secretballot.mechanisms._fields import (
-    BallotThreshold,
-    ballot_thresholds,
-    check_count_spacing,
-)
+from secretballot.mechanisms._fields import ballot_thresholds, check_count_spacing
 from secretballot.mechanisms._noisy_max import UNANSWERED, LabelVoting
 
 
@@ -86,21 +81,13 @@ class PowersetVoting(LabelVoting):
            [0, 1, 1]])
     """
 
-    sigma: float
     n_labels: int
     max_positives: int | None = field(default=None)
-    threshold: float | None = field(default=None)
-    sigma_threshold: float | None = field(default=None)
-    weight: float | Mapping[str, float] = field(default=1.0)
-    ballots: int | Mapping[str, int] = field(default=1)
-    bound: Bound = field(default="exact")
-    ballot_threshold: BallotThreshold = field(default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_positives is not None:
             check_integer("max_positives", self.max_positives, most=self.n_labels)
-        self._vote()  # which checks the threshold
 
     @property
     def n_outcomes(self) -> int:

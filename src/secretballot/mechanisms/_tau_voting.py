@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import warn
 from secretballot._numbers import check_number
-from secretballot.divergences import Bound, ClippedBits, Law, Norm, Step, clipped_weight
+from secretballot.divergences import ClippedBits, Law, Norm, Step, clipped_weight
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._counting import CountClipped, Counting
 from secretballot.mechanisms._fields import (
     ROUNDING,
-    BallotThreshold,
     ballot_thresholds,
     check_count_spacing,
     pair_by_group,
@@ -103,22 +102,14 @@ class TauVoting(LabelVoting):
     array([[0, 0, 0, 1, 1, 0, 0, 0, 0]])
     """
 
-    sigma: float
     n_votes: float
     tau: float
     norm: Norm = field(default="l2")
-    threshold: float | None = field(default=None)
-    sigma_threshold: float | None = field(default=None)
-    weight: float | Mapping[str, float] = field(default=1.0)
-    ballots: int | Mapping[str, int] = field(default=1)
-    bound: Bound = field(default="exact")
-    ballot_threshold: BallotThreshold = field(default=None)
     max_positives: int | None = field(default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_clipping(self.tau, self.norm)
-        self._vote()  # which checks the threshold
 
     @property
     def _unclipped(self) -> BinaryVoting:
