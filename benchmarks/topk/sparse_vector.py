@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,10 @@ class SparseVectorTopK(TopK):
     draw_share: float = field(default=0.25)
     unknown_domain: bool = field(default=True)
 
+    _hides_rare_items: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_k()
         check_integer("k_max", self.k_max, least=self._set_size)
         check_number("epsilon", self.epsilon, above=0)
         check_number("delta_t", self.delta_t, above=0, below=0.5)

@@ -17,7 +17,7 @@ from secretballot.checks import (
     ensemble_checks,
     mechanism_checks,
 )
-from secretballot.checks import _mechanism as mechanism_module
+from secretballot.checks._common_checks import MECHANISM_CHECKS
 from secretballot.checks._mechanism_noise import check_claim_survives_the_audit
 from secretballot.checks._mechanism_release import check_relation_is_enforced
 from secretballot.mechanisms import GNMax, Mechanism
@@ -96,7 +96,7 @@ OWN = MechanismExample(mechanism=GNMax(sigma=2.0), counts=PAIR[:, 0], neighbours
 
 def test_custom_mechanisms_are_checked():
     names = [name for name, _ in mechanism_checks({"mine": OWN})]
-    assert len(names) == len(mechanism_module._CHECKS)
+    assert len(names) == len(MECHANISM_CHECKS)
     assert all(name.startswith("mine-") for name in names)
 
 

@@ -16,9 +16,9 @@ from tests.checks._registry import EXAMPLES
 from secretballot.accounting import ORDERS, RenyiCost
 from secretballot.audit import Neighbours
 from secretballot.checks import MechanismExample
-from secretballot.checks import _ensemble as ensemble
+from secretballot.checks import _common_checks as common
 from secretballot.checks import _ensemble_neighbours as neighbours
-from secretballot.checks import _mechanism as mechanism
+from secretballot.checks import _ensemble_release as ensemble
 from secretballot.checks import _mechanism_noise as noise
 from secretballot.checks import _mechanism_release as release
 from secretballot.divergences import renyi_divergence
@@ -150,7 +150,7 @@ CASES = [
     ),
     (
         planted.a_parameter_that_is_not_told,
-        mechanism.check_is_an_immutable_description,
+        release.check_is_an_immutable_description,
         PLAIN,
         "tells every parameter",
     ),
@@ -332,4 +332,4 @@ def test_every_planted_error_is_guarded():
 
 
 def test_every_check_can_fail():
-    assert {case[1] for case in CASES} == {*mechanism._CHECKS, *ensemble._CHECKS}
+    assert {case[1] for case in CASES} == {*common.MECHANISM_CHECKS, *common.ENSEMBLE_CHECKS}

@@ -69,8 +69,7 @@ def _law_of(mechanism: TopK, votes: Floats) -> tuple[Sets, Floats | None]:
 
 @_law_of.register
 def _(mechanism: ExponentialTopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    scale = mechanism._unit_sensitivity / mechanism._width
-    return _draw_in_turn(votes, mechanism._set_size, scale), None
+    return _draw_in_turn(votes, mechanism._set_size, mechanism._scale), None
 
 
 @_law_of.register
@@ -86,7 +85,7 @@ def _(mechanism: JointTopK, votes: Floats) -> tuple[Sets, Floats | None]:
 
 @_law_of.register
 def _(mechanism: LimitedDomainTopK, votes: Floats) -> tuple[Sets, Floats | None]:
-    scale = mechanism._unit_sensitivity / mechanism._width
+    scale = mechanism._scale
     values, tops = _largest_sets(votes, mechanism.k_max)
     floor = floor_height(mechanism, values[:, -1], scale, mechanism.k_max, mechanism.delta_t)
     pool = np.where(_members(tops[:, -1], votes.shape[1]), votes, -np.inf)
@@ -149,7 +148,7 @@ def _complete_or_shrink(
 ) -> Sets:
     """Compute the law of k items, given that the set of `size` items is stable."""
     k, most, n_items = mechanism._set_size, values.shape[1] - 1, votes.shape[1]
-    draws = Draws(mechanism._unit_sensitivity / math.sqrt(8 * mechanism._rho_parts.draws), k)
+    draws = mechanism._draws
     if size > k:
         return _shrink(values, tops, size, k, draws, _columns(votes, most))
     sets = np.zeros((len(votes), _n_sets(votes, most)))

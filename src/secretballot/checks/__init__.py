@@ -5,9 +5,13 @@ Run `check_mechanism` on an example of your own mechanism; in pytest, parametriz
 """
 
 from secretballot._public import published
+from secretballot.checks._common_checks import (
+    check_ensemble,
+    check_mechanism,
+    ensemble_checks,
+    mechanism_checks,
+)
 from secretballot.checks._contract import NotApplicable
-from secretballot.checks._ensemble import check_ensemble, ensemble_checks
-from secretballot.checks._mechanism import check_mechanism, mechanism_checks
 from secretballot.checks._mechanism_example import MechanismExample
 
 __all__ = [

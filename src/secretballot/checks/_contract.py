@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 from unittest import SkipTest
 
@@ -13,7 +14,9 @@ from secretballot.accounting import PrivacyLeakWarning
 #: Raises AssertionError if a promise is broken, `NotApplicable` if it does not apply.
 Check = Callable[[Any], None]
 
-P, R, S = ParamSpec("P"), TypeVar("R"), TypeVar("S")
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
 
 
 class NotApplicable(SkipTest):
@@ -21,6 +24,15 @@ class NotApplicable(SkipTest):
 
     Such a check has neither passed nor failed; pytest and unittest report it as skipped.
     """
+
+
+def checks_of(module: ModuleType) -> tuple[Check, ...]:
+    """List the checks that a module defines: its own functions named ``check_...``."""
+    return tuple(
+        value
+        for name, value in vars(module).items()
+        if name.startswith("check_") and value.__module__ == module.__name__
+    )
 
 
 def run_checks(checks: Sequence[Callable[[S], None]], subject: S) -> dict[str, str]:

@@ -83,15 +83,6 @@ def audit_example(
     )
 
 
-def check_claim_survives_the_audit(example: MechanismExample) -> None:
-    audit = audit_example(example, n_draws=CI_DRAWS)
-    audit.check()
-    assert audit.share >= example.tightness, (
-        f"a tight claim is nearly spent by some pair of neighbours, but {audit}: that is less than "
-        f"tightness={example.tightness:g} of it"
-    )
-
-
 def _stated_law(mechanism: Mechanism, counts: NDArray[Any]) -> OutcomeLaw:
     law = outcome_law(mechanism, counts)
     if law is None:
@@ -225,3 +216,12 @@ def check_every_release_draws_afresh(example: MechanismExample) -> None:
         assert len(first) == len(second) == len(rows), "the budget has room for both"
         same = same and np.array_equal(first, second)
     assert not same, "no release repeats the noise of another"
+
+
+def check_claim_survives_the_audit(example: MechanismExample) -> None:
+    audit = audit_example(example, n_draws=CI_DRAWS)
+    audit.check()
+    assert audit.share >= example.tightness, (
+        f"a tight claim is nearly spent by some pair of neighbours, but {audit}: that is less than "
+        f"tightness={example.tightness:g} of it"
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import tempfile
+from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,23 @@ from secretballot.checks._mechanism_example import (
     spent_by_level,
 )
 from secretballot.divergences import Cost, Costs, level_cost
+
+
+def check_is_an_immutable_description(example: MechanismExample) -> None:
+    mechanism = example.mechanism
+    parameters = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
+    assert type(mechanism)(**parameters) == mechanism, "parameters make the same mechanism again"
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism, "a pickle is the same mechanism"
+    for name in parameters:
+        try:
+            setattr(mechanism, name, None)
+        except FrozenInstanceError:
+            continue
+        raise AssertionError(f"{name} can be changed after the mechanism was made")
+    described = json.loads(json.dumps(mechanism.describe()))
+    name = described["mechanism"].rpartition(":")[2]
+    assert name == type(mechanism).__qualname__, "describe() names the mechanism"
+    assert set(parameters) <= set(described), "describe() tells every parameter"
 
 
 def check_charges_no_more_than_its_most(example: MechanismExample) -> None:

@@ -23,12 +23,11 @@ from secretballot.mechanisms._proportions import Proportions, on_simplex
 class AdditiveProportions(Proportions):
     """Base class: independent noise on each class's count, then the nearest proportions.
 
-    A subclass names its move, and the field with the amount of noise. Of two classes one is drawn,
-    the other makes up the bag, whose size is public.
+    Of two classes one is drawn, the other makes up the bag, whose size is public.
     """
 
     _move: ClassVar[type[AdditiveProportionsMove]]
-    _noise_field: ClassVar[str]
+    _noise_field: ClassVar[str]  # the field with the amount of noise
 
     @classmethod
     def calibrated(
@@ -58,7 +57,6 @@ class AdditiveProportions(Proportions):
         return cls(**noise, epsilon=epsilon, resolution=resolution)
 
     def move(self, n_columns: int | None = None) -> AdditiveProportionsMove:
-        """Return the noisy move of one bag."""
         return self._move(noise=getattr(self, self._noise_field), n_classes=n_columns)
 
     def _draw(self, counts: Floats, rng: np.random.Generator) -> Floats:
@@ -72,7 +70,6 @@ class AdditiveProportions(Proportions):
         return on_simplex(noisy / sizes)
 
     def covariance(self, proportions: ArrayLike, sizes: ArrayLike) -> Floats:
-        """Estimate each bag's noise covariance: see the base class."""
         # Independent noise on each count, less its mean over the classes.
         n_classes = np.shape(proportions)[1]
         centring: Floats = np.eye(n_classes) - 1 / n_classes

@@ -25,15 +25,14 @@ MAX_VOTES = 2**53
 class Mechanism(ABC):
     """Description of a noisy release: counts in, a private answer out.
 
-    A frozen dataclass with keyword-only fields; stateless; works on whole batches; knows nothing of
-    estimators, budgets or storage. A subclass states its `laws` once, and which of their steps an
-    outcome shows to have been executed; costs are computed from that.
+    A frozen dataclass with keyword-only fields that works on whole batches. A subclass states its
+    `laws`, and which of their steps an outcome shows to have been executed; costs follow.
 
     Attributes
     ----------
     relations : frozenset of str
         Neighbouring relations for which the costs are proven: ``"replace"``, ``"add_remove"``. By
-        default that of the field `relation`, or ``"replace"`` where there is no such field.
+        default that of the field `relation`, or ``"replace"`` without such a field.
     rows : str
         ``"sequential"`` where rows are queries to the same people, ``"parallel"`` where they are
         disjoint people.
@@ -83,25 +82,15 @@ class Mechanism(ABC):
         Shape (n_rows,); for a step of several labels a mask of them, shape (n_rows, n_labels). By
         default all steps of a row are executed, which is never too cheap.
         """
-        law = next(iter(self.laws().values()))
-        return {step.name: np.full(len(outcome), step.times) for step in law}
+        return _all_steps(self.laws(), len(outcome))
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Compute the data on which each step's exact cost depends, per row.
-
-        By default nothing: the cost is the same on all data.
-        """
+        """Compute the data on which each step's exact cost depends, per row; by default none."""
         del counts
         return {}
 
     def counting(self, n_columns: int) -> Counting:
-        """Return the rule by which ballots become counts.
-
-        Parameters
-        ----------
-        n_columns : int
-            Classes, or labels, that are voted on.
-        """
+        """Return the rule by which ballots on so many classes, or labels, become counts."""
         return CountClasses(n_classes=n_columns)
 
     @property
@@ -138,11 +127,10 @@ class Mechanism(ABC):
                 f"mechanism={self!r} does not scale with the number of votes; use GNMax or "
                 "ConfidentGNMax."
             )
-        values = {name: getattr(self, name, None) for name in VOTE_POWERS}
         scaled = {
-            name: float(value * factor ** VOTE_POWERS[name])
-            for name, value in values.items()
-            if value is not None
+            name: float(value * factor**power)
+            for name, power in VOTE_POWERS.items()
+            if (value := getattr(self, name, None)) is not None
         }
         return replace(self, **scaled)  # type: ignore[type-var]
 
@@ -206,7 +194,7 @@ class Mechanism(ABC):
         n_columns : int, default=None
             Columns of the counts (classes, labels); a bound for any number if None.
         counts : array-like of shape (n_rows, n_columns), default=None
-            Known votes, for data-dependent costs: the largest cost of each row then.
+            Known votes, for the largest cost of each of their rows.
         order : float, default=None
             Compute this Renyi order only; other orders of the result are infinite.
 
@@ -221,10 +209,7 @@ class Mechanism(ABC):
             }
         votes = self.check_counts(counts)
         laws = self.laws(votes.shape[1])
-        all_steps = {
-            step.name: np.full(len(votes), step.times) for step in next(iter(laws.values()))
-        }
-        return self._realised(laws, all_steps, self.state(votes))
+        return self._realised(laws, _all_steps(laws, len(votes)), self.state(votes))
 
     def cost(
         self, outcome: ArrayLike, counts: ArrayLike | None = None, *, n_columns: int | None = None
@@ -245,11 +230,11 @@ class Mechanism(ABC):
         dict of str to RenyiCost
             Shape (n_rows,).
         """
-        executed = self.executed(np.asarray(outcome))
-        if counts is None:
-            return self._realised(self.laws(n_columns), executed, None)
-        votes = self.check_counts(counts)
-        return self._realised(self.laws(votes.shape[1]), executed, self.state(votes))
+        state = None
+        if counts is not None:
+            votes = self.check_counts(counts)
+            n_columns, state = votes.shape[1], self.state(votes)
+        return self._realised(self.laws(n_columns), self.executed(np.asarray(outcome)), state)
 
     def _realised(
         self,
@@ -276,3 +261,8 @@ class Mechanism(ABC):
             value = getattr(self, field.name)
             parameters[field.name] = dict(value) if isinstance(value, Mapping) else value
         return parameters
+
+
+def _all_steps(laws: Mapping[str, Law], n_rows: int) -> dict[str, NDArray[Any]]:
+    """Count all steps of a law as executed in each row; laws of all groups have the same ones."""
+    return {step.name: np.full(n_rows, step.times) for step in next(iter(laws.values()))}

@@ -30,8 +30,7 @@ _UNBOUNDED_LAW = (Step("labels", NoisyBit(scale=1.0, shift=math.inf, bound="pape
 class BinaryVoting(LabelVoting):
     """Noisy majority on every label: a label is present if more ballots call it present.
 
-    A row of k labels is k votes of two classes, and costs as much: one ballot may change all of its
-    labels.
+    A row of k labels costs as much as k votes of two classes: one ballot may change all labels.
 
     Parameters
     ----------
@@ -66,9 +65,6 @@ class BinaryVoting(LabelVoting):
     -----
     Counts are the ballots that call each label present, shape (n_rows, n_labels). Outcomes have
     the same shape: 1 for present, 0 for absent, -1 for labels that did not pass the threshold.
-
-    Costs of labels add up, each at its own worst case. That is exact for ballots that may be
-    replaced by any other: all labels can move at once.
 
     A budget of Renyi divergences does not charge labels that were not voted on because of the
     hierarchy. Plans are paid for before their rows are drawn, all labels included: there a
@@ -141,11 +137,9 @@ class BinaryVoting(LabelVoting):
 
     @property
     def expected_votes(self) -> float:
-        """Number of ballots on each label."""
         return self.n_votes
 
     def noise_share(self, n_votes: float) -> float:
-        """Compute the noise on the votes of a label as a share of all ballots."""
         del n_votes
         return float(self.sigma / self.n_votes)
 
@@ -182,7 +176,6 @@ class BinaryVoting(LabelVoting):
         return _split_by_label(by_step, outcome.shape)
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return the state of each label's steps."""
         return _split_by_label(self._label_vote.state(self._label_counts(counts)), counts.shape)
 
 

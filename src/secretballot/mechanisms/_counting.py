@@ -54,15 +54,7 @@ class Counting(ABC):
     def total(
         self, votes: Mapping[str, NDArray[Any]], weights: Mapping[str, NDArray[Any]]
     ) -> NDArray[Any]:
-        """Compute the counts of all groups' votes.
-
-        Parameters
-        ----------
-        votes : dict of str to ndarray
-            Votes of the voters of each group.
-        weights : dict of str to ndarray of shape () or (n_rows,)
-            Weight of a ballot of each group, per row if it differs.
-        """
+        """Compute the counts of all groups' votes, given a weight for each group, or also row."""
         return np.asarray(sum(part * weights[name][..., None] for name, part in votes.items()))
 
 
@@ -73,12 +65,10 @@ class CountClasses(Counting):
     n_classes: int = 0
 
     def begin(self, ballots: NDArray[Any], n_voters: int) -> NDArray[Any]:
-        """Count the ballots of the first voter: votes of shape (n_rows, n_classes)."""
         votes = np.zeros((len(ballots), self.n_classes), np.min_scalar_type(n_voters))
         return self.add(votes, ballots)
 
     def add(self, votes: NDArray[Any], ballots: NDArray[Any]) -> NDArray[Any]:
-        """Add the ballots of one more voter, in place."""
         votes[np.arange(len(ballots)), ballots] += 1
         return votes
 
@@ -88,7 +78,6 @@ class CountLabels(Counting):
     """Votes for each label; ballots are 0 and 1, shape (n_rows, n_labels)."""
 
     def begin(self, ballots: NDArray[Any], n_voters: int) -> NDArray[Any]:
-        """Return votes of shape (n_rows, n_labels)."""
         return ballots.astype(np.min_scalar_type(n_voters))
 
 
@@ -100,8 +89,6 @@ class CountClipped(Counting):
     norm: Norm = "l2"
 
     def begin(self, ballots: NDArray[Any], n_voters: int) -> NDArray[Any]:
-        """Return votes of shape (n_rows, n_labels)."""
-        del n_voters
         size = ballots.sum(axis=1, keepdims=True, dtype=np.int64)
         weight = clipped_weight(size, self.tau, self.norm)
         return np.asarray(ballots * (np.floor(weight * _RESOLUTION) / _RESOLUTION))
@@ -109,27 +96,25 @@ class CountClipped(Counting):
 
 @dataclass(frozen=True)
 class CountSets(Counting):
-    """Counts of the distinct ballots of each row; votes are all ballots as packed bits."""
+    """Counts of the distinct ballots of each row.
+
+    Votes are all ballots as packed bits, shape (n_rows, n_ballots, n_bytes).
+    """
 
     n_labels: int = 0
 
     def begin(self, ballots: NDArray[Any], n_voters: int) -> NDArray[Any]:
-        """Return votes of shape (n_rows, n_ballots, n_bytes)."""
-        del n_voters
         return np.packbits(ballots.astype(bool), axis=1)[:, None]
 
     def add(self, votes: NDArray[Any], ballots: NDArray[Any]) -> NDArray[Any]:
-        """Append the ballots of one more voter."""
         return self.join(votes, self.begin(ballots, 1))
 
     def join(self, votes: NDArray[Any] | None, more_votes: NDArray[Any]) -> NDArray[Any]:
-        """Append the votes of further voters; None are no votes yet."""
         return more_votes if votes is None else np.concatenate([votes, more_votes], axis=1)
 
     def total(
         self, votes: Mapping[str, NDArray[Any]], weights: Mapping[str, NDArray[Any]]
     ) -> NDArray[Any]:
-        """Count the distinct sets of all groups' ballots, by weight."""
         ballot_weights = [
             np.broadcast_to(np.atleast_1d(weights[name])[:, None], votes[name].shape[:2])
             for name in sorted(votes)

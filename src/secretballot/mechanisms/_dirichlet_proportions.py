@@ -19,10 +19,10 @@ from secretballot.mechanisms._proportions import Proportions, public_cases
 class DirichletProportions(Proportions):
     """Label proportions: a draw from Dir(concentration * counts + pseudo_count).
 
-    The draw never leaves the simplex, but it reveals rare classes. So there must be a public floor
-    under every parameter: pseudo-counts, which bias towards even proportions, or a promised minimum
-    of labels of every class in every bag. The guarantee then covers neighbours that both keep the
-    promise. A bag that breaks it is refused, and that refusal is itself outside the guarantee.
+    The draw reveals rare classes, unless there is a public floor under every parameter:
+    pseudo-counts, which bias towards even proportions, or a promised minimum of labels of every
+    class in every bag. The guarantee then covers neighbours that both keep the promise. A bag that
+    breaks it is refused, and that refusal is itself outside the guarantee.
 
     Parameters
     ----------
@@ -90,12 +90,8 @@ class DirichletProportions(Proportions):
         ----------
         epsilon, delta : float
             The privacy of one label; delta above 0.
-        pseudo_count : float, default=0.0
-            Constant part of every parameter.
-        min_count : int, default=0
-            Promised minimum of labels of each class in every bag.
-        resolution : int, default=2**20
-            Proportions are multiples of ``1 / resolution``.
+        pseudo_count, min_count, resolution
+            As for the class.
         """
         check_pair(epsilon, delta, pure=False)
         mechanism = cls(
@@ -112,7 +108,6 @@ class DirichletProportions(Proportions):
         return replace(mechanism, concentration=find_sharpness(delta_of, delta))
 
     def move(self, n_columns: int | None = None) -> DirichletProportionsMove:
-        """Return the noisy move of one bag."""
         return DirichletProportionsMove(
             concentration=self.concentration,
             pseudo_count=self.pseudo_count,
@@ -141,7 +136,6 @@ class DirichletProportions(Proportions):
         return np.asarray(draws / draws.sum(axis=1, keepdims=True))
 
     def expected_distortion(self, size: int, n_classes: int, *, min_count: int = 0) -> float:
-        """Compute the expected L1 distance in closed form: see the base class."""
         worst = 0.0
         for case in public_cases(size, n_classes, min_count):
             a = self.concentration * case + self.pseudo_count
@@ -153,7 +147,6 @@ class DirichletProportions(Proportions):
         return worst
 
     def covariance(self, proportions: ArrayLike, sizes: ArrayLike) -> Floats:
-        """Estimate each bag's noise covariance: see the base class."""
         q = np.asarray(proportions, dtype=np.float64)
         total = self.concentration * np.asarray(sizes, float) + q.shape[1] * self.pseudo_count
         spread = q[:, :, None] * (np.eye(q.shape[1]) - q[:, None, :])

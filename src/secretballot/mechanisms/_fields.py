@@ -30,10 +30,7 @@ _MAX_SPACING = 2.0**-20
 
 #: Power of the number of votes with which fields grow.
 VOTE_POWERS = {
-    "sigma": 1,
-    "sigma_threshold": 1,
-    "threshold": 1,
-    "n_votes": 1,
+    **dict.fromkeys(("sigma", "sigma_threshold", "threshold", "n_votes"), 1),
     "rho": -2,
     "epsilon": -1,
 }
@@ -50,8 +47,7 @@ _INTEGERS = ("k", "n_labels", "max_items", "max_positives")
 def check_fields(mechanism: Any) -> None:
     """Refuse field values that are out of range, and store `ballot_threshold` as a tuple.
 
-    A field of one name has one meaning and range in all mechanisms. None is allowed where it is the
-    default.
+    None is allowed where it is the default.
     """
     values = {
         field.name: value
@@ -67,9 +63,7 @@ def check_fields(mechanism: Any) -> None:
         check_number("threshold", values["threshold"])
     if "delta_t" in values:
         check_number("delta_t", values["delta_t"], above=0, below=0.5)
-    relation = values.get("relation", "replace")
-    if relation not in get_args(Relation):
-        raise ValueError(f"relation={relation!r} is unknown; use 'replace' or 'add_remove'.")
+    check_choice("relation", values.get("relation", "replace"), get_args(Relation))
     if "bound" in values:
         check_bound(values["bound"])
     if "weight" in values:
@@ -83,6 +77,12 @@ def check_fields(mechanism: Any) -> None:
     if "ballot_threshold" in values:
         threshold = _as_ballot_threshold(values["ballot_threshold"])
         object.__setattr__(mechanism, "ballot_threshold", threshold)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is unknown; use {' or '.join(map(repr, choices))}.")
 
 
 def check_count_spacing(
@@ -113,10 +113,8 @@ def check_count_spacing(
 
 
 def difference_sensitivity(relation: Relation) -> float:
-    """Compute the sensitivity of the difference of two counts that move by at most 1.
-
-    Both counts of one person move the same way if the person joins or leaves.
-    """
+    """Compute the sensitivity of the difference of two counts that move by at most 1."""
+    # If a person joins or leaves, both counts move the same way.
     return 2.0 if relation == "replace" else 1.0
 
 

@@ -146,7 +146,7 @@ class ConfidentGNMax(GNMax):
         """Return the threshold bit and, after it, GNMax's vote; or both as one move."""
         if self.n_votes is not None and n_columns == 2 and self.bound == "exact":
             return self._laws_of_whole_rows(self.n_votes)
-        laws = {}
+        laws: dict[str, Law] = {}
         for group, (vote,) in super().laws(n_columns).items():
             weight, ballots = pair_by_group(self.weight, self.ballots)[group]
             # The largest count moves by no more than its ballots.

@@ -22,9 +22,9 @@ from secretballot.mechanisms._noisy_max import UNANSWERED, LabelVoting
 class PowersetVoting(LabelVoting):
     """Noisy plurality between all sets of labels: the set that most ballots name, after noise.
 
-    `GNMax` with 2^`n_labels` classes, all of them with noise, voted for or not. Time and memory
-    grow with the ballots that were cast. A row costs about as much as a vote of three classes,
-    whatever the number of labels, but ballots have to agree on whole sets.
+    `GNMax` with 2^`n_labels` classes, all of them with noise, voted for or not. A row costs about
+    as much as a vote of three classes, whatever the number of labels, but ballots have to agree on
+    whole sets.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class PowersetVoting(LabelVoting):
         Standard deviation of the noise on the largest count; with `threshold` only.
     weight, ballots, bound
         As for `GNMax`.
-    ballot_threshold : float or sequence of float, default=None
+    ballot_threshold
         As for `BinaryVoting`.
 
     Raises
@@ -127,7 +127,9 @@ class PowersetVoting(LabelVoting):
         noisy[~cast] = -np.inf
         winner = counts["ballot"][np.arange(len(counts)), noisy.argmax(axis=1)]
         n_sets = self.n_outcomes
-        log_uncast = [_log(n_sets - n) for n in range(cast.shape[1] + 1)]
+        log_uncast = [
+            math.log(n_sets - n) if n < n_sets else -math.inf for n in range(cast.shape[1] + 1)
+        ]
         log_waiting = np.log(draw_exponential(len(counts), rng))
         log_rate = log_waiting - np.array(log_uncast)[cast.sum(axis=1)]
         uncast_wins = self.sigma * largest_normal(log_rate) > noisy.max(axis=1)
@@ -168,8 +170,3 @@ class PowersetVoting(LabelVoting):
         """Return the counts of the sets in falling order; the cost does not depend on the sets."""
         votes = -np.sort(-counts["count"], axis=1)
         return self._vote().state(votes[:, : min(votes.shape[1], self.n_outcomes)])
-
-
-def _log(number: int) -> float:
-    """Compute the logarithm of an integer of any size; of 0 it is minus infinity."""
-    return math.log(number) if number > 0 else -math.inf

@@ -35,9 +35,9 @@ class ProportionsMove(Move):
     def delta(self, epsilon: float) -> float:
         """Compute the least delta at `epsilon` over all data."""
 
-    @abstractmethod
     def known_delta(self, state: Floats, epsilon: float) -> Floats:
-        """Compute the least delta at `epsilon` on known data, shape (n_rows,)."""
+        """Compute the least delta on known data, shape (n_rows,): by default the worst case."""
+        return np.full(len(state), self.delta(epsilon))
 
     @abstractmethod
     def _renyi(self, orders: Floats) -> Floats:
@@ -48,18 +48,16 @@ class ProportionsMove(Move):
         return self._renyi(ORDERS if orders is None else np.asarray(orders, dtype=np.float64))
 
     def priced(self) -> HasGaussianCost:
-        """Return the price in a Gaussian budget, over all data."""
+        """Return the price in a Gaussian budget: by default the exact profile of `delta`."""
         return Profile.from_function(self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DirichletProportionsMove(ProportionsMove):
-    """Draw from Dir(concentration * counts + pseudo_count).
+    """Draw from Dir(concentration * counts + pseudo_count); the state is the counts.
 
-    The state is the counts, shape (n_rows, n_classes). The worst case is over all counts of at
-    least `min_count`, the neighbour's included: a label that moves between the two smallest counts,
-    from (min_count + 1, min_count) to (min_count, min_count + 1). Exchanging the two classes turns
-    one direction into the other.
+    In the worst case a label moves between the two smallest counts, from (min_count + 1, min_count)
+    to (min_count, min_count + 1). Exchanging the classes turns one direction into the other.
     """
 
     concentration: float
@@ -76,17 +74,14 @@ class DirichletProportionsMove(ProportionsMove):
         return dirichlet_renyi(*self._smallest_parameters(), self.concentration, orders)
 
     def delta(self, epsilon: float) -> float:
-        """Compute the least delta over all counts of at least `min_count`."""
         return float(dirichlet_delta(*self._smallest_parameters(), self.concentration, epsilon))
 
     def exact(self, state: Floats) -> Floats:
-        """Compute the Renyi divergences on known counts."""
         return self._max_over_neighbours(
             state, lambda x, y: dirichlet_renyi(x, y, self.concentration), (len(ORDERS),)
         )
 
     def known_delta(self, state: Floats, epsilon: float) -> Floats:
-        """Compute the least delta on known counts."""
         return self._max_over_neighbours(
             state, lambda x, y: dirichlet_delta(x, y, self.concentration, epsilon), ()
         )
@@ -108,32 +103,19 @@ class DirichletProportionsMove(ProportionsMove):
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveProportionsMove(ProportionsMove):
-    """Base class: counts with independent noise, at the same cost on all data.
-
-    Attributes
-    ----------
-    noise : float
-        Amount of noise on each count.
-    n_classes : int or None
-        With two classes one count is released; otherwise a changed label moves two counts.
-    pure : bool
-        True if enough noise gives a delta of 0.
-    """
+    """Base class: counts with independent noise, at the same cost on all data."""
 
     noise: float
     n_classes: int | None = None
 
-    pure: ClassVar[bool] = False
+    pure: ClassVar[bool] = False  # True if enough noise gives a delta of 0
 
     @classmethod
-    def least_noise(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
-        """Compute the least amount of noise that is (epsilon, delta)-private."""
-        return cls._search_noise(epsilon, delta, n_classes, start=1.0)
-
-    @classmethod
-    def _search_noise(
-        cls, epsilon: float, delta: float, n_classes: int | None, start: float
+    def least_noise(
+        cls, epsilon: float, delta: float, n_classes: int | None, start: float = 1.0
     ) -> float:
+        """Search for the least amount of noise that is (epsilon, delta)-private."""
+
         def delta_of(sharpness: float) -> float:
             return cls(noise=start / sharpness, n_classes=n_classes).delta(epsilon)
 
@@ -150,16 +132,8 @@ class AdditiveProportionsMove(ProportionsMove):
 
     @property
     def n_counts(self) -> int:
-        """Number of released counts that a changed label moves."""
+        """Number of released counts that a changed label moves: of two classes one is released."""
         return 1 if self.n_classes == 2 else 2
-
-    def exact(self, state: Floats) -> Floats:
-        """Return the worst case, once for each row."""
-        return np.broadcast_to(self.worst_case(), (len(state), len(ORDERS)))
-
-    def known_delta(self, state: Floats, epsilon: float) -> Floats:
-        """Return the least delta, once for each row."""
-        return np.full(len(state), self.delta(epsilon))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,25 +143,23 @@ class LaplaceProportionsMove(AdditiveProportionsMove):
     pure: ClassVar[bool] = True
 
     @classmethod
-    def least_noise(cls, epsilon: float, delta: float, n_classes: int | None) -> float:
-        """Compute the least scale that is (epsilon, delta)-private."""
-        scale = (1 if n_classes == 2 else 2) / epsilon
-        return cls._search_noise(epsilon, delta, n_classes, start=scale) if delta > 0 else scale
+    def least_noise(
+        cls, epsilon: float, delta: float, n_classes: int | None, start: float = 1.0
+    ) -> float:
+        start *= (1 if n_classes == 2 else 2) / epsilon  # which has a delta of 0
+        return super().least_noise(epsilon, delta, n_classes, start) if delta > 0 else start
 
     def draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw the noise on counts."""
         return self.noise * draw_laplace(shape, rng)
 
     @property
     def variance(self) -> float:
-        """Variance of the noise on each count."""
         return 2 * self.noise**2
 
     def _renyi(self, orders: Floats) -> Floats:
         return laplace_renyi(1 / self.noise, self.n_counts, orders)
 
     def delta(self, epsilon: float) -> float:
-        """Compute the least delta at `epsilon`."""
         return laplace_delta(1 / self.noise, epsilon, self.n_counts)
 
 
@@ -196,12 +168,10 @@ class GaussianProportionsMove(AdditiveProportionsMove):
     """Counts with Gaussian noise of standard deviation `noise`."""
 
     def draw_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw the noise on counts."""
         return rng.normal(scale=self.noise, size=shape)
 
     @property
     def variance(self) -> float:
-        """Variance of the noise on each count."""
         return self.noise**2
 
     @property
@@ -212,9 +182,7 @@ class GaussianProportionsMove(AdditiveProportionsMove):
         return gaussian_bound(self._mu, orders)
 
     def delta(self, epsilon: float) -> float:
-        """Compute the least delta at `epsilon`."""
         return float(gaussian_delta(self._mu, epsilon))
 
     def priced(self) -> HasGaussianCost:
-        """Return the exact mu^2."""
         return GaussianCost(self._mu**2)

@@ -49,7 +49,7 @@ class Proportions(Mechanism):
         """Return the noisy move of one bag."""
 
     def priced(self, n_columns: int | None = None) -> HasGaussianCost:
-        """Return the price of one bag in a Gaussian budget: its exact profile."""
+        """Return the price of one bag in a Gaussian budget."""
         return self.move(n_columns).priced()
 
     @abstractmethod
@@ -74,16 +74,8 @@ class Proportions(Mechanism):
     def expected_distortion(self, size: int, n_classes: int, *, min_count: int = 0) -> float:
         """Compute the expected L1 distance between released and true proportions of a bag.
 
-        The larger of two public cases, without data: all classes alike, and all but one at
-        `min_count`.
-
-        Parameters
-        ----------
-        size : int
-            Labels in the bag.
-        n_classes : int
-        min_count : int, default=0
-            Least number of labels of each class.
+        Of `size` labels, without data: the larger distance of two cases, all classes alike, and
+        all but one at `min_count`.
         """
         rng = np.random.default_rng(0)
         return max(
@@ -92,7 +84,7 @@ class Proportions(Mechanism):
         )
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return label counts as an array of shape (n_bags, n_classes), or raise `ValueError`."""
+        """Return whole label counts of shape (n_bags, n_classes), or raise `ValueError`."""
         checked = super().check_counts(counts)
         if checked.shape[1] < 2:
             raise ValueError(f"counts has shape {checked.shape}; proportions need two classes.")
@@ -112,7 +104,7 @@ class Proportions(Mechanism):
         return {EVERYONE: (Step("proportions", self.move(n_columns)),)}
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return the counts, on which the exact cost depends."""
+        """Return the counts, on which the exact cost may depend."""
         return {"proportions": counts}
 
     def max_cost(
@@ -150,7 +142,7 @@ def _pure_cost(epsilon: float, delta: float | Floats) -> RenyiCost:
 
 
 def public_cases(size: int, n_classes: int, min_count: int) -> list[Floats]:
-    """Return counts of a bag for an expected distortion: even ones, and skewed ones."""
+    """Return the even and the skewed counts of a bag, for an expected distortion."""
     if n_classes * min_count > size:
         raise ValueError(
             f"min_count={min_count!r} for each of {n_classes} classes can't hold in a bag of "

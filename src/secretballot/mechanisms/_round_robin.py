@@ -49,9 +49,8 @@ class RoundRobin(Mechanism):
     -----
     The counts passed to the accountant hold only the ballots whose turn it is, by `participation`.
 
-    Parts compose in parallel if each person casts one ballot. With several ballots a person may be
-    in several parts, and the dearest part does not always cover that on known votes. So a level
-    that takes turns must have ``ballots=1``.
+    A level that takes turns must have ``ballots=1``: with several ballots a person may be in
+    several parts, and the dearest part does not always cover that on known votes.
 
     References
     ----------
@@ -110,14 +109,10 @@ class RoundRobin(Mechanism):
 
     @property
     def multilabel(self) -> bool:  # type: ignore[override]
-        """True if a row's outcome is a set of labels."""
         return self.mechanism.multilabel
 
     def part(self, level: str, number: int) -> str:
-        """Return the privacy group of one part of a level, numbered from 0.
-
-        The name of the part has a digest of the division and its number of parts.
-        """
+        """Return the privacy group of one part, numbered from 0: it names level and division."""
         n_parts = self.turns[level][1]
         if n_parts == 1:
             return level
@@ -146,47 +141,35 @@ class RoundRobin(Mechanism):
     # Everything else is the mechanism's.
 
     def counting(self, n_columns: int) -> Counting:
-        """Return the rule by which ballots become counts."""
         return self.mechanism.counting(n_columns)
 
     @property
     def expected_votes(self) -> float | None:
-        """Number of ballots that the counts of each label are out of; None if it plays no part."""
         return self.mechanism.expected_votes
 
     def noise_share(self, n_votes: float) -> float | None:
-        """Compute the noise on the votes of a class as a share of all ballots."""
         return self.mechanism.noise_share(n_votes)
 
     def check_n_labels(self, n_labels: int) -> None:
-        """Refuse a number of labels that the mechanism was not made for."""
         self.mechanism.check_n_labels(n_labels)
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return votes as the mechanism takes them, or raise `ValueError`."""
         return self.mechanism.check_counts(counts)
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-        """Draw the outcome from the ballots that are present."""
         return self.mechanism.sample(counts, rng)
 
     def executed(self, outcome: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Count the executions of each step in each row of `outcome`."""
         return self.mechanism.executed(outcome)
 
     def state(self, counts: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Compute the data on which each step's exact cost depends, per row."""
         return self.mechanism.state(counts)
 
     def describe(self) -> dict[str, Any]:
-        """Return the public parameters, with those of the mechanism."""
+        """Return the public parameters, with those of the mechanism as ``"inner"``."""
         return {
+            **super().describe(),
             "mechanism": public_name(type(self), HOME),
-            "inner": {
-                **self.mechanism.describe(),
-                "mechanism": public_name(type(self.mechanism), HOME),
-            },
+            "inner": self.mechanism.describe(),
             "turns": {level: list(turn) for level, turn in self.turns.items()},
-            "first_row": self.first_row,
-            "division": self.division,
         }

@@ -10,16 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_integer
-from secretballot.divergences import (
-    IntegerBit,
-    IntegerCounts,
-    IntegerMax,
-    Law,
-    Step,
-    draw_skellam,
-)
+from secretballot.divergences import IntegerBit, IntegerCounts, IntegerMax, Law, Step, draw_skellam
 from secretballot.mechanisms._base import Mechanism
-from secretballot.mechanisms._fields import MAX_BALLOTS, by_group
+from secretballot.mechanisms._fields import MAX_BALLOTS, by_group, check_choice
 
 #: Values that the aggregator may reveal.
 Opened = Literal["winner", "counts"]
@@ -60,18 +53,14 @@ class SkellamMax(Mechanism):
 
     Notes
     -----
-    Noise is the difference of two Poisson numbers. Shares of the variance `share_variance`, which
-    is ``variance / (n_parties - n_colluders)``, add up to noise of `total_variance`; on each count
-    there is ``n_parties / (n_parties - n_colluders)`` times as much as is charged for.
+    Noise is the difference of two Poisson numbers. Shares of `share_variance`, which is
+    ``variance / (n_parties - n_colluders)``, add up to noise of `total_variance` on each count.
 
-    A Renyi order charges the winner of two classes its exact worst case over all integer gaps, ties
-    included, and the winner of more classes a bound 1 to 4 per cent above it. (Gaussian noise of
-    the same variance costs less, by one part in 6 times the variance.) Gaussian budgets and pairs
-    price votes on two classes as noisy bits that reveal at least as much, and charge three or more
-    classes as noisy counts.
-
-    Only the worst case is charged. Parties know their own noise, so data-dependent costs would
-    depend on more than the votes.
+    A Renyi order charges the winner of two classes its exact worst case over all integer gaps, and
+    the winner of more classes a bound 1 to 4 per cent above it. Gaussian budgets and pairs price
+    votes on two classes as noisy bits that reveal at least as much, and charge three or more
+    classes as noisy counts. Only the worst case is charged: parties know their own noise, so
+    data-dependent costs would depend on more than the votes.
 
     Noise is integer from the start: nothing is rounded, and no floating-point number is released.
     It is drawn from tables, with 128 random bits a number. The relative error of each probability
@@ -128,8 +117,7 @@ class SkellamMax(Mechanism):
                 f"n_colluders=0 of n_parties={self.n_parties}: each party knows its own share, so "
                 "at least 1 must be allowed for."
             )
-        if self.opens not in get_args(Opened):
-            raise ValueError(f"opens={self.opens!r} is unknown; use 'winner' or 'counts'.")
+        check_choice("opens", self.opens, get_args(Opened))
         check_integer("weight", self.weight, most=MAX_BALLOTS, per_level=True)
 
     @property
@@ -145,17 +133,8 @@ class SkellamMax(Mechanism):
     def without(self, n_missing: int) -> Self:
         """Return the mechanism with the remaining noise if some parties' shares did not arrive.
 
-        It costs more, since colluding parties may all remain. Charge it instead, before anything is
-        opened, or let the vote be void.
-
-        Parameters
-        ----------
-        n_missing : int
-
-        Returns
-        -------
-        SkellamMax
-            With shares of the same variance.
+        Shares keep their variance. It costs more, since colluding parties may all remain. Charge it
+        instead, before anything is opened, or let the vote be void.
 
         Raises
         ------
@@ -173,14 +152,9 @@ class SkellamMax(Mechanism):
         return replace(self, variance=variance, n_parties=self.n_parties - n_missing)
 
     def share(self, shape: int | tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw one party's share of the noise, as integers of any shape.
+        """Draw one party's share of the noise, of the shape of the counts, as integers.
 
-        Parameters
-        ----------
-        shape : int or tuple of int
-            Shape of the counts, such as (n_rows, n_classes).
-        rng : numpy.random.Generator
-            The party's own. The noise protects only as long as nobody else knows it.
+        The generator is the party's own: noise protects only as long as nobody else knows it.
         """
         return draw_skellam(self.share_variance, shape, rng)
 

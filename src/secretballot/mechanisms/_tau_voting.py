@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -17,6 +18,7 @@ from secretballot.mechanisms._counting import CountClipped, Counting
 from secretballot.mechanisms._fields import (
     ROUNDING,
     ballot_thresholds,
+    check_choice,
     check_count_spacing,
     pair_by_group,
 )
@@ -28,7 +30,7 @@ class TauVoting(LabelVoting):
     """Noisy majority on every label, with ballots clipped to a norm, which bounds the sensitivity.
 
     A ballot that calls many labels present counts for each of them in part. So a row costs no more
-    than a few labels would, whatever their number. Labels of long ballots get fewer votes.
+    than a few labels would, whatever their number.
 
     Parameters
     ----------
@@ -52,12 +54,11 @@ class TauVoting(LabelVoting):
     bound : {"exact", "papernot"}, default="exact"
         Charge: for the bits that are released ("exact"), or for the noisy sums behind them and, on
         known votes, the published bound per label ("papernot").
-    ballot_threshold : float or sequence of float, default=None
+    ballot_threshold
         As for `BinaryVoting`.
     max_positives : int, default=None
         Largest number of labels that a voter's ballot calls present: the most probable ones, where
-        voters predict probabilities. A `tau` of its square root (l2) clips no such ballot. None:
-        any number.
+        voters predict probabilities. None: any number.
 
     Raises
     ------
@@ -72,16 +73,12 @@ class TauVoting(LabelVoting):
     Notes
     -----
     Counts are the sums of the clipped ballots (times their weights), shape (n_rows, n_labels).
-    Outcomes have the same shape: 1 for present, 0 for absent, -1 for labels that did not pass the
-    threshold. A label is present if its noisy sum exceeds `n_votes` less that sum, with noise of
-    its own.
+    Outcomes are as for `BinaryVoting`. A label is present if its noisy sum exceeds `n_votes` less
+    that sum, with noise of its own.
 
-    Costs hold for ballots that may be replaced by any other. With ``norm="l2"`` the squared l2
-    sensitivity of the sums is at most 2 tau^2, and less where labels are few.
-
-    A replaced ballot moves a threshold's count half as far as the gap of a vote. A budget of Renyi
-    divergences charges only the votes of labels that have passed; plans are paid before that is
-    known, and pay for all votes.
+    With ``norm="l2"`` the squared l2 sensitivity of the sums is at most 2 tau^2, and less where
+    labels are few. A budget of Renyi divergences charges only the votes of labels that have passed;
+    plans are paid before that is known, and pay for all votes.
 
     References
     ----------
@@ -129,30 +126,22 @@ class TauVoting(LabelVoting):
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
         """Return the noisy bits of all labels as one step, and those of thresholds as another."""
-        noise = {"labels": self.sigma}
-        if self.sigma_threshold is not None:
-            # A vote's gap moves by twice what a ballot does, and has the noise of two counts.
-            noise = {"threshold": float(np.sqrt(2)) * self.sigma_threshold, **noise}
-
-        def bits(sigma: float, weight: float, ballots: int) -> ClippedBits:
-            return ClippedBits(
-                sigma=sigma,
-                tau=self.tau,
-                norm=self.norm,
-                n_labels=n_columns,
-                weight=weight,
-                ballots=ballots,
-                bound=self.bound,
-            )
-
-        return {
-            group: tuple(Step(name, bits(sigma, *pair)) for name, sigma in noise.items())
-            for group, pair in pair_by_group(self.weight, self.ballots).items()
-        }
+        bits = partial(
+            ClippedBits, tau=self.tau, norm=self.norm, n_labels=n_columns, bound=self.bound
+        )
+        laws: dict[str, Law] = {}
+        for group, (weight, ballots) in pair_by_group(self.weight, self.ballots).items():
+            vote = Step("labels", bits(sigma=self.sigma, weight=weight, ballots=ballots))
+            laws[group] = (vote,)
+            if self.sigma_threshold is not None:
+                # A vote's gap moves by twice what a ballot does, and has the noise of two counts.
+                sigma = float(np.sqrt(2)) * self.sigma_threshold
+                test = Step("threshold", bits(sigma=sigma, weight=weight, ballots=ballots))
+                laws[group] = (test, vote)
+        return laws
 
     @property
     def expected_votes(self) -> float:
-        """Number of ballots that the counts of each label are out of."""
         return self.n_votes
 
     def check_n_labels(self, n_labels: int) -> None:
@@ -269,5 +258,4 @@ def warn_unclipped(n_labels: int, tau: float, norm: Norm) -> None:
 
 def _check_clipping(tau: float, norm: str) -> None:
     check_number("tau", tau, above=0)
-    if norm not in get_args(Norm):
-        raise ValueError(f"norm={norm!r} is unknown; use one of {', '.join(get_args(Norm))}.")
+    check_choice("norm", norm, get_args(Norm))

@@ -17,23 +17,12 @@ TestNoise = Literal["gaussian", "laplace"]
 
 @dataclass(frozen=True)
 class GapTest:
-    """Test that passes if a gap's excess over the sensitivity, with noise, is above `height`.
-
-    Attributes
-    ----------
-    noise : {"gaussian", "laplace"}
-    unit_sensitivity : float
-        Sensitivity of a gap to one ballot of weight 1.
-    rho : float
-        zCDP, for ballots of weight 1, which determines the noise.
-    delta : float
-        Probability that a gap without any excess passes.
-    """
+    """Test that passes if a gap's excess over the sensitivity, with noise, is above `height`."""
 
     noise: TestNoise
-    unit_sensitivity: float
-    rho: float
-    delta: float
+    unit_sensitivity: float  # of a gap to one ballot of weight 1
+    rho: float  # for ballots of weight 1; determines the noise
+    delta: float  # probability that a gap without any excess passes
 
     @property
     def scale(self) -> float:
@@ -48,7 +37,7 @@ class GapTest:
         return -self.scale * math.log(2 * self.delta)
 
     def step(self, contribution: float) -> Step:
-        """Return the step of a law, for people of a largest contribution to a count."""
+        """Return the step of a law, for a largest contribution of a person to a count."""
         shift = self.unit_sensitivity * contribution
         if self.noise == "gaussian":
             return Step("test", StableTest(scale=self.scale, shift=shift), delta=self.delta)

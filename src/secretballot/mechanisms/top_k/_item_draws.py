@@ -16,17 +16,9 @@ _SHORT_ROW, _LARGE_PART = 512, 0.25
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of a few items in each row; fewer draws have less noise: see `FewDraws`.
+    """Draws of a few items in each row; fewer draws have less noise: see `FewDraws`."""
 
-    Attributes
-    ----------
-    unit : float
-        Scale of the noise of a draw that had the whole width to itself.
-    max_draws : int
-        Largest number of draws of a row.
-    """
-
-    unit: float
+    unit: float  # scale of the noise of a draw that had the whole width to itself
     max_draws: int
 
     def scale(self, number: NDArray[Any]) -> Floats:
@@ -41,14 +33,7 @@ class Draws:
     ) -> NDArray[np.bool_]:
         """Shrink larger sets to `k` items, by draws of the items that stay or of those that go.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows, n)
-            Counts in falling order.
-        chosen : ndarray of shape (n_rows, n) of bool
-            The items of the set: the first ones of each row.
-        k : int
-        rng : Generator
+        Counts are in falling order; those of a set are the first ones of each row.
         """
         size = chosen.sum(axis=1)
         rows = np.flatnonzero(size > k)
@@ -74,27 +59,11 @@ def draw_items(
     rng: np.random.Generator,
     floor: Floats | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Draw items of each row one after the other by the exponential mechanism.
+    """Draw a number of items of each row one after the other by the exponential mechanism.
 
-    The largest scores with Gumbel noise are such draws (Durfee and Rogers, 2019, Lemma 4.2).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_items)
-        Minus infinity for items that can't be drawn.
-    number : ndarray of shape (n_rows,)
-        Number of draws.
-    scale : ndarray of shape (n_rows,)
-        Scale of the noise.
-    rng : Generator
-    floor : ndarray of shape (n_rows,), default=None
-        Score that stands for all items that must not be named: its draw ends the row.
-
-    Returns
-    -------
-    positions : ndarray of shape (n_rows, n)
-    drawn : ndarray of shape (n_rows, n) of bool
-        Mask of the positions that were drawn.
+    The largest scores with Gumbel noise are such draws (Durfee and Rogers, 2019, Lemma 4.2). A
+    `floor` stands for all items that must not be named: its draw ends the row. Returns positions,
+    and a mask of those that were drawn.
     """
     noisy = scores + scale[:, None] * draw_gumbel(scores.shape, rng)
     max_draws = min(int(number.max(initial=0)), scores.shape[1])
@@ -108,24 +77,15 @@ def draw_items(
 def largest(counts: NDArray[Any], n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Sort the `n` largest counts of each row, equal ones by position, in linear time.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_rows, n_items)
-    n : int
-        Beyond the existing items counts are 0, and positions are beyond the last.
-
-    Returns
-    -------
-    values, positions : ndarray of shape (n_rows, n)
+    Beyond the existing items counts are 0, and positions are beyond the last.
     """
     n_items = counts.shape[1]
     size = min(n, n_items)
     if n_items <= _SHORT_ROW or size > _LARGE_PART * n_items:
         positions = np.argsort(-counts, axis=1, kind="stable")[:, :size]
     else:
-        unsorted = _largest_positions(counts, size)
-        order = np.argsort(-np.take_along_axis(counts, unsorted, axis=1), axis=1, kind="stable")
-        positions = np.take_along_axis(unsorted, order, axis=1)
+        positions = np.array([_largest_positions(row, size) for row in counts], dtype=np.intp)
+        positions = positions.reshape(-1, size)
     values = np.take_along_axis(counts, positions, axis=1)
     if size < n:
         beyond = np.tile(np.arange(n_items, n_items + n - size), (len(counts), 1))
@@ -134,19 +94,11 @@ def largest(counts: NDArray[Any], n: int) -> tuple[NDArray[Any], NDArray[np.intp
     return values, positions
 
 
-def _largest_positions(counts: NDArray[Any], n: int) -> NDArray[np.intp]:
-    """Return the positions of the `n` largest counts of each row, in rising order."""
-    n_items = counts.shape[1]
-    last = np.partition(counts, n_items - n, axis=1)[:, n_items - n]
-    row, place = np.nonzero(counts >= last[:, None])
-    if len(row) > n * len(counts):
-        # Of the counts equal to the last one, the first ones are taken.
-        equal = counts[row, place] == last[row]
-        room = n - np.bincount(row[~equal], minlength=len(counts))
-        n_equal = np.cumsum(equal)
-        n_before = np.concatenate([[0], n_equal])[np.searchsorted(row, np.arange(len(counts)))]
-        place = place[~equal | (n_equal - n_before[row] <= room[row])]
-    return place.reshape(len(counts), n)
+def _largest_positions(row: NDArray[Any], n: int) -> NDArray[np.intp]:
+    """Sort the positions of the `n` largest counts of a row, without sorting the others."""
+    last = np.partition(row, -n)[-n]
+    above, equal = np.flatnonzero(row > last), np.flatnonzero(row == last)
+    return np.append(above[np.argsort(-row[above], kind="stable")], equal[: n - len(above)])
 
 
 def mark(n_items: int, positions: NDArray[np.intp], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot.divergences import BoundedRange, Law, Step, draw_uniform
-from secretballot.mechanisms.top_k._exponential_top_k import ExponentialTopK
+from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
 
 #: Thresholds of less than e^-90 of the largest weight are left out: they are never drawn.
 _LOG_NEGLIGIBLE = 90.0
@@ -45,10 +45,8 @@ class JointTopK(ExponentialTopK):
     Notes
     -----
     The probability of a sequence of k items is proportional to exp(-x / scale), where x is the
-    largest difference between the i-th largest count and that of the i-th item. That is a mixture
-    over thresholds X of uniform sequences without a difference above X. Their number is the product
-    over i of n_i(X) - i + 1, where n_i(X) is the number of counts that are at least the i-th less
-    X. The order is not released.
+    largest difference between the i-th largest count and that of the i-th item: a mixture over
+    thresholds of uniform sequences without a larger difference. The order is not released.
 
     References
     ----------
@@ -69,19 +67,17 @@ class JointTopK(ExponentialTopK):
 
     @property
     def _n_choices(self) -> int:
-        """Number of exponential-mechanism draws: one, which chooses the whole sequence."""
         return 1
 
     @property
     def _scale(self) -> float:
         # The largest difference may change by as much in either direction.
-        return 2 * self._unit_sensitivity / self._width
+        return 2 * super()._scale
 
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         return (Step("choice", BoundedRange(width=self._width * contribution)),)
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the counts as floats, or raise `ValueError`."""
         votes = super().check_counts(counts)
         if (votes != np.floor(votes)).any():
             raise ValueError("counts must be whole numbers; use ExponentialTopK for others.")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot._numbers import check_integer
-from secretballot.divergences import BoundedRange, Law, Step
+from secretballot.divergences import Law
 from secretballot.mechanisms._fields import pair_by_group
 from secretballot.mechanisms.top_k._item_draws import draw_items, largest, mark
+from secretballot.mechanisms.top_k._noisy_top_k import ExponentialTopK
 from secretballot.mechanisms.top_k._top_k import TopK
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitedDomainTopK(TopK):
+class LimitedDomainTopK(ExponentialTopK):
     """Up to k items by Gumbel noise on the largest counts, where items come from the data.
 
     A row ends once a floor is drawn. The floor is so far above the counts that are not among the
@@ -42,8 +43,7 @@ class LimitedDomainTopK(TopK):
 
     Notes
     -----
-    A row's delta is k times `delta_t`, and rows that end early pay for fewer draws: see
-    :doc:`/theory/top-k`.
+    Rows that end early pay for fewer draws: see :doc:`/theory/top-k`.
 
     References
     ----------
@@ -62,25 +62,24 @@ class LimitedDomainTopK(TopK):
 
     k_max: int
     delta_t: float
-    rho: float | None = field(default=None)
-    epsilon: float | None = field(default=None)
     unknown_domain: bool = field(default=True)
+
+    _hides_rare_items: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_k()
         check_integer("k_max", self.k_max, least=self._set_size)
-        self._rho(1.0)  # which checks that one of both is given
 
     def _law(self, contribution: float, n_columns: int | None) -> Law:
-        draw = BoundedRange(width=self._width * contribution)
-        return (Step("draws", draw, times=self._set_size, delta=self.delta_t),)
+        return tuple(
+            replace(draws, delta=self.delta_t) for draws in super()._law(contribution, n_columns)
+        )
 
     def sample(self, counts: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the sets, shape (n_rows, n_items)."""
         n_rows, n_items = counts.shape
         values, positions = largest(np.asarray(counts, float), self.k_max + 1)
-        scale = np.full(n_rows, self._unit_sensitivity / self._width)
+        scale = np.full(n_rows, self._scale)
         floor = floor_height(self, values[:, -1], scale, self.k_max, self.delta_t)
         scores = np.where(positions[:, :-1] < n_items, values[:, :-1], -np.inf)
         places, drawn = draw_items(scores, np.full(n_rows, self._set_size), scale, rng, floor)

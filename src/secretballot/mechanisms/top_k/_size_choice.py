@@ -19,32 +19,16 @@ Regularizer = float | tuple[float, ...] | None
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """Choice of a size by its gap and a regularizer, with noise.
-
-    Attributes
-    ----------
-    selector : {"exponential", "gaussian"}
-    rho : float
-        zCDP, for ballots of weight 1, which determines the noise.
-    unit_sensitivity, gap_range : float
-        Sensitivity of a gap to one ballot of weight 1, and the range of its changes of all gaps.
-    min_size : int
-        The smallest size.
-    k : int or None
-        The wanted size.
-    regularizer : Regularizer
-    max_gap : float
-        With `k`, the gap from which on gaps count alike.
-    """
+    """Choice of a size by its gap and a regularizer, with noise."""
 
     selector: Selector
-    rho: float
-    unit_sensitivity: float
-    gap_range: float
+    rho: float  # for ballots of weight 1; determines the noise
+    unit_sensitivity: float  # of a gap to one ballot of weight 1
+    gap_range: float  # of the changes of all gaps by one ballot
     min_size: int
-    k: int | None
+    k: int | None  # the wanted size
     regularizer: Regularizer
-    max_gap: float
+    max_gap: float  # with `k`, gaps count alike from this one on
 
     @property
     def noise(self) -> float:
@@ -54,7 +38,7 @@ class SizeChoice:
         return math.sqrt(2) * self.unit_sensitivity / math.sqrt(self.rho)
 
     def step(self, contribution: float, n_sizes: int) -> Step:
-        """Return the step of a law, for people of a largest contribution to a count."""
+        """Return the step of a law, for a largest contribution of a person to a count."""
         if self.selector == "exponential":
             return Step("choice", BoundedRange(width=math.sqrt(8 * self.rho) * contribution))
         shift = self.unit_sensitivity * contribution
@@ -91,31 +75,34 @@ def as_regularizer(
     """Convert the parameter `regularizer` as it is stored, or raise `ValueError`."""
     if regularizer is None:
         return None
-    if isinstance(regularizer, bool | np.bool_ | str):
-        raise ValueError(f"regularizer={regularizer!r} must be a number, or one for each size.")
-    if isinstance(regularizer, float | int | np.number):
+    try:
+        values = np.asarray(regularizer)
+    except ValueError:
+        values = np.empty(0, dtype=object)  # rows of different lengths
+    if values.dtype.kind not in "iuf" or values.ndim > 1 or np.isnan(values).any():
+        raise ValueError(
+            f"regularizer={regularizer!r} must be a number, or a list of one for each size: finite "
+            "numbers, or minus infinity."
+        )
+    if values.ndim == 0:
         if k is None:
             raise ValueError(
                 f"regularizer={regularizer!r} is per item more or fewer than k; without k, give "
                 "one number for each size."
             )
-        if not regularizer >= 0:
+        if values < 0:
             raise ValueError(f"regularizer={regularizer!r} must be at least 0.")
-        return float(regularizer)
-    try:
-        values = np.asarray(regularizer, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.array(math.nan)  # which is refused below
-    if values.ndim != 1 or np.isnan(values).any() or (values == np.inf).any():
-        raise ValueError(f"regularizer={regularizer!r} must be finite numbers, or minus infinity.")
+        return float(values)
     if k_max is None or len(values) != k_max + 1 - min_size:
         raise ValueError(
             f"regularizer has {len(values)} numbers; give k_max={k_max!r}, and one for each size "
             f"from {min_size} to k_max."
         )
-    if not np.isfinite(values).any():
-        raise ValueError(f"regularizer={regularizer!r} leaves no size.")
-    return tuple(values.tolist())
+    if not np.isfinite(values).any() or (values == np.inf).any():
+        raise ValueError(
+            f"regularizer={regularizer!r} leaves no size: give finite numbers, or minus infinity."
+        )
+    return tuple(values.astype(np.float64).tolist())
 
 
 def describe_regularizer(regularizer: Regularizer) -> float | str | list[float | str] | None:

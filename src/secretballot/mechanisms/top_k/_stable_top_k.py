@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, ClassVar, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,12 @@ from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._numbers import check_integer, check_number
 from secretballot.divergences import BoundedRange, FewDraws, Law, Step, draw_noise_factor
 from secretballot.mechanisms._counting import Counting, CountLabels
-from secretballot.mechanisms._fields import ROUNDING, BallotThreshold, ballot_thresholds
+from secretballot.mechanisms._fields import (
+    ROUNDING,
+    BallotThreshold,
+    ballot_thresholds,
+    check_choice,
+)
 from secretballot.mechanisms._noisy_max import UNANSWERED
 from secretballot.mechanisms.top_k._gap_test import GapTest, TestNoise
 from secretballot.mechanisms.top_k._item_draws import Draws, draw_items, largest, mark
@@ -54,8 +59,7 @@ class StableTopK(TopK):
 
     The size is chosen privately, by the gap between the k-th count and the next. If the gap, with
     noise, is more than one person can close, then all neighbours have the same set above it, which
-    is released as it is; otherwise nothing is. So a set above a gap costs two small releases,
-    whatever its size.
+    is released as it is, at a cost that does not depend on its size; otherwise nothing is.
 
     Parameters
     ----------
@@ -119,13 +123,9 @@ class StableTopK(TopK):
     Notes
     -----
     Counts have shape (n_rows, n_items), and so do outcomes: 1 for items of the set, 0 for others,
-    -1 throughout a row without a release.
-
-    The test is propose-test-release: a set that two neighbours share is charged as a noisy bit that
-    moves by the sensitivity of its gap. Sets that differ have gaps within the sensitivity, and both
-    pass with probability `delta_t`, whatever the choice. The choice is charged by the range of a
-    person's changes of all gaps: 2 if a person is added or removed, 4 if one is replaced, 3 for
-    that with one item each.
+    -1 throughout a row without a release. The test is propose-test-release, charged as a noisy bit
+    that moves by the sensitivity of its gap. The choice is charged by the range of a person's
+    changes of all gaps: see :doc:`/theory/top-k`.
 
     References
     ----------
@@ -155,6 +155,9 @@ class StableTopK(TopK):
     n_votes: float | None = field(default=None)
     ballot_threshold: BallotThreshold = field(default=None)
 
+    _hides_rare_items: ClassVar[bool] = True
+    _chooses_k: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._rho(0.25)  # which checks that one of both is given
@@ -163,12 +166,8 @@ class StableTopK(TopK):
         check_number("choice_share", self.choice_share, above=0, below=1)
         if self.draw_share is not None:
             check_number("draw_share", self.draw_share, above=0, below=1)
-        if self.selector not in get_args(Selector):
-            raise ValueError(
-                f"selector={self.selector!r} is unknown; use 'exponential' or 'gaussian'."
-            )
-        if self.test not in get_args(TestNoise):
-            raise ValueError(f"test={self.test!r} is unknown; use 'gaussian' or 'laplace'.")
+        check_choice("selector", self.selector, get_args(Selector))
+        check_choice("test", self.test, get_args(TestNoise))
         if self.n_votes is not None:
             if self.relation != "replace":
                 raise ValueError(
@@ -252,12 +251,8 @@ class StableTopK(TopK):
 
     def _max_size(self, n_columns: int | None) -> int:
         """Return the largest set that is considered: it does not depend on private items."""
-        if self.k_max is not None:
-            limit = self.k_max
-        elif self.k is not None:
-            limit = min(_DEFAULT_MAX_SIZE, 10 * self.k)
-        else:
-            limit = _DEFAULT_MAX_SIZE
+        default = _DEFAULT_MAX_SIZE if self.k is None else min(_DEFAULT_MAX_SIZE, 10 * self.k)
+        limit = default if self.k_max is None else self.k_max
         if n_columns is None or self.unknown_domain:
             return limit
         # The set of all items is no answer, unless the empty one is.
@@ -265,26 +260,25 @@ class StableTopK(TopK):
             n_columns -= 1
         return max(min(limit, n_columns), 1)
 
+    def _n_sizes(self, n_columns: int | None) -> int:
+        return self._max_size(n_columns) + 1 - self._min_size
+
     def _law(self, contribution: float, n_columns: int | None) -> Law:
         law: Law = (self._gap_test.step(contribution),)
         if not self._has_fixed_size:
-            n_sizes = self._max_size(n_columns) + 1 - self._min_size
-            law = (self._size_choice.step(contribution, n_sizes), *law)
+            law = (self._size_choice.step(contribution, self._n_sizes(n_columns)), *law)
         if self.k is not None:
             law = (*law, self._draw_step(contribution))
         return law
 
     @property
     def expected_votes(self) -> float | None:
-        """Number of ballots that the counts of each label are out of; None if not public."""
         return self.n_votes
 
     def counting(self, n_columns: int) -> Counting:
-        """Return the rule by which ballots become counts: they are added up."""
         return CountLabels(ballot_thresholds(self.ballot_threshold, n_columns))
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the counts as floats, or raise `ValueError`."""
         votes = super().check_counts(counts)
         if self.n_votes is not None and (votes > self.n_votes * (1 + ROUNDING)).any():
             raise ValueError(
@@ -292,8 +286,8 @@ class StableTopK(TopK):
                 "number of all people (the sum of weights, if there are any). "
                 f"{NOT_FOR_PUBLICATION}"
             )
-        n_sizes = self._max_size(votes.shape[1]) + 1 - self._min_size
-        if not np.isfinite(self._size_choice.preferences(n_sizes)).any():
+        preferences = self._size_choice.preferences(self._n_sizes(votes.shape[1]))
+        if not np.isfinite(preferences).any():
             raise ValueError(
                 f"regularizer={self.regularizer!r} leaves no size for counts of {votes.shape[1]} "
                 "items."

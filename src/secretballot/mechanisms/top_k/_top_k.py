@@ -51,6 +51,8 @@ class TopK(Mechanism):
     max_items: int | None = field(default=None)
     unknown_domain: bool = field(default=False)
 
+    _hides_rare_items: ClassVar[bool] = False  # items may come from the data
+    _chooses_k: ClassVar[bool] = False
     multilabel: ClassVar[bool] = True
     scalable: ClassVar[bool] = True
 
@@ -58,23 +60,19 @@ class TopK(Mechanism):
         super().__post_init__()
         if not isinstance(self.unknown_domain, bool):
             raise ValueError(f"unknown_domain={self.unknown_domain!r} must be True or False.")
+        if self.unknown_domain and not self._hides_rare_items:
+            raise ValueError(
+                "unknown_domain=True: noise on all counts names items that one person brought; use "
+                "StableTopK or LimitedDomainTopK."
+            )
+        if self.k is None and not self._chooses_k:
+            raise ValueError("k=None: give the number of items; StableTopK can choose it.")
 
     @property
     def _set_size(self) -> int:
         """The number of items, where it must be given."""
         assert self.k is not None
         return self.k
-
-    def _check_k(self) -> None:
-        if self.k is None:
-            raise ValueError("k=None: give the number of items; StableTopK can choose it.")
-
-    def _check_domain(self) -> None:
-        if self.unknown_domain:
-            raise ValueError(
-                "unknown_domain=True: noise on all counts names items that one person brought; use "
-                "StableTopK or LimitedDomainTopK."
-            )
 
     def _rho(self, rho_per_epsilon: float) -> float:
         """Compute rho from the field `rho` or `epsilon`: it grows with the square of epsilon."""
@@ -86,17 +84,6 @@ class TopK(Mechanism):
         raise ValueError(
             f"rho={rho!r} and epsilon={epsilon!r}: give one of them, which determines the noise."
         )
-
-    @property
-    def _n_choices(self) -> int:
-        """Number of choices by the exponential mechanism, each with as much noise."""
-        return self._set_size
-
-    @property
-    def _width(self) -> float:
-        """Range of the log ratios of one choice, by a ballot of weight 1."""
-        n = self._n_choices
-        return float(np.sqrt(8 * self._rho(n / 8) / n))
 
     @property
     def _contributions(self) -> dict[str, float]:
@@ -120,11 +107,9 @@ class TopK(Mechanism):
         return self._unit_sensitivity * max(self._contributions.values())
 
     def counting(self, n_columns: int) -> Counting:
-        """Return the rule by which ballots become counts: they are added up."""
         return CountLabels()
 
     def laws(self, n_columns: int | None = None) -> dict[str, Law]:
-        """Return the law of one row for each privacy group."""
         contributions = self._contributions.items()
         return {group: self._law(contribution, n_columns) for group, contribution in contributions}
 
@@ -133,7 +118,7 @@ class TopK(Mechanism):
         """Return the law of a row for people of a largest contribution to a count."""
 
     def check_n_labels(self, n_labels: int) -> None:
-        """Refuse more labels than a person may name."""
+        """Refuse more labels than one person may contribute to."""
         super().check_n_labels(n_labels)
         if self.max_items is not None and self.max_items < n_labels:
             raise ValueError(
@@ -142,7 +127,6 @@ class TopK(Mechanism):
             )
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
-        """Return the counts as floats, or raise `ValueError`."""
         votes = super().check_counts(counts)
         if not self.unknown_domain and self.k is not None and self.k > votes.shape[1]:
             raise ValueError(

@@ -1,23 +1,17 @@
-"""Common checks of ensembles, on top of scikit-learn's own."""
+"""Promises of ensembles about budgets, and about what leaves them."""
 
 from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from sklearn.base import clone
 
 from secretballot.accounting import BudgetExceededError
-from secretballot.checks._contract import expect_refusal, name_checks, quietly, run_checks
+from secretballot.checks._contract import expect_refusal, quietly
 from secretballot.checks._ensemble_neighbours import (
     BuildEnsemble,
-    check_every_row_is_seen_once,
-    check_one_owner_moves_one_ballot,
-    check_one_record_moves_one_ballot,
-    check_one_record_reaches_one_teacher,
-    check_private_labels_survive_the_audit,
     fit,
     some_budget,
     some_data,
@@ -25,54 +19,6 @@ from secretballot.checks._ensemble_neighbours import (
 )
 from secretballot.ensemble import PrivateTeacherEnsemble
 from secretballot.mechanisms import GNMax
-
-
-def check_ensemble(build: BuildEnsemble) -> dict[str, str]:
-    """Run all common checks on an ensemble.
-
-    Parameters
-    ----------
-    build : callable
-        Takes an accountant, or None, and returns an unfitted ensemble of six teachers with
-        ``classes=[0, 1]``, a student and an integer ``random_state``.
-
-    Returns
-    -------
-    dict of str to str
-        Promises that do not apply to this ensemble, and the reasons.
-
-    Raises
-    ------
-    AssertionError
-        If a promise is broken, with its name.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from secretballot import PrivateTeacherEnsemble
-    >>> from secretballot.checks import check_ensemble
-    >>> check_ensemble(
-    ...     lambda accountant: PrivateTeacherEnsemble(
-    ...         GaussianNB(), n_teachers=6, student=GaussianNB(),
-    ...         classes=[0, 1], accountant=accountant, random_state=0,
-    ...     )
-    ... )
-    {}
-    """
-    return run_checks(_CHECKS, build)
-
-
-def ensemble_checks(
-    builders: Mapping[str, BuildEnsemble],
-) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield a name and a check to call, for every ensemble and promise.
-
-    Parameters
-    ----------
-    builders : mapping of str to callable
-        By name, functions as `check_ensemble` takes them.
-    """
-    return name_checks(_CHECKS, builders)
 
 
 def check_clone_shares_the_budget(build: BuildEnsemble) -> None:
@@ -166,19 +112,3 @@ def _with_more_noise(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble
 def _drown(ensemble: PrivateTeacherEnsemble) -> PrivateTeacherEnsemble:
     """Use noise so large that released labels say nothing about the votes."""
     return ensemble.set_params(mechanism=GNMax(sigma=1e9))
-
-
-_CHECKS = (
-    check_one_record_moves_one_ballot,
-    check_one_owner_moves_one_ballot,
-    check_one_record_reaches_one_teacher,
-    check_every_row_is_seen_once,
-    check_clone_shares_the_budget,
-    check_refusal_returns_nothing_and_changes_nothing,
-    check_batches_draw_afresh,
-    check_no_budget_no_release,
-    check_free_methods_are_free,
-    check_public_attributes_are_public,
-    check_student_carries_no_private_state,
-    check_private_labels_survive_the_audit,
-)
