@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -38,8 +38,7 @@ def mechanism_draws(mechanism: Mechanism) -> Draw:
 def ensemble_draws(ensemble: PrivateTeacherEnsemble, X: ArrayLike) -> Draw:
     """Build a function that fits an ensemble and draws private labels from it, many times over.
 
-    The labels are those that a user would get: the teachers are trained on the data, vote on `X`,
-    and `predict_private` releases the labels, through an accountant with budget for all draws.
+    The labels are those that a user would get from `predict_private`, with budget for all draws.
 
     Parameters
     ----------
@@ -112,17 +111,12 @@ def draw_in_blocks(
     sample: Callable[[NDArray[Any]], ArrayLike], rows: NDArray[Any], n_draws: int
 ) -> NDArray[Any]:
     """Draw the outcome of `rows` many times over, in blocks; shape (n_draws, n_rows, ...)."""
-    blocks = []
+    blocks, block_size = [], max(1, _BLOCK_ROWS // len(rows))
     with ProgressTask("draws", n_draws) as task:
-        for n in _block_sizes(n_draws, max(1, _BLOCK_ROWS // len(rows))):
+        for start in range(0, n_draws, block_size):
+            n = min(block_size, n_draws - start)
             # An index, because concatenating rows with fields checks the type of each part.
             outcome = np.asarray(sample(rows[np.tile(np.arange(len(rows)), n)]))
             blocks.append(outcome.reshape(n, len(rows), *outcome.shape[1:]))
             task.advance(n)
     return np.concatenate(blocks)
-
-
-def _block_sizes(total: int, block: int) -> Iterator[int]:
-    while total > 0:
-        yield min(total, block)
-        total -= block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,24 +17,18 @@ _MOST_CANDIDATES = 512
 SEARCH, MEASURE = slice(0, None, 2), slice(1, None, 2)
 
 
-class Trials(NamedTuple):
-    """Numbers of draws, and of those in an event, on the data and on the neighbour."""
-
-    hits: ArrayLike
-    n: int
-    other_hits: ArrayLike
-    other_n: int
-
-
-def log_odds_bound(trials: Trials, delta: float, error: float) -> NDArray[np.float64]:
+def log_odds_bound(
+    counts: tuple[ArrayLike, ArrayLike], n_draws: tuple[int, int], delta: float, error: float
+) -> NDArray[np.float64]:
     """Bound epsilon from below: log of (p - delta)/q, with Clopper-Pearson bounds on p and q.
 
-    Each of the two bounds is wrong with probability at most `error`. At least 0.
+    `counts` are the draws in an event, on the data and on the neighbour. Each of the two bounds is
+    wrong with probability at most `error`. At least 0.
     """
-    hits, other = np.asarray(trials.hits, float), np.asarray(trials.other_hits, float)
-    misses, other_misses = trials.n - hits, trials.other_n - other
+    hits, other_hits = (np.asarray(count, float) for count in counts)
+    misses, other_misses = n_draws[0] - hits, n_draws[1] - other_hits
     low = np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), misses + 1), 0.0)
-    high = beta.isf(error, other + 1, np.maximum(other_misses, 1))
+    high = beta.isf(error, other_hits + 1, np.maximum(other_misses, 1))
     high = np.where(other_misses > 0, high, 1.0)
     return np.log(np.maximum((low - delta) / high, 1.0))
 
@@ -51,28 +45,22 @@ def find_event(
         codes, other_codes = _number_outcomes(first, second)
         searched = np.concatenate([codes[SEARCH], other_codes[SEARCH]])
         if first.dtype.kind not in "fc" or len(np.unique(searched)) <= _MOST_CANDIDATES:
-            return _best_outcomes(codes, other_codes, delta, error)
+            ratios = _likelihood_ratios(codes, other_codes)
+            return _best_level_set([(ratios[codes], ratios[other_codes])], delta, error)
         statistics = _coordinates(first[SEARCH], second[SEARCH])
-    values, other = _evaluate(statistics, first), _evaluate(statistics, second)
-    return _best_level_set(values, other, delta, error)
+    columns = zip(_evaluate(statistics, first), _evaluate(statistics, second), strict=True)
+    both_ways = [pair for x, y in columns for pair in ((x, y), (-x, -y))]
+    return _best_level_set(both_ways, delta, error)
 
 
-def _best_outcomes(
-    codes: NDArray[np.int64], other_codes: NDArray[np.int64], delta: float, error: float
-) -> tuple[Bools, Bools]:
-    """Find the best event "one of the first k outcomes", ranked by likelihood ratio."""
+def _likelihood_ratios(
+    codes: NDArray[np.int64], other_codes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Estimate the likelihood ratio of each outcome from the first half; -1 if it is not there."""
     n_codes = int(max(codes.max(), other_codes.max())) + 1
     hits = np.bincount(codes[SEARCH], minlength=n_codes)
     other_hits = np.bincount(other_codes[SEARCH], minlength=n_codes)
-    seen = np.flatnonzero(hits + other_hits)  # the others are in no event
-    ranked = seen[np.argsort(-(hits[seen] + 0.5) / (other_hits[seen] + 0.5), kind="stable")]
-    ends = _candidates(len(ranked))
-    totals, other_totals = np.cumsum(hits[ranked])[ends], np.cumsum(other_hits[ranked])[ends]
-    trials = Trials(totals, len(codes[SEARCH]), other_totals, len(other_codes[SEARCH]))
-    best = int(log_odds_bound(trials, delta, error).argmax())
-    event = np.zeros(n_codes, dtype=bool)
-    event[ranked[: ends[best] + 1]] = True
-    return event[codes], event[other_codes]
+    return np.where(hits + other_hits > 0, (hits + 0.5) / (other_hits + 0.5), -1.0)
 
 
 def _number_outcomes(
@@ -90,30 +78,25 @@ def _number_outcomes(
 
 
 def _best_level_set(
-    values: NDArray[np.float64], other: NDArray[np.float64], delta: float, error: float
+    statistics: list[tuple[NDArray[np.float64], NDArray[np.float64]]], delta: float, error: float
 ) -> tuple[Bools, Bools]:
-    """Find the best event "a statistic is at least t" or "at most t"."""
-    best, event = -1.0, (np.zeros(len(values), bool), np.zeros(len(other), bool))
-    for column, other_column in zip(values.T, other.T, strict=True):
-        for x, y in ((column, other_column), (-column, -other_column)):
-            ordered, other_ordered = np.sort(x[SEARCH]), np.sort(y[SEARCH])
-            pooled = np.unique(np.concatenate([ordered, other_ordered]))
-            levels = pooled[_candidates(len(pooled))]
-            trials = Trials(
-                len(ordered) - np.searchsorted(ordered, levels),
-                len(ordered),
-                len(other_ordered) - np.searchsorted(other_ordered, levels),
-                len(other_ordered),
-            )
-            bounds = log_odds_bound(trials, delta, error)
-            if bounds.max() > best:
-                best, level = float(bounds.max()), levels[int(bounds.argmax())]
-                event = x >= level, y >= level
+    """Find the best event "a statistic is at least t", given its values on both samples."""
+    best: float = -1.0
+    event: tuple[Bools, Bools] | None = None
+    for values, other in statistics:
+        ordered, other_ordered = np.sort(values[SEARCH]), np.sort(other[SEARCH])
+        pooled = np.unique(np.concatenate([ordered, other_ordered]))
+        candidates = np.linspace(0, len(pooled) - 1, min(len(pooled), _MOST_CANDIDATES))
+        levels = pooled[np.unique(candidates.round().astype(np.int64))]
+        hits = len(ordered) - np.searchsorted(ordered, levels)
+        other_hits = len(other_ordered) - np.searchsorted(other_ordered, levels)
+        n_draws = len(ordered), len(other_ordered)
+        bounds = log_odds_bound((hits, other_hits), n_draws, delta, error)
+        if event is None or bounds.max() > best:
+            best, level = float(bounds.max()), levels[int(bounds.argmax())]
+            event = values >= level, other >= level
+    assert event is not None, "there is at least one statistic"
     return event
-
-
-def _candidates(n: int) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, n - 1, min(n, _MOST_CANDIDATES)).round().astype(np.int64))
 
 
 def _coordinates(first: Outcomes, second: Outcomes) -> Statistics:
@@ -130,10 +113,11 @@ def _coordinates(first: Outcomes, second: Outcomes) -> Statistics:
 
 
 def _evaluate(statistics: Statistics, outcomes: Outcomes) -> NDArray[np.float64]:
+    """Compute statistics of outcomes, shape (n_statistics, n_draws), or raise `ValueError`."""
     values = np.asarray(statistics(outcomes), dtype=np.float64)
     if len(values) != len(outcomes) or values.ndim > 2 or np.isnan(values).any():
         raise ValueError(
             f"events gave an array of shape {values.shape} for {len(outcomes)} outcomes; return "
             "one number, or one row of numbers, for each of them, without NaN."
         )
-    return values.reshape(len(outcomes), -1)
+    return values.reshape(len(outcomes), -1).T

@@ -6,14 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from secretballot._numbers import check_number
-from secretballot.audit._events import (
-    MEASURE,
-    Outcomes,
-    Statistics,
-    Trials,
-    find_event,
-    log_odds_bound,
-)
+from secretballot.audit._events import MEASURE, Outcomes, Statistics, find_event, log_odds_bound
 
 
 def epsilon_lower_bound(
@@ -27,7 +20,6 @@ def epsilon_lower_bound(
     """Compute the smallest epsilon that is consistent with outcomes on two neighbouring data sets.
 
     An event is searched on one half of the draws and measured on the other, in both directions.
-    A claim below the bound is refuted; a bound far below the claim proves nothing.
 
     Parameters
     ----------
@@ -99,5 +91,5 @@ def _bound_one_way(
 ) -> float:
     in_event, in_other = find_event(first, second, events, delta, error)
     hits, other_hits = in_event[MEASURE], in_other[MEASURE]
-    trials = Trials(int(hits.sum()), len(hits), int(other_hits.sum()), len(other_hits))
-    return float(log_odds_bound(trials, delta, error))
+    counts, n_draws = (hits.sum(), other_hits.sum()), (len(hits), len(other_hits))
+    return float(log_odds_bound(counts, n_draws, delta, error))

@@ -29,14 +29,12 @@ _MOST_LABELS = 6
 
 
 class OutcomeLaw(NamedTuple):
-    """All outcomes of rows, and their probabilities.
+    """All outcomes of a row as `sample` returns them, and their log probabilities in each row.
 
     Attributes
     ----------
     outcomes : ndarray of shape (n_outcomes, ...)
-        Everything that a row can release, in the form in which `sample` returns it.
     log_probabilities : ndarray of shape (n_rows, n_outcomes)
-        Logarithms of their probabilities.
     """
 
     outcomes: NDArray[Any]
@@ -68,23 +66,23 @@ def outcome_law(mechanism: Mechanism, counts: ArrayLike) -> OutcomeLaw | None:
     (array([0, 1]), array([[0.76, 0.24]]))
     """
     votes, own_law = np.asarray(counts), getattr(mechanism, "outcome_law", None)
-    return _law_of(mechanism, votes) if own_law is None else OutcomeLaw(*own_law(votes))
+    if own_law is not None:
+        return OutcomeLaw(*own_law(votes))
+    return _law_of(mechanism, mechanism.check_counts(votes))
 
 
 @singledispatch
-def _law_of(mechanism: Mechanism, counts: NDArray[Any]) -> OutcomeLaw | None:
+def _law_of(mechanism: Mechanism, votes: NDArray[Any]) -> OutcomeLaw | None:
     return None
 
 
 @_law_of.register
-def _(mechanism: GNMax, counts: NDArray[Any]) -> OutcomeLaw:
-    votes = mechanism.check_counts(counts)
+def _(mechanism: GNMax, votes: Floats) -> OutcomeLaw:
     return OutcomeLaw(np.arange(votes.shape[1]), max_log_probabilities(votes, mechanism.sigma))
 
 
 @_law_of.register
-def _(mechanism: SkellamMax, counts: NDArray[Any]) -> OutcomeLaw | None:
-    votes = mechanism.check_counts(counts)
+def _(mechanism: SkellamMax, votes: Floats) -> OutcomeLaw | None:
     if mechanism.opens == "counts":
         return None
     log_p = winner_log_probabilities(votes, mechanism.total_variance)
@@ -92,23 +90,31 @@ def _(mechanism: SkellamMax, counts: NDArray[Any]) -> OutcomeLaw | None:
 
 
 @_law_of.register
-def _(mechanism: BestOfCounts, counts: NDArray[Any]) -> OutcomeLaw:
-    scores = mechanism.check_counts(counts)
+def _(mechanism: BestOfCounts, scores: Floats) -> OutcomeLaw:
     return OutcomeLaw(np.arange(scores.shape[1]), log_softmax(scores / mechanism.scale, axis=1))
 
 
-@_law_of.register
-def _(mechanism: ConfidentGNMax, counts: NDArray[Any]) -> OutcomeLaw:
-    votes = mechanism.check_counts(counts)
-    gap = (votes.max(axis=1) - mechanism.threshold)[:, None] / mechanism.sigma_threshold
-    winners = log_ndtr(gap) + max_log_probabilities(votes, mechanism.sigma)
-    return OutcomeLaw(np.arange(-1, votes.shape[1]), np.hstack([log_ndtr(-gap), winners]))
+def _behind_threshold(
+    mechanism: ConfidentGNMax | PowersetVoting, law: OutcomeLaw, votes: Floats
+) -> OutcomeLaw:
+    """Build the law of an answer behind a threshold for the largest count: -1 if it fails."""
+    if mechanism.threshold is None or mechanism.sigma_threshold is None:
+        return law
+    excess = (votes.max(axis=1) - mechanism.threshold)[:, None] / mechanism.sigma_threshold
+    log_p = np.hstack([log_ndtr(-excess), log_ndtr(excess) + law.log_probabilities])
+    unanswered = np.full_like(law.outcomes[:1], -1)
+    return OutcomeLaw(np.concatenate([unanswered, law.outcomes]), log_p)
 
 
 @_law_of.register
-def _(mechanism: BinaryVoting | TauVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
+def _(mechanism: ConfidentGNMax, votes: Floats) -> OutcomeLaw:
+    law = OutcomeLaw(np.arange(votes.shape[1]), max_log_probabilities(votes, mechanism.sigma))
+    return _behind_threshold(mechanism, law, votes)
+
+
+@_law_of.register
+def _(mechanism: BinaryVoting | TauVoting, present: Floats) -> OutcomeLaw | None:
     # The two differ in how ballots are counted.
-    present = mechanism.check_counts(counts)
     n_labels = present.shape[1]
     if n_labels > _MOST_LABELS:
         return None
@@ -137,26 +143,19 @@ def _(mechanism: BinaryVoting | TauVoting, counts: NDArray[Any]) -> OutcomeLaw |
 
 
 @_law_of.register
-def _(mechanism: PowersetVoting, counts: NDArray[Any]) -> OutcomeLaw | None:
-    ballots, n_labels = mechanism.check_counts(counts), mechanism.n_labels
-    if n_labels > _MOST_LABELS:
+def _(mechanism: PowersetVoting, ballots: NDArray[Any]) -> OutcomeLaw | None:
+    if mechanism.n_labels > _MOST_LABELS:
         return None
-    outcomes = np.array(list(product((0, 1), repeat=n_labels)))
+    outcomes = np.array(list(product((0, 1), repeat=mechanism.n_labels)))
     if mechanism.max_positives is not None:
         outcomes = outcomes[outcomes.sum(axis=1) <= mechanism.max_positives]
     same = (ballots["ballot"][:, :, None] == np.packbits(outcomes, axis=1)).all(axis=-1)
     votes = (ballots["count"][..., None] * same).sum(axis=1)
-    log_p = max_log_probabilities(votes, mechanism.sigma)
-    if mechanism.threshold is None or mechanism.sigma_threshold is None:
-        return OutcomeLaw(outcomes, log_p)
-    over = (votes.max(axis=1) - mechanism.threshold)[:, None] / mechanism.sigma_threshold
-    unanswered = np.full((1, n_labels), -1)
-    return OutcomeLaw(
-        np.vstack([unanswered, outcomes]), np.hstack([log_ndtr(-over), log_ndtr(over) + log_p])
-    )
+    law = OutcomeLaw(outcomes, max_log_probabilities(votes, mechanism.sigma))
+    return _behind_threshold(mechanism, law, votes)
 
 
 @_law_of.register
-def _(mechanism: TopK, counts: NDArray[Any]) -> OutcomeLaw | None:
-    law = top_k_law(mechanism, counts)
+def _(mechanism: TopK, votes: Floats) -> OutcomeLaw | None:
+    law = top_k_law(mechanism, votes)
     return None if law is None else OutcomeLaw(*law)

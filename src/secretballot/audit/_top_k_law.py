@@ -32,21 +32,11 @@ _MOST_ITEMS = 6
 _STEP, _REACH = 0.1, 12.0
 
 
-def top_k_law(mechanism: TopK, counts: NDArray[Any]) -> tuple[NDArray[Any], Floats] | None:
+def top_k_law(mechanism: TopK, votes: Floats) -> tuple[NDArray[Any], Floats] | None:
     """Compute all outcomes and their log probabilities; None if there are too many.
 
-    Parameters
-    ----------
-    mechanism : TopK
-    counts : ndarray of shape (n_rows, n_items)
-
-    Returns
-    -------
-    outcomes : ndarray of shape (n_outcomes, n_items)
-        All sets; and a last row of -1 if the mechanism may release nothing.
-    log_probabilities : ndarray of shape (n_rows, n_outcomes)
+    Outcomes are all sets, and last a row of -1 if the mechanism may release nothing.
     """
-    votes = mechanism.check_counts(counts)
     n_items = votes.shape[1]
     if max(n_items, getattr(mechanism, "k_max", None) or 0) > _MOST_ITEMS:
         return None
@@ -124,20 +114,22 @@ def _(mechanism: StableTopK, votes: Floats) -> tuple[Sets, Floats | None]:
     scores = chooser.scores(gaps)
     possible = np.isfinite(scores[0])
     choice = np.zeros(gaps.shape)
-    if mechanism.selector == "exponential" or possible.sum() == 1:
-        choice = softmax(scores / chooser.noise if possible.sum() > 1 else scores, axis=1)
+    if possible.sum() == 1:
+        choice[:, possible] = 1.0
+    elif mechanism.selector == "exponential":
+        choice = softmax(scores / chooser.noise, axis=1)
     else:
         wins = max_log_probabilities(scores[:, possible], chooser.noise)
         choice[:, possible] = np.exp(wins)
     passing, failing = mechanism._gap_test.probabilities(gaps - mechanism._sensitivity)
     stable, nothing = choice * passing, (choice * failing).sum(axis=1)
-    sets = np.zeros((len(votes), _n_sets(votes, most)))
-    for place, passed in enumerate(stable.T):
-        size = place + mechanism._min_size
-        law = _certain_set(tops[:, size], sets.shape[1])
-        if mechanism.k is not None:
+    sets = np.zeros((len(votes), 2 ** max(n_items, most)))
+    for size, passed in enumerate(stable.T, start=mechanism._min_size):
+        if mechanism.k is None:
+            sets[np.arange(len(votes)), tops[:, size]] += passed
+        else:
             law = _complete_or_shrink(mechanism, votes, values, tops, size)
-        sets += passed[:, None] * law
+            sets += passed[:, None] * law
     if mechanism.k is None:
         return sets, nothing
     return sets + nothing[:, None] * _complete_or_shrink(mechanism, votes, values, tops, 0), None
@@ -148,10 +140,10 @@ def _complete_or_shrink(
 ) -> Sets:
     """Compute the law of k items, given that the set of `size` items is stable."""
     k, most, n_items = mechanism._set_size, values.shape[1] - 1, votes.shape[1]
-    draws = mechanism._draws
+    draws, n_columns = mechanism._draws, max(n_items, most)  # some columns only fill sets up
     if size > k:
-        return _shrink(values, tops, size, k, draws, _columns(votes, most))
-    sets = np.zeros((len(votes), _n_sets(votes, most)))
+        return _shrink(values, tops, size, k, draws, n_columns)
+    sets = np.zeros((len(votes), 2**n_columns))
     for number in range(k + 1):
         chosen = _members(tops[:, size], n_items)
         rows = np.flatnonzero(k - chosen.sum(axis=1) == number)
@@ -192,7 +184,7 @@ def _shrink(
 def _draw_in_turn(scores: Floats, number: int, scale: float, floor: Floats | None = None) -> Sets:
     """Compute the law of items drawn one after the other, in proportion to exp(score / scale).
 
-    With a floor, which weighs exp(floor / scale), the draws end when it is drawn.
+    The draws end when a floor is drawn.
     """
     n_rows, n_items = scores.shape
     with np.errstate(invalid="ignore"):
@@ -229,17 +221,3 @@ def _largest_sets(votes: Floats, most: int) -> tuple[Floats, NDArray[np.int64]]:
 def _members(sets: ArrayLike, n_items: int) -> NDArray[np.bool_]:
     """Mark the items of sets, shape (..., n_items)."""
     return (np.asarray(sets)[..., None] >> np.arange(n_items) & 1).astype(bool)
-
-
-def _columns(votes: Floats, most: int) -> int:
-    """Count the items, those included that only fill sets up."""
-    return max(int(votes.shape[1]), most)
-
-
-def _n_sets(votes: Floats, most: int) -> int:
-    return int(2 ** _columns(votes, most))
-
-
-def _certain_set(chosen: NDArray[np.int64], n_sets: int) -> Sets:
-    """Build the law of a set that is certain."""
-    return np.asarray(np.arange(n_sets) == chosen[:, None], dtype=np.float64)

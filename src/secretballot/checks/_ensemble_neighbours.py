@@ -130,11 +130,7 @@ def check_one_record_reaches_one_teacher(build: BuildEnsemble) -> None:
 
 
 def audit_ensemble(build: BuildEnsemble, *, owners: bool = False, n_draws: int) -> Audit:
-    """Audit private labels, end to end, on the row, or owner, that changes them most.
-
-    The teachers are trained on two neighbouring data sets; labels of the public row on which the
-    two differ most are drawn through the accountant.
-    """
+    """Audit labels drawn through the accountant, on the row, or owner, that changes them most."""
     X, y, _ = some_data()
     pool = np.random.default_rng(2).normal(size=(400, X.shape[1]), scale=1.5)
     extra = {"owners": np.arange(len(X)) % _N_OWNERS} if owners else {}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from secretballot.accounting import PrivacyAccountant, PrivacySpent
 from secretballot.audit import Neighbours
 from secretballot.checks._contract import quietly
-from secretballot.divergences import EVERYONE, level_cost, split_group
+from secretballot.divergences import EVERYONE, Costs, level_cost, split_group
 from secretballot.mechanisms import Mechanism
 
 _LARGE_EPSILON = 1e9
@@ -61,11 +61,6 @@ def count_columns(counts: NDArray[Any]) -> int | None:
     return counts.shape[1] if counts.ndim > 1 and counts.dtype.names is None else None
 
 
-def relation_of(example: MechanismExample) -> str:
-    """Choose the relation that the mechanism is proven for; replacement if there are two."""
-    return min(example.mechanism.relations, key=["replace", "add_remove"].index)
-
-
 def own_delta(example: MechanismExample) -> float:
     """Compute the delta that one row of the mechanism has of its own."""
     return max(float(cost.delta) for cost in example.mechanism.max_cost().values())
@@ -76,36 +71,38 @@ def budget_of(
 ) -> PrivacyAccountant:
     """Open a budget with the levels that the mechanism charges, which adds up its costs."""
     levels = {split_group(group)[0] for group in example.mechanism.max_cost()} - {EVERYONE}
-    delta = 1e-5
     if own_delta(example):
-        delta = 0.5
+        options.setdefault("delta", 0.5)
         if options.get("order") != np.inf:
-            options = {"approximation_delta": 0.49, **options}
-    options = {"order": "renyi", "delta": delta, **options}
+            options.setdefault("approximation_delta", 0.49)
     return quietly(
         PrivacyAccountant,
         epsilon=dict.fromkeys(sorted(levels), epsilon) if levels else epsilon,
-        relation=relation_of(example),
-        **options,
+        relation=max(example.mechanism.relations),  # replacement, if it is proven for both
+        **{"order": "renyi", "delta": 1e-5, **options},
     )
+
+
+def fits(accountant: PrivacyAccountant, costs: Costs) -> bool:
+    """Check that costs fit every level of an unspent budget, but for rounding."""
+    for level in accountant.levels:
+        cost = level_cost(costs, level.name, level.order)
+        if cost.at(level.order) > level.amount * ROUNDING:
+            return False
+        if cost.delta > level.approximation_delta * ROUNDING:
+            return False
+    return True
 
 
 def epsilon_for_rows(example: MechanismExample, n_rows: int) -> float:
     """Find the epsilon of a budget in which about `n_rows` rows fit, each at its most."""
-    columns = count_columns(mechanism_counts(example))
-    most = example.mechanism.max_cost(columns)
+    most = example.mechanism.max_cost(count_columns(mechanism_counts(example)))
+    costs = {group: n_rows * cost for group, cost in most.items()}
     epsilon = 1.0
-    while True:
-        accountant = budget_of(example, epsilon)
-        if all(
-            n_rows * level_cost(most, level.name, level.order).at(level.order) <= level.amount
-            and n_rows * level_cost(most, level.name, level.order).delta
-            <= level.approximation_delta
-            for level in accountant.levels
-        ):
-            return epsilon
+    while not fits(budget_of(example, epsilon), costs):
         assert epsilon < _LARGE_EPSILON, f"{n_rows} rows fit no budget; give the example more noise"
         epsilon *= 1.5
+    return epsilon
 
 
 def pay(

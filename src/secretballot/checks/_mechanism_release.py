@@ -20,12 +20,13 @@ from secretballot.checks._mechanism_example import (
     charges_known,
     count_columns,
     epsilon_for_rows,
+    fits,
     mechanism_counts,
     pay,
     some_level,
     spent_by_level,
 )
-from secretballot.divergences import Cost, Costs, level_cost
+from secretballot.divergences import Cost, level_cost
 
 
 def check_is_an_immutable_description(example: MechanismExample) -> None:
@@ -124,19 +125,13 @@ def check_runs_end_predictably(example: MechanismExample) -> None:
         outcome = pay(accountant, example, np.concatenate([counts] * 100), seed)
         cost = example.mechanism.cost(outcome, n_columns=count_columns(counts))
 
-        def fits(n_rows: int, cost: Costs = cost, budget: PrivacyAccountant = accountant) -> bool:
-            spent = {group: rows[:n_rows].sum() + most[group] for group, rows in cost.items()}
-            totals = [
-                (level_cost(spent, level.name, level.order), level) for level in budget.levels
-            ]
-            return all(
-                total.at(level.order) <= level.amount * ROUNDING
-                and total.delta <= level.approximation_delta * ROUNDING
-                for total, level in totals
-            )
-
-        assert fits(len(outcome) - 1), "a row is begun only if the most it can cost fits"
-        assert not fits(len(outcome)), "a row that fits is begun"
+        before_last, after_last = (
+            {group: rows[:n_rows].sum() + most[group] for group, rows in cost.items()}
+            for n_rows in (len(outcome) - 1, len(outcome))
+        )
+        promise = "a row is begun only if the most it can cost fits"
+        assert fits(accountant, before_last), promise
+        assert not fits(accountant, after_last), "a row that fits is begun"
 
 
 def check_returned_means_recorded(example: MechanismExample) -> None:

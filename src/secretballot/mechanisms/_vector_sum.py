@@ -23,7 +23,8 @@ _RESOLUTION = 2**20
 class VectorSum(Mechanism):
     """Sums of bounded vectors, one per person, with Gaussian noise on each number.
 
-    Counts are sums over all people, such as gradients, shape (n_rows, n_columns). The caller clips each vector to `norm`, which can't be checked on a sum. Vectors should hold
+    Counts are sums over all people, such as gradients, shape (n_rows, n_columns). The
+    caller clips each vector to `norm`, which can't be checked on a sum. Vectors should hold
     multiples of a power of two, small enough for exact sums: then no person changes the rounding of
     the other terms.
 
