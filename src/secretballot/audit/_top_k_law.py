@@ -140,7 +140,8 @@ def _complete_or_shrink(
 ) -> Sets:
     """Compute the law of k items, given that the set of `size` items is stable."""
     k, most, n_items = mechanism._set_size, values.shape[1] - 1, votes.shape[1]
-    draws, n_columns = mechanism._draws, max(n_items, most)  # some columns only fill sets up
+    draws = Draws(mechanism._unit_sensitivity / math.sqrt(8 * mechanism._rho_parts.draws), k)
+    n_columns = max(n_items, most)  # those beyond the items only fill sets up
     if size > k:
         return _shrink(values, tops, size, k, draws, n_columns)
     sets = np.zeros((len(votes), 2**n_columns))

@@ -71,10 +71,9 @@ def load_adult(
 ):
     """Load the Adult data set [1]_: does a person earn more than 50,000 dollars a year?
 
-    It comes with the package; nothing is downloaded. All values are numbers: the categories are
-    given as codes, or as indicators with ``one_hot=True``. The lists of categories are fixed, so
-    encoding looks at no row and costs no privacy. A missing value (``"?"`` in the source: work
-    class, occupation or native country of 3,620 people) is a category of its own, the last one.
+    It comes with the package. All values are numbers: categories are codes, or indicators with
+    ``one_hot=True``. The lists of categories are fixed, so encoding looks at no row and costs no
+    privacy. A missing value (``"?"`` in the source) is a category of its own, the last one.
 
     =================  ======
     Classes                 2
@@ -143,20 +142,17 @@ def load_adult(
     )
     is_kept = np.ones(len(target), dtype=bool) if subset == "all" else split == subset
     if complete_only:
-        for position, name in enumerate(names):
-            if "?" in _CATEGORIES.get(name, ()):
-                is_kept &= codes[:, position] != _CATEGORIES[name].index("?")
+        for values in table.values():
+            is_kept &= np.array(values) != "?"
     codes, target = codes[is_kept], target[is_kept]
 
-    frame = None
+    data, feature_names, frame = codes, names, None
+    categorical = tuple(position for position, name in enumerate(names) if name in _CATEGORIES)
     if as_frame:
         data, target, frame = _to_frame(codes, target, names)
-        feature_names, categorical = names, _categorical_positions(names)
     elif one_hot:
         data, feature_names = _to_indicators(codes, names)
         categorical = ()
-    else:
-        data, feature_names, categorical = codes, names, _categorical_positions(names)
     if return_X_y:
         return data, target
     return Bunch(
@@ -169,10 +165,6 @@ def load_adult(
         categories=dict(_CATEGORIES),
         DESCR=_DESCRIPTION,
     )
-
-
-def _categorical_positions(names):
-    return tuple(position for position, name in enumerate(names) if name in _CATEGORIES)
 
 
 def _to_indicators(codes, names):
@@ -197,6 +189,5 @@ def _to_frame(codes, target, names):
         else codes[:, position].astype(int)
         for position, name in enumerate(names)
     }
-    data = pd.DataFrame(features)
-    series = pd.Series(target, name="income")
-    return data, series, data.assign(income=series)
+    data, income = pd.DataFrame(features), pd.Series(target, name="income")
+    return data, income, data.assign(income=income)

@@ -50,8 +50,7 @@ def make_votes(n_queries=100, n_classes=2, *, n_teachers=100, margin=None, rando
         raise ValueError(f"margin={margin} must be at most n_teachers={n_teachers}.")
     rng = check_random_state(random_state)
     votes = rng.multinomial(n_teachers - margin, np.full(n_classes, 1 / n_classes), size=n_queries)
-    # The winner so far gets the margin on top; ties are broken at random, so that no class is
-    # favoured.
+    # The winner so far gets the margin on top; ties are broken at random.
     winners = (votes + rng.uniform(size=votes.shape)).argmax(axis=1)
     votes[np.arange(n_queries), winners] += margin
     return votes, winners
@@ -60,11 +59,9 @@ def make_votes(n_queries=100, n_classes=2, *, n_teachers=100, margin=None, rando
 def make_noisy_labels(n_samples=1000, n_classes=2, *, n_features=2, flip=0.1, random_state=None):
     """Make a classification problem whose best possible answer is known for every row.
 
-    The features are standard normal. The best label of a row is the class whose direction it
-    points to most, the directions being random and of length one; the label that is given is
-    another class, chosen evenly, with probability ``flip``. As long as
-    ``flip < (n_classes - 1) / n_classes``, the best label is the Bayes label and is right with
-    probability ``1 - flip``.
+    The features are standard normal. The best label of a row is the class whose random direction
+    it points to most; with probability ``flip`` the label that is given is another class. The best
+    label is the Bayes label, since ``flip`` is below ``(n_classes - 1) / n_classes``.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ def make_bags(
     """Sample bags with chosen class proportions, for simulations only.
 
     Each class in turn has most of a bag, ``1 - (n_classes - 1) * rho`` of it, and the others
-    `rho` each. No instance is in two bags. Which bag an instance is in depends on its label, so
-    publishing anything about such bags protects nobody, and warns.
+    `rho` each. No instance is in two bags. Bags depend on labels, so publishing anything about them
+    protects nobody, and warns.
 
     Parameters
     ----------
@@ -72,13 +72,14 @@ def make_bags(
     n_bags = n_classes if n_bags is None else n_bags
     check_integer("n_bags", n_bags)
     available = np.bincount(codes)
+    is_main = np.arange(n_bags)[:, None] % n_classes == np.arange(n_classes)  # most of which bag
     if size is None:
-        shares = _expected_counts(n_classes, n_bags, rho, 1.0).sum(axis=0)
+        shares = np.where(is_main, 1 - (n_classes - 1) * rho, rho).sum(axis=0)
         size = int((available / np.maximum(shares, 1e-300)).min())
-        while size > 1 and (_counts(n_classes, n_bags, rho, size).sum(0) > available).any():
+        while size > 1 and (_counts(is_main, rho, size).sum(0) > available).any():
             size -= 1
     check_integer("size", size)
-    counts = _counts(n_classes, n_bags, rho, size)
+    counts = _counts(is_main, rho, size)
     needed = counts.sum(axis=0)
     if (needed > available).any():
         scarce = int(np.argmax(needed > available))
@@ -96,16 +97,7 @@ def make_bags(
     return Bags.from_indices(X, labels, bags, formed_by="label")
 
 
-def _expected_counts(n_classes: int, n_bags: int, rho: float, size: float) -> NDArray[np.float64]:
-    """Return the counts of each class in each bag, before rounding."""
-    counts = np.full((n_bags, n_classes), rho * size)
-    bags = np.arange(n_bags)
-    counts[bags, bags % n_classes] = size - (n_classes - 1) * rho * size
-    return counts
-
-
-def _counts(n_classes: int, n_bags: int, rho: float, size: int) -> NDArray[np.int64]:
-    counts = np.floor(_expected_counts(n_classes, n_bags, rho, size) + 1e-9).astype(np.int64)
-    bags = np.arange(n_bags)
-    counts[bags, bags % n_classes] += size - counts.sum(axis=1)
-    return counts
+def _counts(is_main: NDArray[np.bool_], rho: float, size: int) -> NDArray[np.int64]:
+    """Return the number of instances of each class in each bag."""
+    n_rare = int(rho * size + 1e-9)
+    return np.where(is_main, size - (is_main.shape[1] - 1) * n_rare, n_rare)
