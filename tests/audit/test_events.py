@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from secretballot.audit import epsilon_lower_bound
-from secretballot.audit._events import MEASURE, SEARCH, find_event
+from secretballot.audit._lower_bound import MEASURE, SEARCH, find_event
 
 
 def normals(mean, n, seed):

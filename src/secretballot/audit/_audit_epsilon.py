@@ -13,9 +13,8 @@ from secretballot._progress import tracked
 from secretballot.accounting import RenyiCost
 from secretballot.audit._audit_draws import Draw, mechanism_draws
 from secretballot.audit._audit_report import Audit, PairAudit
-from secretballot.audit._events import Statistics
 from secretballot.audit._exact import compose_rows, exact_divergence, exact_epsilon
-from secretballot.audit._lower_bound import check_probabilities, epsilon_lower_bound
+from secretballot.audit._lower_bound import Statistics, check_probabilities, epsilon_lower_bound
 from secretballot.audit._neighbours import Neighbours, as_neighbours, claimed_cost
 from secretballot.audit._outcome_law import OutcomeLaw
 from secretballot.audit._outcome_law import outcome_law as law_of_mechanism
@@ -42,9 +41,9 @@ def audit_epsilon(
 ) -> Audit:
     """Compare a claimed epsilon with outcomes drawn on neighbouring data sets.
 
-    For each pair of neighbours the outcomes are drawn, and an event that separates the two is
-    searched on one half of the draws and measured on the other. Where all outcomes of a mechanism
-    can be enumerated, its exact epsilon and its exact Renyi curve are compared with the claim too.
+    An event that separates two neighbours is searched on one half of their draws and measured on
+    the other. Where all outcomes of a mechanism can be enumerated, its exact epsilon and its exact
+    Renyi curve are compared with the claim too.
 
     Parameters
     ----------
@@ -71,7 +70,6 @@ def audit_epsilon(
     events : callable, default=None
         Statistics of outcomes whose level sets are the events, as in `epsilon_lower_bound`.
     random_state : int, SeedSequence or None, default=None
-        Seed of the draws.
 
     Returns
     -------

@@ -23,10 +23,8 @@ class PairAudit(Shown):
     Attributes
     ----------
     neighbours : Neighbours
-    claim : float
-        Claimed epsilon at the audit's delta.
-    lower_bound : float
-        Lower bound of the true epsilon, at the audit's confidence.
+    claim, lower_bound : float
+        Claimed epsilon at the audit's delta, and a lower bound of the true one.
     exact, renyi_share : float or None
         Where outcomes can be enumerated, the exact epsilon, and the largest share, over all Renyi
         orders, of the exact divergence in the claimed one.
@@ -81,10 +79,8 @@ class Audit(Shown):
     ----------
     pairs : tuple of PairAudit
         One for each pair of neighbours.
-    delta : float
-        The delta of claims and bounds.
-    confidence : float
-        Probability with which no lower bound is above the true epsilon.
+    delta, confidence : float
+        The delta of claims and bounds, and the probability that no lower bound is too high.
     n_draws : int
         Draws on each data set.
     """

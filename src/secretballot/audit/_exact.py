@@ -47,17 +47,13 @@ def exact_epsilon(log_p: ArrayLike, log_q: ArrayLike, delta: float) -> float:
     Parameters
     ----------
     log_p, log_q : array-like of shape (n_outcomes,)
-        Logarithms of the outcomes' probabilities on the data and on the neighbour.
+        As for `hockey_stick`.
     delta : float
 
     Returns
     -------
     float
         The smallest epsilon for which no event breaks (epsilon, delta)-DP; at least 0.
-
-    Notes
-    -----
-    Epsilon is the largest log((P(E) - delta)/Q(E)) over events "the likelihood ratio is >= t".
 
     Examples
     --------
@@ -76,7 +72,7 @@ def exact_divergence(log_p: ArrayLike, log_q: ArrayLike) -> RenyiCost:
     Parameters
     ----------
     log_p, log_q : array-like of shape (n_outcomes,)
-        Logarithms of the outcomes' probabilities on the data and on the neighbour.
+        As for `hockey_stick`.
 
     Returns
     -------
@@ -107,6 +103,7 @@ def compose_rows(log_p: ArrayLike) -> Floats | None:
 
 
 def _epsilon_one_way(log_p: Floats, log_q: Floats, delta: float) -> float:
+    """Maximise log((P(E) - delta)/Q(E)) over events "the likelihood ratio is >= t"."""
     possible = log_p > -np.inf
     p, q = np.exp(log_p[possible]), np.exp(log_q[possible])
     ranked = np.argsort(log_q[possible] - log_p[possible], kind="stable")

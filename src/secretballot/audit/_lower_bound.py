@@ -1,12 +1,22 @@
-"""A lower bound on epsilon from outcomes on two neighbouring data sets."""
+"""A lower bound on epsilon from outcomes on two neighbouring data sets, and the event behind it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
 
 from secretballot._numbers import check_number
-from secretballot.audit._events import MEASURE, Outcomes, Statistics, find_event, log_odds_bound
+
+Outcomes: TypeAlias = NDArray[Any]
+Statistics: TypeAlias = Callable[[Outcomes], ArrayLike]
+Bools: TypeAlias = NDArray[np.bool_]
+
+_MOST_CANDIDATES = 512
+SEARCH, MEASURE = slice(0, None, 2), slice(1, None, 2)
 
 
 def epsilon_lower_bound(
@@ -38,7 +48,7 @@ def epsilon_lower_bound(
     Returns
     -------
     float
-        The lower bound, at least 0.
+        At least 0.
 
     Raises
     ------
@@ -93,3 +103,109 @@ def _bound_one_way(
     hits, other_hits = in_event[MEASURE], in_other[MEASURE]
     counts, n_draws = (hits.sum(), other_hits.sum()), (len(hits), len(other_hits))
     return float(log_odds_bound(counts, n_draws, delta, error))
+
+
+def log_odds_bound(
+    counts: tuple[ArrayLike, ArrayLike], n_draws: tuple[int, int], delta: float, error: float
+) -> NDArray[np.float64]:
+    """Bound epsilon from below: log of (p - delta)/q, with Clopper-Pearson bounds on p and q.
+
+    `counts` are the draws in an event, on the data and on the neighbour. Each of the two bounds is
+    wrong with probability at most `error`. At least 0.
+    """
+    hits, other_hits = (np.asarray(count, float) for count in counts)
+    misses, other_misses = n_draws[0] - hits, n_draws[1] - other_hits
+    low = np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), misses + 1), 0.0)
+    high = beta.isf(error, other_hits + 1, np.maximum(other_misses, 1))
+    high = np.where(other_misses > 0, high, 1.0)
+    return np.log(np.maximum((low - delta) / high, 1.0))
+
+
+def find_event(
+    first: Outcomes, second: Outcomes, statistics: Statistics | None, delta: float, error: float
+) -> tuple[Bools, Bools]:
+    """Find an event that is likelier in `first`, as its occurrence in every draw of both.
+
+    The event is chosen by the first half (`SEARCH`) alone; the occurrence in a draw of the other
+    half depends on that draw only.
+    """
+    if statistics is None:
+        codes, other_codes = _number_outcomes(first, second)
+        searched = np.concatenate([codes[SEARCH], other_codes[SEARCH]])
+        if first.dtype.kind not in "fc" or len(np.unique(searched)) <= _MOST_CANDIDATES:
+            ratios = _likelihood_ratios(codes, other_codes)
+            return _best_level_set([(ratios[codes], ratios[other_codes])], delta, error)
+        statistics = _coordinates(first[SEARCH], second[SEARCH])
+    columns = zip(_evaluate(statistics, first), _evaluate(statistics, second), strict=True)
+    both_ways = [pair for x, y in columns for pair in ((x, y), (-x, -y))]
+    return _best_level_set(both_ways, delta, error)
+
+
+def _likelihood_ratios(
+    codes: NDArray[np.int64], other_codes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Estimate the likelihood ratio of each outcome from the first half; -1 if it is not there."""
+    n_codes = int(max(codes.max(), other_codes.max())) + 1
+    hits = np.bincount(codes[SEARCH], minlength=n_codes)
+    other_hits = np.bincount(other_codes[SEARCH], minlength=n_codes)
+    return np.where(hits + other_hits > 0, (hits + 0.5) / (other_hits + 0.5), -1.0)
+
+
+def _number_outcomes(
+    first: Outcomes, second: Outcomes
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct outcomes of both samples."""
+    rows = np.concatenate([first.reshape(len(first), -1), second.reshape(len(second), -1)])
+    if rows.dtype.kind == "O":
+        rows = rows.astype(str)  # None among them has no order
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:  # numbers are sorted faster than rows
+        values, place = np.unique(column, return_inverse=True)
+        codes = np.unique(codes * len(values) + place.ravel(), return_inverse=True)[1].ravel()
+    return codes[: len(first)], codes[len(first) :]
+
+
+def _best_level_set(
+    statistics: list[tuple[NDArray[np.float64], NDArray[np.float64]]], delta: float, error: float
+) -> tuple[Bools, Bools]:
+    """Find the best event "a statistic is at least t", given its values on both samples."""
+    best: float = -1.0
+    event: tuple[Bools, Bools] | None = None
+    for values, other in statistics:
+        ordered, other_ordered = np.sort(values[SEARCH]), np.sort(other[SEARCH])
+        pooled = np.unique(np.concatenate([ordered, other_ordered]))
+        candidates = np.linspace(0, len(pooled) - 1, min(len(pooled), _MOST_CANDIDATES))
+        levels = pooled[np.unique(candidates.round().astype(np.int64))]
+        hits = len(ordered) - np.searchsorted(ordered, levels)
+        other_hits = len(other_ordered) - np.searchsorted(other_ordered, levels)
+        n_draws = len(ordered), len(other_ordered)
+        bounds = log_odds_bound((hits, other_hits), n_draws, delta, error)
+        if event is None or bounds.max() > best:
+            best, level = float(bounds.max()), levels[int(bounds.argmax())]
+            event = values >= level, other >= level
+    assert event is not None, "there is at least one statistic"
+    return event
+
+
+def _coordinates(first: Outcomes, second: Outcomes) -> Statistics:
+    """Build statistics of numbers: coordinates, and the direction between the two means."""
+    x, y = first.reshape(len(first), -1), second.reshape(len(second), -1)
+    scale = np.std(np.concatenate([x, y]), axis=0)
+    direction = (x.mean(axis=0) - y.mean(axis=0)) / np.where(scale > 0, scale, 1.0) ** 2
+
+    def statistics(outcomes: Outcomes) -> NDArray[Any]:
+        rows = outcomes.reshape(len(outcomes), -1)
+        return np.column_stack([rows, rows @ direction])
+
+    return statistics
+
+
+def _evaluate(statistics: Statistics, outcomes: Outcomes) -> NDArray[np.float64]:
+    """Compute statistics of outcomes, shape (n_statistics, n_draws), or raise `ValueError`."""
+    values = np.asarray(statistics(outcomes), dtype=np.float64)
+    if len(values) != len(outcomes) or values.ndim > 2 or np.isnan(values).any():
+        raise ValueError(
+            f"events gave an array of shape {values.shape} for {len(outcomes)} outcomes; return "
+            "one number, or one row of numbers, for each of them, without NaN."
+        )
+    return values.reshape(len(outcomes), -1).T

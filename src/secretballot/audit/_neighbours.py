@@ -23,8 +23,8 @@ class Neighbours(NamedTuple):
         As the mechanism, or the function that draws, takes them. For a mechanism: counts of shape
         (n_rows, ...); several rows are audited together, as one release.
     group : str, default="*"
-        Group of the unit that is replaced: the level, or ``"level/division/part"``, to which the
-        mechanism charges it. The default is for mechanisms that charge everyone alike.
+        Level, or ``"level/division/part"``, to which the mechanism charges the replaced unit; by
+        default everyone.
     """
 
     data: Any

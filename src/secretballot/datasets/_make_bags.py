@@ -72,7 +72,8 @@ def make_bags(
     n_bags = n_classes if n_bags is None else n_bags
     check_integer("n_bags", n_bags)
     available = np.bincount(codes)
-    is_main = np.arange(n_bags)[:, None] % n_classes == np.arange(n_classes)  # most of which bag
+    # The class that has most of each bag.
+    is_main = np.arange(n_bags)[:, None] % n_classes == np.arange(n_classes)
     if size is None:
         shares = np.where(is_main, 1 - (n_classes - 1) * rho, rho).sum(axis=0)
         size = int((available / np.maximum(shares, 1e-300)).min())

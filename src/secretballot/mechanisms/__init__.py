@@ -19,7 +19,7 @@ from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
 from secretballot.mechanisms._fields import check_count_spacing
-from secretballot.mechanisms._noisy_counts import NoisyCounts, NoisyMargin
+from secretballot.mechanisms._noisy_counts import NoisyCounts, NoisyMargin, VectorSum
 from secretballot.mechanisms._noisy_max import UNANSWERED, ConfidentGNMax, GNMax
 from secretballot.mechanisms._powerset_voting import PowersetVoting
 from secretballot.mechanisms._proportions import Proportions as Proportions
@@ -27,7 +27,6 @@ from secretballot.mechanisms._round_robin import RoundRobin
 from secretballot.mechanisms._skellam_max import SkellamMax
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
 from secretballot.mechanisms._tau_voting import warn_unclipped as warn_unclipped
-from secretballot.mechanisms._vector_sum import VectorSum
 from secretballot.mechanisms.top_k import (
     ExponentialTopK,
     GaussianTopK,

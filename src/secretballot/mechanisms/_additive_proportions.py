@@ -123,13 +123,9 @@ class LaplaceProportions(AdditiveProportions):
     Parameters
     ----------
     scale : float
-        Scale of the noise on each count, in labels. Of two classes one is drawn, the other makes
-        up the bag.
-    epsilon : float, default=None
-        Charge the pair of this epsilon and the least delta at it (none at ``2 / scale`` and
-        above), for budgets at order infinity. None: charge the Renyi curve.
-    resolution : int, default=2**20
-        As for `GaussianProportions`.
+        Scale of the noise on each count, in labels. Of two classes one is drawn.
+    epsilon, resolution
+        As for `GaussianProportions`; at an epsilon of ``2 / scale`` and above delta is 0.
 
     Examples
     --------

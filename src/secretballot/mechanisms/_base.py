@@ -96,7 +96,7 @@ class Mechanism(ABC):
     @property
     def expected_votes(self) -> float | None:
         """Number of ballots that the counts of each label are out of; None if it plays no part."""
-        return None
+        return getattr(self, "n_votes", None) if self.multilabel else None
 
     @property
     def count_noise(self) -> float | None:

@@ -24,9 +24,8 @@ class BestOfCounts(Mechanism):
     """The candidate with the largest count after Gumbel noise: the exponential mechanism.
 
     Counts are right answers of public models on private rows: shape (n_rows, n_candidates), one row
-    for each choice. Each person adds to each count a score from an interval of width `weight`, the
-    same for all candidates: 1 for a right answer, a Brier score, an average over the person's
-    records. The cost does not depend on the number of candidates.
+    for each choice. Each person adds to each count a score from an interval of width `weight`, such
+    as 1 for a right answer. The cost does not depend on the number of candidates.
 
     Parameters
     ----------

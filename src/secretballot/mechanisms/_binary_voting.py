@@ -135,10 +135,6 @@ class BinaryVoting(LabelVoting):
             for group, law in vote.items()
         }
 
-    @property
-    def expected_votes(self) -> float:
-        return self.n_votes
-
     def noise_share(self, n_votes: float) -> float:
         del n_votes
         return float(self.sigma / self.n_votes)

@@ -35,11 +35,6 @@ def count_ballots(ballots: ArrayLike, weights: ArrayLike | None = None) -> NDArr
         weight) of equal ballots. m is the largest number of distinct ballots of a row; rows with
         fewer are filled up with counts of 0.
 
-    Raises
-    ------
-    ValueError
-        If ballots are not three-dimensional or not 0 and 1, or weights don't fit them.
-
     Examples
     --------
     >>> import numpy as np

@@ -140,10 +140,6 @@ class TauVoting(LabelVoting):
                 laws[group] = (test, vote)
         return laws
 
-    @property
-    def expected_votes(self) -> float:
-        return self.n_votes
-
     def check_n_labels(self, n_labels: int) -> None:
         """Refuse a number of labels that it was not made for, and warn if none is clipped."""
         super().check_n_labels(n_labels)
@@ -213,11 +209,6 @@ def clip_ballots(ballots: ArrayLike, tau: float, norm: Norm = "l2") -> NDArray[n
     -------
     ndarray of shape (..., n_labels)
         Ballots of a larger norm are scaled down to it.
-
-    Raises
-    ------
-    ValueError
-        If the ballots are not 0 and 1, or a parameter is out of range.
 
     Warns
     -----

@@ -1,4 +1,4 @@
-"""Private choice of a set's size, by the gap below it."""
+"""Private choice of a set's size by the gap below it, and noisy test of that gap."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
 
-from secretballot.divergences import BoundedRange, NoisyGaps, Step, draw_gumbel
+from secretballot.divergences import (
+    BoundedRange,
+    NoisyGaps,
+    PureRelease,
+    StableTest,
+    Step,
+    draw_gumbel,
+    draw_laplace,
+)
 
 Selector = Literal["exponential", "gaussian"]
+TestNoise = Literal["gaussian", "laplace"]
 #: Regularizer as it is stored: per item of difference to `k`, or for each size.
 Regularizer = float | tuple[float, ...] | None
 
@@ -110,3 +120,46 @@ def describe_regularizer(regularizer: Regularizer) -> float | str | list[float |
     if isinstance(regularizer, tuple):
         return [value if math.isfinite(value) else str(value) for value in regularizer]
     return str(regularizer) if regularizer == math.inf else regularizer
+
+
+@dataclass(frozen=True)
+class GapTest:
+    """Propose-test-release: a gap's excess over the sensitivity, with noise, is above `height`."""
+
+    noise: TestNoise
+    unit_sensitivity: float  # of a gap to one ballot of weight 1
+    rho: float  # for ballots of weight 1; determines the noise
+    delta: float  # probability that a gap without any excess passes
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the Gaussian noise, or scale of the Laplace noise."""
+        return self.unit_sensitivity / math.sqrt(2 * self.rho)
+
+    @property
+    def height(self) -> float:
+        """Height that noise alone exceeds with probability `delta`."""
+        if self.noise == "gaussian":
+            return -self.scale * float(ndtri(self.delta))
+        return -self.scale * math.log(2 * self.delta)
+
+    def step(self, contribution: float) -> Step:
+        """Return the step of a law, for a largest contribution of a person to a count."""
+        shift = self.unit_sensitivity * contribution
+        if self.noise == "gaussian":
+            return Step("test", StableTest(scale=self.scale, shift=shift), delta=self.delta)
+        return Step("test", PureRelease(epsilon=shift / self.scale), delta=self.delta)
+
+    def passes(self, excess: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Draw the test's results for the excess of gaps."""
+        gaussian, shape = self.noise == "gaussian", excess.shape
+        noise = rng.normal(size=shape) if gaussian else draw_laplace(shape, rng)
+        return np.asarray(np.maximum(excess, 0.0) + self.scale * noise > self.height)
+
+    def probabilities(self, excess: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute the probabilities that gaps pass and fail."""
+        distance = (np.maximum(excess, 0.0) - self.height) / self.scale
+        if self.noise == "gaussian":
+            return ndtr(distance), ndtr(-distance)
+        tail = np.exp(-np.abs(distance)) / 2
+        return np.where(distance > 0, 1 - tail, tail), np.where(distance > 0, tail, 1 - tail)

@@ -21,13 +21,14 @@ from secretballot.mechanisms._fields import (
     check_choice,
 )
 from secretballot.mechanisms._noisy_max import UNANSWERED
-from secretballot.mechanisms.top_k._gap_test import GapTest, TestNoise
 from secretballot.mechanisms.top_k._item_draws import Draws, draw_items, largest, mark
 from secretballot.mechanisms.top_k._limited_domain_top_k import floor_height
 from secretballot.mechanisms.top_k._size_choice import (
+    GapTest,
     Regularizer,
     Selector,
     SizeChoice,
+    TestNoise,
     as_regularizer,
     describe_regularizer,
 )
@@ -270,10 +271,6 @@ class StableTopK(TopK):
         if self.k is not None:
             law = (*law, self._draw_step(contribution))
         return law
-
-    @property
-    def expected_votes(self) -> float | None:
-        return self.n_votes
 
     def counting(self, n_columns: int) -> Counting:
         return CountLabels(ballot_thresholds(self.ballot_threshold, n_columns))
