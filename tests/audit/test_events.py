@@ -14,8 +14,8 @@ def normals(mean, n, seed):
 def test_floating_point_outcomes_are_cut_at_the_best_level():
     one, two = normals(0.0, 200_000, 0), normals(1.0, 200_000, 1)
     # (epsilon, delta) of a Gaussian with shift 1 at epsilon = 2: delta = 0.0209 (closed form).
-    found = epsilon_lower_bound(one, two, 0.0209)
-    assert 1.6 < found < 2.0
+    bound = epsilon_lower_bound(one, two, 0.0209)
+    assert 1.6 < bound < 2.0
 
 
 def test_several_coordinates_are_combined():

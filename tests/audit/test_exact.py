@@ -37,8 +37,8 @@ def test_epsilon_is_the_worst_of_all_events(one, two, delta):
         for a, b in ((p, q), (q, p))
         if a[e].sum() > delta
     )
-    found = exact_epsilon(np.log(p), np.log(q), delta)
-    assert found == pytest.approx(max(worst, 0.0), abs=1e-12)
+    epsilon = exact_epsilon(np.log(p), np.log(q), delta)
+    assert epsilon == pytest.approx(max(worst, 0.0), abs=1e-12)
 
 
 @given(weights, weights, st.sampled_from([0.01, 0.1, 0.3]))
@@ -61,20 +61,20 @@ def test_impossible_outcomes():
 def test_the_divergence_of_a_noisy_bit():
     # Two classes are a noisy bit with s = sqrt(2) sigma and a gap that moves by 2.
     law = outcome_law(GNMax(sigma=3.0), [[9.0, 4.0], [8.0, 5.0]])
-    found = exact_divergence(*law.log_probabilities).curve
+    curve = exact_divergence(*law.log_probabilities).curve
     gaps = np.array([5.0, 3.0]) / (3 * np.sqrt(2))
     there, back = bit_divergence(gaps, gaps[::-1])
-    np.testing.assert_allclose(found[:-1], np.maximum(there, back)[:-1], rtol=1e-9)
-    assert np.all(found <= GNMax(sigma=3.0).max_cost(2)[EVERYONE].curve)
+    np.testing.assert_allclose(curve[:-1], np.maximum(there, back)[:-1], rtol=1e-9)
+    assert np.all(curve <= GNMax(sigma=3.0).max_cost(2)[EVERYONE].curve)
 
 
 def test_the_divergence_of_a_known_pair():
     p, q = np.array([0.75, 0.25]), np.array([0.25, 0.75])
-    found = exact_divergence(np.log(p), np.log(q))
+    cost = exact_divergence(np.log(p), np.log(q))
     for order in (2.0, 10.0):
         expected = np.log((p**order * q ** (1 - order)).sum()) / (order - 1)
-        assert float(found.at(order)) == pytest.approx(expected)
-    assert len(found.curve) == len(ORDERS)
+        assert float(cost.at(order)) == pytest.approx(expected)
+    assert len(cost.curve) == len(ORDERS)
 
 
 def test_rows_are_composed():

@@ -20,11 +20,11 @@ def true_epsilon(p, q, delta):
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.6), (0.9, 0.97), (0.2, 0.05)])
 def test_lower_bound_is_below_the_truth_and_near_it(p, q):
     truth = true_epsilon(p, q, 1e-2)
-    found = [
+    bounds = [
         epsilon_lower_bound(bits(p, 400_000, s), bits(q, 400_000, 100 + s), 1e-2) for s in range(8)
     ]
-    assert max(found) <= truth
-    assert min(found) >= 0.85 * truth
+    assert max(bounds) <= truth
+    assert min(bounds) >= 0.85 * truth
 
 
 def test_errors_are_as_rare_as_the_confidence():

@@ -31,13 +31,13 @@ def test_the_lower_bound_comes_within_15_per_cent_of_the_claim(sigma, n_draws):
     mechanism = GNMax(sigma=sigma)
     claim = price_plan(mechanism, N_ROWS, n_columns=2).epsilon(DELTA)
     renyi = float((N_ROWS * mechanism.max_cost(2)["*"]).epsilon(DELTA))
-    found = audit(mechanism, claim, n_draws)
-    assert found.holds
-    assert found.share > 0.85
+    report = audit(mechanism, claim, n_draws)
+    assert report.holds
+    assert report.share > 0.85
     assert claim < 0.9 * renyi
     # The same rows in batches of five, each a plan of its own in a Gaussian budget.
     batch = price_plan(mechanism, 5, n_columns=2).gaussian_cost(1e-4)
-    lower_bound = found.share * claim
+    lower_bound = report.share * claim
     assert 0.75 * (4 * batch).epsilon(DELTA) < lower_bound < (4 * batch).epsilon(DELTA)
     # Planted: a batch that nobody paid for, and the price of the noise of twice the sigma.
     cheaper = price_plan(GNMax(sigma=2 * sigma), 5, n_columns=2).gaussian_cost(1e-4)

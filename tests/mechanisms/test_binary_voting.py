@@ -33,12 +33,12 @@ def divergences(log_p, log_q):
 def largest(mechanism, positives, moved=1):
     """The largest divergence from or to any neighbour, by enumeration of all outcomes."""
     here = outcome_law(mechanism, positives[None]).log_probabilities[0]
-    found = np.zeros(len(FINITE))
+    largest_divergences = np.zeros(len(FINITE))
     for other in replaced(positives, moved):
         there = outcome_law(mechanism, other[None]).log_probabilities[0]
-        found = np.maximum(found, divergences(here, there))
-        found = np.maximum(found, divergences(there, here))
-    return found
+        largest_divergences = np.maximum(largest_divergences, divergences(here, there))
+        largest_divergences = np.maximum(largest_divergences, divergences(there, here))
+    return largest_divergences
 
 
 def test_draws_follow_the_stated_law():
@@ -67,17 +67,17 @@ def test_no_replaced_ballot_reveals_more_than_is_charged(mechanism, n_labels, mo
     votes = np.array(list(itertools.product(range(N_BALLOTS + 1), repeat=n_labels)), dtype=float)
     votes = votes[np.all(np.diff(votes, axis=1) >= 0, axis=1)]  # labels are alike
     worst = mechanism.max_cost(n_labels)["*"].curve[INDEX]
-    known = mechanism.max_cost(n_labels, votes)["*"].curve[:, INDEX]
-    found = np.array([largest(mechanism, row, moved) for row in votes])
-    assert (found <= known * (1 + 1e-9)).all()
-    assert (known <= worst * (1 + 1e-9)).all()
+    charged = mechanism.max_cost(n_labels, votes)["*"].curve[:, INDEX]
+    enumerated = np.array([largest(mechanism, row, moved) for row in votes])
+    assert (enumerated <= charged * (1 + 1e-9)).all()
+    assert (charged <= worst * (1 + 1e-9)).all()
     # And hardly less: the worst votes use up most of it.
-    assert found.max() > 0
-    assert (found.max(axis=0) > 0.8 * worst).any()
+    assert enumerated.max() > 0
+    assert (enumerated.max(axis=0) > 0.8 * worst).any()
     if mechanism is PLAIN:
         # Planted: noise of half the variance, as if it were charged for all of it.
         cheap = BinaryVoting(sigma=1.7 * np.sqrt(2), n_votes=N_BALLOTS).max_cost(n_labels)["*"]
-        assert (found.max(axis=0) > 1.5 * cheap.curve[INDEX]).any()
+        assert (enumerated.max(axis=0) > 1.5 * cheap.curve[INDEX]).any()
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_labels_cost_votes_of_two_classes(mechanism, one):
     # (The gaps that are tried go with the number of rows.)
     assert whole.delta(2.0) == pytest.approx(single.delta(2.0), rel=1e-4)
     # Known votes are a plan of rows of labels.
-    known = price_plan(mechanism, 2, counts=votes)
-    assert 0 < known.delta(2.0) < whole.delta(2.0)
+    price = price_plan(mechanism, 2, counts=votes)
+    assert 0 < price.delta(2.0) < whole.delta(2.0)
 
 
 def test_a_budget_pays_for_labels(tmp_path):

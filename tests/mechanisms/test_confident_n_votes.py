@@ -19,9 +19,9 @@ OUTCOMES = np.array([UNANSWERED, 0, 1])
 def test_every_outcome_pays_the_same_and_less_than_its_steps():
     whole, steps = replace(SMALL, n_votes=11), SMALL
     votes = np.tile([7.0, 4.0], (3, 1))
-    for known in ((), (votes,)):
-        one = whole.cost(OUTCOMES, *known, n_columns=2)[EVERYONE].curve[:, :-1]
-        two = steps.cost(OUTCOMES, *known, n_columns=2)[EVERYONE].curve[:, :-1]
+    for counts in ((), (votes,)):
+        one = whole.cost(OUTCOMES, *counts, n_columns=2)[EVERYONE].curve[:, :-1]
+        two = steps.cost(OUTCOMES, *counts, n_columns=2)[EVERYONE].curve[:, :-1]
         assert np.all(one == one[0])
         assert np.all(one[1] <= two[1] * (1 + 1e-9))  # an answered row
     most = whole.max_cost(2)[EVERYONE].curve
@@ -33,15 +33,16 @@ def test_every_outcome_pays_the_same_and_less_than_its_steps():
 def test_steps_are_still_charged_by_outcome():
     # Without n_votes; and with it for three classes and published bounds.
     votes = np.tile([6.0, 4.0, 1.0], (3, 1))
-    for plain, columns, known in (
+    for plain, columns, counts in (
         (SMALL, 3, (votes,)),
         (SMALL, 3, ()),
         (SMALL, None, ()),
         (replace(SMALL, bound="papernot"), 2, ()),
     ):
-        given = replace(plain, n_votes=11)
+        with_n_votes = replace(plain, n_votes=11)
         costs = [
-            each.cost(OUTCOMES, *known, n_columns=columns)[EVERYONE] for each in (plain, given)
+            each.cost(OUTCOMES, *counts, n_columns=columns)[EVERYONE]
+            for each in (plain, with_n_votes)
         ]
         np.testing.assert_array_equal(costs[0].curve, costs[1].curve)
         assert costs[0].curve[0, 40] < costs[0].curve[1, 40]

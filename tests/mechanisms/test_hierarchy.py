@@ -46,8 +46,8 @@ class FreeDependants(BinaryVoting):
 
     def executed(self, outcome):
         free = {f"{step} {label}" for step in ("row", "vote") for label, _ in self.hierarchy}
-        found = super().executed(outcome)
-        return {step: times * (step not in free) for step, times in found.items()}
+        executed = super().executed(outcome)
+        return {step: times * (step not in free) for step, times in executed.items()}
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_labels_without_a_vote_are_not_charged():
     for outcome, n_asked in (([0, 0, 1, 0], 2), ([1, 0, 1, 0], 3), ([1, 1, 1, 0], 4)):
         cost = mechanism.cost([outcome], n_columns=4)["*"].at(10.0)
         assert cost == pytest.approx(n_asked * one)
-        known = mechanism.cost([outcome], votes)["*"].at(10.0)
+        cost = mechanism.cost([outcome], votes)["*"].at(10.0)
         alone = flat.cost([outcome], votes[:, :1])["*"].at(10.0)
-        assert known < flat.cost([outcome], votes)["*"].at(10.0) or n_asked == 4
-        assert known > alone
+        assert cost < flat.cost([outcome], votes)["*"].at(10.0) or n_asked == 4
+        assert cost > alone
     # A plan pays for all of them, whatever will come out.
     assert price_plan(mechanism, 2, n_columns=4).delta(1) == price_plan(flat, 2, n_columns=4).delta(
         1

@@ -167,8 +167,8 @@ def test_one_order_alone_agrees_with_the_whole_curve():
 
 def test_a_single_class_reveals_nothing():
     assert np.all(GNMax(sigma=1.0).max_cost(1)[EVERYONE].curve == 0)
-    known = GNMax(sigma=1.0).cost(np.zeros(2, int), [[3.0], [4.0]])[EVERYONE]
-    assert np.all(known.curve == 0)
+    cost = GNMax(sigma=1.0).cost(np.zeros(2, int), [[3.0], [4.0]])[EVERYONE]
+    assert np.all(cost.curve == 0)
 
 
 @pytest.mark.parametrize(

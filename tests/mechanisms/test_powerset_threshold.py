@@ -66,9 +66,9 @@ def test_sets_are_classes_behind_a_threshold():
     parameters = {"sigma": 5.0, "threshold": 4.0, "sigma_threshold": 6.0}
     sets, classes = PowersetVoting(n_labels=2, **parameters), ConfidentGNMax(**parameters)
     outcome = np.array([[1, 0], [-1, -1], [0, 0]])
-    for known in (None, 1):
-        ours = sets.cost(outcome, None if known is None else cast)["*"].curve
-        theirs = classes.cost([2, -1, 0], known and votes, n_columns=4)["*"].curve
+    for known_rows in (None, 1):
+        ours = sets.cost(outcome, None if known_rows is None else cast)["*"].curve
+        theirs = classes.cost([2, -1, 0], known_rows and votes, n_columns=4)["*"].curve
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     ours, theirs = price_plan(sets, 3, counts=cast), price_plan(classes, 3, counts=votes)
     assert ours.delta(0.3) >= theirs.delta(0.3) * (1 - 1e-6)

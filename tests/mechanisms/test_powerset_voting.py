@@ -69,14 +69,14 @@ VOTES = {
 
 @pytest.mark.parametrize("case", VOTES)
 def test_winners_match_a_vote_between_enumerated_sets(case, monkeypatch):
-    found, most = statistic(*VOTES[case])
-    assert found < most
+    observed, most = statistic(*VOTES[case])
+    assert observed < most
     if case == "all":
         return
     # Planted: no noise on the sets that nobody voted for.
     monkeypatch.setattr(_powerset_voting, "largest_normal", lambda rate: np.full(len(rate), -9.0))
-    found, most = statistic(*VOTES[case])
-    assert found > most
+    observed, most = statistic(*VOTES[case])
+    assert observed > most
 
 
 def test_the_largest_of_many_normals():
@@ -97,16 +97,16 @@ def test_the_largest_of_many_normals():
 
 def replaced(votes, moved=1):
     """All votes after `moved` ballots were moved, each from any set to any other."""
-    found = {tuple(votes)}
+    neighbours = {tuple(votes)}
     for _ in range(moved):
-        for row in list(found):
+        for row in list(neighbours):
             for i, j in itertools.permutations(range(len(row)), 2):
                 if row[i] > 0:
                     other = list(row)
                     other[i] -= 1
                     other[j] += 1
-                    found.add(tuple(other))
-    return np.array(sorted(found - {tuple(votes)}), dtype=float)
+                    neighbours.add(tuple(other))
+    return np.array(sorted(neighbours - {tuple(votes)}), dtype=float)
 
 
 def largest(mechanism, votes, moved=1, heavy=1.0):
@@ -115,8 +115,8 @@ def largest(mechanism, votes, moved=1, heavy=1.0):
     others = max_log_probabilities(replaced(votes, moved), scale)
     here = max_log_probabilities(np.array([votes], dtype=float), scale)
     here = np.broadcast_to(here, others.shape)
-    found = [renyi_divergence(*pair, FINITE) for pair in ((here, others), (others, here))]
-    return np.max(found, axis=(0, 1))
+    curves = [renyi_divergence(*pair, FINITE) for pair in ((here, others), (others, here))]
+    return np.max(curves, axis=(0, 1))
 
 
 @pytest.mark.parametrize(
@@ -144,16 +144,16 @@ def test_no_neighbour_reveals_more_than_is_charged(parameters, n_ballots):
     votes = [tuple(row) + (0,) * (mechanism.n_outcomes - len(row)) for row in votes]
     counts = counted(heavy * np.array(votes), mechanism)
     worst = mechanism.max_cost()["*"].curve[INDEX]
-    known = mechanism.max_cost(counts=counts)["*"].curve[:, INDEX]
-    found = np.array([largest(mechanism, row, moved, heavy) for row in votes])
-    assert (found <= known * (1 + 1e-9)).all()
-    assert (known <= worst * (1 + 1e-9)).all()
+    charged = mechanism.max_cost(counts=counts)["*"].curve[:, INDEX]
+    enumerated = np.array([largest(mechanism, row, moved, heavy) for row in votes])
+    assert (enumerated <= charged * (1 + 1e-9)).all()
+    assert (charged <= worst * (1 + 1e-9)).all()
     if moved == 1:
-        np.testing.assert_allclose(known, found, rtol=1e-8)  # and no more than the truth
+        np.testing.assert_allclose(charged, enumerated, rtol=1e-8)  # and no more than the truth
     # Planted: a mechanism that forgets the sets that nobody voted for charges too little.
     if mechanism.n_labels == 3 and moved == 1 and mechanism.max_positives is None:
         cheap = GNMax(sigma=SIGMA).max_cost(counts=[[3, 0], [2, 1]])["*"].curve[:, INDEX]
-        assert (found[:2] > 1.01 * cheap).any(axis=1).all()
+        assert (enumerated[:2] > 1.01 * cheap).any(axis=1).all()
 
 
 def test_the_documented_vectors():
@@ -190,9 +190,9 @@ def test_rows_of_many_ballots_are_charged_the_worst_case():
     for sigma, weights in ((0.06, np.ones(100)), (9.0, 1 + np.arange(100) / 7)):
         mechanism = PowersetVoting(sigma=sigma, n_labels=100, weight=1.0)
         far = np.zeros((1, 100, 100)) if sigma < 1 else np.eye(100)[None]
-        known = mechanism.max_cost(counts=count_ballots(far, weights))["*"].curve[0, :-1]
+        charged = mechanism.max_cost(counts=count_ballots(far, weights))["*"].curve[0, :-1]
         worst = mechanism.max_cost()["*"].curve[:-1]
-        np.testing.assert_array_equal(known, worst)
+        np.testing.assert_array_equal(charged, worst)
 
 
 def test_worst_case_is_that_of_a_vote_of_many_classes():
@@ -290,8 +290,8 @@ def test_ballots_are_counted():
             if weight:
                 wanted[tuple(ballot)] = wanted.get(tuple(ballot), 0) + weight
         cast = counts[row][counts[row]["count"] > 0]
-        found = np.unpackbits(cast["ballot"], axis=1, count=3)
-        assert {tuple(map(int, b)): c for b, c in zip(found, cast["count"], strict=True)} == wanted
+        sets = np.unpackbits(cast["ballot"], axis=1, count=3)
+        assert {tuple(map(int, b)): c for b, c in zip(sets, cast["count"], strict=True)} == wanted
     shared = count_ballots(ballots[:1], [0.5] * 30)
     np.testing.assert_array_equal(shared["count"] * 2, count_ballots(ballots[:1])["count"])
     assert count_ballots(np.zeros((0, 4, 3)))["count"].shape == (0, 1)

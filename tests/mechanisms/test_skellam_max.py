@@ -66,19 +66,21 @@ def test_counts_cost_more_than_winners():
 
 
 def test_missing_parties_take_their_noise_along():
-    left = TOGETHER.without(2)
-    assert (left.n_parties, left.n_colluders) == (8, 3)
-    assert left.share_variance == pytest.approx(TOGETHER.share_variance)
-    assert left.variance == pytest.approx(2.25 * 5 / 7)
+    remaining = TOGETHER.without(2)
+    assert (remaining.n_parties, remaining.n_colluders) == (8, 3)
+    assert remaining.share_variance == pytest.approx(TOGETHER.share_variance)
+    assert remaining.variance == pytest.approx(2.25 * 5 / 7)
     assert TOGETHER.without(0) == TOGETHER
-    assert (left.max_cost(3)[EVERYONE].curve[:-1] > TOGETHER.max_cost(3)[EVERYONE].curve[:-1]).all()
+    assert (
+        remaining.max_cost(3)[EVERYONE].curve[:-1] > TOGETHER.max_cost(3)[EVERYONE].curve[:-1]
+    ).all()
     with pytest.raises(ValueError, match="void"):
         TOGETHER.without(7)
     # A vote that was paid for is not drawn with less noise than was.
     accountant = PrivacyAccountant(50, 1e-5)
     reservation = accountant.reserve(TOGETHER, 1, n_columns=2)
     with pytest.raises(ValueError, match="tells more than what was paid for"):
-        accountant.release(left, [[6, 4]], reservation=reservation)
+        accountant.release(remaining, [[6, 4]], reservation=reservation)
     with pytest.raises(ValueError, match="not paid for"):
         accountant.release(replace(TOGETHER, opens="counts"), [[6, 4]], reservation=reservation)
     accountant.release(replace(TOGETHER, variance=3.0), [[6, 4]], reservation=reservation)
@@ -140,10 +142,10 @@ def test_levels_pay_for_their_weight():
 
 def test_known_votes_are_refused():
     with pytest.warns(UserWarning, match="data_dependent"):
-        known = PrivacyAccountant(8, 1e-5, order="renyi", accounting="data_dependent")
+        accountant = PrivacyAccountant(8, 1e-5, order="renyi", accounting="data_dependent")
     with pytest.raises(ValueError, match="worst case only"):
-        known.release(SkellamMax(variance=25.0), [[30, 4]])
-    assert not known.entries()
+        accountant.release(SkellamMax(variance=25.0), [[30, 4]])
+    assert not accountant.entries()
     for refused in (
         lambda: price_plan(SkellamMax(variance=25.0), 1, counts=[[30, 4]]),
         lambda: SkellamMax(variance=25.0).max_cost(2, [[30, 4]]),
@@ -241,7 +243,7 @@ def test_the_checks_pass_without_planted_errors(check):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameters", "message"),
     [
         ({"variance": 0.0}, "variance"),
         ({"variance": math.nan}, "variance"),
@@ -255,9 +257,9 @@ def test_the_checks_pass_without_planted_errors(check):
         ({"variance": 1.0, "weight": {}}, "no level"),
     ],
 )
-def test_bad_parameters(given, message):
+def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        SkellamMax(**given)
+        SkellamMax(**parameters)
 
 
 def test_counts_are_whole_and_nothing_beyond_the_budget_is_drawn():

@@ -36,8 +36,8 @@ def moved_ballots(n_labels, n_votes, tau, norm, ballots=1):
         old, new = cast[:n_votes], cast[ballots:]
         sums = (tuple(some[list(each)].sum(axis=0).round(12)) for each in (old, new))
         pairs.add(tuple(sorted(sums)))  # both directions are looked at
-    found = np.array(sorted(pairs))
-    return found[:, 0], found[:, 1]
+    neighbouring_sums = np.array(sorted(pairs))
+    return neighbouring_sums[:, 0], neighbouring_sums[:, 1]
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_labels_above_the_threshold_cost_a_row_of_as_many_labels(norm, tau):
     whole = ClippedBits(sigma=1.1, tau=tau, norm=norm, n_labels=6)
     sizes, which = np.unique(moved, return_inverse=True)
     each = np.array([worst_bit(float(np.sqrt(2) * size / 1.1), orders) for size in sizes])
-    told = each[which.reshape(moved.shape)]
+    curves = each[which.reshape(moved.shape)]
     charged = [whole.restrict_labels(n).worst_case(orders) for n in range(7)]
     for n in range(7):
         # Of all ballots on six labels what some of these labels tell.
-        truth = told[:, :n].sum(axis=1).max(axis=0)
+        truth = curves[:, :n].sum(axis=1).max(axis=0)
         assert (truth <= charged[n] * (1 + 1e-9)).all()
         assert (charged[n] <= 1.05 * truth).all()
         assert (charged[n] <= whole.worst_case(orders) * (1 + 1e-12)).all()
@@ -86,15 +86,20 @@ def test_costs_of_clipped_labels_behind_thresholds():
     assert mechanism.max_cost(4)["*"].at(10.0) == pytest.approx(cost[-1])
     # On known votes too, labels that did not pass cost nothing.
     votes = np.tile([[10.0, 30.0, 25.0, 3.0]], (3, 1))
-    known = mechanism.cost(outcome, votes)["*"].at(10.0)
+    known_cost = mechanism.cost(outcome, votes)["*"].at(10.0)
     of_two = plain.cost([[0, 1]], votes[:1, [0, 2]])["*"].at(10.0)[0]
     assert (
-        known[0] + 0.999 * of_two
-        <= known[1]
-        <= known[0] + plain.cost(outcome[:1], votes[:1])["*"].at(10.0)[0]
+        known_cost[0] + 0.999 * of_two
+        <= known_cost[1]
+        <= known_cost[0] + plain.cost(outcome[:1], votes[:1])["*"].at(10.0)[0]
     )
-    assert known[0] < known[1] < known[2] <= mechanism.max_cost(4, votes)["*"].at(10.0)[2]
-    assert known[0] < 0.9 * cost[0]
+    assert (
+        known_cost[0]
+        < known_cost[1]
+        < known_cost[2]
+        <= mechanism.max_cost(4, votes)["*"].at(10.0)[2]
+    )
+    assert known_cost[0] < 0.9 * cost[0]
     # A plan pays for thresholds and all votes.
     price, alone = (price_plan(each, 2, n_columns=4).delta(1.0) for each in (mechanism, plain))
     assert price > alone

@@ -84,18 +84,18 @@ def test_no_replaced_ballot_reveals_more_than_is_charged(norm, tau, n_labels, ba
     votes = [sum(each) for each in itertools.combinations_with_replacement(some, n_votes)]
     votes = np.unique(np.sort(np.array(votes), axis=1).round(12), axis=0)
     votes = votes[:: max(1, len(votes) // 30)]
-    known = mechanism.max_cost(n_labels, votes)["*"].curve[:, INDEX]
+    charged = mechanism.max_cost(n_labels, votes)["*"].curve[:, INDEX]
     worst = mechanism.max_cost(n_labels)["*"].curve[INDEX]
-    found = np.zeros_like(known)
+    enumerated = np.zeros_like(charged)
     for row, positives in enumerate(votes):
         here = bits(2 * positives - n_votes, sigma)
         there = bits(2 * (positives + moved) - n_votes, sigma)
         both = np.maximum(divergences(here, there), divergences(there, here))
-        found[row] = both.max(axis=0)
-    assert (found <= known * (1 + 1e-9)).all()
-    assert (known <= worst * (1 + 1e-9)).all()
+        enumerated[row] = both.max(axis=0)
+    assert (enumerated <= charged * (1 + 1e-9)).all()
+    assert (charged <= worst * (1 + 1e-9)).all()
     assert (worst <= mechanism.max_cost()["*"].curve[INDEX] * (1 + 1e-9)).all()
-    assert (found.max(axis=0) > 0.4 * worst).any()
+    assert (enumerated.max(axis=0) > 0.4 * worst).any()
     if ballots == 1:
         # Planted: noise of half the variance, as if it were charged for all of it.
         cheap = replace(mechanism, sigma=sigma * np.sqrt(2)).max_cost(n_labels)["*"].curve[INDEX]
@@ -125,11 +125,11 @@ def test_squared_sensitivity_to_a_ballot(norm, tau):
     for n_labels in (1, 2, 3, 5, 7):
         some = clipped(n_labels, tau, norm)
         truth = ((some[:, None] - some) ** 2).sum(axis=-1).max()
-        found = moved_squares(tau, n_labels, norm).sum(axis=1).max()
+        largest_square = moved_squares(tau, n_labels, norm).sum(axis=1).max()
         simple = min(2 * (tau**2 if norm == "l2" else tau * min(tau, 1)), n_labels)
-        assert found == pytest.approx(truth, rel=1e-12)
+        assert largest_square == pytest.approx(truth, rel=1e-12)
         assert truth <= simple * (1 + 1e-12)
-        assert found <= moved_squares(tau, None, norm).sum(axis=1).max() * (1 + 1e-12)
+        assert largest_square <= moved_squares(tau, None, norm).sum(axis=1).max() * (1 + 1e-12)
     if norm == "l2":
         assert moved_squares(tau, 70, norm).sum(axis=1).max() == pytest.approx(2 * tau**2)
 
@@ -150,14 +150,14 @@ def test_published_charges_are_for_one_noisy_count():
     # Labels on which teachers agree cost little, in either bound.
     for bound in ("exact", "papernot"):
         mechanism = TauVoting(sigma=3.0, n_votes=90, tau=1.2, bound=bound)
-        known = mechanism.cost(np.zeros((1, 3)), [[80.0, 1.0, 0.0]])["*"].at(10.0)
-        assert known < 0.01 * mechanism.max_cost(3)["*"].at(10.0)
+        cost = mechanism.cost(np.zeros((1, 3)), [[80.0, 1.0, 0.0]])["*"].at(10.0)
+        assert cost < 0.01 * mechanism.max_cost(3)["*"].at(10.0)
 
 
 def hockey_stick(move, deltas, losses):
     """The most that one row tells over gaps on a grid, by enumeration of what bits come out."""
     gaps = np.linspace(-1.5, 1.5, 7)
-    found = np.zeros(len(losses))
+    largest_delta = np.zeros(len(losses))
     for delta in deltas:
         scale = np.sqrt(2) * move.sigma
         for gap in itertools.product(*(gaps if each else [0.0] for each in delta)):
@@ -166,9 +166,9 @@ def hockey_stick(move, deltas, losses):
             picks = np.array(list(itertools.product((0, 1), repeat=len(delta))))
             labels = np.arange(len(delta))
             p, q = (np.exp(each[labels, picks].sum(axis=1)) for each in (here, there))
-            worth = np.maximum(p - np.exp(-losses)[:, None] * q, 0).sum(axis=1)
-            found = np.maximum(found, worth)
-    return found
+            delta = np.maximum(p - np.exp(-losses)[:, None] * q, 0).sum(axis=1)
+            largest_delta = np.maximum(largest_delta, delta)
+    return largest_delta
 
 
 @pytest.mark.parametrize(("norm", "tau"), KINDS)
@@ -176,12 +176,12 @@ def test_the_game_value_of_a_row_exceeds_every_neighbour(norm, tau):
     losses = np.array([-2.0, -1.0, -0.4, 0.0, 0.4, 1.0])
     for n_labels in (2, 3):
         move = ClippedBits(sigma=1.1, tau=tau, norm=norm, n_labels=n_labels)
-        (worth,) = islice(worst_game((Step("labels", move),), FINE.coarser(2.0)), 1, 2)
+        (value,) = islice(worst_game((Step("labels", move),), FINE.coarser(2.0)), 1, 2)
         some = clipped(n_labels, tau, norm)
         moved = np.unique(np.abs((some[:, None] - some).reshape(-1, n_labels)).round(12), axis=0)
         truth = hockey_stick(move, moved, losses)
-        assert (truth <= worth.at(losses)).all()
-        assert (worth.at(losses) < 1.6 * truth + 0.01).all()
+        assert (truth <= value.at(losses)).all()
+        assert (value.at(losses) < 1.6 * truth + 0.01).all()
 
 
 def test_plans_use_the_cheapest_of_three_bounds():
@@ -204,9 +204,9 @@ def test_plans_use_the_cheapest_of_three_bounds():
     # Of any number of labels, of several ballots, and of published charges: noisy numbers.
     for other in ({"n_labels": None}, {"ballots": 3}, {"bound": "papernot"}):
         move = ClippedBits(sigma=9.0, **{"tau": 1.8, "norm": "l2", "n_labels": 20, **other})
-        (worth,) = islice(worst_game((Step("labels", move),)), 1, 2)
+        (value,) = islice(worst_game((Step("labels", move),)), 1, 2)
         mu = np.sqrt(2 * 2 * 1.8**2) / 9 * move.ballots
-        assert float(worth.at(np.array(-0.5))) == pytest.approx(gaussian_delta(mu, 0.5), rel=1e-3)
+        assert float(value.at(np.array(-0.5))) == pytest.approx(gaussian_delta(mu, 0.5), rel=1e-3)
     # Of very many labels sizes are grouped: the most labels of a group, and the largest shift.
     many = [one.play.move for one in played(tau=1.8, norm="l2", n_labels=400).either[2:]]
     assert len(many) < 40
@@ -224,9 +224,9 @@ def test_many_small_bits_cost_little_more_than_one_by_one():
         (Node("bits", NoisyBit(scale=1.0, shift=ratio), n_bits, ()),), before, span, lambda _: fine
     )
     whole = SmallBitsMove(fine, SmallBits(n_bits, ratio), before.grid)
-    worth = PaddedValues.from_function(before, *span, whole.pad)
-    together = whole.best(worth, worth)
-    assert whole._noisy_number_bound(n_bits, fine.best(worth, worth), worth) is not None
+    values = PaddedValues.from_function(before, *span, whole.pad)
+    together = whole.best(values, values)
+    assert whole._noisy_number_bound(n_bits, fine.best(values, values), values) is not None
     # What a few per cent of the gaps' margins and chords add to the bits is not added here.
     gain, most = apart.values - before.values, together - before.values
     assert (most >= 0.97 * gain - 1e-12).all()

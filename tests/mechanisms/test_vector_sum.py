@@ -24,7 +24,7 @@ def gaussian_delta(mu, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("given", "change"),
+    ("parameters", "change"),
     [
         ({"norm": 3.0}, 6.0),
         ({"norm": 3.0, "diameter": 4.0}, 4.0),
@@ -32,8 +32,8 @@ def gaussian_delta(mu, epsilon):
         ({"norm": 3.0, "weight": 0.5}, 3.0),
     ],
 )
-def test_a_row_is_the_gaussian_mechanism(given, change):
-    cost = VectorSum(sigma=2.0, **given).max_cost()[EVERYONE]
+def test_a_row_is_the_gaussian_mechanism(parameters, change):
+    cost = VectorSum(sigma=2.0, **parameters).max_cost()[EVERYONE]
     for order in (2.0, 8.0, 32.0):
         assert float(cost.at(order)) == pytest.approx(order * (change / 2) ** 2 / 2, rel=1e-12)
     assert math.isinf(cost.at(math.inf))
@@ -134,7 +134,7 @@ def test_planted_errors_are_found(fault, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameters", "message"),
     [
         ({"sigma": 0.0}, "sigma"),
         ({"sigma": 1.0, "norm": -1.0}, "norm"),
@@ -144,9 +144,9 @@ def test_planted_errors_are_found(fault, monkeypatch):
         ({"sigma": 1.0, "relation": "swap"}, "relation"),
     ],
 )
-def test_bad_parameters(given, message):
+def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        VectorSum(**given)
+        VectorSum(**parameters)
 
 
 @pytest.mark.parametrize("sums", [[1.0, 2.0], [[np.nan]], [["a"]], np.empty((1, 0)), [[1], [2, 3]]])

@@ -68,7 +68,8 @@ def outcome_law(mechanism: Mechanism, counts: ArrayLike) -> OutcomeLaw | None:
     votes, own_law = np.asarray(counts), getattr(mechanism, "outcome_law", None)
     if own_law is not None:
         return OutcomeLaw(*own_law(votes))
-    return _law_of(mechanism, mechanism.check_counts(votes))
+    check_counts = getattr(mechanism, "check_counts", None)
+    return None if check_counts is None else _law_of(mechanism, check_counts(votes))
 
 
 @singledispatch

@@ -43,7 +43,7 @@ class MechanismExample:
 
 
 def mechanism_counts(example: MechanismExample) -> NDArray[Any]:
-    """Convert the example's counts as the mechanism takes them."""
+    """Return the example's counts as the mechanism takes them."""
     return example.mechanism.check_counts(example.counts)
 
 

@@ -84,8 +84,10 @@ class OutcomeLaws:
 
     def most_telling(self, n_each=2):
         """Return the few pairs of which some delta is among the largest."""
-        kept = {int(pair) for e in EPSILONS for pair in np.argsort(-self.pair_deltas(e))[:n_each]}
-        chosen = sorted(kept)
+        chosen_pairs = {
+            int(pair) for e in EPSILONS for pair in np.argsort(-self.pair_deltas(e))[:n_each]
+        }
+        chosen = sorted(chosen_pairs)
         return OutcomeLaws(self.p[chosen], self.q[chosen], self.outcomes)
 
     def two_rows(self, epsilons=EPSILONS):
@@ -137,14 +139,14 @@ def claimed(mechanism, n_columns, group=EVERYONE):
     is charged in Renyi divergences, each epsilon at its own delta.
     """
     (law,) = (law for name, law in mechanism.laws(n_columns).items() if name == group)
-    found = {}
+    claims = {}
     if has_game(law):
         for n_rows in (1, 2):
             price = price_plan(mechanism, n_rows, n_columns=n_columns)
             price = price[group] if isinstance(price, dict) else price
-            found[f"the price of {n_rows}"] = np.array([price.delta(e) for e in EPSILONS])
+            claims[f"the price of {n_rows}"] = np.array([price.delta(e) for e in EPSILONS])
     cost = mechanism.max_cost(n_columns)[group]
-    found["Renyi"] = delta_of_curve(cost)
+    claims["Renyi"] = delta_of_curve(cost)
     levels = [name for name in mechanism.laws(n_columns) if name != EVERYONE]
     accountant = PrivacyAccountant(
         epsilon=dict.fromkeys(levels, 60.0) if levels else 60.0,
@@ -157,8 +159,8 @@ def claimed(mechanism, n_columns, group=EVERYONE):
     cost = level_cost(accountant.entries()[-1].charges, level, GAUSSIAN)
     failure = float(cost.delta)
     normal = gaussian_delta(float(cost.at(GAUSSIAN)) ** 0.5, EPSILONS)
-    found["a Gaussian budget"] = failure + (1 - failure) * normal
-    return found
+    claims["a Gaussian budget"] = failure + (1 - failure) * normal
+    return claims
 
 
 def delta_of_curve(cost):
@@ -173,12 +175,12 @@ def shares(mechanism, pairs, group=EVERYONE):
     """Compute the largest share of each claim that some neighbours reach, at each epsilon."""
     seen = outcome_laws(mechanism, pairs)
     one, two = seen.deltas(), seen.most_telling().two_rows()
-    found = {}
+    largest_shares = {}
     for name, claim in claimed(mechanism, pairs.shape[-1], group).items():
         truth = two if name.endswith("2") else one
         # Probabilities are rounded: of less than this nothing is known.
-        found[name] = np.maximum(truth - 1e-14, 0) / np.maximum(claim, 1e-300)
-    return found
+        largest_shares[name] = np.maximum(truth - 1e-14, 0) / np.maximum(claim, 1e-300)
+    return largest_shares
 
 
 def share_of_price(mechanism, pairs):
@@ -190,6 +192,6 @@ def share_of_price(mechanism, pairs):
     )
 
 
-def faults(found):
+def faults(largest_shares):
     """List the claims that are too small."""
-    return [name for name, share in found.items() if (share > 1 + 1e-9).any()]
+    return [name for name, share in largest_shares.items() if (share > 1 + 1e-9).any()]

@@ -107,9 +107,9 @@ def case(name, relation):
 @pytest.mark.parametrize(("name", "relation"), BOTH)
 def test_no_pair_of_neighbours_reveals_more_than_is_charged(name, relation):
     mechanism, pairs, share = case(name, relation)
-    found = shares(mechanism, pairs)
-    assert faults(found) == []
-    priced = found.get("the price of 1", found["Renyi"])
+    shares_of_claims = shares(mechanism, pairs)
+    assert faults(shares_of_claims) == []
+    priced = shares_of_claims.get("the price of 1", shares_of_claims["Renyi"])
     assert priced[QUARTER] >= share, "the claim is not too large"
 
 
@@ -138,10 +138,10 @@ def test_sets_are_drawn_by_the_law(name):
 def test_renyi_divergences_without_the_delta(relation, choice_share):
     # Where sets differ both pass with delta_t, and otherwise nothing of that is outcome_laws.
     mechanism = replace(STABLE, relation=relation, choice_share=choice_share)
-    found = outcome_laws(mechanism, neighbours(*THREE, relation=relation))
-    differ = (found.p > 0) != (found.q > 0)
+    laws = outcome_laws(mechanism, neighbours(*THREE, relation=relation))
+    differ = (laws.p > 0) != (laws.q > 0)
     laws = []
-    for law in (found.p, found.q):
+    for law in (laws.p, laws.q):
         rest = np.where(differ, 0.0, law)
         lost = 1 - rest.sum(axis=1)
         assert (lost <= mechanism.delta_t * (1 + 1e-9)).all()
@@ -205,11 +205,11 @@ def test_people_with_several_items_need_the_wider_range():
 )
 def test_items_of_one_person_are_rarely_named(name, times, relation):
     mechanism, pairs, _ = case(name, relation)
-    found = outcome_laws(mechanism, pairs)
+    laws = outcome_laws(mechanism, pairs)
     named = []
-    for law, here, there in ((found.p, 0, 1), (found.q, 1, 0)):
+    for law, here, there in ((laws.p, 0, 1), (laws.q, 1, 0)):
         brought = (pairs[:, here] > 0) & (pairs[:, there] == 0)
-        telling = (found.outcomes[None] == 1) & brought[:, None]
+        telling = (laws.outcomes[None] == 1) & brought[:, None]
         named.append((law * telling.any(axis=-1)).sum(axis=1).max())
     # It is reached, and what is added up to it may end an ulp or two beside it.
     most = times * mechanism.delta_t * (1 + 4 * np.finfo(float).eps)

@@ -19,19 +19,19 @@ def test_like_a_stable_sort_with_ties(n_items, n):
     counts[2] = np.arange(n_items)  # none alike
     values, positions = largest(counts, n)
     order = np.argsort(-counts, axis=1, kind="stable")[:, :n]
-    kept = min(n, n_items)
-    assert (positions[:, :kept] == order).all()
-    assert (values[:, :kept] == np.take_along_axis(counts, order, axis=1)).all()
+    n_kept = min(n, n_items)
+    assert (positions[:, :n_kept] == order).all()
+    assert (values[:, :n_kept] == np.take_along_axis(counts, order, axis=1)).all()
     # Items that nobody has, to fill up what is asked for.
-    assert (values[:, kept:] == 0).all()
-    assert (positions[:, kept:] >= n_items).all()
+    assert (values[:, n_kept:] == 0).all()
+    assert (positions[:, n_kept:] >= n_items).all()
 
 
 def test_fractional_counts():
     counts = [[10.5, 0.25, 10.25, 0.0]]
     accountant = PrivacyAccountant(1e3, 1e-4, approximation_delta=5e-5)
-    found = accountant.release(StableTopK(rho=20.0, delta_t=1e-6, weight=0.5), counts)
-    assert found.tolist() == [[1, 0, 1, 0]]
+    outcome = accountant.release(StableTopK(rho=20.0, delta_t=1e-6, weight=0.5), counts)
+    assert outcome.tolist() == [[1, 0, 1, 0]]
     assert accountant.release(ExponentialTopK(k=2, rho=50.0), counts).tolist() == [[1, 0, 1, 0]]
     with pytest.raises(ValueError, match="whole numbers"):
         accountant.release(JointTopK(k=2, rho=1.0), counts)

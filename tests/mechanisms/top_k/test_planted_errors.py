@@ -153,8 +153,8 @@ def noise_of(name, factor, kind=StableTopK):
         setattr(Other, name, property(lambda self: factor * stated(self)))
 
         def draw(self, counts, rng):
-            given = {field.name: getattr(self, field.name) for field in fields(self)}
-            return sample(Other(**given), counts, rng)
+            parameters = {field.name: getattr(self, field.name) for field in fields(self)}
+            return sample(Other(**parameters), counts, rng)
 
         patch(kind, "sample", draw)
 
@@ -179,8 +179,8 @@ def part_of(name, **factors):
         setattr(Other, name, property(part))
 
         def draw(self, counts, rng):
-            given = {field.name: getattr(self, field.name) for field in fields(self)}
-            return sample(Other(**given), counts, rng)
+            parameters = {field.name: getattr(self, field.name) for field in fields(self)}
+            return sample(Other(**parameters), counts, rng)
 
         patch(StableTopK, "sample", draw)
 
@@ -227,8 +227,8 @@ def test_sensitivity_to_a_replaced_ballot(monkeypatch):
         # With a sensitivity of 1, noise of 1.3 on the gap.
         rho = 1 / (2 * 1.3**2)
         mechanism = StableTopK(rho=rho, delta_t=0.001, k_max=2, regularizer=(-np.inf, 0.0))
-        found = outcome_laws(mechanism, pairs)
-        return found.p[0, 0b011], found.q[0, 0b101]
+        laws = outcome_laws(mechanism, pairs)
+        return laws.p[0, 0b011], laws.q[0, 0b101]
 
     assert named() == pytest.approx((0.001, 0.001))
     sensitivity_of_one(monkeypatch.setattr)
