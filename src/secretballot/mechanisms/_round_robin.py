@@ -168,8 +168,9 @@ class RoundRobin(Mechanism):
     def describe(self) -> dict[str, Any]:
         """Return the public parameters, with those of the mechanism as ``"inner"``."""
         return {
-            **super().describe(),
             "mechanism": public_name(type(self), HOME),
             "inner": self.mechanism.describe(),
             "turns": {level: list(turn) for level, turn in self.turns.items()},
+            "first_row": self.first_row,
+            "division": self.division,
         }
