@@ -55,12 +55,6 @@ class BinaryVoting(LabelVoting):
         each. For voters that are models, as in `PrivateTeacherEnsemble`. None: ballots are
         predicted labels.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, only one of `threshold` and `sigma_threshold` is given, or
-        `hierarchy` goes in a circle.
-
     Notes
     -----
     Counts are the ballots that call each label present, shape (n_rows, n_labels). Outcomes have

@@ -148,7 +148,7 @@ def _sort_keys(packed: NDArray[np.uint8]) -> NDArray[np.void]:
 
 
 def _check_weights(weights: ArrayLike | None, n_rows: int, n_ballots: int) -> NDArray[np.float64]:
-    """Return the weight of each ballot, shape (n_rows, n_ballots), or raise `ValueError`."""
+    """Return weights of shape (n_rows, n_ballots), or raise `ValueError`."""
     check_unmasked("weights", weights)
     values = np.ones(n_ballots) if weights is None else np.asarray(weights)
     if values.dtype.kind not in "biuf" or values.shape not in ((n_ballots,), (n_rows, n_ballots)):

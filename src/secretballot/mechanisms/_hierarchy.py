@@ -19,7 +19,7 @@ _FORMAT = "map labels to their parents, all of them column numbers: {1: 0, 2: (0
 
 
 def as_hierarchy(hierarchy: Any) -> Hierarchy | None:
-    """Convert a mapping (or its pairs) from labels to parents, or raise `ValueError`."""
+    """Convert a mapping, or its pairs, from labels to their parents, or raise `ValueError`."""
     if hierarchy is None:
         return None
     try:

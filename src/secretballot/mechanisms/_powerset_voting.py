@@ -45,11 +45,6 @@ class PowersetVoting(LabelVoting):
     ballot_threshold
         As for `BinaryVoting`.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or only one of `threshold` and `sigma_threshold` is given.
-
     See Also
     --------
     count_ballots : Makes the counts from ballots.

@@ -60,11 +60,6 @@ class TauVoting(LabelVoting):
         Largest number of labels that a voter's ballot calls present: the most probable ones, where
         voters predict probabilities. None: any number.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or only one of `threshold` and `sigma_threshold` is given.
-
     See Also
     --------
     clip_ballots : Clips the ballots whose sums the counts are.

@@ -24,6 +24,7 @@ class JointTopK(ExponentialTopK):
 
     The noise does not grow with k, but the number of sequences to choose from does. It suits some
     three to twenty items that stand out clearly; otherwise `ExponentialTopK` finds more of them.
+    Counts have to be whole numbers.
 
     Parameters
     ----------
@@ -34,13 +35,7 @@ class JointTopK(ExponentialTopK):
     epsilon : float, default=None
         Privacy of the choice.
     relation, weight, ballots, max_items
-        As for `StableTopK`. The number of items that a person has makes no difference here.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or items come from the data (`unknown_domain`). Counts have
-        to be whole numbers.
+        As for `TopK`. The number of items that a person has makes no difference here.
 
     Notes
     -----

@@ -37,7 +37,7 @@ class LimitedDomainTopK(ExponentialTopK):
     epsilon : float, default=None
         Privacy of each draw.
     relation, weight, ballots, max_items
-        As for `StableTopK`.
+        As for `TopK`.
     unknown_domain : bool, default=True
         Items may come from the data.
 

@@ -27,12 +27,7 @@ class ExponentialTopK(TopK):
     epsilon : float, default=None
         Privacy of each draw.
     relation, weight, ballots, max_items
-        As for `StableTopK`. The number of items that a person has makes no difference here.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or items come from the data (`unknown_domain`).
+        As for `TopK`. The number of items that a person has makes no difference here.
 
     References
     ----------
@@ -100,12 +95,7 @@ class GaussianTopK(TopK):
     rho : float, default=None
         zCDP for ballots of weight 1, which is exact.
     relation, weight, ballots
-        As for `StableTopK`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or items come from the data (`unknown_domain`).
+        As for `TopK`.
 
     Examples
     --------

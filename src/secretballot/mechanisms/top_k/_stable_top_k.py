@@ -96,25 +96,13 @@ class StableTopK(TopK):
     n_votes : float, default=None
         Number of people, a public number: then the empty set is considered too, with `n_votes` as
         the count above its gap. With ``relation="replace"`` only.
-    relation : {"replace", "add_remove"}, default="replace"
-        Neighbouring data sets: one person is replaced by another, which changes gaps by 2, or added
-        or removed, which changes them by 1.
-    weight : float or dict of str to float, default=1.0
-        Largest contribution of one person to an item's count; per privacy level where it differs.
-    ballots : int or dict of str to int, default=1
-        Number of such contributions of one person: the number of teachers trained on its data.
-    max_items : int, default=None
-        Largest number of items that a person contributes to; 1 allows a little less noise.
+    relation, weight, ballots, max_items
+        As for `TopK`. A `max_items` of 1 allows a little less noise.
     unknown_domain : bool, default=False
         True if the items themselves come from the data. Then draws are among the `k_max` largest
         and end at a floor, as in `LimitedDomainTopK`, and k times `delta_t` is charged for it.
-    ballot_threshold : float or sequence of float, default=None
-        Probability from which on a voter calls a label present, as in `BinaryVoting`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or contradicts another.
+    ballot_threshold
+        As for `BinaryVoting`.
 
     See Also
     --------
