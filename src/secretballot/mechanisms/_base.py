@@ -158,18 +158,7 @@ class Mechanism(ABC):
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as an array of shape (n_rows, n_columns), or raise `ValueError`."""
-        check_unmasked("counts", counts)
-        if hasattr(counts, "toarray"):
-            raise ValueError("counts is a sparse matrix; pass counts.toarray().")
-        try:
-            votes = np.asarray(counts)
-        except ValueError as error:
-            raise ValueError("counts has rows of different lengths; pass a table.") from error
-        if votes.ndim != 2 or votes.shape[1] == 0:
-            problem = f"has shape {votes.shape}" if votes.ndim else f"is of {type(counts)}"
-            raise ValueError(f"counts {problem}; pass one row per query and one column per class.")
-        if votes.dtype.kind not in "biuf":
-            raise ValueError(f"counts has dtype {votes.dtype}; pass numbers.")
+        votes = as_table(counts, "one row per query and one column per class")
         if not np.isfinite(votes).all() or (votes < 0).any():
             raise ValueError("counts must be finite and non-negative numbers of votes.")
         # Compared before the conversion, which rounds. (Half floats are all smaller.)
@@ -261,6 +250,23 @@ class Mechanism(ABC):
             value = getattr(self, field.name)
             parameters[field.name] = dict(value) if isinstance(value, Mapping) else value
         return parameters
+
+
+def as_table(counts: ArrayLike, wanted: str) -> NDArray[Any]:
+    """Return counts as an array of numbers with rows and columns, or raise `ValueError`."""
+    check_unmasked("counts", counts)
+    if hasattr(counts, "toarray"):
+        raise ValueError("counts is a sparse matrix; pass counts.toarray().")
+    try:
+        table = np.asarray(counts)
+    except ValueError as error:
+        raise ValueError("counts has rows of different lengths; pass a table.") from error
+    if table.ndim != 2 or table.shape[1] == 0:
+        problem = f"has shape {table.shape}" if table.ndim else f"is of {type(counts)}"
+        raise ValueError(f"counts {problem}; pass {wanted}.")
+    if table.dtype.kind not in "biuf":
+        raise ValueError(f"counts has dtype {table.dtype}; pass numbers.")
+    return table
 
 
 def _all_steps(laws: Mapping[str, Law], n_rows: int) -> dict[str, NDArray[Any]]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from secretballot._numbers import check_number, check_unmasked
+from secretballot._numbers import check_number
 from secretballot.divergences import EVERYONE, Law, NoisyVector, Step
-from secretballot.mechanisms._base import Mechanism
+from secretballot.mechanisms._base import Mechanism, as_table
 from secretballot.mechanisms._fields import Relation, by_group, check_count_spacing
 
 #: Released counts are whole multiples of one over this.
@@ -194,15 +194,7 @@ class VectorSum(Mechanism):
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return sums as an array of shape (n_rows, n_columns), or raise `ValueError`."""
-        check_unmasked("counts", counts)
-        try:
-            sums = np.asarray(counts, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError("counts is no table of numbers; pass one row per sum.") from error
-        if sums.ndim != 2 or sums.shape[1] == 0:
-            raise ValueError(
-                f"counts has shape {sums.shape}; pass sums over all people, one row per sum."
-            )
+        sums = as_table(counts, "sums over all people, one row per sum").astype(np.float64)
         if not np.isfinite(sums).all():
             raise ValueError("counts must be finite sums of people's vectors.")
         return sums
