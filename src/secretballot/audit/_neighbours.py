@@ -41,7 +41,6 @@ def claimed_cost(
     ----------
     mechanism : mechanism
     n_rows : int, default=1
-        Rows of the release.
     n_columns : int, default=None
         Columns of the counts; a bound for any number if None.
     group : str, default="*"

@@ -41,8 +41,8 @@ class GNMax(Mechanism):
         Per privacy level where that differs.
     bound : {"exact", "papernot"}, default="exact"
         Charge of a row: the exact divergence of its outcome, or the bound of Papernot et al.
-        (2018), which reproduces published tables. In the worst case that bound is never less than
-        the exact cost. On known votes it covers only one direction between neighbours.
+        (2018), which reproduces published tables. In the worst case that is never less; on known
+        votes it covers only one direction between neighbours.
 
     References
     ----------

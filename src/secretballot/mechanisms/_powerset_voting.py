@@ -57,8 +57,7 @@ class PowersetVoting(LabelVoting):
     (n_rows, n_labels): 1 for present, 0 for absent; -1 for every label of a row that did not pass
     the threshold.
 
-    Of the noise on the m sets without votes only the largest is drawn: the largest of m standard
-    normals exceeds x with probability 1 - Phi(x)^m. Its set is independent of it, and uniform.
+    Of the noise on the sets without votes only the largest is drawn; its set is uniform.
 
     References
     ----------

@@ -27,8 +27,8 @@ class SkellamMax(Mechanism):
 
     The class with the most votes after noise on every count; of equal counts the first. Each of
     `n_parties` adds to each count a `share` of its own. Any `n_colluders` of them may tell each
-    other theirs, so the charge is for the noise of the others. The counts may be added up by a
-    trusted aggregator or by secure summation: shares are integers, and so is their sum.
+    other theirs, so the charge is for the noise of the others. Shares are integers, so that counts
+    may be added up by secure summation.
 
     Parameters
     ----------
@@ -48,8 +48,7 @@ class SkellamMax(Mechanism):
 
     See Also
     --------
-    GNMax : The same with Gaussian noise, which one aggregator makes. It can be charged by known
-        votes.
+    GNMax : The same with Gaussian noise of one aggregator; it can be charged by known votes.
 
     Notes
     -----
