@@ -23,8 +23,8 @@ from secretballot.divergences import (
 
 Selector = Literal["exponential", "gaussian"]
 TestNoise = Literal["gaussian", "laplace"]
-#: Regularizer as it is stored: per item of difference to `k`, or for each size.
-Regularizer = float | tuple[float, ...] | None
+#: Regularizer per item of difference to `k`, or for each size; it is stored as a tuple then.
+Regularizer = float | Sequence[float] | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SizeChoice:
 
     def preferences(self, n_sizes: int) -> NDArray[np.float64]:
         """Return the regularizer of each size."""
-        if isinstance(self.regularizer, tuple):
+        if isinstance(self.regularizer, Sequence):
             return np.asarray(self.regularizer)[:n_sizes]
         if self.k is None:
             return np.zeros(n_sizes)
@@ -80,7 +80,7 @@ class SizeChoice:
 
 
 def as_regularizer(
-    regularizer: float | Sequence[float] | None, k: int | None, k_max: int | None, min_size: int
+    regularizer: Regularizer, k: int | None, k_max: int | None, min_size: int
 ) -> Regularizer:
     """Convert the parameter `regularizer` as it is stored, or raise `ValueError`."""
     if regularizer is None:
@@ -117,7 +117,7 @@ def as_regularizer(
 
 def describe_regularizer(regularizer: Regularizer) -> float | str | list[float | str] | None:
     """Return a regularizer for a ledger, with infinite numbers as text."""
-    if isinstance(regularizer, tuple):
+    if isinstance(regularizer, Sequence):
         return [value if math.isfinite(value) else str(value) for value in regularizer]
     return str(regularizer) if regularizer == math.inf else regularizer
 

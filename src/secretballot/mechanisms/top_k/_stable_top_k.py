@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, cast, get_args
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -136,7 +136,7 @@ class StableTopK(TopK):
     rho: float | None = field(default=None)
     epsilon: float | None = field(default=None)
     k_max: int | None = field(default=None)
-    regularizer: float | Sequence[float] | None = field(default=None)
+    regularizer: Regularizer = field(default=None)
     selector: Selector = field(default="exponential")
     test: TestNoise = field(default="gaussian")
     choice_share: float = field(default=0.35)
@@ -170,11 +170,6 @@ class StableTopK(TopK):
         object.__setattr__(self, "regularizer", regularizer)
 
     @property
-    def _regularizer(self) -> Regularizer:
-        """The regularizer as it is stored."""
-        return cast("Regularizer", self.regularizer)
-
-    @property
     def _min_size(self) -> int:
         """Smallest set that is considered; the empty set needs a public number of votes."""
         return 1 if self.n_votes is None else 0
@@ -182,9 +177,9 @@ class StableTopK(TopK):
     @property
     def _has_fixed_size(self) -> bool:
         """True if only one size is considered."""
-        if isinstance(self._regularizer, tuple):
-            return int(np.isfinite(self._regularizer).sum()) == 1
-        if self.k is not None and self._regularizer in (None, math.inf):
+        if isinstance(self.regularizer, Sequence):
+            return int(np.isfinite(self.regularizer).sum()) == 1
+        if self.k is not None and self.regularizer in (None, math.inf):
             return True
         return self.k_max == 1 and self._min_size == 1
 
@@ -217,7 +212,7 @@ class StableTopK(TopK):
             gap_range=self._gap_range,
             min_size=self._min_size,
             k=self.k,
-            regularizer=self._regularizer,
+            regularizer=self.regularizer,
             max_gap=self._sensitivity + test.height + _MAX_GAP_DEVIATIONS * test.scale,
         )
 
@@ -230,8 +225,8 @@ class StableTopK(TopK):
         k = self._set_size
         width = math.sqrt(8 * self._rho_parts.draws) * contribution
         delta = self.delta_t if self.unknown_domain else 0.0
-        regularizer = self._regularizer
-        excluded = isinstance(regularizer, tuple) and math.isinf(regularizer[k - 1])
+        sizes = self.regularizer
+        excluded = isinstance(sizes, Sequence) and math.isinf(sizes[k - 1])
         if self._has_fixed_size and not excluded:
             # The only size is k: none are drawn, or all are.
             draw = BoundedRange(width=width / draw_noise_factor(k))
@@ -329,4 +324,4 @@ class StableTopK(TopK):
 
     def describe(self) -> dict[str, Any]:
         """Return the public parameters; infinite numbers as text, for the ledger."""
-        return {**super().describe(), "regularizer": describe_regularizer(self._regularizer)}
+        return {**super().describe(), "regularizer": describe_regularizer(self.regularizer)}
