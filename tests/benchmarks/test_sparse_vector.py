@@ -50,12 +50,12 @@ def sparse_vector_law(mechanism: SparseVectorTopK, votes: np.ndarray):
     gaps = np.stack([values[:, size - 1] - values[:, size] for size in sizes], axis=1)
     heights = mechanism._threshold - np.maximum(gaps - mechanism._sensitivity, 0.0)
     passes = first_passing(heights, *mechanism._scales)
-    sets = np.zeros((len(votes), _top_k_law._n_sets(votes, most)))
+    n_columns = max(votes.shape[1], most)
+    sets = np.zeros((len(votes), 2**n_columns))
     for place, size in enumerate(sizes):
-        law = _top_k_law._certain_set(tops[:, size], sets.shape[1])
+        law = np.equal.outer(tops[:, size], np.arange(2**n_columns)).astype(float)
         if size > wanted:
             draws = Draws(mechanism._unit_sensitivity / mechanism._width, mechanism._max_draws)
-            n_columns = _top_k_law._columns(votes, most)
             law = _top_k_law._shrink(values, tops, size, wanted, draws, n_columns)
         sets += passes[:, place, None] * law
     return sets, passes[:, -1]
