@@ -25,7 +25,7 @@ def probabilities(mechanism, row):
     """Outcome probabilities of one row: unanswered first, then each class."""
     row = np.asarray(row, dtype=float)
     win = np.exp(max_log_probabilities(row[None], mechanism.sigma)[0])
-    if isinstance(mechanism, GNMax):
+    if not isinstance(mechanism, ConfidentGNMax):
         return np.concatenate([[0.0], win])
     passes = ndtr((row.max() - mechanism.threshold) / mechanism.sigma_threshold)
     return np.concatenate([[1 - passes], passes * win])
@@ -214,7 +214,7 @@ def test_bad_parameters(make, message):
         (np.array([[3]], dtype="m8[s]"), "counts has dtype timedelta64"),
         (np.ma.masked_array([[1, 2]], mask=[[True, False]]), "a masked array.*give a plain array"),
         (sparse.csr_array([[1, 2]]), r"sparse matrix; pass counts.toarray\(\)"),
-        ([[2**53, 0]], "too coarse for noise of sigma=1: it would be rounded away"),
+        ([[2**53, 0]], "too coarse for noise of sigma(_threshold)?=1: it would be rounded away"),
     ],
 )
 @pytest.mark.parametrize("kind", ["vote", "threshold", "turns"])

@@ -336,7 +336,7 @@ def test_clipped_ballots():
         ({"sigma": 0.0}, "sigma=0.0"),
         ({"tau": 0.0}, "tau=0.0 must be"),
         ({"tau": float("nan")}, "tau=nan must be"),
-        ({"norm": "l3"}, "norm='l3' is unknown; use one of l2, l1"),
+        ({"norm": "l3"}, "norm='l3' is unknown; use 'l2' or 'l1'"),
         ({"weight": 60.0}, "n_votes=50 must be"),
         ({"bound": "odd"}, "bound='odd'"),
     ],
