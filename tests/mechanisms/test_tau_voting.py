@@ -166,8 +166,8 @@ def hockey_stick(move, deltas, losses):
             picks = np.array(list(itertools.product((0, 1), repeat=len(delta))))
             labels = np.arange(len(delta))
             p, q = (np.exp(each[labels, picks].sum(axis=1)) for each in (here, there))
-            delta = np.maximum(p - np.exp(-losses)[:, None] * q, 0).sum(axis=1)
-            largest_delta = np.maximum(largest_delta, delta)
+            excess = np.maximum(p - np.exp(-losses)[:, None] * q, 0).sum(axis=1)
+            largest_delta = np.maximum(largest_delta, excess)
     return largest_delta
 
 
