@@ -120,7 +120,7 @@ class ColumnSchema:
         if sparse:
             nullable = np.zeros(width, dtype=bool)
             table = X_public.tocoo()
-            nullable[table.coords[1][np.isnan(table.data)]] = True
+            nullable[table.col[np.isnan(table.data)]] = True
             return replace(column, nullable=nullable)
         plain = X_public.reshape(len(X_public), -1)
         if dtype.kind != "f":
