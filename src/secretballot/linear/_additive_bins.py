@@ -17,8 +17,10 @@ from secretballot.schema import cell_text, columns_of, read_numbers, read_texts
 _SPIKE_SHARE = 0.05
 #: Fewest public rows that a value with a bin of its own, or a category, has.
 _FEWEST_ROWS = 3
-#: Fewest public rows of a bin; a table with fewer is refused.
-ROWS_PER_BIN = 10
+#: A table with fewer public rows is refused.
+FEWEST_PUBLIC_ROWS = 10
+#: Fewest public rows of a bin: one in so many of the rows, between two numbers.
+_BIN_FRACTION, _FEWEST_ROWS_PER_BIN, _MOST_ROWS_PER_BIN = 20, 4, 10
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
 
@@ -231,7 +233,8 @@ def _quantile_bins(column: PublicColumn, n_bins: int) -> NumberBins:
     else:
         single = values[counts >= max(_SPIKE_SHARE * len(x), _FEWEST_ROWS)]
         spread = x[~np.isin(x, single)]
-        n_intervals = max(min(n_bins, len(spread) // ROWS_PER_BIN), 1)
+        rows_per_bin = min(max(len(x) // _BIN_FRACTION, _FEWEST_ROWS_PER_BIN), _MOST_ROWS_PER_BIN)
+        n_intervals = max(min(n_bins, len(spread) // rows_per_bin), 1)
         levels = np.linspace(0, 1, n_intervals + 1)[1:-1]
         edges = np.unique(np.quantile(spread, levels)) if len(spread) else np.empty(0)
         ends = np.concatenate([values[:1], edges, values[-1:]])

@@ -63,11 +63,6 @@ class Design:
         n_rows, n_features = self.features.shape
         return n_rows, n_features
 
-    @cached_property
-    def largest(self) -> float:
-        """Largest absolute feature."""
-        return float(abs(self.features).max())
-
     def decision(self, coefficients: Floats, intercept: Floats) -> Floats:
         """Compute scores (n_rows, n_columns) from coefficients (n_features, n_columns)."""
         return np.asarray(self.features @ coefficients + intercept)
@@ -85,6 +80,10 @@ class Design:
             for start in range(0, n_columns, step):
                 block = self._pairs @ weights[:, start : start + step]
                 out[start : start + step] = block.T.reshape(-1, n_features, n_features)
+            # Only one of the two orders of a pair is stored.
+            upper = out.copy()
+            np.einsum("kii->ki", upper)[:] = 0
+            out += upper.transpose(0, 2, 1)
             return out
         for column in range(n_columns):
             out[column] = (self.features * weights[:, [column]]).T @ self.features
@@ -97,7 +96,8 @@ class Design:
         n_rows, n_features = self.shape
         codes = self.features.indices.reshape(n_rows, -1).astype(np.int64)
         ones = self.features.data.reshape(n_rows, -1)
-        pairs = (codes[:, :, None] * n_features + codes[:, None, :]).reshape(n_rows, -1)
+        first, second = np.triu_indices(codes.shape[1])
+        pairs = codes[:, first] * n_features + codes[:, second]
         starts = np.arange(n_rows + 1) * pairs.shape[1]
-        entries = ((ones[:, :, None] * ones[:, None, :]).ravel(), pairs.ravel(), starts)
+        entries = ((ones[:, first] * ones[:, second]).ravel(), pairs.ravel(), starts)
         return csr_array(entries, shape=(n_rows, n_features**2)).T.tocsr()

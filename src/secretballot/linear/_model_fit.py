@@ -21,14 +21,14 @@ from secretballot.ensemble import (
     warn_settings,
 )
 from secretballot.linear._additive_bins import (
-    ROWS_PER_BIN,
+    FEWEST_PUBLIC_ROWS,
     AdditiveBins,
     declared_bins,
     public_bins,
 )
 from secretballot.linear._columns import column_keys, public_columns
 from secretballot.linear._dense_features import ScaledColumns, TransformedRows
-from secretballot.linear._design import Design, FeatureMap, Floats
+from secretballot.linear._design import FeatureMap, Floats
 from secretballot.linear._fit_input import (
     LogisticInput,
     check_bounds,
@@ -38,15 +38,15 @@ from secretballot.linear._fit_input import (
 )
 from secretballot.linear._fit_warnings import warn_failed_fit
 from secretballot.linear._model_size import (
+    DECLARED_SIZE,
     check_signal,
     choose_bins,
     choose_rounds,
     signal_to_noise,
 )
-from secretballot.linear._posterior import Posterior, ReleasedRound
+from secretballot.linear._posterior import Posterior
 from secretballot.linear._private_sums import PrivateRows
 from secretballot.linear._rounds import run_rounds
-from secretballot.linear._synthetic_rows import N_SYNTHETIC, release_synthetic_rows
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import RowSchema, warn_misfits
 from secretballot.screening import PublicRowsCheck, check_stacked
@@ -133,7 +133,7 @@ def run_fit(
     )
     signal = signal_to_noise(data.total, single.sigma, float(np.sqrt(model.n_features_in_)))
     check_signal(signal, data.n_units)
-    n_public = N_SYNTHETIC if data.X_public is None else _num_samples(data.X_public)
+    n_public = DECLARED_SIZE if data.X_public is None else _num_samples(data.X_public)
     n_bins = model.n_bins
     if isinstance(n_bins, str):
         n_bins = choose_bins(signal, n_public, model.n_features_in_, len(data.classes))
@@ -153,9 +153,9 @@ def run_fit(
     )
     for _ in rows.blocks():
         pass  # invalid private cells are found before anything is spent
-    check = None
+    check = public = None
     if data.X_public is not None:
-        public = Design(features.transform(_thinned(data.X_public)))
+        public = features.transform(_thinned(data.X_public))
         check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
     mechanism = accountant.calibrate(
         # The diameter is given apart from the norm: without public rows the norm is larger.
@@ -185,28 +185,16 @@ def run_fit(
         )
     reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)
     progress.paid()
-    residuals: list[Floats] = []
     with progress.task("ask private rows", n_releases) as task:
         releases = _Releases(accountant, reservation, randomness, scope, note, task)
-        earlier: tuple[ReleasedRound, ...] = ()
-        if data.X_public is None:
-            assert isinstance(features, AdditiveBins)
-            public, first = release_synthetic_rows(rows, features, mechanism, releases.noisy_sums)
-            earlier = (first,)
-
-        def noisy_residuals(sums: Floats) -> Floats:
-            residuals.append(releases.noisy_sums(mechanism, sums))
-            return residuals[-1]
-
-        posterior = run_rounds(
+        posterior, residuals = run_rounds(
             rows,
             features,
             public,
-            noisy_residuals,
-            sigma=mechanism.sigma,
-            n_rounds=n_releases - releases.n_done,
+            mechanism,
+            releases.noisy_sums,
+            n_rounds=1 + n_rounds,
             n_people=data.n_people,
-            earlier=earlier,
         )
     accountant.settle(reservation)
     progress.end()
@@ -236,11 +224,11 @@ def _check_public_rows(model: PrivateLogisticRegression, data: LogisticInput) ->
             f"features={model.features!r} is fitted on public rows: pass X_public, or use "
             "features='additive' with bounds."
         )
-    if data.X_public is not None and _num_samples(data.X_public) < ROWS_PER_BIN:
+    if data.X_public is not None and _num_samples(data.X_public) < FEWEST_PUBLIC_ROWS:
         raise ValueError(
             f"X_public has {_num_samples(data.X_public)} row(s), too few to say what rows look "
-            f"like: give at least {ROWS_PER_BIN} (some hundred are better), or leave them out and "
-            "pass bounds=(low, high) of the columns and categories={column: [...]}."
+            f"like: give at least {FEWEST_PUBLIC_ROWS} (some hundred are better), or leave them "
+            "out and pass bounds=(low, high) of the columns and categories={column: [...]}."
         )
 
 

@@ -13,8 +13,10 @@ _FACTOR, _POWER, _LEAST_BINS, _MOST_BINS = 0.22, 0.6, 3, 64
 #: Rounds of residuals after the first, by the least ratio of its two errors.
 _ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
 
-#: Public rows for each bin.
+#: Public rows for each bin, of at least so many rows: reference rows are never fewer.
 _PUBLIC_ROWS_PER_BIN = 16
+#: Number of public rows that a fit without them is sized for.
+DECLARED_SIZE = 400
 
 #: Bins of all columns together: time grows as their cube, and as the classes.
 _ALL_BINS = 512
@@ -67,7 +69,9 @@ def choose_bins(signal: float, n_public: int, n_columns: int, n_classes: int) ->
     It grows with the signal, and is limited by the public rows, the columns and the classes.
     """
     all_bins = _ALL_BINS * math.pow(2 / n_classes, 1 / 3)
-    most = min(_MOST_BINS, n_public / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns)
+    most = min(
+        _MOST_BINS, max(n_public, DECLARED_SIZE) / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns
+    )
     return max(round(min(_FACTOR * math.pow(signal, _POWER), most)), _LEAST_BINS)
 
 

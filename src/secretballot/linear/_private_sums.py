@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from secretballot.linear._design import Design, Features, Floats
 from secretballot.linear._posterior import probabilities
@@ -65,7 +66,9 @@ class PrivateRows:
                     self._cache[start] = features
             yield rows, features
 
-    def residual_sums(self, coefficients: Floats, norm: float) -> Floats:
+    def residual_sums(
+        self, coefficients: Floats, norm: float, gains: Callable[[Floats], Floats] | None = None
+    ) -> Floats:
         """Sum features times residuals over the rows: (n_features, n_columns).
 
         A row's residuals are divided by their largest possible length at its probabilities, so
@@ -79,7 +82,11 @@ class PrivateRows:
             The intercept first.
         norm : float
             Largest length of a row's features.
+        gains : callable, default=None
+            Function from the rows' probabilities to factors of their residuals, which are clipped
+            to a length of 1. None: `residual_gains`, under which none is longer.
         """
+        gains = residual_gains if gains is None else gains
         share_bits = self.share_bits(norm)
         total: Floats | float = 0.0
         for rows, features in self.blocks():
@@ -95,7 +102,7 @@ class PrivateRows:
                 bits, design = share_bits, Design(features)
             p = probabilities(design.decision(slopes, coefficients[:1]))
             targets = class_indicators(self.codes[rows], self.n_classes)
-            residuals = _clip_lengths(residual_gains(p)[:, None] * (targets - p))
+            residuals = _clip_lengths(gains(p)[:, None] * (targets - p))
             shares = rounded_towards_zero(self.shares[rows, None], share_bits)
             total = total + design.sums(rounded_towards_zero(residuals * shares, bits))
         return np.asarray(total)
@@ -108,6 +115,37 @@ class PrivateRows:
             shares = rounded_towards_zero(self.shares[rows, None], self.share_bits(norm))
             total = total + Design(features).sums(shares)
         return np.asarray(total)
+
+    def score_products(self, scores: Sequence[Floats], score_bits: int) -> Floats:
+        """Sum the products of two columns' scores, a vector of length at most 1 for each row.
+
+        No product is rounded, so an owner adds an average of products z z', which is positive
+        semidefinite. Rounded row by row it would not be: products of one sign may vanish while
+        those of the other survive.
+
+        Parameters
+        ----------
+        scores : sequence of ndarray of shape (n_bins,)
+            Score of each bin of each column, at most 1 in size.
+        score_bits : int
+            Binary places of the scores.
+
+        Returns
+        -------
+        ndarray of shape (n_columns * (n_columns + 1) / 2,)
+            The upper triangle over the number of columns; what is off the diagonal times the
+            square root of 2.
+        """
+        p = len(scores)
+        score_of_bin = np.concatenate(scores)
+        bits = self.share_bits(1.0) - 2 * score_bits
+        total = np.zeros((p, p))
+        for block, one_hot in self.blocks():
+            assert isinstance(one_hot, csr_array)
+            z = (score_of_bin[one_hot.indices] * one_hot.data).reshape(-1, p)
+            total += (z * rounded_towards_zero(self.shares[block, None], bits)).T @ z
+        upper = np.triu_indices(p)
+        return np.asarray(total[upper] * (np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) / p))
 
     def share_bits(self, norm: float) -> int:
         """Compute the binary places of shares at which sums of vectors of this norm are exact."""

@@ -1,149 +1,161 @@
-"""Synthetic rows in place of public ones, from private means and products that are paid for."""
+"""Synthetic one-hot rows: a Gaussian copula of the columns, from private sums and public rows."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import ndtr
 
 from secretballot.linear._additive_bins import AdditiveBins
-from secretballot.linear._design import Design, Floats
-from secretballot.linear._posterior import ReleasedRound, probabilities
-from secretballot.linear._private_sums import PrivateRows, residual_gains, rounded_towards_zero
-from secretballot.mechanisms import VectorSum
+from secretballot.linear._design import Floats
+from secretballot.linear._reference_rows import N_SYNTHETIC
 
-#: Number of synthetic rows. More would be trusted more, and they are approximate.
-N_SYNTHETIC = 400
 _SEED = 20_200_722
 #: Binary places of a bin's score: a product of two scores times an owner's share is exact.
-_SCORE_BITS = 10
-#: Relative rounding of the factors that scale the exact sums.
-_ROUNDING = 2.0**-40
+SCORE_BITS = 10
+#: Prior mean and standard deviation of the correlation of two columns' scores.
+_CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
+#: Largest correlation of two columns.
+_LARGEST_CORRELATION = 0.95
+#: Smallest variance of a bin's indicator.
+_LEAST_VARIANCE = 1e-6
 
 
-def release_synthetic_rows(
-    rows: PrivateRows,
-    features: AdditiveBins,
-    mechanism: VectorSum,
-    release: Callable[[VectorSum, Floats], Floats],
-) -> tuple[Design, ReleasedRound]:
-    """Release two sums, and draw synthetic rows from them.
+@dataclass(frozen=True)
+class ColumnMargins:
+    """Share and score of each bin of one column.
 
-    The first sum holds the residuals and the means of all bins, which add nothing to its
-    sensitivity. The second holds the products of columns. The sensitivity of each is at most the
-    mechanism's diameter: see `docs/theory/logistic-regression.md`, "Without public rows".
+    Attributes
+    ----------
+    shares : ndarray of shape (n_bins,)
+        Estimated shares of the private rows; their sum is 1.
+    scores : ndarray of shape (n_bins,)
+        Mean residual of the bin along the direction in which classes differ most, divided by the
+        largest of the column.
+    """
+
+    shares: Floats
+    scores: Floats
+
+    @property
+    def mean(self) -> float:
+        """Mean score of the rows."""
+        return float(self.shares @ self.scores)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the rows' scores."""
+        return float(np.sqrt(max(self.shares @ self.scores**2 - self.mean**2, 1e-12)))
+
+
+def column_margins(
+    features: AdditiveBins, residuals: Floats, means: Floats, noise: float, public: csr_array | None
+) -> list[ColumnMargins]:
+    """Compute the shares and scores of all columns' bins.
 
     Parameters
     ----------
-    rows : PrivateRows
     features : AdditiveBins
-        Declared bins.
-    mechanism : VectorSum
-        Mechanism of the residuals; its diameter is twice the norm of a row's features.
-    release : callable
-        Function from a mechanism and sums to noisy sums; the accountant's.
-
-    Returns
-    -------
-    Design
-        Features of the synthetic rows.
-    ReleasedRound
-        The residuals of the first sum.
+    residuals : ndarray of shape (n_features, n_columns)
+        Released mean of residuals times features.
+    means : ndarray of shape (n_features,)
+        Released mean of the features.
+    noise : float
+        Standard deviation of both.
+    public : csr_array or None
+        Features of the public rows.
     """
-    norm = features.norm
-    start = np.zeros((1 + features.n_features, rows.n_columns))
-    sums = np.concatenate([rows.residual_sums(start, norm), rows.feature_sums(norm)], axis=1)
-    wide = replace(mechanism, norm=float(np.sqrt(2)) * norm)
-    noisy = release(wide, sums) / rows.total
-    residuals, means = noisy[:, :-1], noisy[:, -1]
-    noise = mechanism.sigma / rows.total
-    exact_scores, shares = _bin_scores(features, residuals, means, noise)
-    scores = [np.rint(score * 2**_SCORE_BITS) / 2**_SCORE_BITS for score in exact_scores]
-    rounding = _ROUNDING + 2.0**-52 * rows.total
-    scale = 2 * norm / (float(np.sqrt(2)) + rounding)
-    products = release(wide, scale * _column_products(rows, scores)) / (scale * rows.total)
-    synthetic = _draw_rows(features, scores, shares, products, noise / scale)
-    p = probabilities(np.zeros((N_SYNTHETIC, rows.n_columns)))
-    return Design(synthetic), ReleasedRound(residuals, p, residual_gains(p), noise)
-
-
-def _bin_scores(
-    features: AdditiveBins, residuals: Floats, means: Floats, noise: float
-) -> tuple[list[Floats], list[Floats]]:
-    """Compute for each column a score of each bin, and the bins' shares of the rows.
-
-    The score is the bin's mean residual along the direction in which classes differ most, shrunk
-    by the noise.
-    """
-    scores, shares = [], []
-    for low, high in itertools.pairwise(features.ends):
-        share = np.maximum(means[low:high], noise)
+    margins = []
+    public_sums = None if public is None else np.asarray(public.sum(axis=0)).ravel()
+    n_public = 0 if public is None else public.shape[0]
+    for place in features.places:
+        share = np.maximum(means[place], noise)
+        if public_sums is not None:
+            share = _combined_shares(means[place], noise, public_sums[place], n_public)
         share = share / share.sum()
-        rates = residuals[low:high] / (share + 2 * noise)[:, None]
+        rates = residuals[place] / (share + 2 * noise)[:, None]
         rates = rates - share @ rates
         direction = np.linalg.svd(np.sqrt(share)[:, None] * rates, full_matrices=False)[2][0]
-        score = rates @ direction
+        score = rates @ (direction * np.sign(direction[0]))
         largest = float(np.abs(score).max())
-        scores.append(score / largest if largest > 0 else score)
-        shares.append(share)
-    return scores, shares
+        score = score / largest if largest > 0 else score
+        margins.append(ColumnMargins(share, np.rint(score * 2**SCORE_BITS) / 2**SCORE_BITS))
+    return margins
 
 
-def _column_products(rows: PrivateRows, scores: Sequence[Floats]) -> Floats:
-    """Sum the products of two columns' scores, a vector of length at most 1 for each row.
+def _combined_shares(means: Floats, noise: float, public_sums: Floats, n_public: int) -> Floats:
+    """Combine released means with the public rows' shares by their precisions."""
+    shares = (public_sums + 1) / (n_public + len(public_sums))
+    variances = np.maximum(shares * (1 - shares), _LEAST_VARIANCE) / n_public
+    combined = (means / noise**2 + shares / variances) / (1 / noise**2 + 1 / variances)
+    return np.asarray(np.maximum(combined, min(noise, 0.5 / n_public)))
 
-    No product is rounded, so an owner adds an average of products z z', which is positive
-    semidefinite. Rounded row by row it would not be: products of one sign may vanish while those
-    of the other survive.
+
+def public_correlations(margins: list[ColumnMargins], public: csr_array) -> tuple[Floats, Floats]:
+    """Compute the correlations of the public rows' scores, and their precisions."""
+    n_public, n_columns = public.shape[0], len(margins)
+    score_of_bin = np.concatenate([margin.scores for margin in margins])
+    scores = (score_of_bin[public.indices] * public.data).reshape(n_public, n_columns)
+    deviations = scores.std(axis=0)
+    varies = deviations > 0
+    scores = (scores - scores.mean(axis=0)) / np.where(varies, deviations, 1.0)
+    return scores.T @ scores / n_public, n_public * np.outer(varies, varies)
+
+
+def released_correlations(
+    margins: list[ColumnMargins], products: Floats, noise: float
+) -> tuple[Floats, Floats]:
+    """Compute correlations from the released mean products of scores, and their precisions.
+
+    Parameters
+    ----------
+    margins : list of ColumnMargins
+    products : ndarray of shape (n_columns * (n_columns + 1) / 2,)
+        The upper triangle, as `PrivateRows.score_products` orders and scales it.
+    noise : float
+        Standard deviation of the products.
     """
-    p = len(scores)
-    score_of_bin = np.concatenate(scores)
-    bits = rows.share_bits(1.0) - 2 * _SCORE_BITS
-    total = np.zeros((p, p))
-    for block, one_hot in rows.blocks():
-        assert isinstance(one_hot, csr_array)
-        z = (score_of_bin[one_hot.indices] * one_hot.data).reshape(-1, p)
-        total += (z * rounded_towards_zero(rows.shares[block, None], bits)).T @ z
-    upper = np.triu_indices(p)
-    twice = np.where(upper[0] == upper[1], 1.0, np.sqrt(2))
-    return np.asarray(total[upper] * (twice / p))[None]
-
-
-def _draw_rows(
-    features: AdditiveBins,
-    scores: Sequence[Floats],
-    shares: Sequence[Floats],
-    products: Floats,
-    noise: float,
-) -> csr_array:
-    """Draw one-hot rows from a Gaussian copula with the released correlations of columns."""
-    p = len(scores)
+    p = len(margins)
     moments = np.zeros((p, p))
     upper = np.triu_indices(p)
-    moments[upper] = products.ravel() / np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) * p
+    moments[upper] = products / np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) * p
     moments = moments + np.triu(moments, 1).T
-    means = np.array([share @ score for score, share in zip(scores, shares, strict=True)])
-    deviations = np.array(
-        [np.sqrt(share @ s**2 - (share @ s) ** 2) for s, share in zip(scores, shares, strict=True)]
-    )
-    correlations = (moments - np.outer(means, means)) / np.maximum(
-        np.outer(deviations, deviations), 4 * noise * p
-    )
-    np.fill_diagonal(correlations, 1.0)
-    values, vectors = np.linalg.eigh(np.clip(correlations, -0.95, 0.95))
+    means = np.array([margin.mean for margin in margins])
+    spread = np.outer(*2 * [np.array([margin.deviation for margin in margins])])
+    deviations = noise * p / np.sqrt(2) / spread
+    return (moments - np.outer(means, means)) / spread, 1 / deviations**2
+
+
+def draw_rows(
+    features: AdditiveBins, margins: list[ColumnMargins], correlations: Floats, precisions: Floats
+) -> csr_array:
+    """Draw one-hot rows from a Gaussian copula; each column has the shares of its margins.
+
+    Parameters
+    ----------
+    features : AdditiveBins
+    margins : list of ColumnMargins
+    correlations, precisions : ndarray of shape (n_columns, n_columns)
+        Estimated correlations of the columns' scores; a prior is combined with them.
+    """
+    p = len(margins)
+    prior = 1 / _CORRELATION_DEVIATION**2
+    combined = (correlations * precisions + prior * _CORRELATION) / (precisions + prior)
+    combined = np.clip(combined, -_LARGEST_CORRELATION, _LARGEST_CORRELATION)
+    np.fill_diagonal(combined, 1.0)
+    values, vectors = np.linalg.eigh(combined)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     root /= np.linalg.norm(root, axis=1, keepdims=True)
     rng = np.random.default_rng(_SEED)  # a public seed: the draws protect nothing
-    ranks = ndtr(rng.normal(size=(N_SYNTHETIC, p)) @ root.T)
-    codes = np.empty((N_SYNTHETIC, p), dtype=np.intp)
-    for column, (score, share) in enumerate(zip(scores, shares, strict=True)):
-        order = np.argsort(score)
-        position = np.searchsorted(np.cumsum(share[order]), ranks[:, column])
+    normal = rng.normal(size=(N_SYNTHETIC, p)) @ root.T
+    # Ranks within the sample are even, so that shares are met exactly.
+    ranks = (normal.argsort(axis=0).argsort(axis=0) + 0.5) / N_SYNTHETIC
+    codes = np.empty((N_SYNTHETIC, p), dtype=np.int32)
+    for column, margin in enumerate(margins):
+        order = np.argsort(margin.scores, kind="stable")
+        position = np.searchsorted(np.cumsum(margin.shares[order]), ranks[:, column])
         codes[:, column] = order[position.clip(0, len(order) - 1)] + features.ends[column]
-    starts = np.arange(N_SYNTHETIC + 1) * p
+    starts = np.arange(N_SYNTHETIC + 1, dtype=np.int32) * p
     shape = (N_SYNTHETIC, features.n_features)
     return csr_array((np.ones(codes.size), codes.ravel(), starts), shape=shape)

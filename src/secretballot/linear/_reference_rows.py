@@ -1,0 +1,77 @@
+"""Weighted rows that stand for the private ones: public rows, and synthetic ones beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from secretballot.linear._design import Design, Features, Floats
+from secretballot.linear._posterior import probabilities
+
+#: Number of synthetic rows.
+N_SYNTHETIC = 2000
+#: Public rows that all synthetic rows together count as: of a copula, and of permuted columns.
+COPULA_SIZE, PERMUTED_SIZE = 200.0, 50.0
+_SEED = 20_200_722
+
+
+@dataclass(frozen=True)
+class ReferenceRows:
+    """Rows by which expectations over private rows are estimated.
+
+    Attributes
+    ----------
+    design : Design
+    weights : ndarray of shape (n_rows,)
+        Their sum is 1.
+    effective_size : float
+        Number of public rows with which estimates would be as accurate.
+    """
+
+    design: Design
+    weights: Floats
+    effective_size: float
+
+    @classmethod
+    def from_rows(
+        cls, public: Features | None, synthetic: Features, synthetic_size: float
+    ) -> ReferenceRows:
+        """Weigh public rows and synthetic rows, which together count as `synthetic_size` rows."""
+        n_synthetic = synthetic.shape[0]
+        if public is None:
+            return cls(
+                Design(synthetic), np.full(n_synthetic, 1 / n_synthetic), float(synthetic_size)
+            )
+        n_public = public.shape[0]
+        size = n_public + synthetic_size
+        if isinstance(public, np.ndarray):
+            rows: Features = np.concatenate([public, np.asarray(synthetic)])
+        else:
+            rows = csr_array(vstack([public, synthetic], format="csr"))
+        weights = np.concatenate(
+            [np.full(n_public, 1 / size), np.full(n_synthetic, synthetic_size / n_synthetic / size)]
+        )
+        return cls(Design(rows), weights, size)
+
+    def probabilities(self, coefficients: Floats) -> Floats:
+        """Compute class probabilities from coefficients, the intercept first."""
+        return probabilities(self.design.decision(coefficients[1:], coefficients[:1]))
+
+    def means(self, values: Floats) -> Floats:
+        """Estimate the means of features times values: (n_features, n_columns)."""
+        return self.design.sums(values * self.weights[:, None])
+
+    def products(self, values: Floats) -> Floats:
+        """Estimate the means of f f' times values: (n_columns, n_features, n_features)."""
+        return self.design.products(values * self.weights[:, None])
+
+
+def dense_reference_rows(public: Floats) -> ReferenceRows:
+    """Return public rows of dense features, and synthetic ones with permuted columns."""
+    rng = np.random.default_rng(_SEED)  # a public seed: the draws protect nothing
+    columns = [
+        rng.permutation(np.resize(rng.permutation(column), N_SYNTHETIC)) for column in public.T
+    ]
+    return ReferenceRows.from_rows(public, np.stack(columns, axis=1), PERMUTED_SIZE)
