@@ -82,7 +82,10 @@ def falls(cells: Scores, metric: str) -> list[str]:
     """Describe the falls from a smaller epsilon or pool to any larger one."""
     lines = []
     for less, more in itertools.permutations(sorted(cells), 2):
-        raised = [less[1] < more[1] and less[2] == more[2], less[2] < more[2] and less[1] == more[1]]
+        raised = [
+            less[1] < more[1] and less[2] == more[2],
+            less[2] < more[2] and less[1] == more[1],
+        ]
         if less[0] != more[0] or not any(raised):
             continue
         seeds = sorted(cells[less].keys() & cells[more].keys())

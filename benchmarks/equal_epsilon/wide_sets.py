@@ -26,7 +26,10 @@ def _celeba() -> tuple[pd.DataFrame, Labels]:
         attributes = np.unpackbits(packed["packed"], axis=1)[:, :N_ATTRIBUTES]
     others = np.delete(attributes, ATTRACTIVE, axis=1).astype(str)
     X = pd.DataFrame(
-        {f"attribute {index}": pd.Categorical(column, "01") for index, column in enumerate(others.T)}
+        {
+            f"attribute {index}": pd.Categorical(column, "01")
+            for index, column in enumerate(others.T)
+        }
     )
     X.attrs["bounds"] = {}
     return X, attributes[:, ATTRACTIVE].astype(int)

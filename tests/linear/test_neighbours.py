@@ -16,10 +16,13 @@ from secretballot.linear import (
     PrivateLogisticRegression,
     _model_fit,
     _private_sums,
+    _reference_rows,
     _rounds,
     _synthetic_rows,
 )
 from secretballot.linear._additive_bins import AdditiveBins
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._synthetic_rows import ColumnMargins
 from secretballot.mechanisms import VectorSum
 from secretballot.scoring import People
 
@@ -55,14 +58,15 @@ ROWS, OWNERS, LEVELS = (
 def random_posterior(monkeypatch):
     """Replace the posterior by random coefficients, from small to huge."""
 
-    def fit_posterior(rounds, public, groups, start, n_people, *, final):
+    def fit_posterior(rounds, reference, groups, start, n_people):
         scale = 10.0 ** (3 * len(rounds) - 3)
         generator = np.random.default_rng(len(rounds))
         coefficients = generator.normal(scale=scale, size=start.variances.shape)
         return replace(start, coefficients=coefficients)
 
     monkeypatch.setattr(_rounds, "fit_posterior", fit_posterior)
-    monkeypatch.setattr(_synthetic_rows, "N_SYNTHETIC", 50)
+    for module in (_synthetic_rows, _reference_rows):
+        monkeypatch.setattr(module, "N_SYNTHETIC", 50)
 
 
 def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **parameters):
@@ -167,9 +171,8 @@ def test_neighbouring_owners_move_sums_by_their_charge(kind):
 def many_rows_neighbours(monkeypatch, n_rows=184_600):
     """Return the furthest of an owner of very many rows, and of one opposite row."""
     b = 255 / 256
-    codes = [np.array([1.0, -1.0, -b, b])] * 8
-    shares = [np.full(4, 0.25)] * 8
-    monkeypatch.setattr(_synthetic_rows, "_bin_scores", lambda *_: (codes, shares))
+    margins = [ColumnMargins(np.full(4, 0.25), np.array([1.0, -1.0, -b, b]))] * 8
+    monkeypatch.setattr(_rounds, "column_margins", lambda *_: margins)
     half = np.where(np.arange(8) < 4, -2.0, 0.5)
     others = np.random.default_rng(3).normal(size=(20, 8))
     runs = [
@@ -248,7 +251,7 @@ def test_contribution_of_a_row_is_independent_of_other_rows():
         def sums(
             rows, features=features, length=length, b=coefficients, codes=codes, shares=shares
         ):
-            private = _private_sums.PrivateRows(
+            private = PrivateRows(
                 transform=lambda part: features[rows][part],
                 codes=codes[rows],
                 shares=shares[rows],
@@ -256,7 +259,7 @@ def test_contribution_of_a_row_is_independent_of_other_rows():
                 total=300.0,
                 n_numbers=5,
             )
-            return private.residual_sums(b, length)
+            return private.residual_sums(b, length, _private_sums.residual_gains)
 
         each = [sums([row]) for row in range(300)]
         order = rng.permutation(300)
@@ -279,9 +282,8 @@ TRANSFORM = AdditiveBins.transform_columns
 PLANTED = {
     # An owner counts once for each row.
     "owner": [(People, "from_owners", lambda a, owners, n: People(8, "owner", np.ones(n)))],
-    # Residuals of three classes are longer than 1.
+    # Residuals are not clipped.
     "residual": [
-        (_private_sums, "residual_gains", lambda p: np.ones(len(p))),
         (_private_sums, "_clip_lengths", lambda residuals: residuals),
     ],
     # The heavy level doesn't pay for its weight.
@@ -290,13 +292,13 @@ PLANTED = {
     "means": [(AdditiveBins, "transform_columns", opposite_bins)],
     # Products are scaled as if they were never further apart than one is long.
     "products": [
-        (_synthetic_rows, "_column_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
-        (_synthetic_rows, "_bin_scores", lambda *_: ([SIGNS] * 3, [np.full(4, 0.25)] * 3)),
+        (PrivateRows, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
+        (_rounds, "column_margins", lambda *_: [ColumnMargins(np.full(4, 0.25), SIGNS)] * 3),
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}
 SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
-PRODUCTS = _synthetic_rows._column_products
+PRODUCTS = PrivateRows.score_products
 
 
 @pytest.mark.parametrize("error", PLANTED)

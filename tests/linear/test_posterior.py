@@ -9,165 +9,147 @@ from secretballot.linear._design import Design
 from secretballot.linear._posterior import (
     Posterior,
     ReleasedRound,
-    _error_covariances,
+    WhitenedRounds,
     fit_posterior,
     probabilities,
 )
 from secretballot.linear._private_sums import class_indicators, residual_gains
+from secretballot.linear._reference_rows import ReferenceRows
 
 WEIGHTS = np.array([0.3, 1.0, -0.7, 0.0, 0.6])
 
 
 def rows(n, rng):
-    """Return features, a constant among them, of rows that hang together."""
+    """Return correlated features, a constant among them."""
     X = rng.normal(size=(n, len(WEIGHTS)))
     X[:, 1] += 0.5 * X[:, 2]
     X[:, 0] = 1.0
     return X
 
 
+def reference_rows(public):
+    return ReferenceRows(Design(public), np.full(len(public), 1 / len(public)), len(public))
+
+
 def labels(X, rng):
     return (rng.random(len(X)) < expit(X @ WEIGHTS)).astype(np.intp)
 
 
-def released(X, y, public, coefficients, noise, rng):
+def released(X, y, reference, coefficients, noise, rng):
     """Return a round of residuals as it would be released."""
-
-    def decided(Z):
-        return probabilities(Z @ coefficients[1:] + coefficients[:1])
-
-    p = decided(X)
+    p = probabilities(X @ coefficients[1:] + coefficients[:1])
     mean = X.T @ (residual_gains(p)[:, None] * (class_indicators(y, 2) - p)) / len(X)
-    expected = decided(public)
-    return ReleasedRound(
-        mean + noise * rng.normal(size=mean.shape), expected, residual_gains(expected), noise
-    )
+    expected = reference.probabilities(coefficients)
+    noisy = mean[:, 0] + noise * rng.normal(size=len(mean))
+    return ReleasedRound(noisy, expected, residual_gains(expected), noise)
 
 
 def groups():
     return [(slice(0, 1), np.eye(1)), (slice(1, 5), np.eye(4))]
 
 
+def fitted(X, y, reference, n_rounds, noise, rng):
+    posterior, rounds = Posterior.initial(5, 1, 2), []
+    for _ in range(n_rounds):
+        rounds.append(released(X, y, reference, posterior.coefficients, noise, rng))
+        posterior = fit_posterior(rounds, reference, groups(), posterior, len(X))
+    return posterior
+
+
 def test_coefficients_without_noise():
     rng = np.random.default_rng(0)
-    X, public = rows(200_000, rng), rows(2000, rng)
-    y, found = labels(X, rng), []
-    posterior = Posterior.initial(5, 1, 2)
-    for _ in range(4):
-        found.append(released(X, y, public, posterior.coefficients, 1e-9, rng))
-        posterior = fit_posterior(found, Design(public), groups(), posterior, len(X))
+    X, reference = rows(100_000, rng), reference_rows(rows(1000, rng))
+    posterior = fitted(X, labels(X, rng), reference, 4, 1e-9, rng)
     together = posterior.coefficients[1:, 0].copy()
     together[0] += posterior.coefficients[0, 0]  # the constant and the intercept are one
     np.testing.assert_allclose(together, WEIGHTS, atol=0.03)
 
 
-@pytest.mark.parametrize("forgotten", [None, "noise", "sample", "rows"])
-def test_error_covariance_against_simulation(forgotten):
-    # The covariance of two rounds' errors, by which releases are weighed: what is left, measured in
-    # it, is a chi-squared variable of ten degrees of freedom. Not if a part is forgotten.
+def test_slopes_against_finite_differences():
+    rng = np.random.default_rng(6)
+    X, reference = rows(500, rng), reference_rows(rows(100, rng))
+    y, beta = labels(X, rng), rng.normal(size=(6, 1))
+    rounds = [released(X, y, reference, scale * beta, 0.02, rng) for scale in (0.0, 0.7)]
+    whitened = WhitenedRounds(rounds, reference, 500, beta)
+    slopes = whitened.slopes(beta)
+    for index in range(6):
+        change = np.zeros((6, 1))
+        change[index] = 1e-6
+        ahead, behind = (whitened.residuals(beta + sign * change) for sign in (1, -1))
+        # Residuals are released less expected, so they fall where the expectation rises.
+        np.testing.assert_allclose((behind - ahead).ravel() / 2e-6, slopes[:, index], atol=1e-5)
+
+
+@pytest.mark.parametrize("omitted", [None, "noise", "sample", "rows"])
+def test_error_covariance_against_simulation(omitted):
+    # Squared errors in units of their covariance are chi-squared variables, unless a part of the
+    # covariance is omitted.
     rng = np.random.default_rng(1)
-    n, n_public, noise = 400, 300, 0.03
+    n, n_public, noise, times = 400, 300, 0.03, 250
     truth = np.concatenate([[0.0], WEIGHTS])[:, None]
-    beliefs = [np.zeros((6, 1)), 0.8 * truth]
     many = rows(20_000, rng)
-    p = probabilities(many @ truth[1:])
-    theory = [
-        ReleasedRound(
-            np.zeros((5, 1)), (s := probabilities(many @ b[1:] + b[:1])), residual_gains(s), noise
-        )
-        for b in beliefs
-    ]
-    # As many public rows as there were, without the part that makes up for few of them.
-    spread = p * (1 - p) * (forgotten != "sample")
-    rows_seen = n if forgotten != "rows" else 1e12
-    lower = np.tril(_error_covariances(theory, Design(many), p, spread, n)[0])
-    covariance = lower + np.tril(lower, -1).T
-    scale = 1 / n_public + 1 / n
-    gaps = np.concatenate([many * (each.gain[:, None] * (p - each.expected)) for each in theory], 1)
-    mismatch = np.cov(gaps.T, bias=True) * (scale - 1 / len(many) - 1 / n)
-    covariance = covariance + mismatch * (rows_seen == n)
-    if forgotten == "noise":
-        covariance -= noise**2 * np.eye(10)
-    if forgotten == "rows":
-        covariance -= np.cov(gaps.T, bias=True) * (1 / len(many) + 1 / n)
-    inverse, total, times = np.linalg.inv(covariance), 0.0, 400
+    weights = np.full(len(many), 1 / len(many))
+    theory = ReferenceRows(Design(many), weights, 1e12 if omitted == "rows" else n_public)
+    asked = -0.5 * truth
+    round_ = released(many[:2], np.zeros(2, np.intp), theory, asked, noise, rng)
+    whitened = WhitenedRounds([round_], theory, n, truth)
+    covariance = whitened._roots[0].T @ whitened._roots[0]
+    p = theory.probabilities(truth)
+    if omitted == "noise":
+        covariance -= noise**2 * np.eye(5)
+    if omitted == "sample":
+        covariance -= theory.products(round_.gain[:, None] ** 2 * p * (1 - p))[0] / n
+    inverse, total = np.linalg.inv(covariance), 0.0
     for _ in range(times):
-        X, public = rows(n, rng), rows(n_public, rng)
-        y = labels(X, rng)
-        error = []
-        for posterior in beliefs:
-            each = released(X, y, public, posterior, noise, rng)
-            expected = probabilities(public @ truth[1:])
-            gap = each.gain[:, None] * (expected - each.expected)
-            error.append(each.mean - public.T @ gap / n_public)
-        whole = np.concatenate(error)[:, 0]
-        total += whole @ inverse @ whole
-    low, high = chi2.ppf([1e-7, 1 - 1e-7], 10 * times)
-    # The gain of a row is taken at public rows in theory: a few per cent.
-    inside = 0.95 * low < total < 1.05 * high
-    assert inside == (forgotten is None)
+        X, reference = rows(n, rng), reference_rows(rows(n_public, rng))
+        drawn = released(X, labels(X, rng), reference, asked, noise, rng)
+        gap = drawn.gain[:, None] * (reference.probabilities(truth) - drawn.expected)
+        error = drawn.mean - reference.means(gap)[:, 0]
+        total += error @ inverse @ error
+    low, high = chi2.ppf([1e-7, 1 - 1e-7], 5 * times)
+    assert (0.95 * low < total < 1.05 * high) == (omitted is None)
 
 
 def test_noise_averages_out_over_rounds():
     rng = np.random.default_rng(2)
-    X, public = rows(50_000, rng), rows(5000, rng)
-    y, squares = labels(X, rng), {1: [], 6: []}
-    for n_rounds, found in squares.items():
-        for _ in range(12):
-            posterior, releases = Posterior.initial(5, 1, 2), []
-            for _ in range(n_rounds):
-                releases.append(released(X, y, public, posterior.coefficients, 0.05, rng))
-                posterior = fit_posterior(releases, Design(public), groups(), posterior, len(X))
-            found.append(((posterior.coefficients[2:, 0] - WEIGHTS[1:]) ** 2).mean())
-    assert np.mean(squares[6]) < np.mean(squares[1]) / 2
+    X, reference = rows(5_000, rng), reference_rows(rows(500, rng))
+    y, squares = labels(X, rng), {}
+    for n_rounds in (1, 6):
+        errors = [
+            fitted(X, y, reference, n_rounds, 0.05, rng).coefficients[2:, 0] - WEIGHTS[1:]
+            for _ in range(8)
+        ]
+        squares[n_rounds] = np.mean(np.square(errors))
+    assert squares[6] < squares[1] / 2
 
 
 def test_coefficients_of_pure_noise_are_shrunk_to_zero():
     rng = np.random.default_rng(3)
-    public = rows(2000, rng)
+    reference = reference_rows(rows(2000, rng))
     drowned = ReleasedRound(
-        np.zeros((5, 1)) + 3.0 * rng.normal(size=(5, 1)),
-        np.full((2000, 1), 0.5),
-        np.full(2000, 2.0),
-        3.0,
+        3.0 * rng.normal(size=5), np.full((2000, 1), 0.5), np.full(2000, 2.0), 3.0
     )
-    posterior = fit_posterior(
-        [drowned], Design(public), groups(), Posterior.initial(5, 1, 2), 10_000
-    )
+    posterior = fit_posterior([drowned], reference, groups(), Posterior.initial(5, 1, 2), 10_000)
     assert np.abs(posterior.coefficients[2:]).max() < 0.2
 
 
 def test_standard_errors_match_actual_errors():
     rng = np.random.default_rng(4)
-    X, public = rows(20_000, rng), rows(2000, rng)
-    z = []
-    for _ in range(40):
-        y, posterior, releases = labels(X, rng), Posterior.initial(5, 1, 2), []
-        for _ in range(3):
-            releases.append(released(X, y, public, posterior.coefficients, 0.02, rng))
-            posterior = fit_posterior(releases, Design(public), groups(), posterior, len(X))
-        z.append(
-            (posterior.coefficients[2:, 0] - WEIGHTS[1:]) / np.sqrt(posterior.variances[2:, 0])
-        )
-    assert 0.6 < np.mean(np.square(z)) < 1.6
+    scores = []
+    for _ in range(25):
+        X, reference = rows(2_000, rng), reference_rows(rows(300, rng))
+        posterior = fitted(X, labels(X, rng), reference, 3, 0.02, rng)
+        errors = posterior.coefficients[2:, 0] - WEIGHTS[1:]
+        scores.append(errors / np.sqrt(posterior.variances[2:, 0]))
+    assert 0.6 < np.mean(np.square(scores)) < 1.6
 
 
-def test_coefficients_are_equivariant_to_the_order_of_classes():
-    rng = np.random.default_rng(5)
-    X, public = rows(60_000, rng), rows(3000, rng)
-    scores = np.stack([X @ WEIGHTS, X @ WEIGHTS[::-1], np.zeros(len(X))], axis=1)
-    y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
-    for order in ([0, 1, 2], [2, 0, 1]):
-        posterior, releases = Posterior.initial(5, 3, 2), []
-        classes = np.argsort(order)[y]
-        for _ in range(3):
-            b = posterior.coefficients
-            p = probabilities(X @ b[1:] + b[:1])
-            expected = probabilities(public @ b[1:] + b[:1])
-            mean = X.T @ (residual_gains(p)[:, None] * (class_indicators(classes, 3) - p)) / len(X)
-            releases.append(ReleasedRound(mean, expected, residual_gains(expected), 1e-4))
-            posterior = fit_posterior(releases, Design(public), groups(), posterior, len(X))
-        found = posterior.coefficients[:, np.argsort(order)]
-        found = found - found[:, [2]]
-        np.testing.assert_allclose(found[2:, 0], WEIGHTS[1:], atol=0.08)
-        np.testing.assert_allclose(found[2:, 1], WEIGHTS[::-1][1:], atol=0.08)
+def test_swapped_classes_change_the_signs_of_coefficients():
+    X = rows(5_000, np.random.default_rng(5))
+    y = labels(X, np.random.default_rng(5))
+    reference = reference_rows(X[:500])
+    first, swapped = (
+        fitted(X, codes, reference, 3, 1e-12, np.random.default_rng(5)).coefficients
+        for codes in (y, 1 - y)
+    )
+    np.testing.assert_allclose(first, -swapped, atol=1e-6)

@@ -26,6 +26,7 @@ from secretballot.linear._additive_bins import (
     declared_bins,
     public_bins,
 )
+from secretballot.linear._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear._columns import column_keys, public_columns
 from secretballot.linear._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear._design import FeatureMap, Floats
@@ -138,9 +139,12 @@ def run_fit(
     if isinstance(n_bins, str):
         n_bins = choose_bins(signal, n_public, model.n_features_in_, len(data.classes))
     features, origin = _feature_map(model, data, n_bins)
-    n_rounds = (
-        choose_rounds(signal, n_public) if isinstance(model.rounds, str) else int(model.rounds)
-    )
+    if not isinstance(model.rounds, str):
+        n_rounds = int(model.rounds)
+    elif len(data.classes) == 2:
+        n_rounds = choose_rounds(signal, n_public)
+    else:
+        n_rounds = AVERAGED_ROUNDS
     n_releases = 1 + n_rounds + (data.X_public is None)
 
     rows = PrivateRows(
@@ -187,15 +191,20 @@ def run_fit(
     progress.paid()
     with progress.task("ask private rows", n_releases) as task:
         releases = _Releases(accountant, reservation, randomness, scope, note, task)
-        posterior, residuals = run_rounds(
-            rows,
-            features,
-            public,
-            mechanism,
-            releases.noisy_sums,
-            n_rounds=1 + n_rounds,
-            n_people=data.n_people,
-        )
+        if len(data.classes) == 2:
+            posterior, residuals = run_rounds(
+                rows,
+                features,
+                public,
+                mechanism,
+                releases.noisy_sums,
+                n_rounds=1 + n_rounds,
+                n_people=data.n_people,
+            )
+        else:
+            posterior, residuals = run_averaged_rounds(
+                rows, features, public, mechanism, releases.noisy_sums, n_rounds=1 + n_rounds
+            )
     accountant.settle(reservation)
     progress.end()
     warn_misfits(data.misfits)

@@ -198,7 +198,7 @@ def fit_posterior(
     return Posterior(
         values,
         np.diag(covariance)[:, None].copy(),
-        _centred_variances(groups, covariance)[:, None],
+        centred_variances(groups, covariance)[:, None],
         prior_variances,
     )
 
@@ -274,7 +274,7 @@ def _updated_variances(groups: Groups, values: Floats, covariance: Floats) -> Fl
     return np.clip(variances, _LEAST_VARIANCE, _LARGEST_VARIANCE)
 
 
-def _centred_variances(groups: Groups, covariance: Floats) -> Floats:
+def centred_variances(groups: Groups, covariance: Floats) -> Floats:
     """Compute the variances of coefficients less the mean of their group."""
     variances = np.diag(covariance).copy()
     for place, _ in groups:

@@ -67,14 +67,13 @@ class PrivateRows:
             yield rows, features
 
     def residual_sums(
-        self, coefficients: Floats, norm: float, gains: Callable[[Floats], Floats] | None = None
+        self, coefficients: Floats, norm: float, gains: Callable[[Floats], Floats]
     ) -> Floats:
         """Sum features times residuals over the rows: (n_features, n_columns).
 
-        A row's residuals are divided by their largest possible length at its probabilities, so
-        that their length is at most 1. Features and residuals are rounded towards zero to multiples
-        of a power of two at which the sum is exact. So a row's vector is the same whatever the
-        other rows are.
+        A row's residuals are multiplied by a gain that depends on its probabilities, and clipped to
+        a length of 1. Features and residuals are rounded towards zero to multiples of a power of
+        two at which the sum is exact. So a row's vector is the same whatever the other rows are.
 
         Parameters
         ----------
@@ -82,11 +81,10 @@ class PrivateRows:
             The intercept first.
         norm : float
             Largest length of a row's features.
-        gains : callable, default=None
-            Function from the rows' probabilities to factors of their residuals, which are clipped
-            to a length of 1. None: `residual_gains`, under which none is longer.
+        gains : callable
+            Function from probabilities (n_rows, n_columns) to the gain of each row;
+            `residual_gains`, for instance, under which no residual is clipped.
         """
-        gains = residual_gains if gains is None else gains
         share_bits = self.share_bits(norm)
         total: Floats | float = 0.0
         for rows, features in self.blocks():

@@ -1,4 +1,4 @@
-"""Rounds of a fit: a noisy sum of residuals, then a new posterior."""
+"""Rounds of a fit of two classes: a noisy sum of residuals, then a new posterior."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from secretballot.linear._synthetic_rows import (
 from secretballot.mechanisms import VectorSum
 
 Release = Callable[[VectorSum, Floats], Floats]
+Gains = Callable[[Floats], Floats]
 
 #: Relative rounding of the factors that scale the exact sums.
 _ROUNDING = 2.0**-40
@@ -70,7 +71,7 @@ def run_rounds(
         rounds.append(ReleasedRound(residuals[-1][:, 0] / rows.total, p, residual_gains(p), noise))
         posterior = fit_posterior(rounds, reference, features.groups, posterior, n_people)
         if remaining:
-            sums = rows.residual_sums(posterior.coefficients, features.norm)
+            sums = rows.residual_sums(posterior.coefficients, features.norm, residual_gains)
             residuals.append(release(mechanism, sums))
     return posterior, residuals
 
@@ -81,6 +82,8 @@ def release_first_round(
     public: Features | None,
     mechanism: VectorSum,
     release: Release,
+    *,
+    gains: Gains = residual_gains,
 ) -> tuple[Floats, ReferenceRows]:
     """Release the residuals of equal probabilities, and return reference rows beside them.
 
@@ -89,7 +92,7 @@ def release_first_round(
     `docs/theory/logistic-regression.md`.
     """
     start = np.zeros((1 + features.n_features, rows.n_columns))
-    sums = rows.residual_sums(start, features.norm)
+    sums = rows.residual_sums(start, features.norm, gains)
     if not isinstance(features, AdditiveBins):
         assert isinstance(public, np.ndarray)
         return release(mechanism, sums), dense_reference_rows(public)

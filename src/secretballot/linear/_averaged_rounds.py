@@ -1,0 +1,111 @@
+"""Rounds of a fit of three classes and more: preconditioned steps, averaged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from secretballot.linear._design import FeatureMap, Features, Floats
+from secretballot.linear._posterior import Posterior, centred_variances
+from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._reference_rows import ReferenceRows
+from secretballot.linear._rounds import Release, release_first_round
+from secretballot.mechanisms import VectorSum
+
+#: Length to which the residuals of a row are clipped.
+_CLIPPING_NORM = 0.4
+#: Factor of a step, and the damping of its curvature in units of the noise.
+_STEP, _DAMPING = 3.0, 60.0
+#: Rounds of residuals after the first.
+AVERAGED_ROUNDS = 19
+
+
+def clipping_gains(p: Floats) -> Floats:
+    """Return the factor that makes a length of 1 of the clipping norm, for each row."""
+    return np.full(len(p), 1 / _CLIPPING_NORM)
+
+
+def run_averaged_rounds(
+    rows: PrivateRows,
+    features: FeatureMap,
+    public: Features | None,
+    mechanism: VectorSum,
+    release: Release,
+    *,
+    n_rounds: int,
+) -> tuple[Posterior, list[Floats]]:
+    """Release sums of clipped residuals, and move the coefficients of all classes along each.
+
+    The coefficients are the mean over the second half of the rounds. See "Three classes and more"
+    in `docs/theory/logistic-regression.md`; the arguments are those of `run_rounds`.
+    """
+    noise = _CLIPPING_NORM * mechanism.sigma / rows.total
+    noisy, reference = release_first_round(
+        rows, features, public, mechanism, release, gains=clipping_gains
+    )
+    residuals = [noisy]
+    curvature = reference.products(np.ones((len(reference.weights), 1)))[0] / rows.n_columns
+    # Axes in which both the curvature and the prior precision are diagonal.
+    root = np.linalg.inv(np.linalg.cholesky(_prior_precision(features))).T
+    scales, axes = np.linalg.eigh(root.T @ curvature @ root)
+    scales, axes = np.maximum(scales, 0.0), root @ axes
+    factors = _STEP / (scales + _DAMPING * noise)
+    coefficients = np.zeros((1 + features.n_features, rows.n_columns))
+    total = np.zeros_like(coefficients)
+    for index in range(n_rounds):
+        if index:
+            sums = rows.residual_sums(coefficients, features.norm, clipping_gains)
+            residuals.append(release(mechanism, sums))
+        mean = _CLIPPING_NORM * residuals[-1] / rows.total
+        # The residuals of a row sum to 0: the mean over the classes is noise.
+        mean = mean - mean.mean(axis=1, keepdims=True)
+        coefficients[1:] += axes @ (factors[:, None] * (axes.T @ mean))
+        if index >= n_rounds // 2:
+            total += coefficients
+    coefficients = total / (n_rounds - n_rounds // 2)
+    variances, centred = np.zeros_like(total), np.zeros_like(total)
+    slopes, squares = _clipped_moments(reference, coefficients)
+    for column in range(rows.n_columns):
+        # One class in the axes of the curvature: each round adds its error, and keeps a part.
+        kept = 1 - factors * rows.n_columns * slopes[column] * scales
+        responses = factors * _mean_responses(kept, n_rounds)
+        sampling = squares[column] * rows.n_columns * scales / rows.total
+        errors = noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
+        covariance = np.zeros((len(total), len(total)))
+        covariance[1:, 1:] = (axes * errors) @ axes.T
+        variances[:, column] = np.diag(covariance)
+        centred[:, column] = centred_variances(features.groups, covariance)
+    return Posterior(coefficients, variances, centred, np.empty(0)), residuals
+
+
+def _prior_precision(features: FeatureMap) -> Floats:
+    """Return the inverse correlations of all coefficients' prior."""
+    precision = np.zeros((features.n_features, features.n_features))
+    for place, inverse_correlations in features.groups:
+        precision[place, place] = inverse_correlations
+    return precision
+
+
+def _clipped_moments(reference: ReferenceRows, coefficients: Floats) -> tuple[Floats, Floats]:
+    """Compute each class's mean slope of clipped residuals, and their mean square."""
+    p = reference.probabilities(coefficients)
+    lengths = np.sqrt((p**2).sum(axis=1, keepdims=True) - 2 * p + 1)  # of each true class
+    factors = np.minimum(1.0, _CLIPPING_NORM / np.maximum(lengths, _CLIPPING_NORM))
+    slopes = p * (1 - p) * (p * factors).sum(axis=1, keepdims=True)
+    own = p * (factors * (1 - p)) ** 2
+    others = p**2 * ((p * factors**2).sum(axis=1, keepdims=True) - p * factors**2)
+    return reference.weights @ slopes, reference.weights @ (own + others)
+
+
+def _mean_responses(kept: Floats, n_rounds: int) -> Floats:
+    """Compute the part of each round's error in the mean over the second half of the rounds.
+
+    After each round the share `kept` of all earlier errors remains.
+    """
+    responses = np.zeros((n_rounds, len(kept)))
+    remaining = np.zeros((n_rounds, len(kept)))
+    for index in range(n_rounds):
+        remaining[:index] *= kept
+        remaining[index] = 1.0
+        if index >= n_rounds // 2:
+            responses += remaining
+    return responses / (n_rounds - n_rounds // 2)

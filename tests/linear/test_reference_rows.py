@@ -1,0 +1,121 @@
+"""Rows that stand for the private ones: their margins, correlations and weights."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from secretballot.linear._additive_bins import AdditiveBins, NumberBins
+from secretballot.linear._design import Design
+from secretballot.linear._reference_rows import (
+    N_SYNTHETIC,
+    PERMUTED_SIZE,
+    ReferenceRows,
+    dense_reference_rows,
+)
+from secretballot.linear._synthetic_rows import (
+    ColumnMargins,
+    column_margins,
+    draw_rows,
+    released_correlations,
+)
+
+EDGES = np.array([-1.0, 0.0, 1.0])
+
+
+def bins(n_columns):
+    """Return columns of four bins each."""
+    return AdditiveBins(
+        [NumberBins(index, np.empty(0), EDGES, np.arange(4.0)) for index in range(n_columns)]
+    )
+
+
+def margins(n_columns, rng):
+    shares = rng.dirichlet(np.ones(4), n_columns)
+    return [ColumnMargins(share, np.array([0.5, -1.0, 1.0, 0.0])) for share in shares]
+
+
+def scores_of(drawn, column_margins_):
+    score_of_bin = np.concatenate([margin.scores for margin in column_margins_])
+    return score_of_bin[drawn.indices].reshape(drawn.shape[0], -1)
+
+
+def test_synthetic_rows_have_the_shares_of_the_margins():
+    expected = margins(5, np.random.default_rng(0))
+    drawn = draw_rows(bins(5), expected, np.zeros((5, 5)), np.zeros((5, 5)))
+    assert drawn.shape == (N_SYNTHETIC, 20)
+    shares = np.concatenate([margin.shares for margin in expected])
+    np.testing.assert_allclose(drawn.sum(axis=0) / N_SYNTHETIC, shares, atol=1.01 / N_SYNTHETIC)
+
+
+def test_synthetic_rows_follow_known_correlations_and_else_the_prior():
+    uniform = [ColumnMargins(np.full(4, 0.25), np.array([-1.0, -0.3, 0.3, 1.0]))] * 2
+    found = {}
+    for precision in (0.0, 1e6):
+        known = np.array([[1.0, -0.8], [-0.8, 1.0]])
+        drawn = draw_rows(bins(2), uniform, known, np.full((2, 2), precision))
+        found[precision] = np.corrcoef(scores_of(drawn, uniform).T)[0, 1]
+    assert found[1e6] == pytest.approx(-0.75, abs=0.05)
+    assert found[0.0] == pytest.approx(0.2, abs=0.05)
+
+
+def test_released_products_give_the_correlations_of_rows():
+    rng = np.random.default_rng(1)
+    expected = margins(3, rng)
+    drawn = draw_rows(bins(3), expected, np.full((3, 3), 0.6), np.full((3, 3), 1e9))
+    scores = scores_of(drawn, expected)
+    upper = np.triu_indices(3)
+    products = (scores.T @ scores / len(scores))[upper] / 3
+    products *= np.where(upper[0] == upper[1], 1.0, np.sqrt(2))
+    correlations, _ = released_correlations(expected, products, 1e-3)
+    np.testing.assert_allclose(correlations, np.corrcoef(scores.T), atol=0.02)
+
+
+def test_margins_lie_between_released_means_and_public_shares():
+    features, means = bins(1), np.array([0.4, 0.3, 0.2, 0.1])
+    public = csr_array(np.tile([0.0, 0.0, 0.0, 1.0], (50, 1)))
+    residuals = np.array([[0.1], [0.0], [0.0], [-0.05]])
+
+    def shares(noise, rows):
+        return column_margins(features, residuals, means, noise, rows)[0].shares
+
+    np.testing.assert_allclose(shares(1e-9, public), means, atol=1e-6)
+    np.testing.assert_allclose(shares(1e-9, None), means, atol=1e-6)
+    smoothed = np.array([1, 1, 1, 51]) / 54
+    np.testing.assert_allclose(shares(1e3, public), smoothed, atol=0.01)
+    between = shares(0.05, public)
+    assert (between > np.minimum(means, smoothed)).all()
+    assert (between < np.maximum(means, smoothed)).all()
+
+
+def test_weights_and_the_limit_of_no_public_rows():
+    rng = np.random.default_rng(2)
+    synthetic, public = rng.normal(size=(300, 2)), rng.normal(size=(100, 2))
+    both = ReferenceRows.from_rows(public, synthetic, 50.0)
+    assert both.effective_size == 150
+    assert both.weights.sum() == pytest.approx(1)
+    expected = (public.mean(axis=0) * 100 + synthetic.mean(axis=0) * 50) / 150
+    np.testing.assert_allclose(both.means(np.ones((400, 1)))[:, 0], expected)
+    few = ReferenceRows.from_rows(public[:0], synthetic, 50.0)
+    alone = ReferenceRows.from_rows(None, synthetic, 50.0)
+    assert few.effective_size == alone.effective_size == 50
+    np.testing.assert_allclose(few.weights, alone.weights)
+    np.testing.assert_allclose(few.products(np.ones((300, 1))), alone.products(np.ones((300, 1))))
+
+
+def test_permuted_columns_keep_means_and_lose_correlations():
+    rng = np.random.default_rng(3)
+    column = rng.normal(size=1000)
+    reference = dense_reference_rows(np.stack([column, column, np.ones(1000)], axis=1))
+    synthetic = reference.design.features[1000:]
+    assert reference.effective_size == 1000 + PERMUTED_SIZE
+    np.testing.assert_allclose(synthetic.mean(axis=0), [column.mean()] * 2 + [1.0])
+    assert abs(np.corrcoef(synthetic[:, :2].T)[0, 1]) < 0.1
+
+
+def test_products_of_one_hot_rows_are_those_of_dense_rows():
+    rng = np.random.default_rng(4)
+    table = rng.normal(size=(50, 3)) * 2
+    table[rng.random(table.shape) < 0.1] = np.nan
+    one_hot, weights = bins(3).transform_columns(list(table.T)), rng.normal(size=(50, 2))
+    expected = Design(one_hot.toarray()).products(weights)
+    np.testing.assert_allclose(Design(one_hot).products(weights), expected, atol=1e-12)
