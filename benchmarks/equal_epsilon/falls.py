@@ -143,7 +143,8 @@ def main() -> None:
         missing = [key for key in keys if key not in done]
         rows = split(name, RESERVED, seed) if missing else None
         for key in missing:
-            assert rows is not None and key.epsilon is not None
+            assert rows is not None
+            assert key.epsilon is not None
             append(given.out, key, measure(rows, key.epsilon, key.pool, seed))
     show(scores(given.out))
 

@@ -21,6 +21,8 @@ _FEWEST_ROWS = 3
 FEWEST_PUBLIC_ROWS = 10
 #: Fewest public rows of a bin: one in so many of the rows, between two numbers.
 _BIN_FRACTION, _FEWEST_ROWS_PER_BIN, _MOST_ROWS_PER_BIN = 20, 4, 10
+#: With fewer public rows bins have equal widths.
+_FEW_PUBLIC_ROWS = 100
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
 
@@ -175,13 +177,22 @@ class AdditiveBins:
         )
 
 
-def public_bins(columns: Sequence[PublicColumn], n_bins: int, declared: Categories) -> AdditiveBins:
-    """Return bins of public columns: quantiles of numbers, and the categories that occur."""
+def public_bins(
+    columns: Sequence[PublicColumn],
+    n_bins: int,
+    declared: Categories,
+    bounds: Mapping[Hashable, tuple[float, float]] | None = None,
+) -> AdditiveBins:
+    """Return bins of public columns: quantiles of numbers, and the categories that occur.
+
+    Of few public rows bins have equal widths instead, between declared bounds where there are some.
+    """
+    bounds = bounds or {}
     return AdditiveBins(
         [
             _declared_categories(column.name, declared[column.name])
             if column.name in declared
-            else _quantile_bins(column, n_bins)
+            else _number_bins(column, n_bins, bounds.get(column.name))
             if column.is_number
             else _public_categories(column)
             for column in columns
@@ -200,15 +211,16 @@ def declared_bins(
         [
             _declared_categories(name, declared[name])
             if name in declared
-            else NumberBins(
-                name,
-                np.empty(0),
-                np.linspace(*bounds[name], n_bins + 1)[1:-1],
-                (np.arange(n_bins) + 0.5) / n_bins,
-            )
+            else _equal_bins(name, n_bins, bounds[name])
             for name in names
         ]
     )
+
+
+def _equal_bins(name: Hashable, n_bins: int, bounds: tuple[float, float]) -> NumberBins:
+    """Return bins of equal width."""
+    edges = np.linspace(*bounds, n_bins + 1)[1:-1]
+    return NumberBins(name, np.empty(0), edges, (np.arange(n_bins) + 0.5) / n_bins)
 
 
 def _declared_categories(name: Hashable, categories: Sequence[Hashable]) -> CategoryBins:
@@ -223,20 +235,32 @@ def _public_categories(column: PublicColumn) -> CategoryBins:
     return CategoryBins(column.name, categories[counts >= _FEWEST_ROWS])
 
 
-def _quantile_bins(column: PublicColumn, n_bins: int) -> NumberBins:
-    """Return a bin for each frequent value, and quantiles of all other values."""
+def _number_bins(
+    column: PublicColumn, n_bins: int, bounds: tuple[float, float] | None
+) -> NumberBins:
+    """Return a bin for each frequent value, and intervals of all other values.
+
+    Intervals are quantiles, or equally wide where public rows are few.
+    """
     x = column.numbers()
+    is_small = len(x) < _FEW_PUBLIC_ROWS
+    if is_small and bounds:
+        return _equal_bins(column.name, n_bins, bounds)
     values, counts = np.unique(x, return_counts=True)
-    if len(values) <= n_bins:
+    rows_per_bin = min(max(len(x) // _BIN_FRACTION, _FEWEST_ROWS_PER_BIN), _MOST_ROWS_PER_BIN)
+    if len(values) <= (min(n_bins, len(x) // rows_per_bin) if is_small else n_bins):
         single, edges = np.empty(0), (values[1:] + values[:-1]) / 2
         middles = values
     else:
-        single = values[counts >= max(_SPIKE_SHARE * len(x), _FEWEST_ROWS)]
-        spread = x[~np.isin(x, single)]
-        rows_per_bin = min(max(len(x) // _BIN_FRACTION, _FEWEST_ROWS_PER_BIN), _MOST_ROWS_PER_BIN)
-        n_intervals = max(min(n_bins, len(spread) // rows_per_bin), 1)
-        levels = np.linspace(0, 1, n_intervals + 1)[1:-1]
-        edges = np.unique(np.quantile(spread, levels)) if len(spread) else np.empty(0)
+        if is_small:
+            single = values[counts >= _MOST_ROWS_PER_BIN]
+            edges = np.linspace(values[0], values[-1], n_bins + 1)[1:-1]
+        else:
+            single = values[counts >= max(_SPIKE_SHARE * len(x), _FEWEST_ROWS)]
+            spread = x[~np.isin(x, single)]
+            n_intervals = max(min(n_bins, len(spread) // rows_per_bin), 1)
+            levels = np.linspace(0, 1, n_intervals + 1)[1:-1]
+            edges = np.unique(np.quantile(spread, levels)) if len(spread) else np.empty(0)
         ends = np.concatenate([values[:1], edges, values[-1:]])
         middles = np.concatenate([single, (ends[1:] + ends[:-1]) / 2])
     ordered = np.sort(x)

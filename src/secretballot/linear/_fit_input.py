@@ -254,12 +254,13 @@ def declared_bounds(
     return bounds
 
 
-def check_bounds(
+def checked_bounds(
     model: PrivateLogisticRegression, columns: Sequence[PublicColumn], categories: Categories
-) -> None:
-    """Raise ValueError for invalid bounds, passed beside public rows."""
-    if model.bounds is not None:
-        numbers = [
-            column.name for column in columns if column.is_number and column.name not in categories
-        ]
-        read_bounds(model.bounds, numbers)
+) -> Mapping[Hashable, tuple[float, float]]:
+    """Return the bounds declared beside public rows, or raise ValueError."""
+    if model.bounds is None:
+        return {}
+    numbers = [
+        column.name for column in columns if column.is_number and column.name not in categories
+    ]
+    return read_bounds(model.bounds, numbers)

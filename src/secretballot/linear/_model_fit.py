@@ -32,8 +32,8 @@ from secretballot.linear._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear._design import FeatureMap, Floats
 from secretballot.linear._fit_input import (
     LogisticInput,
-    check_bounds,
     check_input,
+    checked_bounds,
     declared_bounds,
     declared_categories,
 )
@@ -255,9 +255,9 @@ def _feature_map(
         return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"
     categories = declared_categories(model, data.X_public)
     columns = public_columns(data.X_public, categories)
-    check_bounds(model, columns, categories)
+    bounds = checked_bounds(model, columns, categories)
     if model.features == "additive":
-        return public_bins(columns, n_bins, categories), "public"
+        return public_bins(columns, n_bins, categories, bounds), "public"
     return ScaledColumns(columns, categories), "public"
 
 

@@ -69,9 +69,9 @@ class PrivateLogisticRegression(
         Declared categories of columns: ``{column: [...]}``. None: those of the public rows. All
         other categories share one bin.
     bounds : tuple, array-like of shape (n_numbers, 2) or dict, default=None
-        ``(low, high)`` of all columns of numbers, or of each, where no public rows are given. Bins
-        have equal widths between them, and a part of the budget pays for the correlations of
-        columns.
+        ``(low, high)`` of all columns of numbers, or of each, where there are no public rows, or
+        fewer than 100. Bins have equal widths between them. Without public rows a part of the
+        budget pays for the correlations of columns.
     epsilon : float or dict of str to float, default=None
         Largest cost of one fit. None: all that remains of the budget. In a grid search each
         candidate and fold is a fit.
@@ -98,7 +98,8 @@ class PrivateLogisticRegression(
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Constant of the log odds, or of each score.
     coef_error_ : ndarray of the shape of `coef_`
-        Standard error of each coefficient: noise, sampling, and public rows.
+        Standard error of each coefficient: noise, sampling, and public rows. With three classes
+        and more, noise and sampling alone.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -124,9 +125,10 @@ class PrivateLogisticRegression(
     is interrupted keeps the charge. Adaptive Gaussian releases compose exactly [1]_: in the default
     budget a fit costs the sum of its rounds' mu^2.
 
-    Residuals are divided by their largest possible length at the probabilities of the row. So
-    vectors of all rows have the same largest length, and residuals still have mean 0 under the
-    true coefficients. The priors' variances maximise the evidence [2]_.
+    With two classes, residuals are divided by their largest possible length at the probabilities of
+    the row. So vectors of all rows have the same largest length, and residuals still have mean 0
+    under the true coefficients. The priors' variances maximise the evidence [2]_. With more
+    classes, residuals are clipped, and the coefficients are an average over the rounds.
 
     References
     ----------

@@ -46,7 +46,8 @@ class ColumnMargins:
     @property
     def deviation(self) -> float:
         """Standard deviation of the rows' scores."""
-        return float(np.sqrt(max(self.shares @ self.scores**2 - self.mean**2, 1e-12)))
+        variance = float(self.shares @ self.scores**2) - self.mean**2
+        return max(variance, 1e-12) ** 0.5
 
 
 def column_margins(

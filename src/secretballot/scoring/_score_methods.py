@@ -56,7 +56,8 @@ class ScoreMethods:
         """Release the accuracy on private rows, with an interval. **This spends budget.**
 
         `price_score` computes the price beforehand. A fit takes the whole remaining budget, unless
-        its ``epsilon`` leaves a part of it for scores.
+        its ``epsilon`` leaves a part of it for scores. On rows that `fit` saw the accuracy is
+        optimistic: by up to .02 on small sets.
 
         Parameters
         ----------
