@@ -256,7 +256,7 @@ def declared_bounds(
 
 def checked_bounds(
     model: PrivateLogisticRegression, columns: Sequence[PublicColumn], categories: Categories
-) -> Mapping[Hashable, tuple[float, float]]:
+) -> Bounds:
     """Return the bounds declared beside public rows, or raise ValueError."""
     if model.bounds is None:
         return {}

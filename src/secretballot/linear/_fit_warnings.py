@@ -11,7 +11,8 @@ from secretballot.linear._additive_bins import AdditiveBins, CategoryBins
 from secretballot.linear._design import FeatureMap, Floats
 from secretballot.linear._posterior import Posterior
 
-#: The last residual counts as large beyond this multiple of its noise, in squares.
+#: The last residual counts as large beyond this multiple of its noise and sampling error, in
+#: squares.
 _LARGE_RESIDUAL = 10.0
 #: The model explains the rows if less than this share of the first residual remains.
 _EXPLAINED = 0.8
@@ -20,7 +21,11 @@ _CLEAR_SIGNAL = 6.0
 
 
 def warn_failed_fit(
-    posterior: Posterior, features: FeatureMap, residuals: Sequence[Floats], sigma: float
+    posterior: Posterior,
+    features: FeatureMap,
+    residuals: Sequence[Floats],
+    sigma: float,
+    n_rows: float,
 ) -> None:
     """Warn of a fit that learned nothing. Free of charge: it reads released numbers alone.
 
@@ -32,6 +37,8 @@ def warn_failed_fit(
         Released sums of residuals, round by round.
     sigma : float
         Noise on each number.
+    n_rows : float
+        Number of private rows or owners, each counted by the square of its weight.
     """
     signs = []
     if not posterior.coefficients[1:].any():
@@ -42,7 +49,8 @@ def warn_failed_fit(
             signs.append(f"no public category of {', '.join(absent)} occurs in private rows")
     energies = [float((residual**2).sum()) for residual in residuals]
     if len(energies) > 1:
-        noise = residuals[0].size * sigma**2
+        # The residuals of a row have a length of at most 1: so large is the sampling error.
+        noise = residuals[0].size * sigma**2 + n_rows * features.norm**2
         if energies[-1] > max(_LARGE_RESIDUAL * noise, _EXPLAINED * energies[0]):
             signs.append(
                 f"the last residual is {energies[-1] / energies[0]:.2g} times the first (in "

@@ -208,7 +208,8 @@ def run_fit(
     accountant.settle(reservation)
     progress.end()
     warn_misfits(data.misfits)
-    warn_failed_fit(posterior, features, residuals, mechanism.sigma)
+    n_squared = data.total**2 / data.n_people
+    warn_failed_fit(posterior, features, residuals, mechanism.sigma, n_squared)
     return FittedModel(
         classes=data.classes,
         features=features,
