@@ -219,7 +219,7 @@ def holes(X):
         ({"bounds": (1, 0), "categories": {"job": ["a"]}}, {"X_public": None}, "below high"),
         ({"bounds": [(0, 1)]}, {"X_public": None}, "one for each of the 4 columns"),
         ({"bounds": ["low", "high"]}, {"X_public": None}, "no numbers"),
-        ({"bounds": {"age": (0, 1)}}, {"X": X[["job"]], "X_public": None}, "'job'"),
+        ({"bounds": {"age": (0, 1)}}, {"X": X[["job"]], "X_public": None}, "'age'"),
         ({"bounds": {0: (0, 1, 2)}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "give"),
         ({"bounds": {0: (-1e308, 1e308)}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "give"),
         ({"bounds": {0: (0, 1), "b": 3}}, {"X": X[["age"]].to_numpy(), "X_public": None}, "'b'"),
