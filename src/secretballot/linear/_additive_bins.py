@@ -14,7 +14,7 @@ from secretballot.linear._columns import Categories, PublicColumn
 from secretballot.schema import cell_text, columns_of, read_numbers, read_texts
 
 #: A value is a bin of its own if it has this share of the public rows (capital gains of 0).
-_SPIKE_SHARE = 0.05
+SPIKE_SHARE = 0.05
 #: Fewest public rows that a value with a bin of its own, or a category, has.
 _FEWEST_ROWS = 3
 #: A table with fewer public rows is refused.
@@ -22,7 +22,7 @@ FEWEST_PUBLIC_ROWS = 10
 #: Fewest public rows of a bin: one in so many of the rows, between two numbers.
 _BIN_FRACTION, _FEWEST_ROWS_PER_BIN, _MOST_ROWS_PER_BIN = 20, 4, 10
 #: With fewer public rows bins have equal widths.
-_FEW_PUBLIC_ROWS = 100
+FEW_PUBLIC_ROWS = 100
 #: Correlation length of a column's effects in ranks, and the share of their variance without it.
 _CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
 
@@ -182,16 +182,20 @@ def public_bins(
     n_bins: int,
     declared: Categories,
     bounds: Mapping[Hashable, tuple[float, float]] | None = None,
+    placed: Mapping[Hashable, NumberBins] | None = None,
 ) -> AdditiveBins:
     """Return bins of public columns: quantiles of numbers, and the categories that occur.
 
-    Of few public rows bins have equal widths instead, between declared bounds where there are some.
+    Of few public rows bins are at private quantiles instead, or have equal widths, between declared
+    bounds where there are some. For the parameters see `declared_bins`.
     """
-    bounds = bounds or {}
+    bounds, placed = bounds or {}, placed or {}
     return AdditiveBins(
         [
             _declared_categories(column.name, declared[column.name])
             if column.name in declared
+            else placed[column.name]
+            if column.name in placed
             else _number_bins(column, n_bins, bounds.get(column.name))
             if column.is_number
             else _public_categories(column)
@@ -205,13 +209,25 @@ def declared_bins(
     bounds: Mapping[Hashable, tuple[float, float]],
     n_bins: int,
     declared: Categories,
+    placed: Mapping[Hashable, NumberBins] | None = None,
 ) -> AdditiveBins:
-    """Return bins of equal width between declared bounds, and declared categories."""
+    """Return declared categories, and bins of numbers.
+
+    Parameters
+    ----------
+    names : sequence
+        The columns.
+    bounds, declared : mapping
+        Bounds of the numbers, and categories of the others.
+    n_bins : int
+        Bins of equal width of a number that is not placed.
+    placed : mapping, default=None
+        Bins of numbers at private quantiles.
+    """
+    numbers = placed or {name: _equal_bins(name, n_bins, bounds[name]) for name in bounds}
     return AdditiveBins(
         [
-            _declared_categories(name, declared[name])
-            if name in declared
-            else _equal_bins(name, n_bins, bounds[name])
+            _declared_categories(name, declared[name]) if name in declared else numbers[name]
             for name in names
         ]
     )
@@ -243,7 +259,7 @@ def _number_bins(
     Intervals are quantiles, or equally wide where public rows are few.
     """
     x = column.numbers()
-    is_small = len(x) < _FEW_PUBLIC_ROWS
+    is_small = len(x) < FEW_PUBLIC_ROWS
     if is_small and bounds:
         return _equal_bins(column.name, n_bins, bounds)
     values, counts = np.unique(x, return_counts=True)
@@ -256,7 +272,7 @@ def _number_bins(
             single = values[counts >= _MOST_ROWS_PER_BIN]
             edges = np.linspace(values[0], values[-1], n_bins + 1)[1:-1]
         else:
-            single = values[counts >= max(_SPIKE_SHARE * len(x), _FEWEST_ROWS)]
+            single = values[counts >= max(SPIKE_SHARE * len(x), _FEWEST_ROWS)]
             spread = x[~np.isin(x, single)]
             n_intervals = max(min(n_bins, len(spread) // rows_per_bin), 1)
             levels = np.linspace(0, 1, n_intervals + 1)[1:-1]

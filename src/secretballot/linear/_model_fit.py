@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,10 @@ from secretballot.ensemble import (
     warn_settings,
 )
 from secretballot.linear._additive_bins import (
+    FEW_PUBLIC_ROWS,
     FEWEST_PUBLIC_ROWS,
     AdditiveBins,
+    NumberBins,
     declared_bins,
     public_bins,
 )
@@ -47,9 +50,10 @@ from secretballot.linear._model_size import (
 )
 from secretballot.linear._posterior import Posterior
 from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear._rounds import run_rounds
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import RowSchema, warn_misfits
+from secretballot.schema import Bounds, RowSchema, warn_misfits
 from secretballot.screening import PublicRowsCheck, check_stacked
 
 if TYPE_CHECKING:
@@ -147,20 +151,14 @@ def run_fit(
         n_rounds = AVERAGED_ROUNDS
     n_releases = 1 + n_rounds + (data.X_public is None)
 
-    rows = PrivateRows(
-        transform=lambda block: features.transform_private(_block_of(data.X, block)),
-        codes=data.codes,
-        shares=data.shares,
-        n_classes=len(data.classes),
-        total=data.total,
-        n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
-    )
+    rows = _private_rows(model, data, features)
     for _ in rows.blocks():
         pass  # invalid private cells are found before anything is spent
     check = public = None
     if data.X_public is not None:
         public = features.transform(_thinned(data.X_public))
         check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
+    placement = BinPlacement.of(accountant, data, _unseen_bounds(model, data), n_bins, scope)
     mechanism = accountant.calibrate(
         # The diameter is given apart from the norm: without public rows the norm is larger.
         lambda sigma: VectorSum(
@@ -168,7 +166,7 @@ def run_fit(
         ),
         n_rows=n_releases,
         scope=scope,
-        share=1.0 if check is None else check.remaining_share,
+        share=_remaining_share(check, placement),
     )
     note: dict[str, object] = {"classes_learned": data.classes_learned, "features_from": origin}
     if data.levels is not None:
@@ -187,6 +185,18 @@ def run_fit(
             random_state=randomness.noise(check.NOISE_INDEX),
             note=note,
         )
+    if placement is not None:
+        placed = placement.release(
+            accountant,
+            data,
+            scope=scope,
+            random_state=randomness.noise(placement.NOISE_INDEX),
+            note=note,
+        )
+        features, _ = _feature_map(model, data, n_bins, placed)
+        rows = _private_rows(model, data, features)
+        if data.X_public is not None:
+            public = features.transform(_thinned(data.X_public))
     reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)
     progress.paid()
     with progress.task("ask private rows", n_releases) as task:
@@ -242,14 +252,47 @@ def _check_public_rows(model: PrivateLogisticRegression, data: LogisticInput) ->
         )
 
 
+def _private_rows(
+    model: PrivateLogisticRegression, data: LogisticInput, features: FeatureMap
+) -> PrivateRows:
+    return PrivateRows(
+        transform=lambda block: features.transform_private(_block_of(data.X, block)),
+        codes=data.codes,
+        shares=data.shares,
+        n_classes=len(data.classes),
+        total=data.total,
+        n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
+    )
+
+
+def _remaining_share(check: PublicRowsCheck | None, placement: BinPlacement | None) -> float:
+    """Return the share of the fit's budget that remains for the rounds."""
+    share = 1.0 if check is None else check.remaining_share
+    return share if placement is None else share - placement.SHARE
+
+
+def _unseen_bounds(model: PrivateLogisticRegression, data: LogisticInput) -> Bounds:
+    """Return declared bounds of numbers, if public rows are too few to place their bins."""
+    if data.X_public is None:
+        return declared_bounds(model, data.X, declared_categories(model, data.X))
+    if model.features != "additive" or _num_samples(data.X_public) >= FEW_PUBLIC_ROWS:
+        return {}
+    categories = declared_categories(model, data.X_public)
+    return checked_bounds(model, public_columns(data.X_public, categories), categories)
+
+
 def _feature_map(
-    model: PrivateLogisticRegression, data: LogisticInput, n_bins: int
+    model: PrivateLogisticRegression,
+    data: LogisticInput,
+    n_bins: int,
+    placed: Mapping[Hashable, NumberBins] | None = None,
 ) -> tuple[FeatureMap, str]:
     """Return the features of rows, and their origin: "declared", "public" or "frozen"."""
     if data.X_public is None:
         categories = declared_categories(model, data.X)
         bounds = declared_bounds(model, data.X, categories)
-        return declared_bins(column_keys(data.X), bounds, n_bins, categories), "declared"
+        names = column_keys(data.X)
+        return declared_bins(names, bounds, n_bins, categories, placed), "declared"
     if not isinstance(model.features, str):
         frozen = isinstance(model.features, FrozenEstimator)
         transformer = model.features if frozen else clone(model.features).fit(data.X_public)
@@ -258,7 +301,7 @@ def _feature_map(
     columns = public_columns(data.X_public, categories)
     bounds = checked_bounds(model, columns, categories)
     if model.features == "additive":
-        return public_bins(columns, n_bins, categories, bounds), "public"
+        return public_bins(columns, n_bins, categories, bounds, placed), "public"
     return ScaledColumns(columns, categories), "public"
 
 

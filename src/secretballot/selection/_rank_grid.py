@@ -56,11 +56,11 @@ class RankGrid:
         """Number of bins of a column."""
         return self.edges.shape[1] - 1
 
-    def mechanism(self, sigma: float) -> VectorSum:
-        """Make the mechanism that releases `sums`."""
+    def mechanism(self, sigma: float, weight: float | Mapping[str, float] = 1.0) -> VectorSum:
+        """Make the mechanism that releases `sums`; `weight` is a person's, per privacy level."""
         norm, diameter = _lengths(self.n_bins)
         root = math.sqrt(len(self.names)) * _DISTANCE_MARGIN
-        return VectorSum(sigma=sigma, norm=root * norm, diameter=root * diameter)
+        return VectorSum(sigma=sigma, norm=root * norm, diameter=root * diameter, weight=weight)
 
     def sums(self, columns: Sequence[Floats], weights: Floats, n_people: int) -> Floats:
         """Compute the sums over private rows, of shape (1, n_columns * n_bins).
@@ -73,8 +73,9 @@ class RankGrid:
         ----------
         columns : sequence of ndarray of shape (n_rows,)
         weights : ndarray of shape (n_rows,)
-            Weights of rows, which add up to at most 1 for a person.
+            Weights of rows, which add up to at most a person's.
         n_people : int
+            Number of people, or the sum of their weights, rounded up.
         """
         places = max(52 - _ROOT_PLACES - n_people.bit_length(), 0)
         weights = np.trunc(np.ldexp(weights, places)) * 2.0**-places
@@ -89,9 +90,12 @@ class RankGrid:
         histograms = solve_triangular(prefix_root(self.n_bins), sums.T, lower=True)
         ranks = np.cumsum(histograms, axis=0).T
         rising = [isotonic_regression(row, y_min=0.0, y_max=n_people) for row in ranks]
+        return NoisyRanks(self.edges, np.reshape(rising, sums.shape), self.error(sigma), n_people)
+
+    def error(self, sigma: float) -> float:
+        """Compute the largest standard deviation of a rank."""
         # The prefix sums are the root applied twice: their noise is the root's.
-        error = sigma * float(np.linalg.norm(prefix_root(self.n_bins)[-1]))
-        return NoisyRanks(self.edges, np.reshape(rising, sums.shape), error, n_people)
+        return sigma * float(np.linalg.norm(prefix_root(self.n_bins)[-1]))
 
     def _histogram(self, x: Floats, edges: Floats, weights: Floats) -> Floats:
         present = ~np.isnan(x)

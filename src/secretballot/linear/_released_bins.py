@@ -1,0 +1,133 @@
+"""Bins of numbers at private quantiles, where public rows are missing or too few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from secretballot.linear._additive_bins import SPIKE_SHARE, NumberBins
+from secretballot.linear._columns import column_keys
+from secretballot.linear._design import Floats
+from secretballot.mechanisms import VectorSum
+from secretballot.schema import Bounds, columns_of, read_numbers
+from secretballot.selection import NoisyRanks, RankGrid
+
+if TYPE_CHECKING:
+    from secretballot.accounting import PrivacyAccountant, Scope
+    from secretballot.linear._fit_input import LogisticInput
+
+#: Bins of the grid on which ranks are released, of a column and of all columns.
+_GRID_BINS, _ALL_GRID_BINS = 1024, 2**17
+#: Largest error of a rank, as a share of an interval's rows, with which bins are placed.
+_MOST_ERROR = 0.5
+#: Standard errors by which the people of a grid's bin exceed 0, if it is a bin of its own.
+_SPIKE_ERRORS = 4.0
+
+
+@dataclass(frozen=True)
+class BinPlacement:
+    """Plan to place the bins of declared columns at private quantiles.
+
+    Attributes
+    ----------
+    grid : RankGrid
+    mechanism : VectorSum
+    n_bins : int
+        Number of intervals of a column, beside frequent values.
+    """
+
+    grid: RankGrid
+    mechanism: VectorSum
+    n_bins: int
+
+    #: Share of the fit's budget.
+    SHARE: ClassVar[float] = 0.1
+    #: Index of the release's noise.
+    NOISE_INDEX: ClassVar[int] = 2**31 + 1
+
+    @classmethod
+    def of(
+        cls,
+        accountant: PrivacyAccountant,
+        data: LogisticInput,
+        bounds: Bounds,
+        n_bins: int,
+        scope: Scope,
+    ) -> BinPlacement | None:
+        """Plan the release; None if there are no numbers, or too much noise to place bins."""
+        if not bounds:
+            return None
+        grid_bins = min(_GRID_BINS, _ALL_GRID_BINS // len(bounds))
+        if grid_bins <= n_bins:
+            return None
+        grid = RankGrid.between(list(bounds), bounds, grid_bins)
+        mechanism = accountant.calibrate(
+            lambda sigma: grid.mechanism(sigma, data.weight),
+            n_rows=1,
+            scope=scope,
+            share=cls.SHARE,
+        )
+        if grid.error(mechanism.sigma) * n_bins > _MOST_ERROR * data.total:
+            return None
+        return cls(grid, mechanism, n_bins)
+
+    def release(
+        self,
+        accountant: PrivacyAccountant,
+        data: LogisticInput,
+        *,
+        scope: Scope,
+        random_state: np.random.SeedSequence | None,
+        note: Mapping[str, object],
+    ) -> dict[Hashable, NumberBins]:
+        """Release the ranks of the private rows, and return the bins of each column."""
+        names = column_keys(data.X if data.X_public is None else data.X_public)
+        cells = dict(zip(names, columns_of(data.X), strict=True))
+        columns = [read_numbers(cells[name]) for name in self.grid.names]
+        n_people = math.ceil(data.total)
+        released = accountant.release(
+            self.mechanism,
+            self.grid.sums(columns, data.shares, n_people),
+            scope=scope,
+            random_state=random_state,
+            note={"measured": "quantiles", **note},
+        )
+        return released_bins(
+            self.grid.names, self.grid.ranks(released, self.mechanism.sigma, n_people), self.n_bins
+        )
+
+
+def released_bins(
+    names: tuple[Hashable, ...], ranks: NoisyRanks, n_bins: int
+) -> dict[Hashable, NumberBins]:
+    """Return the bins of each column: frequent values, and quantiles of all other values."""
+    columns = zip(names, ranks.ranks, ranks.edges, strict=True)
+    return {
+        name: _column_bins(name, column, edges, ranks.error, n_bins)
+        for name, column, edges in columns
+    }
+
+
+def _column_bins(
+    name: Hashable, ranks: Floats, edges: Floats, error: float, n_bins: int
+) -> NumberBins:
+    people = np.diff(ranks, prepend=0.0)
+    frequent = people > max(SPIKE_SHARE * ranks[-1], _SPIKE_ERRORS * error)
+    others = np.cumsum(np.where(frequent, 0.0, people))
+    wanted = np.linspace(0, others[-1], n_bins + 1)[1:-1]
+    ends = np.searchsorted(others, wanted) if others[-1] > error else np.empty(0, dtype=np.intp)
+    spikes = np.flatnonzero(frequent)
+    # The lower end of each frequent bin, its upper end, and the upper ends of quantiles.
+    chosen = np.unique(np.concatenate([spikes, spikes + 1, ends + 1]))
+    chosen = chosen[(chosen > 0) & (chosen < len(ranks))]
+    at_end = np.concatenate([[0.0], ranks[chosen - 1], ranks[-1:]])
+    middles = (at_end[1:] + at_end[:-1]) / 2
+    # A grid's bin has its lower end; an interval of these bins has its upper end.
+    cuts = np.nextafter(edges[chosen], -np.inf)
+    cuts, kept = np.unique(cuts, return_index=True)
+    middles = middles[np.append(kept, len(middles) - 1)]
+    return NumberBins(name, np.empty(0), cuts, middles / max(ranks[-1], 1.0))
