@@ -27,7 +27,7 @@ def _celeba() -> tuple[pd.DataFrame, Labels]:
     others = np.delete(attributes, ATTRACTIVE, axis=1).astype(str)
     X = pd.DataFrame(
         {
-            f"attribute {index}": pd.Categorical(column, "01")
+            f"attribute {index}": pd.Categorical(column, list("01"))
             for index, column in enumerate(others.T)
         }
     )
