@@ -38,17 +38,17 @@ def _(mechanism: SkellamMax) -> float:
 
 def public_outcome(mechanism: Mechanism) -> bool:
     """Return True if a mechanism releases winners alone, and no counts."""
-    return getattr(mechanism, "opens", None) in (None, "winner")
+    return _field_value(mechanism, "opens") in (None, "winner")
 
 
 def noise_parties(mechanism: Mechanism) -> int:
     """Return the number of parties among whom the noise is divided; 1: the aggregator draws it."""
-    return int(getattr(mechanism, "n_parties", 1))
+    return int(str(_field_value(mechanism, "n_parties") or 1))
 
 
 def needs_n_votes(mechanism: Mechanism) -> bool:
     """Return True if the number of votes is filled in for each vote."""
-    return getattr(mechanism, "n_votes", None) is not None
+    return _field_value(mechanism, "n_votes") is not None
 
 
 def for_columns(mechanism: Mechanism, columns: Sequence[int], n_columns: int) -> Mechanism:
@@ -56,13 +56,13 @@ def for_columns(mechanism: Mechanism, columns: Sequence[int], n_columns: int) ->
     if len(columns) == n_columns:
         return mechanism
     for name in _JOINT_FIELDS:
-        if getattr(mechanism, name, None) is not None:
+        if _field_value(mechanism, name) is not None:
             raise ValueError(
                 f"mechanism={mechanism!r} has {name}, for a vote on all {n_columns} labels "
                 f"together, and those who can vote on {len(columns)} of them can't on the others. "
                 "Nothing was opened or spent; use one without, or ask parties that know all labels."
             )
-    thresholds = getattr(mechanism, "ballot_threshold", None)
+    thresholds = _field_value(mechanism, "ballot_threshold")
     if not isinstance(thresholds, tuple):
         return mechanism
     return _with(mechanism, ballot_threshold=tuple(thresholds[column] for column in columns))
@@ -79,7 +79,7 @@ def for_party(mechanism: Mechanism, weight: float) -> Mechanism:
     """Adapt a mechanism to the charge of a party whose ballot has a weight."""
     if weight == 1.0:
         return mechanism
-    if getattr(mechanism, "weight", None) is None:
+    if _field_value(mechanism, "weight") is None:
         raise ValueError(
             f"mechanism={mechanism!r} knows no weights, and one party's is {weight:g}; take one "
             "that does, such as GNMax or BinaryVoting, or let all ballots count alike."
@@ -95,6 +95,11 @@ def _weight(mechanism: Mechanism, weight: float) -> float:
 @_weight.register
 def _(mechanism: SkellamMax, weight: float) -> float:
     return int(weight) if weight == int(weight) else weight
+
+
+def _field_value(mechanism: Mechanism, name: str) -> object:
+    """Return the value of a field, None if a mechanism does not have it."""
+    return getattr(mechanism, name, None)
 
 
 def _with(mechanism: Mechanism, **values: object) -> Mechanism:

@@ -59,10 +59,8 @@ class BinPlacement:
         scope: Scope,
     ) -> BinPlacement | None:
         """Plan the release; None if there are no numbers, or too much noise to place bins."""
-        if not bounds:
-            return None
-        grid_bins = min(_GRID_BINS, _ALL_GRID_BINS // len(bounds))
-        if grid_bins <= n_bins:
+        grid_bins = min(_GRID_BINS, _ALL_GRID_BINS // max(len(bounds), 1))
+        if not bounds or grid_bins <= n_bins:
             return None
         grid = RankGrid.between(list(bounds), bounds, grid_bins)
         mechanism = accountant.calibrate(
@@ -105,10 +103,9 @@ def released_bins(
     names: tuple[Hashable, ...], ranks: NoisyRanks, n_bins: int
 ) -> dict[Hashable, NumberBins]:
     """Return the bins of each column: frequent values, and quantiles of all other values."""
-    columns = zip(names, ranks.ranks, ranks.edges, strict=True)
     return {
         name: _column_bins(name, column, edges, ranks.error, n_bins)
-        for name, column, edges in columns
+        for name, column, edges in zip(names, ranks.ranks, ranks.edges, strict=True)
     }
 
 
@@ -117,17 +114,16 @@ def _column_bins(
 ) -> NumberBins:
     people = np.diff(ranks, prepend=0.0)
     frequent = people > max(SPIKE_SHARE * ranks[-1], _SPIKE_ERRORS * error)
-    others = np.cumsum(np.where(frequent, 0.0, people))
-    wanted = np.linspace(0, others[-1], n_bins + 1)[1:-1]
-    ends = np.searchsorted(others, wanted) if others[-1] > error else np.empty(0, dtype=np.intp)
-    spikes = np.flatnonzero(frequent)
+    other_people = np.cumsum(np.where(frequent, 0.0, people))
+    n_cuts = n_bins if other_people[-1] > error else 1
+    quantile_people = np.linspace(0, other_people[-1], n_cuts + 1)[1:-1]
+    ends, spikes = np.searchsorted(other_people, quantile_people), np.flatnonzero(frequent)
     # The lower end of each frequent bin, its upper end, and the upper ends of quantiles.
     chosen = np.unique(np.concatenate([spikes, spikes + 1, ends + 1]))
     chosen = chosen[(chosen > 0) & (chosen < len(ranks))]
     at_end = np.concatenate([[0.0], ranks[chosen - 1], ranks[-1:]])
     middles = (at_end[1:] + at_end[:-1]) / 2
     # A grid's bin has its lower end; an interval of these bins has its upper end.
-    cuts = np.nextafter(edges[chosen], -np.inf)
-    cuts, kept = np.unique(cuts, return_index=True)
-    middles = middles[np.append(kept, len(middles) - 1)]
+    cuts, kept_cuts = np.unique(np.nextafter(edges[chosen], -np.inf), return_index=True)
+    middles = middles[np.append(kept_cuts, len(middles) - 1)]
     return NumberBins(name, np.empty(0), cuts, middles / max(ranks[-1], 1.0))

@@ -43,7 +43,7 @@ class NoisyRanks:
         bins, people = self._bins(q), np.diff(self.ranks, prepend=0.0)
         below = np.take_along_axis(self.ranks - people, bins, axis=1)
         inside = np.maximum(np.take_along_axis(people, bins, axis=1), np.finfo(float).tiny)
-        parts = np.clip((self._wanted(q) - below) / inside, 0.0, 1.0)
+        parts = np.clip((self._wanted_ranks(q) - below) / inside, 0.0, 1.0)
         low, high = self._ends(bins)
         return np.where(self._has_people, low + parts * (high - low), np.nan)
 
@@ -57,13 +57,13 @@ class NoisyRanks:
     def _has_people(self) -> NDArray[np.bool_]:
         return np.asarray(self.ranks[:, -1:] > _LEAST_ERRORS * self.error)
 
-    def _wanted(self, q: Floats) -> Floats:
+    def _wanted_ranks(self, q: Floats) -> Floats:
         """Compute the ranks of quantiles, shape (n_columns, n_levels)."""
         return np.asarray(np.clip(q, 0, 1) * self.ranks[:, -1:])
 
     def _bins(self, q: Floats) -> NDArray[np.intp]:
-        found = map(np.searchsorted, self.ranks, self._wanted(q))
-        return np.minimum(np.stack(list(found)), self.ranks.shape[1] - 1)
+        bins = np.stack(list(map(np.searchsorted, self.ranks, self._wanted_ranks(q))))
+        return np.minimum(bins, self.ranks.shape[1] - 1)
 
     def _ends(self, bins: NDArray[np.intp]) -> tuple[Floats, Floats]:
         edges = self.edges

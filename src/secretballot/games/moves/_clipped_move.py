@@ -18,10 +18,8 @@ from secretballot.games.moves._small_bits import SmallBits, SmallBitsPlay
 
 #: Number of sizes of ballots that are kept apart; sizes are grouped where there are more labels.
 _MOST_SIZES = 40
-
 #: Ballots of the first sizes are played bit by bit: they reveal most.
 _BIT_BY_BIT = 2
-
 #: Budgets play no game of rows with more labels.
 _MOST_LABELS = 100
 
