@@ -120,22 +120,22 @@ def turns_charged_half(patch):
 
 
 def a_row_seen_by_two_teachers(patch):
-    shards = _partition.shards
+    shards = _partition._shards
 
-    def overlapping(assignment, n_teachers):
-        parts = shards(assignment, n_teachers)
+    def overlapping(rows, teachers, n_teachers):
+        parts = shards(rows, teachers, n_teachers)
         return [np.append(part, parts[at - 1]) for at, part in enumerate(parts)]
 
-    patch(_partition, "shards", overlapping)
+    patch(_partition, "_shards", overlapping)
 
 
 def a_row_seen_twice_by_its_teacher(patch):
-    shards = _partition.shards
+    shards = _partition._shards
 
-    def repeated(assignment, n_teachers):
-        return [np.append(part, part[:1]) for part in shards(assignment, n_teachers)]
+    def repeated(rows, teachers, n_teachers):
+        return [np.append(part, part[:1]) for part in shards(rows, teachers, n_teachers)]
 
-    patch(_partition, "shards", repeated)
+    patch(_partition, "_shards", repeated)
 
 
 def partition_by_a_sort_of_the_features(patch):

@@ -78,8 +78,13 @@ def test_games_count_rows(heard):
         assert plan_rows(GNMax(sigma=41.7), 100, epsilon=0.3, delta=1e-5, n_columns=2) == 9
         price_plan(GNMax(sigma=51.3), 7, n_columns=2)
     rows = heard.of("rows of the game")
-    assert rows[:10] == [(n, 100) for n in range(10)]
-    assert rows[10:] == [(n, 7) for n in range(8)]
+    assert rows[-8:] == [(n, 7) for n in range(8)]
+    # A search counts the rows that it plays for each length it tries, from 0 to all of them.
+    searched = iter(rows[:-8])
+    while counted := next(searched, None):
+        assert counted[0] == 0
+        total = counted[1]
+        assert [next(searched) for _ in range(total)] == [(n + 1, total) for n in range(total)]
 
 
 def test_audits_count_pairs_and_draws(heard):

@@ -186,7 +186,7 @@ def run_fit(
             note=note,
         )
     if placement is not None:
-        placed = placement.release(
+        placed = placement.release_bins(
             accountant,
             data,
             scope=scope,

@@ -73,7 +73,7 @@ class BinPlacement:
             return None
         return cls(grid, mechanism, n_bins)
 
-    def release(
+    def release_bins(
         self,
         accountant: PrivacyAccountant,
         data: LogisticInput,
