@@ -44,11 +44,11 @@ def show_progress(show: str | Report = "auto") -> Iterator[None]:
     Examples
     --------
     >>> from secretballot import GNMax
-    >>> from secretballot.accounting import plan_rows
+    >>> from secretballot.accounting import price_plan
     >>> from secretballot.inspection import show_progress
     >>> reports = []
     >>> with show_progress(lambda name, done, total: reports.append((name, done, total))):
-    ...     n_rows = plan_rows(GNMax(sigma=70), 100, epsilon=0.5, delta=1e-5, n_columns=2)
+    ...     price = price_plan(GNMax(sigma=70), 100, n_columns=2)
     >>> reports[:2]
     [('rows of the game', 0, 100), ('rows of the game', 1, 100)]
     """
