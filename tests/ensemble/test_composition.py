@@ -83,7 +83,7 @@ def test_a_pipeline_step_transforms_the_pool_if_routed():
     # In cross-validation the pool stays whole.
     before = steps[-1].accountant.spent().n_rows
     scores = cross_validate(steps, far, Y, params={"X_public": pool}, cv=2, error_score="raise")
-    assert scores["test_score"].min() > 0.9
+    assert scores["test_score"].min() > 0.85
     assert steps[-1].accountant.spent().n_rows == before + 2 * len(pool)
 
 
