@@ -132,7 +132,7 @@ for _name, _mechanism, _tightness in (
     (
         "TauVoting with a threshold",
         TauVoting(sigma=2.0, n_votes=20, tau=1.0, threshold=11, sigma_threshold=3.0),
-        0.42,
+        0.45,
     ),
 ):
     add(

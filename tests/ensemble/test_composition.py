@@ -32,7 +32,7 @@ def ensemble_of(accountant=None, **parameters):
     parameters = {"estimator": NB, "student": NB, "classes": [0, 1, 2]} | parameters
     return PrivateTeacherEnsemble(
         n_teachers=6,
-        mechanism=GNMax(sigma=1.0),
+        mechanism=GNMax(sigma=0.5),
         accountant=accountant or PrivacyAccountant(1e4, 1e-5),
         **parameters,
         check_public_rows=False,
@@ -83,7 +83,7 @@ def test_a_pipeline_step_transforms_the_pool_if_routed():
     # In cross-validation the pool stays whole.
     before = steps[-1].accountant.spent().n_rows
     scores = cross_validate(steps, far, Y, params={"X_public": pool}, cv=2, error_score="raise")
-    assert scores["test_score"].min() > 0.85
+    assert scores["test_score"].min() > 0.9
     assert steps[-1].accountant.spent().n_rows == before + 2 * len(pool)
 
 
