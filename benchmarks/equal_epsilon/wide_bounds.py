@@ -53,9 +53,9 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1.0, 4.0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="Adult, epsilon 1, one seed")
+    if parser.parse_args().quick:  # other defaults: options that are given count
+        parser.set_defaults(sets=["adult"], epsilons=[1.0], seeds=1)
     arguments = parser.parse_args()
-    if arguments.quick:
-        arguments.sets, arguments.epsilons, arguments.seeds = ["adult"], [1.0], 1
     warnings.filterwarnings("ignore", message="Noise drawn with random_state")
     for name in arguments.sets:
         for wide in (1, 10):
