@@ -12,17 +12,18 @@ from sklearn.preprocessing import FunctionTransformer
 
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
-from secretballot.linear import (
-    PrivateLogisticRegression,
-    _model_fit,
+from secretballot.linear import PrivateLogisticRegression
+from secretballot.linear.features import AdditiveBins
+from secretballot.linear.rounds import (
+    _class_rounds,
     _private_sums,
     _reference_rows,
-    _rounds,
+    _response,
     _synthetic_rows,
 )
-from secretballot.linear._additive_bins import AdditiveBins
-from secretballot.linear._private_sums import PrivateRows
-from secretballot.linear._synthetic_rows import ColumnMargins
+from secretballot.linear.rounds._class_residuals import ClassResiduals, residual_gains
+from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._synthetic_rows import ColumnMargins
 from secretballot.mechanisms import VectorSum
 from secretballot.scoring import People
 
@@ -64,7 +65,7 @@ def random_posterior(monkeypatch):
         coefficients = generator.normal(scale=scale, size=start.variances.shape)
         return replace(start, coefficients=coefficients)
 
-    monkeypatch.setattr(_rounds, "fit_posterior", fit_posterior)
+    monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
     for module in (_synthetic_rows, _reference_rows):
         monkeypatch.setattr(module, "N_SYNTHETIC", 50)
 
@@ -172,7 +173,7 @@ def many_rows_neighbours(monkeypatch, n_rows=184_600):
     """Return the furthest of an owner of very many rows, and of one opposite row."""
     b = 255 / 256
     margins = [ColumnMargins(np.full(4, 0.25), np.array([1.0, -1.0, -b, b]))] * 8
-    monkeypatch.setattr(_rounds, "column_margins", lambda *_: margins)
+    monkeypatch.setattr(_class_rounds, "column_margins", lambda *_: margins)
     half = np.where(np.arange(8) < 4, -2.0, 0.5)
     others = np.random.default_rng(3).normal(size=(20, 8))
     runs = [
@@ -253,13 +254,12 @@ def test_contribution_of_a_row_is_independent_of_other_rows():
         ):
             private = PrivateRows(
                 transform=lambda part: features[rows][part],
-                codes=codes[rows],
                 shares=shares[rows],
-                n_classes=3,
                 total=300.0,
                 n_numbers=5,
             )
-            return private.residual_sums(b, length, _private_sums.residual_gains)
+            residuals = ClassResiduals(codes[rows], 3).times(residual_gains)
+            return private.residual_sums(b, length, residuals)
 
         each = [sums([row]) for row in range(300)]
         order = rng.permutation(300)
@@ -287,13 +287,13 @@ PLANTED = {
         (_private_sums, "_clip_lengths", lambda residuals: residuals),
     ],
     # The heavy level doesn't pay for its weight.
-    "level": [(_model_fit, "VectorSum", lambda weight, **how: VectorSum(weight=LIGHT, **how))],
+    "level": [(_response, "VectorSum", lambda weight, **how: VectorSum(weight=LIGHT, **how))],
     # Means are not free where features can be negative.
     "means": [(AdditiveBins, "transform_columns", opposite_bins)],
     # Products are scaled as if they were never further apart than one is long.
     "products": [
         (PrivateRows, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
-        (_rounds, "column_margins", lambda *_: [ColumnMargins(np.full(4, 0.25), SIGNS)] * 3),
+        (_class_rounds, "column_margins", lambda *_: [ColumnMargins(np.full(4, 0.25), SIGNS)] * 3),
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}

@@ -5,16 +5,16 @@ import pytest
 from scipy.special import expit
 from scipy.stats import chi2
 
-from secretballot.linear._design import Design
-from secretballot.linear._posterior import (
+from secretballot.linear.features import Design
+from secretballot.linear.rounds._class_residuals import class_indicators, residual_gains
+from secretballot.linear.rounds._posterior import (
     Posterior,
     ReleasedRound,
     WhitenedRounds,
     fit_posterior,
     probabilities,
 )
-from secretballot.linear._private_sums import class_indicators, residual_gains
-from secretballot.linear._reference_rows import ReferenceRows
+from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 WEIGHTS = np.array([0.3, 1.0, -0.7, 0.0, 0.6])
 

@@ -16,7 +16,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.accounting import BudgetExceededError, PrivacyLeakWarning
-from secretballot.linear import _model_fit, _rounds
+from secretballot.linear import _model_fit
+from secretballot.linear.rounds import _class_rounds
 
 N, N_PUBLIC = 8000, 500
 
@@ -87,8 +88,8 @@ def test_an_interrupted_fit_keeps_its_charge(monkeypatch):
             raise KeyboardInterrupt
         return original(releases, *rest, **options)
 
-    original = _rounds.fit_posterior
-    monkeypatch.setattr(_rounds, "fit_posterior", fit_posterior)
+    original = _class_rounds.fit_posterior
+    monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
     with pytest.raises(KeyboardInterrupt):
         model(budget=budget, rounds=3).fit(X, Y, X_public=POOL)
     assert seen == [1, 2]

@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.linear._averaged_rounds import _mean_responses, run_averaged_rounds
-from secretballot.linear._columns import public_columns
-from secretballot.linear._dense_features import ScaledColumns
-from secretballot.linear._private_sums import PrivateRows
+from secretballot.linear.features import ScaledColumns, public_columns
+from secretballot.linear.rounds import PrivateRows, RoundPlan
+from secretballot.linear.rounds._averaged_rounds import _mean_responses, run_averaged_rounds
+from secretballot.linear.rounds._class_residuals import ClassResiduals
 from secretballot.mechanisms import VectorSum
 
 N_COLUMNS = 24
@@ -73,9 +73,7 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
     rng = np.random.default_rng(seed)
     rows = PrivateRows(
         transform=lambda block: transformed[block],
-        codes=np.argsort(order)[y],
         shares=np.ones(len(X)),
-        n_classes=3,
         total=float(len(X)),
         n_numbers=5,
     )
@@ -84,9 +82,8 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
     def release(_, sums):
         return sums + mechanism.sigma * rng.normal(size=sums.shape)
 
-    return run_averaged_rounds(
-        rows, features, transformed[:500], mechanism, release, n_rounds=n_rounds
-    )[0]
+    plan = RoundPlan(rows, features, transformed[:500], mechanism, release, n_rounds, len(X))
+    return run_averaged_rounds(plan, ClassResiduals(np.argsort(order)[y], 3)).posterior
 
 
 def test_coefficients_are_equivariant_to_the_order_of_classes():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secretballot.linear._additive_bins import AdditiveBins, NumberBins
-from secretballot.linear._private_sums import PrivateRows
-from secretballot.linear._synthetic_rows import SCORE_BITS
+from secretballot.linear.features import AdditiveBins, NumberBins
+from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._synthetic_rows import SCORE_BITS
 
 
 def bins(n_columns):
@@ -25,9 +25,7 @@ def matrices(rows, share, codes, total):
     for place, row in enumerate(rows):
         private = PrivateRows(
             transform=lambda _, row=row: features.transform_columns(row[:, None] - 1.5),
-            codes=np.zeros(1, dtype=np.intp),
             shares=np.array([share]),
-            n_classes=2,
             total=total,
             n_numbers=p,
         )

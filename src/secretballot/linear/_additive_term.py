@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.linear._additive_bins import AdditiveBins, NumberBins
+from secretballot.linear.features import AdditiveBins, NumberBins
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_array, validate_data
 
 from secretballot._row_order import check_row_order
@@ -18,31 +17,26 @@ from secretballot.ensemble import (
     Levels,
     PublicData,
     check_levels,
-    check_targets,
-    declared_classes,
     declared_private,
-    encode,
-    learned_classes,
     public_rows,
     warn_categories_left_out,
 )
-from secretballot.linear._columns import Categories, PublicColumn, column_keys, public_columns
+from secretballot.linear.features import Categories, PublicColumn, column_keys, public_columns
+from secretballot.linear.rounds import Response
 from secretballot.schema import Bounds, RowSchema, as_table, check_table, read_bounds
 from secretballot.scoring import People
 
 if TYPE_CHECKING:
-    from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+    from secretballot.linear._linear_model import LinearModel
 
 
 @dataclass(frozen=True)
-class LogisticInput:
+class FitInput:
     """Checked input of one fit; lives as long as the fit.
 
     Attributes
     ----------
-    classes : ndarray of shape (n_classes,)
-    codes : ndarray of shape (n_rows,)
-        Class codes of the rows.
+    response : Response
     shares : ndarray of shape (n_rows,)
         Factor of each row's vector.
     total : float
@@ -54,9 +48,7 @@ class LogisticInput:
     """
 
     X: ArrayLike
-    classes: NDArray[np.generic]
-    codes: NDArray[np.intp]
-    classes_learned: bool
+    response: Response
     shares: NDArray[np.float64]
     total: float
     n_people: float
@@ -70,13 +62,13 @@ class LogisticInput:
 
 
 def check_input(
-    model: PrivateLogisticRegression,
+    model: LinearModel,
     X: ArrayLike,
     y: ArrayLike | None,
     X_public: ArrayLike | PublicData | None,
     owners: ArrayLike | None,
     budgets: ArrayLike | None,
-) -> LogisticInput:
+) -> FitInput:
     """Check the arguments of `fit`."""
     if y is None:
         raise ValueError(
@@ -85,15 +77,7 @@ def check_input(
     for name, values in (("y", y), ("owners", owners), ("budgets", budgets)):
         check_row_order(name, values, X)
     table = private_table(X)
-    targets = check_targets(y)
-    if targets.ndim == 2:
-        raise ValueError(
-            f"y has shape {targets.shape}: several labels a row are for PrivateTeacherEnsemble; "
-            "pass one class a row, of shape (n_samples,)."
-        )
-    check_consistent_length(table, targets)
-    classes = learned_classes(targets) if model.classes is None else declared_classes(model.classes)
-    codes = encode(targets, classes, "y")
+    response = model._read_response(y, table)
     n_rows = _num_samples(table)
     assert model.accountant is not None
     people = People.from_owners(model.accountant, owners, n_rows)
@@ -116,13 +100,11 @@ def check_input(
         pool = schema.read(pool, "X_public").table
     table, misfits = schema.read(table)
     validate_data(model, table, reset=True, skip_check_array=True)
-    return LogisticInput(
+    return FitInput(
         X=table,
         schema=schema,
         misfits=misfits,
-        classes=classes,
-        codes=codes,
-        classes_learned=model.classes is None,
+        response=response,
         shares=shares,
         total=total,
         n_people=total**2 / float(counts @ weights**2),
@@ -177,9 +159,7 @@ def _check_two_dimensions(X: ArrayLike, name: str) -> None:
         )
 
 
-def _row_schema(
-    model: PrivateLogisticRegression, X: ArrayLike, X_public: ArrayLike | None
-) -> RowSchema:
+def _row_schema(model: LinearModel, X: ArrayLike, X_public: ArrayLike | None) -> RowSchema:
     """Return the schema of public rows, or of declared columns."""
     rows = X if X_public is None else X_public
     declared = declared_categories(model, rows)
@@ -200,7 +180,7 @@ def _row_schema(
 
 
 def check_public_table(
-    model: PrivateLogisticRegression, X: ArrayLike, *, reset: bool, name: str = "X"
+    model: LinearModel, X: ArrayLike, *, reset: bool, name: str = "X"
 ) -> ArrayLike:
     """Return public rows as an array of numbers, or a data frame as it is.
 
@@ -227,7 +207,7 @@ def check_public_table(
         raise ValueError(str(error).replace("X has", f"{name} has", 1)) from None
 
 
-def declared_categories(model: PrivateLogisticRegression, X: ArrayLike) -> Categories:
+def declared_categories(model: LinearModel, X: ArrayLike) -> Categories:
     """Return the declared categories of columns, or raise ValueError."""
     names = column_keys(X) if hasattr(X, "shape") else []
     declared = {} if model.categories is None else dict(model.categories)
@@ -239,9 +219,7 @@ def declared_categories(model: PrivateLogisticRegression, X: ArrayLike) -> Categ
     return declared
 
 
-def declared_bounds(
-    model: PrivateLogisticRegression, X: ArrayLike, categories: Categories
-) -> Bounds:
+def declared_bounds(model: LinearModel, X: ArrayLike, categories: Categories) -> Bounds:
     """Return the declared bounds of the columns that are numbers, or raise ValueError."""
     names = [name for name in column_keys(X) if name not in categories]
     bounds = read_bounds(model.bounds, names)
@@ -255,7 +233,7 @@ def declared_bounds(
 
 
 def checked_bounds(
-    model: PrivateLogisticRegression, columns: Sequence[PublicColumn], categories: Categories
+    model: LinearModel, columns: Sequence[PublicColumn], categories: Categories
 ) -> Bounds:
     """Return the bounds declared beside public rows, or raise ValueError."""
     if model.bounds is None:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from secretballot._errors import warn
-from secretballot.linear._additive_bins import AdditiveBins, CategoryBins
-from secretballot.linear._design import FeatureMap, Floats
-from secretballot.linear._posterior import Posterior
+from secretballot.linear.features import AdditiveBins, CategoryBins, FeatureMap, Floats
+from secretballot.linear.rounds import Posterior
 
 #: The last residual counts as large beyond this multiple of its noise and sampling error, in
 #: squares.

@@ -7,34 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, _safe_indexing, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
-from secretballot.ensemble import (
-    PublicData,
-    Randomness,
-    public_rows,
-    warn_classes_learned,
-    warn_settings,
-)
-from secretballot.linear._additive_bins import (
-    FEW_PUBLIC_ROWS,
-    FEWEST_PUBLIC_ROWS,
-    AdditiveBins,
-    NumberBins,
-    declared_bins,
-    public_bins,
-)
-from secretballot.linear._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
-from secretballot.linear._columns import column_keys, public_columns
-from secretballot.linear._dense_features import ScaledColumns, TransformedRows
-from secretballot.linear._design import FeatureMap, Floats
+from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
 from secretballot.linear._fit_input import (
-    LogisticInput,
+    FitInput,
     check_input,
     checked_bounds,
     declared_bounds,
@@ -45,19 +27,30 @@ from secretballot.linear._model_size import (
     DECLARED_SIZE,
     check_signal,
     choose_bins,
-    choose_rounds,
     signal_to_noise,
 )
-from secretballot.linear._posterior import Posterior
-from secretballot.linear._private_sums import PrivateRows
 from secretballot.linear._released_bins import BinPlacement
-from secretballot.linear._rounds import run_rounds
+from secretballot.linear.features import (
+    FEW_PUBLIC_ROWS,
+    FEWEST_PUBLIC_ROWS,
+    AdditiveBins,
+    FeatureMap,
+    Floats,
+    NumberBins,
+    ScaledColumns,
+    TransformedRows,
+    column_keys,
+    declared_bins,
+    public_bins,
+    public_columns,
+)
+from secretballot.linear.rounds import FittedRounds, PrivateRows, Response, RoundPlan
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import Bounds, RowSchema, warn_misfits
 from secretballot.screening import PublicRowsCheck, check_stacked
 
 if TYPE_CHECKING:
-    from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+    from secretballot.linear._linear_model import LinearModel
 
 #: Public rows that are used; the sampling error of more is less than the noise.
 _MOST_PUBLIC_ROWS = 20_000
@@ -67,9 +60,9 @@ _MOST_PUBLIC_ROWS = 20_000
 class FittedModel:
     """Result of a fit, all of it released or public."""
 
-    classes: NDArray[np.generic]
+    response: Response
     features: FeatureMap
-    posterior: Posterior
+    rounds: FittedRounds
     mechanism: VectorSum
     n_rounds: int
     n_bins: int | None
@@ -106,7 +99,7 @@ class _Releases:
 
 @with_callbacks
 def run_fit(
-    model: PrivateLogisticRegression,
+    model: LinearModel,
     X: ArrayLike,
     y: ArrayLike,
     X_public: ArrayLike | PublicData | None,
@@ -123,8 +116,8 @@ def run_fit(
     check_stacked(model)
     data = check_input(model, X, y, X_public, owners, budgets)
     _check_public_rows(model, data)
-    if data.classes_learned:
-        warn_classes_learned()
+    response = data.response
+    response.warn()
     warn_settings(accountant, model.epsilon, data.levels, data.n_units)
     randomness, scope = Randomness.from_seed(model.random_state), accountant.scope(model.epsilon)
     randomness.check_ledger(accountant)
@@ -141,14 +134,12 @@ def run_fit(
     n_public = DECLARED_SIZE if data.X_public is None else _num_samples(data.X_public)
     n_bins = model.n_bins
     if isinstance(n_bins, str):
-        n_bins = choose_bins(signal, n_public, model.n_features_in_, len(data.classes))
+        n_bins = choose_bins(signal, n_public, model.n_features_in_, response.n_columns)
     features, origin = _feature_map(model, data, n_bins)
-    if not isinstance(model.rounds, str):
-        n_rounds = int(model.rounds)
-    elif len(data.classes) == 2:
-        n_rounds = choose_rounds(signal, n_public)
+    if isinstance(model.rounds, str):
+        n_rounds = response.choose_rounds(signal, n_public)
     else:
-        n_rounds = AVERAGED_ROUNDS
+        n_rounds = int(model.rounds)
     n_releases = 1 + n_rounds + (data.X_public is None)
 
     rows = _private_rows(model, data, features)
@@ -160,15 +151,12 @@ def run_fit(
         check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
     placement = BinPlacement.of(accountant, data, _unseen_bounds(model, data), n_bins, scope)
     mechanism = accountant.calibrate(
-        # The diameter is given apart from the norm: without public rows the norm is larger.
-        lambda sigma: VectorSum(
-            sigma=sigma, norm=features.norm, diameter=2 * features.norm, weight=data.weight
-        ),
+        lambda sigma: response.mechanism(sigma, features, data.weight),
         n_rows=n_releases,
         scope=scope,
         share=_remaining_share(check, placement),
     )
-    note: dict[str, object] = {"classes_learned": data.classes_learned, "features_from": origin}
+    note: dict[str, object] = {**response.note, "features_from": origin}
     if data.levels is not None:
         note.update(data.levels.ledger_note)
     if data.public_may_be_private:
@@ -201,29 +189,25 @@ def run_fit(
     progress.paid()
     with progress.task("ask private rows", n_releases) as task:
         releases = _Releases(accountant, reservation, randomness, scope, note, task)
-        if len(data.classes) == 2:
-            posterior, residuals = run_rounds(
-                rows,
-                features,
-                public,
-                mechanism,
-                releases.noisy_sums,
-                n_rounds=1 + n_rounds,
-                n_people=data.n_people,
-            )
-        else:
-            posterior, residuals = run_averaged_rounds(
-                rows, features, public, mechanism, releases.noisy_sums, n_rounds=1 + n_rounds
-            )
+        plan = RoundPlan(
+            rows,
+            features,
+            public,
+            mechanism,
+            releases.noisy_sums,
+            n_rounds=1 + n_rounds,
+            n_people=data.n_people,
+        )
+        fitted = response.run_rounds(plan)
     accountant.settle(reservation)
     progress.end()
     warn_misfits(data.misfits)
     n_squared = data.total**2 / data.n_people
-    warn_failed_fit(posterior, features, residuals, mechanism.sigma, n_squared)
+    warn_failed_fit(fitted.posterior, features, fitted.residuals, mechanism.sigma, n_squared)
     return FittedModel(
-        classes=data.classes,
+        response=response,
         features=features,
-        posterior=posterior,
+        rounds=fitted,
         mechanism=mechanism,
         n_rounds=n_rounds,
         n_bins=n_bins if isinstance(features, AdditiveBins) else None,
@@ -232,7 +216,7 @@ def run_fit(
     )
 
 
-def _check_public_rows(model: PrivateLogisticRegression, data: LogisticInput) -> None:
+def _check_public_rows(model: LinearModel, data: FitInput) -> None:
     if data.X_public is None and model.bounds is None and model.categories is None:
         raise ValueError(
             "neither X_public nor bounds: what rows look like must come from public rows, or be "
@@ -252,14 +236,10 @@ def _check_public_rows(model: PrivateLogisticRegression, data: LogisticInput) ->
         )
 
 
-def _private_rows(
-    model: PrivateLogisticRegression, data: LogisticInput, features: FeatureMap
-) -> PrivateRows:
+def _private_rows(model: LinearModel, data: FitInput, features: FeatureMap) -> PrivateRows:
     return PrivateRows(
         transform=lambda block: features.transform_private(_block_of(data.X, block)),
-        codes=data.codes,
         shares=data.shares,
-        n_classes=len(data.classes),
         total=data.total,
         n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
     )
@@ -271,7 +251,7 @@ def _remaining_share(check: PublicRowsCheck | None, placement: BinPlacement | No
     return share if placement is None else share - placement.SHARE
 
 
-def _unseen_bounds(model: PrivateLogisticRegression, data: LogisticInput) -> Bounds:
+def _unseen_bounds(model: LinearModel, data: FitInput) -> Bounds:
     """Return declared bounds of numbers, if public rows are too few to place their bins."""
     if data.X_public is None:
         return declared_bounds(model, data.X, declared_categories(model, data.X))
@@ -282,8 +262,8 @@ def _unseen_bounds(model: PrivateLogisticRegression, data: LogisticInput) -> Bou
 
 
 def _feature_map(
-    model: PrivateLogisticRegression,
-    data: LogisticInput,
+    model: LinearModel,
+    data: FitInput,
     n_bins: int,
     placed: Mapping[Hashable, NumberBins] | None = None,
 ) -> tuple[FeatureMap, str]:

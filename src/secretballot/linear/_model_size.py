@@ -10,9 +10,6 @@ from secretballot._errors import BudgetExceededError
 #: (`benchmarks/equal_epsilon/rule.py` prints others beside them).
 _FACTOR, _POWER, _LEAST_BINS, _MOST_BINS = 0.22, 0.6, 3, 64
 
-#: Rounds of residuals after the first, by the least ratio of its two errors.
-_ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
-
 #: Public rows for each bin, of at least so many rows: reference rows are never fewer.
 _PUBLIC_ROWS_PER_BIN = 16
 #: Number of public rows that a fit without them is sized for.
@@ -63,23 +60,14 @@ def check_signal(signal: float, n_units: int) -> None:
     )
 
 
-def choose_bins(signal: float, n_public: int, n_columns: int, n_classes: int) -> int:
+def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) -> int:
     """Choose the largest number of bins of a column.
 
-    It grows with the signal, and is limited by the public rows, the columns and the classes.
+    It grows with the signal, and is limited by the public rows, the columns and the coefficients
+    of a feature.
     """
-    all_bins = _ALL_BINS * math.pow(2 / n_classes, 1 / 3)
+    all_bins = _ALL_BINS * math.pow(2 / max(n_outputs, 2), 1 / 3)
     most = min(
         _MOST_BINS, max(n_public, DECLARED_SIZE) / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns
     )
     return max(round(min(_FACTOR * math.pow(signal, _POWER), most)), _LEAST_BINS)
-
-
-def choose_rounds(signal: float, n_public: int) -> int:
-    """Choose the number of rounds of residuals after the first.
-
-    The first round takes public rows for private ones. That error is one over their number, and
-    the noise one over the square of the signal: more rounds where the noise is the smaller error.
-    """
-    ratio = signal**2 / n_public
-    return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)

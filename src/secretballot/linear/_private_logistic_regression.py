@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.utils import check_consistent_length
 
-from secretballot._budget_report import BudgetReportMixin, short_text
-from secretballot._sklearn_compat import (
-    CallbackSupportMixin,
-    HasMethods,
-    Interval,
-    StrOptions,
-    _fit_context,
+from secretballot._sklearn_compat import _fit_context
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble import (
+    PublicData,
+    check_targets,
+    declared_classes,
+    encode,
+    learned_classes,
+    refuse_arguments,
 )
-from secretballot.accounting import PrivacyAccountant, Scope
-from secretballot.ensemble import PublicData, refuse_arguments
-from secretballot.linear._additive_bins import AdditiveBins
 from secretballot.linear._additive_term import AdditiveTerm, additive_terms
-from secretballot.linear._design import Design, Floats
-from secretballot.linear._fit_input import check_public_table
+from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
-from secretballot.linear._posterior import probabilities
+from secretballot.linear.rounds import ClassResponse, probabilities
 from secretballot.scoring import ScoreMethods
 
 _NO_WEIGHTS = (
@@ -36,9 +32,7 @@ _NO_WEIGHTS = (
 )
 
 
-class PrivateLogisticRegression(
-    BudgetReportMixin, ScoreMethods, CallbackSupportMixin, ClassifierMixin, BaseEstimator
-):
+class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     """Differentially private logistic regression, fitted to noisy sums by their known errors.
 
     Each private row contributes one vector: its features times the residual of its class under the
@@ -150,16 +144,8 @@ class PrivateLogisticRegression(
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "features": [StrOptions({"additive", "linear"}), HasMethods(["fit", "transform"])],
-        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "categories": [dict, None],
-        "bounds": ["array-like", dict, None],
-        "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
-        "check_public_rows": ["boolean"],
+        **LinearModel._parameter_constraints,
         "classes": ["array-like", None],
-        "accountant": [PrivacyAccountant, None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -187,22 +173,20 @@ class PrivateLogisticRegression(
         self.accountant = accountant
         self.random_state = random_state
 
-    def _fit_scope(self) -> Scope | None:
-        return getattr(self, "_scope", None)
-
-    def _fit_summary(self) -> str:
-        assert self.accountant is not None
-        if self.accountant.accounting == "data_dependent" or not hasattr(self, "mechanism_"):
-            return ""
-        return f"{self.n_rounds_} rounds of residuals; {short_text(self.mechanism_)}"
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
-        tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = True  # a missing cell has no effect
-        tags.input_tags.string = True  # texts are categories
-        return tags
+    def _read_response(self, y: ArrayLike, X: ArrayLike) -> ClassResponse:
+        targets = check_targets(y)
+        if targets.ndim == 2:
+            raise ValueError(
+                f"y has shape {targets.shape}: several labels a row are for "
+                "PrivateTeacherEnsemble; pass one class a row, of shape (n_samples,)."
+            )
+        check_consistent_length(X, targets)
+        if self.classes is None:
+            classes = learned_classes(targets)
+        else:
+            classes = declared_classes(self.classes)
+        codes = encode(targets, classes, "y")
+        return ClassResponse(classes, codes, classes_learned=self.classes is None)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -250,18 +234,8 @@ class PrivateLogisticRegression(
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         fitted = run_fit(self, X, y, X_public, owners, budgets)
-        posterior = fitted.posterior
-        self.classes_ = fitted.classes
-        self.intercept_ = posterior.coefficients[0].copy()
-        self.coef_ = posterior.coefficients[1:].T.copy()
-        self.coef_error_ = np.sqrt(posterior.variances[1:]).T
-        self._centred_error = np.sqrt(posterior.centred_variances[1:]).T
-        self.n_rounds_ = fitted.n_rounds
-        self.n_bins_ = fitted.n_bins
-        self.mechanism_ = fitted.mechanism
-        self.public_rows_check_ = fitted.public_rows_check
-        self._public_features = fitted.features
-        self._row_schema = fitted.schema
+        self.classes_ = fitted.response.classes
+        self._keep_fit(fitted)
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -334,12 +308,7 @@ class PrivateLogisticRegression(
         --------
         secretballot.inspection.TermsDisplay : The picture.
         """
-        check_is_fitted(self)
-        if not isinstance(self._public_features, AdditiveBins):
-            raise ValueError(
-                f"features={self.features!r} has no terms: only features='additive' adds one "
-                "number for each column. coef_ and coef_error_ have what each feature adds."
-            )
+        features = self._check_additive()
         classes = np.asarray(self.classes_).tolist()
         if target is None and len(classes) > 2:
             raise ValueError(f"target=None, and there are more than two classes: one of {classes}.")
@@ -347,14 +316,6 @@ class PrivateLogisticRegression(
             raise ValueError(f"target={target!r} is none of the classes: {classes}.")
         code = len(classes) - 1 if target is None else classes.index(target)
         if len(classes) > 2:
-            return additive_terms(
-                self._public_features, self.coef_[code], self._centred_error[code]
-            )
+            return additive_terms(features, self.coef_[code], self._centred_error[code])
         sign = 1.0 if code else -1.0
-        return additive_terms(self._public_features, sign * self.coef_[0], self._centred_error[0])
-
-    def _scores(self, X: ArrayLike) -> Floats:
-        check_is_fitted(self)
-        table = self._row_schema.read(check_public_table(self, X, reset=False)).table
-        design = Design(self._public_features.transform(table))
-        return design.decision(self.coef_.T, self.intercept_)
+        return additive_terms(features, sign * self.coef_[0], self._centred_error[0])

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from secretballot.linear._additive_bins import SPIKE_SHARE, NumberBins
-from secretballot.linear._columns import column_keys
-from secretballot.linear._design import Floats
+from secretballot.linear.features import SPIKE_SHARE, Floats, NumberBins, column_keys
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import Bounds, columns_of, read_numbers
 from secretballot.selection import NoisyRanks, RankGrid
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant, Scope
-    from secretballot.linear._fit_input import LogisticInput
+    from secretballot.linear._fit_input import FitInput
 
 #: Bins of the grid on which ranks are released, of a column and of all columns.
 _GRID_BINS, _ALL_GRID_BINS = 1024, 2**17
@@ -53,7 +51,7 @@ class BinPlacement:
     def of(
         cls,
         accountant: PrivacyAccountant,
-        data: LogisticInput,
+        data: FitInput,
         bounds: Bounds,
         n_bins: int,
         scope: Scope,
@@ -76,7 +74,7 @@ class BinPlacement:
     def release_bins(
         self,
         accountant: PrivacyAccountant,
-        data: LogisticInput,
+        data: FitInput,
         *,
         scope: Scope,
         random_state: np.random.SeedSequence | None,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from secretballot.linear._design import Design, Features, Floats
-from secretballot.linear._posterior import probabilities
+from secretballot.linear.features import Design, Features, Floats
+from secretballot.linear.rounds._posterior import probabilities
 
 #: Number of synthetic rows.
 N_SYNTHETIC = 2000

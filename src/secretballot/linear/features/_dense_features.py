@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _num_samples
-from secretballot.linear._additive_bins import AdditiveBins, CategoryBins, public_bins
-from secretballot.linear._columns import Categories, PublicColumn
-from secretballot.linear._design import Floats
+from secretballot.linear.features._additive_bins import AdditiveBins, CategoryBins, public_bins
+from secretballot.linear.features._columns import Categories, PublicColumn
+from secretballot.linear.features._design import Floats
 from secretballot.schema import (
     apply_in_halves,
     check_row_independence,

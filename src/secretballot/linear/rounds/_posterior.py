@@ -11,10 +11,10 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit, softmax
 
-from secretballot.linear._design import Floats
+from secretballot.linear.features import Floats
 
 if TYPE_CHECKING:
-    from secretballot.linear._reference_rows import ReferenceRows
+    from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 Groups = Sequence[tuple[slice, Floats]]
 

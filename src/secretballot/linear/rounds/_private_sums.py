@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear._design import Design, Features, Floats
-from secretballot.linear._posterior import probabilities
+from secretballot.linear.features import Design, Features, Floats
+
+#: Function from a slice of rows and their scores to their residuals.
+Residuals = Callable[[slice, Floats], Floats]
 
 #: Bits of a float's mantissa in which sums are exact.
 _BITS = 52
@@ -31,11 +32,8 @@ class PrivateRows:
     ----------
     transform : callable
         Function from a slice of rows to their features.
-    codes : ndarray of shape (n_rows,)
-        Class codes.
     shares : ndarray of shape (n_rows,)
         Factor of each row's vector: the weight of its level over the number of its owner's rows.
-    n_classes : int
     total : float
         Sum of the weights of all rows, or owners.
     n_numbers : int
@@ -43,37 +41,28 @@ class PrivateRows:
     """
 
     transform: Callable[[slice], Features]
-    codes: NDArray[np.intp]
     shares: Floats
-    n_classes: int
     total: float
     n_numbers: int
     _cache: dict[int, Features] = field(default_factory=dict, repr=False)
 
-    @property
-    def n_columns(self) -> int:
-        """Residuals of a row: one of two classes, else one a class."""
-        return 1 if self.n_classes == 2 else self.n_classes
-
     def blocks(self) -> Iterator[tuple[slice, Features]]:
         """Yield blocks of rows with their features, which are cached if they fit."""
-        for start in range(0, len(self.codes), _BLOCK_ROWS):
+        for start in range(0, len(self.shares), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             features = self._cache.get(start)
             if features is None:
                 features = self.transform(rows)
-                if len(self.codes) * self.n_numbers <= _CACHE_SIZE:
+                if len(self.shares) * self.n_numbers <= _CACHE_SIZE:
                     self._cache[start] = features
             yield rows, features
 
-    def residual_sums(
-        self, coefficients: Floats, norm: float, gains: Callable[[Floats], Floats]
-    ) -> Floats:
+    def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
         """Sum features times residuals over the rows: (n_features, n_columns).
 
-        A row's residuals are multiplied by a gain that depends on its probabilities, and clipped to
-        a length of 1. Features and residuals are rounded towards zero to multiples of a power of
-        two at which the sum is exact. So a row's vector is the same whatever the other rows are.
+        A row's residuals are clipped to a length of 1. Features and residuals are rounded towards
+        zero to multiples of a power of two at which the sum is exact. So a row's vector is the same
+        whatever the other rows are.
 
         Parameters
         ----------
@@ -81,9 +70,9 @@ class PrivateRows:
             The intercept first.
         norm : float
             Largest length of a row's features.
-        gains : callable
-            Function from probabilities (n_rows, n_columns) to the gain of each row;
-            `residual_gains`, for instance, under which no residual is clipped.
+        residuals : callable
+            Function from a slice of rows and their scores (n_rows, n_columns) to residuals of the
+            same shape.
         """
         share_bits = self.share_bits(norm)
         total: Floats | float = 0.0
@@ -98,11 +87,9 @@ class PrivateRows:
                 design = Design(rounded_towards_zero(features, bits))
             else:
                 bits, design = share_bits, Design(features)
-            p = probabilities(design.decision(slopes, coefficients[:1]))
-            targets = class_indicators(self.codes[rows], self.n_classes)
-            residuals = _clip_lengths(gains(p)[:, None] * (targets - p))
+            clipped = _clip_lengths(residuals(rows, design.decision(slopes, coefficients[:1])))
             shares = rounded_towards_zero(self.shares[rows, None], share_bits)
-            total = total + design.sums(rounded_towards_zero(residuals * shares, bits))
+            total = total + design.sums(rounded_towards_zero(clipped * shares, bits))
         return np.asarray(total)
 
     def feature_sums(self, norm: float) -> Floats:
@@ -148,20 +135,6 @@ class PrivateRows:
     def share_bits(self, norm: float) -> int:
         """Compute the binary places of shares at which sums of vectors of this norm are exact."""
         return _BITS - math.ceil(math.log2(max(self.total * max(norm, 1.0), 1.0))) - 1
-
-
-def class_indicators(codes: NDArray[np.intp], n_classes: int) -> Floats:
-    """Return an indicator column for each class, or for the second of two."""
-    if n_classes == 2:
-        return np.asarray(codes[:, None] == 1, dtype=np.float64)
-    return np.asarray(codes[:, None] == np.arange(n_classes), dtype=np.float64)
-
-
-def residual_gains(p: Floats) -> Floats:
-    """Compute the inverse of the largest residual length at the probabilities of each row."""
-    if p.shape[1] == 1:
-        return np.asarray(1 / np.maximum(p, 1 - p)[:, 0])
-    return np.asarray(1 / np.sqrt((p**2).sum(axis=1) - 2 * p.min(axis=1) + 1))
 
 
 def rounded_towards_zero(numbers: Floats, bits: int) -> Floats:

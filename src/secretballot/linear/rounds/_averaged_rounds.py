@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from secretballot.linear._design import FeatureMap, Features, Floats
-from secretballot.linear._posterior import Posterior, centred_variances
-from secretballot.linear._private_sums import PrivateRows
-from secretballot.linear._reference_rows import ReferenceRows
-from secretballot.linear._rounds import Release, release_first_round
-from secretballot.mechanisms import VectorSum
+from secretballot.linear.features import FeatureMap, Floats
+from secretballot.linear.rounds._class_residuals import ClassResiduals
+from secretballot.linear.rounds._class_rounds import release_first_round
+from secretballot.linear.rounds._posterior import Posterior, centred_variances
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
 #: Length to which the residuals of a row are clipped.
 _CLIPPING_NORM = 0.4
@@ -27,39 +27,31 @@ def clipping_gains(p: Floats) -> Floats:
     return np.full(len(p), 1 / _CLIPPING_NORM)
 
 
-def run_averaged_rounds(
-    rows: PrivateRows,
-    features: FeatureMap,
-    public: Features | None,
-    mechanism: VectorSum,
-    release: Release,
-    *,
-    n_rounds: int,
-) -> tuple[Posterior, list[Floats]]:
+def run_averaged_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds:
     """Release sums of clipped residuals, and move the coefficients of all classes along each.
 
     The coefficients are the mean over the second half of the rounds. See "Three classes and more"
-    in `docs/theory/logistic-regression.md`; the arguments are those of `run_rounds`.
+    in `docs/theory/logistic-regression.md`.
     """
-    noise = _CLIPPING_NORM * mechanism.sigma / rows.total
-    noisy, reference = release_first_round(
-        rows, features, public, mechanism, release, gains=clipping_gains
-    )
-    residuals = [noisy]
-    curvature = reference.products(np.ones((len(reference.weights), 1)))[0] / rows.n_columns
+    rows, features, n_rounds = plan.rows, plan.features, plan.n_rounds
+    n_columns = residuals.n_columns
+    noise = _CLIPPING_NORM * plan.mechanism.sigma / rows.total
+    noisy, reference = release_first_round(plan, residuals, clipping_gains)
+    released = [noisy]
+    curvature = reference.products(np.ones((len(reference.weights), 1)))[0] / n_columns
     # Axes in which both the curvature and the prior precision are diagonal.
     root = np.linalg.inv(np.linalg.cholesky(_prior_precision(features))).T
     scales, axes = np.linalg.eigh(root.T @ curvature @ root)
     scales, axes = np.maximum(scales, 0.0), root @ axes
     damped = scales + _DAMPING * noise * features.norm
-    coefficients = np.zeros((1 + features.n_features, rows.n_columns))
+    coefficients = np.zeros((1 + features.n_features, n_columns))
     total, steps = np.zeros_like(coefficients), np.zeros(n_rounds)
     for index in range(n_rounds):
         if index:
-            sums = rows.residual_sums(coefficients, features.norm, clipping_gains)
-            residuals.append(release(mechanism, sums))
+            sums = rows.residual_sums(coefficients, features.norm, residuals.times(clipping_gains))
+            released.append(plan.release(plan.mechanism, sums))
         steps[index] = _step(reference, coefficients)
-        mean = _CLIPPING_NORM * residuals[-1] / rows.total
+        mean = _CLIPPING_NORM * released[-1] / rows.total
         # The residuals of a row sum to 0: the mean over the classes is noise.
         mean = mean - mean.mean(axis=1, keepdims=True)
         coefficients[1:] += steps[index] * (axes / damped) @ (axes.T @ mean)
@@ -69,17 +61,17 @@ def run_averaged_rounds(
     variances, centred = np.zeros_like(total), np.zeros_like(total)
     slopes, squares = _clipped_moments(reference, coefficients)
     factors = steps[:, None] / damped
-    for column in range(rows.n_columns):
+    for column in range(n_columns):
         # One class in the axes of the curvature: each round adds its error, and keeps a part.
-        kept = 1 - factors * rows.n_columns * slopes[column] * scales
+        kept = 1 - factors * n_columns * slopes[column] * scales
         responses = factors * _mean_responses(kept)
-        sampling = squares[column] * rows.n_columns * scales / rows.total
+        sampling = squares[column] * n_columns * scales / rows.total
         errors = noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
         covariance = np.zeros((len(total), len(total)))
         covariance[1:, 1:] = (axes * errors) @ axes.T
         variances[:, column] = np.diag(covariance)
         centred[:, column] = centred_variances(features.groups, covariance)
-    return Posterior(coefficients, variances, centred, np.empty(0)), residuals
+    return FittedRounds(Posterior(coefficients, variances, centred, np.empty(0)), released)
 
 
 def _step(reference: ReferenceRows, coefficients: Floats) -> float:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from secretballot.linear._additive_bins import AdditiveBins
-from secretballot.linear._design import Floats
-from secretballot.linear._reference_rows import N_SYNTHETIC
+from secretballot.linear.features import AdditiveBins, Floats
+from secretballot.linear.rounds._reference_rows import N_SYNTHETIC
 
 _SEED = 20_200_722
 #: Binary places of a bin's score: a product of two scores times an owner's share is exact.

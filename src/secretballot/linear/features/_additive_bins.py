@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear._columns import Categories, PublicColumn
+from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.schema import cell_text, columns_of, read_numbers, read_texts
 
 #: A value is a bin of its own if it has this share of the public rows (capital gains of 0).

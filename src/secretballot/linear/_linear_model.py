@@ -1,0 +1,105 @@
+"""Base class of models that are fitted to noisy sums over private rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from secretballot._budget_report import BudgetReportMixin, short_text
+from secretballot._sklearn_compat import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+)
+from secretballot.accounting import PrivacyAccountant, Scope
+from secretballot.linear._fit_input import check_public_table
+from secretballot.linear._model_fit import FittedModel
+from secretballot.linear.features import AdditiveBins, Design, Floats
+from secretballot.linear.rounds import Response
+
+
+class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
+    """Base class: features of rows, one reservation for all rounds, coefficients with errors."""
+
+    features: str | TransformerMixin
+    n_bins: int | str
+    rounds: int | str
+    categories: dict[Hashable, Sequence[Hashable]] | None
+    bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None
+    epsilon: float | dict[str, float] | None
+    check_public_rows: bool
+    accountant: PrivacyAccountant | None
+    random_state: int | np.random.RandomState | None
+    n_features_in_: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "features": [StrOptions({"additive", "linear"}), HasMethods(["fit", "transform"])],
+        "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "categories": [dict, None],
+        "bounds": ["array-like", dict, None],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
+        "check_public_rows": ["boolean"],
+        "accountant": [PrivacyAccountant, None],
+        "random_state": ["random_state"],
+    }
+
+    @abstractmethod
+    def _read_response(self, y: ArrayLike, X: ArrayLike) -> Response:
+        """Check the targets of private rows, and return what is learned of each row."""
+
+    def _fit_scope(self) -> Scope | None:
+        return getattr(self, "_scope", None)
+
+    def _fit_summary(self) -> str:
+        assert self.accountant is not None
+        if self.accountant.accounting == "data_dependent" or not hasattr(self, "mechanism_"):
+            return ""
+        return f"{self.n_rounds_} rounds of residuals; {short_text(self.mechanism_)}"
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = True  # a missing cell has no effect
+        tags.input_tags.string = True  # texts are categories
+        return tags
+
+    def _keep_fit(self, fitted: FittedModel) -> None:
+        """Set the attributes that a fit of any response has."""
+        posterior = fitted.rounds.posterior
+        self.intercept_ = posterior.coefficients[0].copy()
+        self.coef_ = posterior.coefficients[1:].T.copy()
+        self.coef_error_ = np.sqrt(posterior.variances[1:]).T
+        self._centred_error = np.sqrt(posterior.centred_variances[1:]).T
+        self.n_rounds_ = fitted.n_rounds
+        self.n_bins_ = fitted.n_bins
+        self.mechanism_ = fitted.mechanism
+        self.public_rows_check_ = fitted.public_rows_check
+        self._public_features = fitted.features
+        self._row_schema = fitted.schema
+
+    def _check_additive(self) -> AdditiveBins:
+        """Return the bins of a fitted model, or raise ValueError if it has other features."""
+        check_is_fitted(self)
+        if not isinstance(self._public_features, AdditiveBins):
+            raise ValueError(
+                f"features={self.features!r} has no terms: only features='additive' adds one "
+                "number for each column. coef_ and coef_error_ have what each feature adds."
+            )
+        return self._public_features
+
+    def _scores(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        table = self._row_schema.read(check_public_table(self, X, reset=False)).table
+        design = Design(self._public_features.transform(table))
+        return design.decision(self.coef_.T, self.intercept_)

@@ -1,0 +1,41 @@
+"""Features of rows from public rows or declarations, of bounded length."""
+
+from secretballot.linear.features._additive_bins import (
+    FEW_PUBLIC_ROWS,
+    FEWEST_PUBLIC_ROWS,
+    SPIKE_SHARE,
+    AdditiveBins,
+    CategoryBins,
+    NumberBins,
+    declared_bins,
+    public_bins,
+)
+from secretballot.linear.features._columns import (
+    Categories,
+    PublicColumn,
+    column_keys,
+    public_columns,
+)
+from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
+from secretballot.linear.features._design import Design, FeatureMap, Features, Floats
+
+__all__ = [
+    "FEWEST_PUBLIC_ROWS",
+    "FEW_PUBLIC_ROWS",
+    "SPIKE_SHARE",
+    "AdditiveBins",
+    "Categories",
+    "CategoryBins",
+    "Design",
+    "FeatureMap",
+    "Features",
+    "Floats",
+    "NumberBins",
+    "PublicColumn",
+    "ScaledColumns",
+    "TransformedRows",
+    "column_keys",
+    "declared_bins",
+    "public_bins",
+    "public_columns",
+]

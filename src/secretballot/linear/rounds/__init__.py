@@ -1,0 +1,16 @@
+"""Rounds of noisy sums over private rows, and the coefficients that follow from them."""
+
+from secretballot.linear.rounds._class_response import ClassResponse
+from secretballot.linear.rounds._posterior import Posterior, probabilities
+from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
+
+__all__ = [
+    "ClassResponse",
+    "FittedRounds",
+    "Posterior",
+    "PrivateRows",
+    "Response",
+    "RoundPlan",
+    "probabilities",
+]

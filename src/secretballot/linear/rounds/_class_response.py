@@ -1,0 +1,69 @@
+"""Classes of rows as the response of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.ensemble import warn_classes_learned
+from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
+from secretballot.linear.rounds._class_residuals import ClassResiduals
+from secretballot.linear.rounds._class_rounds import run_class_rounds
+from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
+
+#: Rounds of residuals after the first, by the least ratio of its two errors.
+_ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
+
+
+@dataclass(frozen=True)
+class ClassResponse(Response):
+    """Class of each row.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    codes : ndarray of shape (n_rows,)
+        Class codes of the rows.
+    classes_learned : bool
+        Whether the classes are those of private rows.
+    """
+
+    classes: NDArray[np.generic]
+    codes: NDArray[np.intp]
+    classes_learned: bool
+
+    @property
+    def n_columns(self) -> int:
+        """Residuals of a row: one of two classes, else one a class."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    @property
+    def note(self) -> dict[str, object]:
+        """Origin of the classes."""
+        return {"classes_learned": self.classes_learned}
+
+    def warn(self) -> None:
+        """Warn of classes that are learned from private rows."""
+        if self.classes_learned:
+            warn_classes_learned()
+
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        """Choose the number of sums of residuals after the first."""
+        return choose_rounds(signal, n_public) if len(self.classes) == 2 else AVERAGED_ROUNDS
+
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        """Fit two classes by the posterior of all rounds, and more by averaged steps."""
+        run = run_class_rounds if len(self.classes) == 2 else run_averaged_rounds
+        return run(plan, ClassResiduals(self.codes, len(self.classes)))
+
+
+def choose_rounds(signal: float, n_public: int) -> int:
+    """Choose the number of rounds of residuals after the first.
+
+    The first round takes public rows for private ones. That error is one over their number, and
+    the noise one over the square of the signal: more rounds where the noise is the smaller error.
+    """
+    ratio = signal**2 / n_public
+    return max((rounds for least, rounds in _ROUNDS if ratio >= least), default=0)

@@ -1,0 +1,94 @@
+"""Response of a fit: the part of a row that is learned, and the plan of its rounds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from secretballot.linear.features import FeatureMap, Features, Floats
+from secretballot.linear.rounds._posterior import Posterior
+from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.mechanisms import VectorSum
+
+Release = Callable[[VectorSum, Floats], Floats]
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """Rounds of one fit, all of whose sizes are public.
+
+    Attributes
+    ----------
+    rows : PrivateRows
+    features : FeatureMap
+    public : ndarray, csr_array or None
+        Features of the public rows.
+    mechanism : VectorSum
+        Mechanism of a round, as `Response.mechanism` makes it.
+    release : callable
+        Function from a mechanism and sums to noisy sums; the accountant's.
+    n_rounds : int
+        Number of sums of residuals.
+    n_people : float
+        Number of private rows or owners of equal weight.
+    """
+
+    rows: PrivateRows
+    features: FeatureMap
+    public: Features | None
+    mechanism: VectorSum
+    release: Release
+    n_rounds: int
+    n_people: float
+
+
+@dataclass(frozen=True)
+class FittedRounds:
+    """Result of the rounds, released or computed from releases.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    residuals : list of ndarray of shape (n_features, n_columns)
+        Released sums of residuals, round by round.
+    """
+
+    posterior: Posterior
+    residuals: list[Floats]
+
+
+class Response(ABC):
+    """Part of a row that a fit learns: its class, for instance."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of residuals of a row, and of coefficients of a feature."""
+
+    @property
+    @abstractmethod
+    def note(self) -> dict[str, object]:
+        """Public facts for the ledger."""
+
+    def warn(self) -> None:
+        """Warn of what the response itself tells of private rows."""
+        return
+
+    @abstractmethod
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        """Choose the number of sums of residuals after the first, from public numbers."""
+
+    def mechanism(
+        self, sigma: float, features: FeatureMap, weight: float | dict[str, float]
+    ) -> VectorSum:
+        """Return the mechanism of a round's sums of features times residuals.
+
+        Residuals have a length of at most 1. The diameter is given apart from the norm: without
+        public rows the norm is larger.
+        """
+        return VectorSum(sigma=sigma, norm=features.norm, diameter=2 * features.norm, weight=weight)
+
+    @abstractmethod
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        """Release the sums of each round, and compute the coefficients from them."""
