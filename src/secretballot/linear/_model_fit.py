@@ -27,6 +27,7 @@ from secretballot.linear._model_size import (
     DECLARED_SIZE,
     check_signal,
     choose_bins,
+    choose_pairs,
     signal_to_noise,
 )
 from secretballot.linear._released_bins import BinPlacement
@@ -140,7 +141,12 @@ def run_fit(
         n_rounds = response.choose_rounds(signal, n_public)
     else:
         n_rounds = int(model.rounds)
-    n_releases = 1 + n_rounds + (data.X_public is None)
+    n_pairs = model.interactions
+    if isinstance(n_pairs, str):
+        n_pairs = choose_pairs(n_rounds, model.n_features_in_)
+    if not isinstance(features, AdditiveBins) or model.n_features_in_ < 2:
+        n_pairs = 0
+    n_releases = 1 + n_rounds + (data.X_public is None) + (n_pairs > 0)
 
     rows = _private_rows(model, data, features)
     for _ in rows.blocks():
@@ -197,6 +203,7 @@ def run_fit(
             releases.noisy_sums,
             n_rounds=1 + n_rounds,
             n_people=data.n_people,
+            n_pairs=n_pairs,
         )
         fitted = response.run_rounds(plan)
     accountant.settle(reservation)
@@ -206,7 +213,7 @@ def run_fit(
     warn_failed_fit(fitted.posterior, features, fitted.residuals, mechanism.sigma, n_squared)
     return FittedModel(
         response=response,
-        features=features,
+        features=fitted.features,
         rounds=fitted,
         mechanism=mechanism,
         n_rounds=n_rounds,

@@ -154,6 +154,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         *,
         n_bins: int | str = "auto",
         rounds: int | str = "auto",
+        interactions: int | str = 0,
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
         epsilon: float | dict[str, float] | None = None,
@@ -165,6 +166,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         self.features = features
         self.n_bins = n_bins
         self.rounds = rounds
+        self.interactions = interactions
         self.categories = categories
         self.bounds = bounds
         self.epsilon = epsilon

@@ -18,6 +18,7 @@ from secretballot.linear.features._columns import (
 )
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear.features._design import Design, FeatureMap, Features, Floats
+from secretballot.linear.features._paired_bins import ColumnPair, PairedBins
 
 __all__ = [
     "FEWEST_PUBLIC_ROWS",
@@ -25,12 +26,14 @@ __all__ = [
     "SPIKE_SHARE",
     "AdditiveBins",
     "Categories",
+    "ColumnPair",
     "CategoryBins",
     "Design",
     "FeatureMap",
     "Features",
     "Floats",
     "NumberBins",
+    "PairedBins",
     "PublicColumn",
     "ScaledColumns",
     "TransformedRows",

@@ -72,6 +72,16 @@ class NumberBins:
             intervals = ["others" if len(self.values) else "all"]
         return [f"{value:.6g}" for value in self.values] + intervals
 
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge neighbouring bins into groups with even shares of rows; return each bin's group."""
+        order = np.argsort(self.ranks, kind="stable")
+        ordered = shares[order]
+        middles = (np.cumsum(ordered) - ordered / 2) / ordered.sum()
+        positions = np.minimum((n_bins * middles).astype(np.intp), n_bins - 1)
+        groups = np.empty(self.n_bins, dtype=np.intp)
+        groups[order] = np.unique(positions, return_inverse=True)[1]
+        return groups
+
     def precision(self) -> NDArray[np.float64]:
         """Compute the inverse correlations of the bins' effects, which are smooth in the rank."""
         distance = np.abs(self.ranks[:, None] - self.ranks)
@@ -110,6 +120,12 @@ class CategoryBins:
     def labels(self) -> list[str]:
         """Return the text of each category."""
         return [*self.categories.tolist(), "others"]
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge the rarest categories into one group; return each category's group."""
+        groups = np.empty(self.n_bins, dtype=np.intp)
+        groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
+        return groups
 
     def precision(self) -> NDArray[np.float64]:
         """Return the inverse correlations of the categories' effects: the identity."""

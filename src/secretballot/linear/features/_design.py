@@ -89,6 +89,21 @@ class Design:
             out[column] = (self.features * weights[:, [column]]).T @ self.features
         return out
 
+    def pair_sums(self, merge: NDArray[np.intp], weights: Floats) -> Floats:
+        """Sum weights over the rows that have two merged features: (n_merged, n_merged).
+
+        Parameters
+        ----------
+        merge : ndarray of shape (n_features,)
+            Merged feature of each one-hot feature.
+        weights : ndarray of shape (n_rows,)
+        """
+        assert isinstance(self.features, csr_array)
+        entries = (self.features.data, merge[self.features.indices], self.features.indptr)
+        merged = csr_array(entries, shape=(self.shape[0], int(merge.max()) + 1))
+        weighted = merged.multiply(weights[:, None]).tocsr()
+        return np.asarray((weighted.T @ merged).toarray())
+
     @cached_property
     def _pairs(self) -> csr_array:
         """Indicators of the pairs of features that rows have: (n_features**2, n_rows)."""

@@ -71,7 +71,9 @@ def run_averaged_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRou
         covariance[1:, 1:] = (axes * errors) @ axes.T
         variances[:, column] = np.diag(covariance)
         centred[:, column] = centred_variances(features.groups, covariance)
-    return FittedRounds(Posterior(coefficients, variances, centred, np.empty(0)), released)
+    return FittedRounds(
+        Posterior(coefficients, variances, centred, np.empty(0)), released, features
+    )
 
 
 def _step(reference: ReferenceRows, coefficients: Floats) -> float:

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
 from secretballot.linear.rounds._class_residuals import ClassResiduals, Gains, residual_gains
+from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior, ReleasedRound, fit_posterior
 from secretballot.linear.rounds._reference_rows import (
     COPULA_SIZE,
@@ -29,22 +30,47 @@ _ROUNDING = 2.0**-40
 
 
 def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds:
-    """Release sums of residuals, each at the posterior of the round before."""
-    rows, features = plan.rows, plan.features
-    noise = plan.mechanism.sigma / rows.total
+    """Release sums of residuals, each at the posterior of the round before.
+
+    Half-way all pairs of columns are asked, and those that stand out join the model.
+    """
+    rows, features, mechanism = plan.rows, plan.features, plan.mechanism
+    noise = mechanism.sigma / rows.total
     posterior = Posterior.initial(features.n_features, residuals.n_columns, len(features.groups))
     noisy, reference = release_first_round(plan, residuals, residual_gains)
+    clipped = residuals.times(residual_gains)
     released, rounds = [noisy], []
-    for remaining in reversed(range(plan.n_rounds)):
+    for n_done in range(1, plan.n_rounds + 1):
         p = reference.probabilities(posterior.coefficients)
         rounds.append(ReleasedRound(released[-1][:, 0] / rows.total, p, residual_gains(p), noise))
         posterior = fit_posterior(rounds, reference, features.groups, posterior, plan.n_people)
-        if remaining:
-            sums = rows.residual_sums(
-                posterior.coefficients, features.norm, residuals.times(residual_gains)
+        if n_done == plan.n_rounds:
+            break
+        if plan.n_pairs and n_done == (plan.n_rounds + 1) // 2:
+            p = reference.probabilities(posterior.coefficients)[:, 0]
+            slopes = np.minimum(p, 1 - p)  # the gain times p (1 - p)
+            paired = release_pairs(
+                plan,
+                reference,
+                posterior.coefficients,
+                clipped,
+                slopes,
+                slopes / np.maximum(p, 1 - p),
             )
-            released.append(plan.release(plan.mechanism, sums))
-    return FittedRounds(posterior, released)
+            if paired is not None:
+                features, rows, reference = (
+                    paired,
+                    rows.with_cells(paired),
+                    reference.with_cells(paired),
+                )
+                mechanism = resized(mechanism, paired.norm)
+                noise = mechanism.sigma / rows.total
+                sizes = [pair.n_cells for pair in paired.pairs]
+                rounds = [round_.padded(sum(sizes)) for round_ in rounds]
+                posterior = posterior.padded(sizes)
+        sums = rows.residual_sums(posterior.coefficients, features.norm, clipped)
+        released.append(plan.release(mechanism, sums))
+    return FittedRounds(posterior, released, features)
 
 
 def release_first_round(

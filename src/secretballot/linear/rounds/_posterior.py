@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,8 @@ Groups = Sequence[tuple[slice, Floats]]
 
 #: Initial, smallest and largest prior variance of a group's coefficients.
 _INITIAL_VARIANCE, _LEAST_VARIANCE, _LARGEST_VARIANCE = 0.5, 1e-4, 10.0
+#: Initial prior variance of the coefficients of a pair of columns.
+_INITIAL_PAIR_VARIANCE = 0.1
 #: Hyperprior of a group's variance: its weight in coefficients, and its mean.
 _HYPERPRIOR_WEIGHT, _HYPERPRIOR_VARIANCE = 0.1, 0.2
 #: Prior precision of the intercept, which is almost free.
@@ -29,6 +31,8 @@ _INTERCEPT_PRECISION = 1e-2
 #: the prior variances in a pass, and halvings of a step.
 _PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 4, 3, 5, 8
 _CONVERGED_STEP, _LARGEST_STEP = 0.05, 3.0
+#: Standard deviation of a mean that was not released; means are below 1.
+_UNKNOWN = 1e3
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,23 @@ class ReleasedRound:
         Probabilities of the reference rows from which the residuals were taken.
     gain : ndarray of shape (n_rows,)
         Factor of the residuals, which bounds their length.
-    noise : float
+    noise : float or ndarray of shape (n_features,)
         Standard deviation of the noise on each number.
     """
 
     mean: Floats
     expected: Floats
     gain: Floats
-    noise: float
+    noise: float | Floats
+
+    def padded(self, n_more: int) -> ReleasedRound:
+        """Return the round with more features, of which it says nothing."""
+        noise = np.broadcast_to(self.noise, self.mean.shape)
+        return replace(
+            self,
+            mean=np.append(self.mean, np.zeros(n_more)),
+            noise=np.append(noise, np.full(n_more, _UNKNOWN)),
+        )
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,17 @@ class Posterior:
         """Return coefficients of 0, before anything is released."""
         zeros = np.zeros((1 + n_features, n_columns))
         return cls(zeros, zeros, zeros, np.full(n_groups, _INITIAL_VARIANCE))
+
+    def padded(self, sizes: Sequence[int]) -> Posterior:
+        """Return the posterior with more groups of these sizes, whose coefficients are 0."""
+        zeros = np.zeros((sum(sizes), self.coefficients.shape[1]))
+        return Posterior(
+            *(
+                np.concatenate([each, zeros])
+                for each in (self.coefficients, self.variances, self.centred_variances)
+            ),
+            np.append(self.prior_variances, np.full(len(sizes), _INITIAL_PAIR_VARIANCE)),
+        )
 
 
 def probabilities(scores: Floats) -> Floats:
@@ -116,7 +140,7 @@ class WhitenedRounds:
         self._roots = [cholesky(error, overwrite_a=True, check_finite=False) for error in errors]
 
     def _error_covariances(
-        self, noises: Sequence[float], n_people: float, coefficients: Floats
+        self, noises: Sequence[float | Floats], n_people: float, coefficients: Floats
     ) -> Floats:
         """Compute the covariance of each round's errors."""
         p = self.reference.probabilities(coefficients)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from secretballot.linear.features import Design, Features, Floats
+from secretballot.linear.features import Design, Features, Floats, PairedBins
 
 #: Function from a slice of rows and their scores to their residuals.
 Residuals = Callable[[slice, Floats], Floats]
@@ -46,6 +47,20 @@ class PrivateRows:
     n_numbers: int
     _cache: dict[int, Features] = field(default_factory=dict, repr=False)
 
+    def with_cells(self, features: PairedBins) -> PrivateRows:
+        """Return the same rows with the cells of pairs beside one-hot features."""
+
+        def transform(rows: slice) -> Features:
+            one_hot = self._cache.get(rows.start)
+            if one_hot is None:
+                one_hot = self.transform(rows)
+            assert isinstance(one_hot, csr_array)
+            return features.with_cells(one_hot)
+
+        return replace(
+            self, transform=transform, n_numbers=self.n_numbers + len(features.pairs), _cache={}
+        )
+
     def blocks(self) -> Iterator[tuple[slice, Features]]:
         """Yield blocks of rows with their features, which are cached if they fit."""
         for start in range(0, len(self.shares), _BLOCK_ROWS):
@@ -74,8 +89,37 @@ class PrivateRows:
             Function from a slice of rows and their scores (n_rows, n_columns) to residuals of the
             same shape.
         """
-        share_bits = self.share_bits(norm)
         total: Floats | float = 0.0
+        for design, weights in self._weighted_blocks(coefficients, norm, residuals):
+            total = total + design.sums(weights)
+        return np.asarray(total)
+
+    def pair_sums(
+        self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
+    ) -> Floats:
+        """Sum single residuals over the rows that have two merged one-hot features.
+
+        Parameters
+        ----------
+        coefficients, norm, residuals
+            See `residual_sums`.
+        merge : ndarray of shape (n_features,)
+            Merged feature of each feature.
+
+        Returns
+        -------
+        ndarray of shape (n_merged, n_merged)
+        """
+        total: Floats | float = 0.0
+        for design, weights in self._weighted_blocks(coefficients, norm, residuals):
+            total = total + design.pair_sums(merge, weights[:, 0])
+        return np.asarray(total)
+
+    def _weighted_blocks(
+        self, coefficients: Floats, norm: float, residuals: Residuals
+    ) -> Iterator[tuple[Design, Floats]]:
+        """Yield blocks of rounded features, with their clipped and rounded residuals."""
+        share_bits = self.share_bits(norm)
         for rows, features in self.blocks():
             slopes = coefficients[1:]
             if isinstance(features, np.ndarray):
@@ -89,8 +133,7 @@ class PrivateRows:
                 bits, design = share_bits, Design(features)
             clipped = _clip_lengths(residuals(rows, design.decision(slopes, coefficients[:1])))
             shares = rounded_towards_zero(self.shares[rows, None], share_bits)
-            total = total + design.sums(rounded_towards_zero(clipped * shares, bits))
-        return np.asarray(total)
+            yield design, rounded_towards_zero(clipped * shares, bits)
 
     def feature_sums(self, norm: float) -> Floats:
         """Sum one-hot features over the rows: (n_features, 1)."""

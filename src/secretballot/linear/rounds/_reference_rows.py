@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from secretballot.linear.features import Design, Features, Floats
+from secretballot.linear.features import Design, Features, Floats, PairedBins
 from secretballot.linear.rounds._posterior import probabilities
 
 #: Number of synthetic rows.
@@ -54,6 +54,12 @@ class ReferenceRows:
             [np.full(n_public, 1 / size), np.full(n_synthetic, synthetic_size / n_synthetic / size)]
         )
         return cls(Design(rows), weights, size)
+
+    def with_cells(self, features: PairedBins) -> ReferenceRows:
+        """Return the same rows with the cells of pairs beside one-hot features."""
+        one_hot = self.design.features
+        assert isinstance(one_hot, csr_array)
+        return replace(self, design=Design(features.with_cells(one_hot)))
 
     def probabilities(self, coefficients: Floats) -> Floats:
         """Compute class probabilities from coefficients, the intercept first."""

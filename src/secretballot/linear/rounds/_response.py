@@ -32,6 +32,8 @@ class RoundPlan:
         Number of sums of residuals.
     n_people : float
         Number of private rows or owners of equal weight.
+    n_pairs : int
+        Largest number of pairs of columns that are modelled.
     """
 
     rows: PrivateRows
@@ -41,6 +43,7 @@ class RoundPlan:
     release: Release
     n_rounds: int
     n_people: float
+    n_pairs: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,14 @@ class FittedRounds:
     posterior : Posterior
     residuals : list of ndarray of shape (n_features, n_columns)
         Released sums of residuals, round by round.
+    features : FeatureMap
+        Features of the coefficients: the plan's, with pairs of columns beside them if some stand
+        out.
     """
 
     posterior: Posterior
     residuals: list[Floats]
+    features: FeatureMap
 
 
 class Response(ABC):

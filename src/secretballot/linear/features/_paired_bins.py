@@ -1,0 +1,106 @@
+"""One-hot features of pairs of columns, beside those of single columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from secretballot.linear.features._additive_bins import AdditiveBins
+
+Groups = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPair:
+    """Two columns, whose bins are merged; a cell is a pair of merged bins.
+
+    Attributes
+    ----------
+    columns : tuple of (int, int)
+        Positions of the columns.
+    groups : tuple of two ndarrays of shape (n_bins,)
+        Merged bin of each bin.
+    """
+
+    columns: tuple[int, int]
+    groups: tuple[Groups, Groups]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of merged bins."""
+        return int(self.groups[0].max()) + 1, int(self.groups[1].max()) + 1
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.shape[0] * self.shape[1]
+
+
+class PairedBins(AdditiveBins):
+    """One-hot features of columns, and of the cells of some pairs of columns.
+
+    A row has one entry for each column and each pair, so all rows have the same length. A cell is
+    missing where one of its columns is.
+
+    Parameters
+    ----------
+    bins : AdditiveBins
+    pairs : sequence of ColumnPair
+    """
+
+    def __init__(self, bins: AdditiveBins, pairs: Sequence[ColumnPair]) -> None:
+        super().__init__(bins.columns)
+        self.pairs = tuple(pairs)
+        sizes = [pair.n_cells for pair in self.pairs]
+        self.pair_ends = int(self.ends[-1]) + np.cumsum([0, *sizes])
+
+    @property
+    def n_features(self) -> int:
+        """Number of bins and cells."""
+        return int(self.pair_ends[-1])
+
+    @property
+    def norm(self) -> float:
+        """Length of a row without missing cells."""
+        return float(np.sqrt(len(self.columns) + len(self.pairs)))
+
+    @property
+    def pair_places(self) -> list[slice]:
+        """Features of each pair."""
+        return [slice(low, high) for low, high in itertools.pairwise(self.pair_ends)]
+
+    @property
+    def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:
+        """Features of each column and of each pair, with their inverse prior correlations."""
+        cells = [(place, np.eye(place.stop - place.start)) for place in self.pair_places]
+        return [*super().groups, *cells]
+
+    def transform_columns(self, table: Sequence[ArrayLike]) -> csr_array:
+        """Compute the one-hot rows of a table given as its columns."""
+        return self.with_cells(super().transform_columns(table))
+
+    def with_cells(self, one_hot: csr_array) -> csr_array:
+        """Append the cells of the pairs to the one-hot rows of single columns."""
+        n_rows, n_columns = one_hot.shape[0], len(self.columns)
+        codes, data = (each.reshape(n_rows, n_columns) for each in (one_hot.indices, one_hot.data))
+        all_codes, all_data = [codes], [data]
+        for pair, first_cell in zip(self.pairs, self.pair_ends[:-1], strict=True):
+            first, second = (
+                groups[codes[:, column] - self.ends[column]]
+                for column, groups in zip(pair.columns, pair.groups, strict=True)
+            )
+            cells = first * pair.shape[1] + second + first_cell
+            all_codes.append(cells[:, None].astype(codes.dtype))
+            all_data.append((data[:, pair.columns[0]] * data[:, pair.columns[1]])[:, None])
+        width = n_columns + len(self.pairs)
+        entries = (
+            np.concatenate(all_data, axis=1).ravel(),
+            np.concatenate(all_codes, axis=1).ravel(),
+            np.arange(n_rows + 1, dtype=np.int32) * width,
+        )
+        return csr_array(entries, shape=(n_rows, self.n_features))

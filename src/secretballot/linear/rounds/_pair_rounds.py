@@ -1,0 +1,91 @@
+"""Release of all pairs of columns, and choice of those that go together."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from secretballot.linear.features import AdditiveBins, ColumnPair, Floats, PairedBins
+from secretballot.linear.rounds._pair_test import PairTest, discoveries
+from secretballot.linear.rounds._private_sums import Residuals
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+from secretballot.linear.rounds._response import RoundPlan
+from secretballot.mechanisms import VectorSum
+
+#: Merged bins of a column where all pairs are asked, and in the pairs that are chosen.
+_COARSE_BINS, _FINE_BINS = 4, 6
+#: Relative rounding of a ratio of noise and norm.
+_ROUNDING = 2.0**-40
+
+
+def resized(mechanism: VectorSum, norm: float) -> VectorSum:
+    """Return the mechanism of sums of vectors of another length, at no larger cost."""
+    factor = norm / mechanism.norm * (1 + _ROUNDING)
+    return replace(mechanism, sigma=mechanism.sigma * factor, norm=norm, diameter=2 * norm)
+
+
+def release_pairs(
+    plan: RoundPlan,
+    reference: ReferenceRows,
+    coefficients: Floats,
+    residuals: Residuals,
+    slopes: Floats,
+    variances: Floats,
+) -> PairedBins | None:
+    """Release the residuals of the cells of all pairs of columns, and choose pairs.
+
+    Returns the features with the cells of the chosen pairs; None if no pair stands out.
+
+    Parameters
+    ----------
+    plan : RoundPlan
+    reference : ReferenceRows
+    coefficients : ndarray of shape (1 + n_features, 1)
+        Coefficients of single columns, from whose scores the residuals are taken.
+    residuals : callable
+        Function from a slice of rows and their scores to residuals.
+    slopes, variances : ndarray of shape (n_reference_rows,)
+        Derivative of the expected residual of each reference row in its score, and the variance of
+        its residual.
+    """
+    features = plan.features
+    assert isinstance(features, AdditiveBins)
+    shares = reference.means(np.ones((len(reference.weights), 1)))[:, 0]
+    groups = [
+        column.merged_bins(shares[place] + 1e-9, _COARSE_BINS)
+        for column, place in zip(features.columns, features.places, strict=True)
+    ]
+    starts = np.cumsum([0, *(group.max() + 1 for group in groups)])
+    places = [slice(low, high) for low, high in itertools.pairwise(starts)]
+    merge = np.concatenate(
+        [group + start for group, start in zip(groups, starts[:-1], strict=True)]
+    )
+    pairs = list(itertools.combinations(range(len(places)), 2))
+    sums = plan.rows.pair_sums(coefficients, features.norm, residuals, merge)
+    cells = np.concatenate([sums[places[i], places[j]].ravel() for i, j in pairs])
+    mechanism = resized(plan.mechanism, float(np.sqrt(len(pairs))))
+    released = plan.release(mechanism, cells) / plan.rows.total
+    noise = mechanism.sigma / plan.rows.total
+    masses = reference.design.pair_sums(merge, reference.weights * slopes)
+    errors = (
+        noise**2 + reference.design.pair_sums(merge, reference.weights * variances) / plan.n_people
+    )
+    tests, first = [], 0
+    for i, j in pairs:
+        mass = masses[places[i], places[j]]
+        means = released[first : first + mass.size].reshape(mass.shape)
+        first += mass.size
+        tests.append(PairTest.of(means, mass, errors[places[i], places[j]]))
+    chosen = discoveries(np.array([test.p_value for test in tests])).tolist()
+    chosen = sorted(chosen, key=lambda index: -tests[index].effect_variance)[: plan.n_pairs]
+    if not chosen:
+        return None
+    fine = [
+        column.merged_bins(shares[place] + 1e-9, _FINE_BINS)
+        for column, place in zip(features.columns, features.places, strict=True)
+    ]
+    return PairedBins(
+        features, [ColumnPair((i, j), (fine[i], fine[j])) for i, j in (pairs[k] for k in chosen)]
+    )
