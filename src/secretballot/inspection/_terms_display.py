@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import singledispatch
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.inspection._axes import AxesLike, PanelsDisplay, label_text, thin
-from secretballot.linear import AdditiveTerm, PrivateLogisticRegression
+from secretballot.linear import AdditiveTerm, PairTerm, PrivateLogisticRegression
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,12 +30,13 @@ class TermsDisplay(PanelsDisplay):
 
     Use `from_estimator` to make one from a fitted `PrivateLogisticRegression`. Numbers are steps
     over their bins, values that are a bin of their own are points, and categories are sorted
-    points. Effects are centred: the mean over the bins of a column, each counted alike, is 0.
-    Bands are two standard deviations either way, by the known errors (noise, sample, public rows).
+    points. Pairs of columns are maps of the bins of both. Effects are centred: the mean over the
+    bins of a column, each counted alike, is 0. Bands are two standard deviations either way, by the
+    known errors (noise, sample, public rows).
 
     Parameters
     ----------
-    terms : sequence of AdditiveTerm
+    terms : sequence of AdditiveTerm or PairTerm
         As `PrivateLogisticRegression.terms` returns them.
     target : object, default=None
         Of which class they are; for the label of the axes.
@@ -63,7 +65,7 @@ class TermsDisplay(PanelsDisplay):
     'column 0'
     """
 
-    terms: Sequence[AdditiveTerm]
+    terms: Sequence[AdditiveTerm | PairTerm]
     _: KW_ONLY
     target: object = None
 
@@ -132,15 +134,38 @@ class TermsDisplay(PanelsDisplay):
         if self.target is not None:
             added += f" of {label_text(self.target)}"
         for ax, term in zip(self.axes_, self.terms, strict=True):
-            name = term.name if isinstance(term.name, str) else f"column {term.name}"
-            ax.set_title(label_text(name))
-            if term.values is None or term.edges is None:
-                _draw_categories(ax, term)
-                ax.set(xlabel=added)
-            else:
-                _draw_number(ax, term, term.values, term.edges)
-                ax.set(ylabel=added)
+            ax.set_title(label_text(_title(term.name)))
+            _draw(term, ax, added)
         return self
+
+
+@singledispatch
+def _draw(term: AdditiveTerm, ax: Axes, added: str) -> None:
+    """Draw one term, with a label that says what is added."""
+    if term.values is None or term.edges is None:
+        _draw_categories(ax, term)
+        ax.set(xlabel=added)
+    else:
+        _draw_number(ax, term, term.values, term.edges)
+        ax.set(ylabel=added)
+
+
+@_draw.register
+def _draw_pair(term: PairTerm, ax: Axes, added: str) -> None:
+    largest = float(np.abs(term.effect).max()) or 1.0
+    image = ax.imshow(term.effect, cmap="PuOr", vmin=-largest, vmax=largest, aspect="auto")
+    rows, columns = (np.arange(len(labels)) for labels in term.labels)
+    ax.set_yticks(rows, [label_text(text) for text in term.labels[0]], fontsize="small")
+    ax.set_xticks(
+        columns, [label_text(text) for text in term.labels[1]], fontsize="small", rotation=90
+    )
+    ax.figure.colorbar(image, ax=ax, label=added)
+
+
+def _title(name: Hashable) -> str:
+    if isinstance(name, tuple):
+        return " and ".join(_title(each) for each in name)
+    return name if isinstance(name, str) else f"column {name}"
 
 
 def _draw_number(

@@ -1,4 +1,4 @@
-"""Effect of one column on the log odds, bin by bin."""
+"""Effects of columns, and of pairs of columns, on the log odds."""
 
 from __future__ import annotations
 
@@ -39,11 +39,39 @@ class AdditiveTerm:
     error: NDArray[np.float64]
 
 
-def additive_terms(
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairTerm:
+    """Effect of two columns together on the log odds, beside the effects of each.
+
+    Attributes
+    ----------
+    name : tuple of (hashable, hashable)
+        The columns; their positions in an array.
+    labels : tuple of two tuples of str
+        Texts of the merged bins of each column.
+    effect : ndarray of shape (n_first, n_second)
+        Contribution of each pair of bins to the log odds, less the mean over all pairs of bins.
+    error : ndarray of shape (n_first, n_second)
+        Standard deviation of each effect.
+    """
+
+    name: tuple[Hashable, Hashable]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]
+    effect: NDArray[np.float64]
+    error: NDArray[np.float64]
+
+
+def model_terms(
     features: AdditiveBins, coefficients: NDArray[np.float64], errors: NDArray[np.float64]
-) -> list[AdditiveTerm]:
-    """Return the term of each column, from coefficients of shape (n_features,)."""
-    terms = []
+) -> list[AdditiveTerm | PairTerm]:
+    """Return the term of each column, then of each pair of columns.
+
+    Parameters
+    ----------
+    features : AdditiveBins
+    coefficients, errors : ndarray of shape (n_features,)
+    """
+    terms: list[AdditiveTerm | PairTerm] = []
     for column, place in zip(features.columns, features.places, strict=True):
         effect = coefficients[place]
         values = edges = None
@@ -57,6 +85,20 @@ def additive_terms(
                 edges=edges,
                 effect=effect - effect.mean(),
                 error=errors[place].copy(),
+            )
+        )
+    for pair, place in zip(features.pairs, features.pair_places, strict=True):
+        first, second = (features.columns[position] for position in pair.columns)
+        effect = coefficients[place].reshape(pair.shape)
+        terms.append(
+            PairTerm(
+                name=(first.name, second.name),
+                labels=(
+                    tuple(first.merged_labels(pair.groups[0])),
+                    tuple(second.merged_labels(pair.groups[1])),
+                ),
+                effect=effect - effect.mean(),
+                error=errors[place].reshape(pair.shape).copy(),
             )
         )
     return terms

@@ -88,6 +88,8 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
         self.mechanism_ = fitted.mechanism
         self.public_rows_check_ = fitted.public_rows_check
         self._public_features = fitted.features
+        bins = fitted.features if isinstance(fitted.features, AdditiveBins) else None
+        self.interactions_ = [] if bins is None else bins.pair_names
         self._row_schema = fitted.schema
 
     def _check_additive(self) -> AdditiveBins:

@@ -27,9 +27,9 @@ from secretballot.linear._model_size import (
     DECLARED_SIZE,
     check_signal,
     choose_bins,
-    choose_pairs,
     signal_to_noise,
 )
+from secretballot.linear._pair_search import PairSearch
 from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import (
     FEW_PUBLIC_ROWS,
@@ -45,7 +45,7 @@ from secretballot.linear.features import (
     public_bins,
     public_columns,
 )
-from secretballot.linear.rounds import FittedRounds, PrivateRows, Response, RoundPlan
+from secretballot.linear.rounds import FittedRounds, PairPlan, PrivateRows, Response, RoundPlan
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import Bounds, RowSchema, warn_misfits
 from secretballot.screening import PublicRowsCheck, check_stacked
@@ -141,12 +141,16 @@ def run_fit(
         n_rounds = response.choose_rounds(signal, n_public)
     else:
         n_rounds = int(model.rounds)
-    n_pairs = model.interactions
-    if isinstance(n_pairs, str):
-        n_pairs = choose_pairs(n_rounds, model.n_features_in_)
-    if not isinstance(features, AdditiveBins) or model.n_features_in_ < 2:
-        n_pairs = 0
-    n_releases = 1 + n_rounds + (data.X_public is None) + (n_pairs > 0)
+    n_releases = 1 + n_rounds + (data.X_public is None)
+    pairs = PairSearch.of(
+        accountant,
+        model.interactions,
+        response,
+        features,
+        n_rounds,
+        weight=data.weight,
+        scope=scope,
+    )
 
     rows = _private_rows(model, data, features)
     for _ in rows.blocks():
@@ -160,7 +164,7 @@ def run_fit(
         lambda sigma: response.mechanism(sigma, features, data.weight),
         n_rows=n_releases,
         scope=scope,
-        share=_remaining_share(check, placement),
+        share=_remaining_share(check, placement, pairs),
     )
     note: dict[str, object] = {**response.note, "features_from": origin}
     if data.levels is not None:
@@ -192,9 +196,18 @@ def run_fit(
         if data.X_public is not None:
             public = features.transform(_thinned(data.X_public))
     reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)
+    reservations = [reservation]
+    if pairs is not None:
+        reservations.append(accountant.reserve(pairs.mechanism, 1, scope=scope, note=note))
     progress.paid()
-    with progress.task("ask private rows", n_releases) as task:
+    with progress.task("ask private rows", n_releases + (pairs is not None)) as task:
         releases = _Releases(accountant, reservation, randomness, scope, note, task)
+        pair_plan = None
+        if pairs is not None:
+            asked = _Releases(
+                accountant, reservations[1], randomness, scope, note, task, pairs.NOISE_INDEX
+            )
+            pair_plan = PairPlan(pairs.mechanism, asked.noisy_sums, pairs.n_pairs)
         plan = RoundPlan(
             rows,
             features,
@@ -203,10 +216,11 @@ def run_fit(
             releases.noisy_sums,
             n_rounds=1 + n_rounds,
             n_people=data.n_people,
-            n_pairs=n_pairs,
+            pairs=pair_plan,
         )
         fitted = response.run_rounds(plan)
-    accountant.settle(reservation)
+    for reservation in reservations:
+        accountant.settle(reservation)
     progress.end()
     warn_misfits(data.misfits)
     n_squared = data.total**2 / data.n_people
@@ -252,10 +266,12 @@ def _private_rows(model: LinearModel, data: FitInput, features: FeatureMap) -> P
     )
 
 
-def _remaining_share(check: PublicRowsCheck | None, placement: BinPlacement | None) -> float:
+def _remaining_share(
+    check: PublicRowsCheck | None, placement: BinPlacement | None, pairs: PairSearch | None
+) -> float:
     """Return the share of the fit's budget that remains for the rounds."""
     share = 1.0 if check is None else check.remaining_share
-    return share if placement is None else share - placement.SHARE
+    return share - sum(each.SHARE for each in (placement, pairs) if each is not None)
 
 
 def _unseen_bounds(model: LinearModel, data: FitInput) -> Bounds:

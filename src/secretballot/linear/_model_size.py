@@ -18,9 +18,6 @@ DECLARED_SIZE = 400
 #: Bins of all columns together: time grows as their cube, and as the classes.
 _ALL_BINS = 512
 
-#: Most pairs of columns, fewest rounds after the first with which pairs are asked, and most columns.
-_MOST_PAIRS, _LEAST_ROUNDS, _MOST_PAIR_COLUMNS = 6, 2, 100
-
 #: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant
 #: prediction of the frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
 _LEAST_SIGNAL = 6.0
@@ -74,8 +71,3 @@ def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) ->
         _MOST_BINS, max(n_public, DECLARED_SIZE) / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns
     )
     return max(round(min(_FACTOR * math.pow(signal, _POWER), most)), _LEAST_BINS)
-
-
-def choose_pairs(n_rounds: int, n_columns: int) -> int:
-    """Choose the largest number of pairs of columns; 0 where noise would hide them."""
-    return _MOST_PAIRS if n_rounds >= _LEAST_ROUNDS and n_columns <= _MOST_PAIR_COLUMNS else 0

@@ -20,7 +20,7 @@ from secretballot.ensemble import (
     learned_classes,
     refuse_arguments,
 )
-from secretballot.linear._additive_term import AdditiveTerm, additive_terms
+from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear.rounds import ClassResponse, probabilities
@@ -59,6 +59,12 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         rows.
     rounds : int or "auto", default="auto"
         Number of sums of residuals after the first sum.
+    interactions : int or "auto", default="auto"
+        Largest number of pairs of columns that join the model, with additive features and two
+        classes. Half-way through the rounds one release, a twentieth of the fit's budget, asks all
+        pairs of columns; those that stand out of noise and sampling [3]_ get coefficients of their
+        own. ``"auto"``: half the number of columns, and at least 6; 0 where the noise would hide
+        them, or with more than 100 columns. 0: none, and no such release.
     categories : dict, default=None
         Declared categories of columns: ``{column: [...]}``. None: those of the public rows. All
         other categories share one bin.
@@ -103,6 +109,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         Number of sums of residuals after the first.
     n_bins_ : int or None
         Largest number of bins of a number; None without bins.
+    interactions_ : list of tuple
+        Names of the pairs of columns that joined the model.
     mechanism_ : VectorSum
         Mechanism of each round.
     public_rows_check_ : PublicRowsCheck or None
@@ -129,6 +137,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     ----------
     .. [1] Dong, Roth and Su, "Gaussian Differential Privacy" (2022), Corollary 3.3.
     .. [2] D. MacKay, "Bayesian interpolation", Neural Computation 4 (1992).
+    .. [3] Benjamini and Hochberg, "Controlling the false discovery rate", Journal of the Royal
+       Statistical Society B 57 (1995).
 
     Examples
     --------
@@ -154,7 +164,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         *,
         n_bins: int | str = "auto",
         rounds: int | str = "auto",
-        interactions: int | str = 0,
+        interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
         epsilon: float | dict[str, float] | None = None,
@@ -283,8 +293,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         codes = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(codes, dtype=np.intp)])
 
-    def terms(self, target: Hashable = None) -> list[AdditiveTerm]:
-        """Return the effect of each column on the log odds, bin by bin. Free of charge.
+    def terms(self, target: Hashable = None) -> list[AdditiveTerm | PairTerm]:
+        """Return the effect of each column, and of each pair, on the log odds. Free of charge.
 
         Effects are centred: their unweighted mean over the bins of a column is 0. Their errors are
         those of centred effects, which are smaller than `coef_error_`: the bins of a column share a
@@ -297,8 +307,9 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
         Returns
         -------
-        list of AdditiveTerm
-            One for each column: name, labels and edges of the bins, effect and error.
+        list of AdditiveTerm and PairTerm
+            One for each column: name, labels and edges of the bins, effect and error. Then one for
+            each pair of `interactions_`, as a table.
 
         Raises
         ------
@@ -318,6 +329,6 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
             raise ValueError(f"target={target!r} is none of the classes: {classes}.")
         code = len(classes) - 1 if target is None else classes.index(target)
         if len(classes) > 2:
-            return additive_terms(features, self.coef_[code], self._centred_error[code])
+            return model_terms(features, self.coef_[code], self._centred_error[code])
         sign = 1.0 if code else -1.0
-        return additive_terms(features, sign * self.coef_[0], self._centred_error[0])
+        return model_terms(features, sign * self.coef_[0], self._centred_error[0])

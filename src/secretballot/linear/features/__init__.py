@@ -10,6 +10,7 @@ from secretballot.linear.features._additive_bins import (
     declared_bins,
     public_bins,
 )
+from secretballot.linear.features._column_pair import ColumnPair
 from secretballot.linear.features._columns import (
     Categories,
     PublicColumn,
@@ -18,7 +19,7 @@ from secretballot.linear.features._columns import (
 )
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear.features._design import Design, FeatureMap, Features, Floats
-from secretballot.linear.features._paired_bins import ColumnPair, PairedBins
+from secretballot.linear.features._paired_bins import PairedBins
 
 __all__ = [
     "FEWEST_PUBLIC_ROWS",

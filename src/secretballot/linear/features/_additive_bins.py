@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from secretballot.linear.features._column_pair import ColumnPair
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.schema import cell_text, columns_of, read_numbers, read_texts
 
@@ -63,13 +64,10 @@ class NumberBins:
 
     def labels(self) -> list[str]:
         """Return the text of each bin."""
-        ends = ["", *(f"{edge:.4g}" for edge in self.edges), ""]
-        intervals = [
-            f"{low} to {high}" if low and high else f"above {low}" if low else f"up to {high}"
-            for low, high in itertools.pairwise(ends)
-        ]
-        if not len(self.edges):
-            intervals = ["others" if len(self.values) else "all"]
+        ends = [-np.inf, *self.edges.tolist(), np.inf]
+        intervals = [_range_text(low, high) for low, high in itertools.pairwise(ends)]
+        if not len(self.edges) and len(self.values):
+            intervals = ["others"]
         return [f"{value:.6g}" for value in self.values] + intervals
 
     def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
@@ -82,11 +80,31 @@ class NumberBins:
         groups[order] = np.unique(positions, return_inverse=True)[1]
         return groups
 
+    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        """Return the text of each group of neighbouring bins."""
+        lows = np.concatenate([self.values, [-np.inf], self.edges])
+        highs = np.concatenate([self.values, self.edges, [np.inf]])
+        return [
+            _range_text(lows[groups == group].min(), highs[groups == group].max())
+            for group in range(int(groups.max()) + 1)
+        ]
+
     def precision(self) -> NDArray[np.float64]:
         """Compute the inverse correlations of the bins' effects, which are smooth in the rank."""
         distance = np.abs(self.ranks[:, None] - self.ranks)
         correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
         return np.asarray(np.linalg.inv(correlations + _ROUGHNESS * np.eye(self.n_bins)))
+
+
+def _range_text(low: float, high: float) -> str:
+    """Return the text of an interval, whose ends may be infinite."""
+    if low == high:
+        return f"{low:.6g}"
+    if np.isinf(low) and np.isinf(high):
+        return "all"
+    if np.isinf(low):
+        return f"up to {high:.4g}"
+    return f"above {low:.4g}" if np.isinf(high) else f"{low:.4g} to {high:.4g}"
 
 
 @dataclass(frozen=True)
@@ -127,6 +145,12 @@ class CategoryBins:
         groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
         return groups
 
+    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        """Return the text of each group: a category, or ``"others"`` for several."""
+        labels = np.array(self.labels(), dtype=object)
+        members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]
+        return [names[0] if len(names) == 1 else "others" for names in members]
+
     def precision(self) -> NDArray[np.float64]:
         """Return the inverse correlations of the categories' effects: the identity."""
         return np.eye(self.n_bins)
@@ -141,6 +165,9 @@ class AdditiveBins:
     ----------
     columns : sequence of NumberBins or CategoryBins
     """
+
+    #: Pairs of columns that have features of their own.
+    pairs: tuple[ColumnPair, ...] = ()
 
     def __init__(self, columns: Sequence[NumberBins | CategoryBins]) -> None:
         self.columns = tuple(columns)
@@ -160,6 +187,20 @@ class AdditiveBins:
     def places(self) -> list[slice]:
         """Features of each column."""
         return [slice(low, high) for low, high in itertools.pairwise(self.ends)]
+
+    @property
+    def pair_places(self) -> list[slice]:
+        """Features of each pair, after those of the columns."""
+        ends = self.ends[-1] + np.cumsum([0, *(pair.n_cells for pair in self.pairs)])
+        return [slice(int(low), int(high)) for low, high in itertools.pairwise(ends)]
+
+    @property
+    def pair_names(self) -> list[tuple[Hashable, Hashable]]:
+        """Names of the columns of each pair."""
+        return [
+            (self.columns[first].name, self.columns[second].name)
+            for first, second in (pair.columns for pair in self.pairs)
+        ]
 
     @property
     def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:

@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from secretballot.linear.features._additive_bins import AdditiveBins
-
-Groups = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnPair:
-    """Two columns, whose bins are merged; a cell is a pair of merged bins.
-
-    Attributes
-    ----------
-    columns : tuple of (int, int)
-        Positions of the columns.
-    groups : tuple of two ndarrays of shape (n_bins,)
-        Merged bin of each bin.
-    """
-
-    columns: tuple[int, int]
-    groups: tuple[Groups, Groups]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of merged bins."""
-        return int(self.groups[0].max()) + 1, int(self.groups[1].max()) + 1
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells."""
-        return self.shape[0] * self.shape[1]
+from secretballot.linear.features._column_pair import ColumnPair
 
 
 class PairedBins(AdditiveBins):
@@ -56,23 +27,16 @@ class PairedBins(AdditiveBins):
     def __init__(self, bins: AdditiveBins, pairs: Sequence[ColumnPair]) -> None:
         super().__init__(bins.columns)
         self.pairs = tuple(pairs)
-        sizes = [pair.n_cells for pair in self.pairs]
-        self.pair_ends = int(self.ends[-1]) + np.cumsum([0, *sizes])
 
     @property
     def n_features(self) -> int:
         """Number of bins and cells."""
-        return int(self.pair_ends[-1])
+        return int(self.ends[-1]) + sum(pair.n_cells for pair in self.pairs)
 
     @property
     def norm(self) -> float:
         """Length of a row without missing cells."""
         return float(np.sqrt(len(self.columns) + len(self.pairs)))
-
-    @property
-    def pair_places(self) -> list[slice]:
-        """Features of each pair."""
-        return [slice(low, high) for low, high in itertools.pairwise(self.pair_ends)]
 
     @property
     def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:
@@ -89,12 +53,12 @@ class PairedBins(AdditiveBins):
         n_rows, n_columns = one_hot.shape[0], len(self.columns)
         codes, data = (each.reshape(n_rows, n_columns) for each in (one_hot.indices, one_hot.data))
         all_codes, all_data = [codes], [data]
-        for pair, first_cell in zip(self.pairs, self.pair_ends[:-1], strict=True):
+        for pair, place in zip(self.pairs, self.pair_places, strict=True):
             first, second = (
                 groups[codes[:, column] - self.ends[column]]
                 for column, groups in zip(pair.columns, pair.groups, strict=True)
             )
-            cells = first * pair.shape[1] + second + first_cell
+            cells = first * pair.shape[1] + second + place.start
             all_codes.append(cells[:, None].astype(codes.dtype))
             all_data.append((data[:, pair.columns[0]] * data[:, pair.columns[1]])[:, None])
         width = n_columns + len(self.pairs)

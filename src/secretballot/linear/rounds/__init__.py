@@ -3,11 +3,12 @@
 from secretballot.linear.rounds._class_response import ClassResponse
 from secretballot.linear.rounds._posterior import Posterior, probabilities
 from secretballot.linear.rounds._private_sums import PrivateRows
-from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
+from secretballot.linear.rounds._response import FittedRounds, PairPlan, Response, RoundPlan
 
 __all__ = [
     "ClassResponse",
     "FittedRounds",
+    "PairPlan",
     "Posterior",
     "PrivateRows",
     "Response",

@@ -44,6 +44,11 @@ class ClassResponse(Response):
         """Origin of the classes."""
         return {"classes_learned": self.classes_learned}
 
+    @property
+    def models_pairs(self) -> bool:
+        """Whether pairs of columns can join the model: with two classes."""
+        return len(self.classes) == 2
+
     def warn(self) -> None:
         """Warn of classes that are learned from private rows."""
         if self.classes_learned:

@@ -46,7 +46,7 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
         posterior = fit_posterior(rounds, reference, features.groups, posterior, plan.n_people)
         if n_done == plan.n_rounds:
             break
-        if plan.n_pairs and n_done == (plan.n_rounds + 1) // 2:
+        if plan.pairs is not None and n_done == (plan.n_rounds + 1) // 2:
             p = reference.probabilities(posterior.coefficients)[:, 0]
             slopes = np.minimum(p, 1 - p)  # the gain times p (1 - p)
             paired = release_pairs(

@@ -50,8 +50,9 @@ def release_pairs(
         Derivative of the expected residual of each reference row in its score, and the variance of
         its residual.
     """
-    features = plan.features
+    features, ask = plan.features, plan.pairs
     assert isinstance(features, AdditiveBins)
+    assert ask is not None
     shares = reference.means(np.ones((len(reference.weights), 1)))[:, 0]
     groups = [
         column.merged_bins(shares[place] + 1e-9, _COARSE_BINS)
@@ -65,8 +66,8 @@ def release_pairs(
     pairs = list(itertools.combinations(range(len(places)), 2))
     sums = plan.rows.pair_sums(coefficients, features.norm, residuals, merge)
     cells = np.concatenate([sums[places[i], places[j]].ravel() for i, j in pairs])
-    mechanism = resized(plan.mechanism, float(np.sqrt(len(pairs))))
-    released = plan.release(mechanism, cells) / plan.rows.total
+    mechanism = resized(ask.mechanism, float(np.sqrt(len(pairs))))
+    released = ask.release(mechanism, cells) / plan.rows.total
     noise = mechanism.sigma / plan.rows.total
     masses = reference.design.pair_sums(merge, reference.weights * slopes)
     errors = (
@@ -79,7 +80,7 @@ def release_pairs(
         first += mass.size
         tests.append(PairTest.of(means, mass, errors[places[i], places[j]]))
     chosen = discoveries(np.array([test.p_value for test in tests])).tolist()
-    chosen = sorted(chosen, key=lambda index: -tests[index].effect_variance)[: plan.n_pairs]
+    chosen = sorted(chosen, key=lambda index: -tests[index].effect_variance)[: ask.n_pairs]
     if not chosen:
         return None
     fine = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from secretballot.linear.features import Floats
@@ -72,7 +73,7 @@ def _tail(excess: float, second: float, third: float) -> float:
     return float(chi2.sf(excess * np.sqrt(degrees / second) + degrees, degrees))
 
 
-def discoveries(p_values: Floats) -> Floats:
+def discoveries(p_values: Floats) -> NDArray[np.intp]:
     """Return the indices of tests that the Benjamini-Hochberg procedure rejects."""
     order = np.argsort(p_values)
     limits = _FALSE_DISCOVERY_RATE * np.arange(1, len(p_values) + 1) / len(p_values)

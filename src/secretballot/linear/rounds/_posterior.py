@@ -94,10 +94,9 @@ class Posterior:
         """Return the posterior with more groups of these sizes, whose coefficients are 0."""
         zeros = np.zeros((sum(sizes), self.coefficients.shape[1]))
         return Posterior(
-            *(
-                np.concatenate([each, zeros])
-                for each in (self.coefficients, self.variances, self.centred_variances)
-            ),
+            np.concatenate([self.coefficients, zeros]),
+            np.concatenate([self.variances, zeros]),
+            np.concatenate([self.centred_variances, zeros]),
             np.append(self.prior_variances, np.full(len(sizes), _INITIAL_PAIR_VARIANCE)),
         )
 

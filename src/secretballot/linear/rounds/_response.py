@@ -15,6 +15,24 @@ Release = Callable[[VectorSum, Floats], Floats]
 
 
 @dataclass(frozen=True)
+class PairPlan:
+    """Release of the residuals of all pairs of columns.
+
+    Attributes
+    ----------
+    mechanism : VectorSum
+        Mechanism of vectors as long as a round's.
+    release : callable
+    n_pairs : int
+        Largest number of pairs that join the model.
+    """
+
+    mechanism: VectorSum
+    release: Release
+    n_pairs: int
+
+
+@dataclass(frozen=True)
 class RoundPlan:
     """Rounds of one fit, all of whose sizes are public.
 
@@ -32,8 +50,8 @@ class RoundPlan:
         Number of sums of residuals.
     n_people : float
         Number of private rows or owners of equal weight.
-    n_pairs : int
-        Largest number of pairs of columns that are modelled.
+    pairs : PairPlan or None
+        Release of all pairs of columns.
     """
 
     rows: PrivateRows
@@ -43,7 +61,7 @@ class RoundPlan:
     release: Release
     n_rounds: int
     n_people: float
-    n_pairs: int = 0
+    pairs: PairPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,11 @@ class Response(ABC):
     @abstractmethod
     def note(self) -> dict[str, object]:
         """Public facts for the ledger."""
+
+    @property
+    def models_pairs(self) -> bool:
+        """Whether pairs of columns can join the model."""
+        return False
 
     def warn(self) -> None:
         """Warn of what the response itself tells of private rows."""

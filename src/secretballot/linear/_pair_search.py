@@ -1,0 +1,70 @@
+"""Search for pairs of columns: one release beside the rounds of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from secretballot.linear.features import AdditiveBins, FeatureMap
+from secretballot.linear.rounds import Response
+from secretballot.mechanisms import VectorSum
+
+if TYPE_CHECKING:
+    from secretballot.accounting import PrivacyAccountant, Scope
+
+#: Most pairs that join a model of few columns, or for each column of many, and most columns all of
+#: whose pairs are asked.
+_FEW_PAIRS, _PAIRS_PER_COLUMN, _MOST_COLUMNS = 6, 0.5, 100
+#: Fewest rounds after the first with which pairs are asked by default: with fewer, noise would hide
+#: them.
+_LEAST_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class PairSearch:
+    """Plan to release the residuals of all pairs of columns.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Largest number of pairs that join the model.
+    mechanism : VectorSum
+        Mechanism of vectors as long as a round's.
+    """
+
+    n_pairs: int
+    mechanism: VectorSum
+
+    #: Share of the fit's budget.
+    SHARE: ClassVar[float] = 0.05
+    #: Index of the release's noise, less 1.
+    NOISE_INDEX: ClassVar[int] = 2**31 + 2
+
+    @classmethod
+    def of(
+        cls,
+        accountant: PrivacyAccountant,
+        interactions: int | str,
+        response: Response,
+        features: FeatureMap,
+        n_rounds: int,
+        *,
+        weight: float | dict[str, float],
+        scope: Scope,
+    ) -> PairSearch | None:
+        """Plan the release; None if no pairs are wanted, or can be modelled."""
+        if not isinstance(features, AdditiveBins) or len(features.columns) < 2:
+            return None
+        if isinstance(interactions, str):
+            n_columns = len(features.columns)
+            is_clear = n_rounds >= _LEAST_ROUNDS and n_columns <= _MOST_COLUMNS
+            interactions = max(_FEW_PAIRS, int(_PAIRS_PER_COLUMN * n_columns)) if is_clear else 0
+        if not interactions or not n_rounds or not response.models_pairs:
+            return None
+        mechanism = accountant.calibrate(
+            lambda sigma: response.mechanism(sigma, features, weight),
+            n_rows=1,
+            scope=scope,
+            share=cls.SHARE,
+        )
+        return cls(interactions, mechanism)
