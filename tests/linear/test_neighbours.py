@@ -104,7 +104,7 @@ def random_numbers(rng, n_rows):
     return np.where(rng.random((n_rows, 3)) < 0.9, rng.normal(size=(n_rows, 3)), 0.0)
 
 
-def row_neighbours(n_classes, kind):
+def row_neighbours(n_classes, kind, **given):
     """Return the furthest of neighbours that differ in one row."""
     rng, worst = np.random.default_rng(0), Fraction(0)
     pool = None if kind == "declared" else random_numbers(rng, 60)
@@ -116,7 +116,7 @@ def row_neighbours(n_classes, kind):
         z[place] = (y[place] + (pair % 4 > 0)) % n_classes
         X[place] = 1e300 if pair < 4 else rng.choice(HUGE, size=3)
         Z[place] = 1e308 if pair < 4 else rng.choice([*HUGE, *rng.normal(size=3)], size=3)
-        how = {"classes": range(n_classes), **KINDS[kind]}
+        how = {"classes": range(n_classes), **KINDS[kind], **given}
         worst = max(worst, furthest(*(asked(*each, pool, **how) for each in ((X, y), (Z, z)))))
     return worst
 
@@ -186,6 +186,7 @@ def many_rows_neighbours(monkeypatch, n_rows=184_600):
             classes=[0, 1],
             bounds=(-2, 2),
             n_bins=4,
+            interactions=0,
         )
         for n, row in ((n_rows, half), (1, np.full(8, -2.0)))
     ]
@@ -310,4 +311,5 @@ def test_planted_errors_fail_the_check(error, monkeypatch):
     elif error == "level":
         assert level_neighbours("declared", 2)["high"] > 1
     else:
-        assert row_neighbours(3 if error == "residual" else 2, "declared") > 1
+        how = {"interactions": 0} if error == "products" else {}
+        assert row_neighbours(3 if error == "residual" else 2, "declared", **how) > 1

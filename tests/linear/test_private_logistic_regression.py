@@ -70,7 +70,7 @@ def test_probabilities_are_calibrated():
 @pytest.mark.parametrize("order", ["gaussian", "renyi", math.inf])
 def test_all_rounds_are_paid_before_the_first(order):
     budget = PrivacyAccountant(1.0, 1e-5, order=order)
-    found = model(budget=budget, rounds=2).fit(X, Y, X_public=POOL)
+    found = model(budget=budget, rounds=2, interactions=0).fit(X, Y, X_public=POOL)
     _check, reserved, *drawn, _settled = budget.entries()
     assert reserved.charges
     assert not any(cost.at(order) for entry in drawn for cost in entry.charges.values())
@@ -91,7 +91,7 @@ def test_an_interrupted_fit_keeps_its_charge(monkeypatch):
     original = _class_rounds.fit_posterior
     monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
     with pytest.raises(KeyboardInterrupt):
-        model(budget=budget, rounds=3).fit(X, Y, X_public=POOL)
+        model(budget=budget, rounds=3, interactions=0).fit(X, Y, X_public=POOL)
     assert seen == [1, 2]
     assert budget.spent().share > 0.99
     assert len(budget.entries()) == 4  # the first is the check of the public rows
@@ -111,7 +111,7 @@ def test_without_public_rows():
         "bounds": {"age": (18, 80), "gain": (0, 1e5), "noise": (-4, 4)},
         "categories": {"job": ["clerk", "nurse", "pilot"]},
     }
-    found = model(**declared).fit(X, Y)
+    found = model(interactions=0, **declared).fit(X, Y)
     assert found.score(TEST, ANSWERS) > BEST - 0.04
     # The quantiles, the reservation, two first sums, the other rounds, and the settlement.
     assert len(found.accountant.entries()) == 1 + 1 + 2 + found.n_rounds_ + 1
@@ -259,7 +259,7 @@ def test_invalid_input_costs_nothing(given, changed, message):
 def test_misfit_cells_are_missing(features):
     given = X.assign(age=X.age.where(X.index % 9 > 0, "n/a"), job=X.job.where(X.index % 7 > 0))
     given = given[["gain", "job", "noise", "age"]]
-    found = model(features=features).fit(given, Y, X_public=POOL)
+    found = model(features=features, interactions=0).fit(given, Y, X_public=POOL)
     whole = model(features=features).fit(X, Y, X_public=POOL)
     assert found.score(TEST, ANSWERS) > whole.score(TEST, ANSWERS) - 0.03
     missing = TEST.assign(age=None, job=None)[["age", "gain", "job", "noise"]]

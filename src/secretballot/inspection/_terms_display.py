@@ -150,7 +150,7 @@ def _draw(term: AdditiveTerm, ax: Axes, added: str) -> None:
         ax.set(ylabel=added)
 
 
-@_draw.register
+@_draw.register(PairTerm)
 def _draw_pair(term: PairTerm, ax: Axes, added: str) -> None:
     largest = float(np.abs(term.effect).max()) or 1.0
     image = ax.imshow(term.effect, cmap="PuOr", vmin=-largest, vmax=largest, aspect="auto")
