@@ -26,7 +26,7 @@ CONSTANT = 0.3
 def indicators(X: pd.DataFrame) -> Matrix:
     """Return a column of zeros and ones for each declared category."""
     blocks = [np.eye(len(X[name].cat.categories))[X[name].cat.codes] for name in categorical(X)]
-    return np.hstack(blocks)
+    return np.hstack([np.empty((len(X), 0)), *blocks])
 
 
 def _within_bounds(X: pd.DataFrame) -> Matrix:

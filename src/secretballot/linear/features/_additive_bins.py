@@ -91,9 +91,18 @@ class NumberBins:
 
     def precision(self) -> NDArray[np.float64]:
         """Compute the inverse correlations of the bins' effects, which are smooth in the rank."""
-        distance = np.abs(self.ranks[:, None] - self.ranks)
-        correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
-        return np.asarray(np.linalg.inv(correlations + _ROUGHNESS * np.eye(self.n_bins)))
+        return np.asarray(np.linalg.inv(_rank_correlations(self.ranks)))
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Compute the correlations of the effects of merged bins."""
+        ranks = np.bincount(groups, self.ranks) / np.bincount(groups)
+        return _rank_correlations(ranks)
+
+
+def _rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    distance = np.abs(ranks[:, None] - ranks)
+    correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
+    return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
 
 
 def _range_text(low: float, high: float) -> str:
@@ -154,6 +163,10 @@ class CategoryBins:
     def precision(self) -> NDArray[np.float64]:
         """Return the inverse correlations of the categories' effects: the identity."""
         return np.eye(self.n_bins)
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the correlations of the effects of merged categories: the identity."""
+        return np.eye(int(groups.max()) + 1)
 
 
 class AdditiveBins:

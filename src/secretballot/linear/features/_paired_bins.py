@@ -41,8 +41,18 @@ class PairedBins(AdditiveBins):
     @property
     def groups(self) -> list[tuple[slice, NDArray[np.float64]]]:
         """Features of each column and of each pair, with their inverse prior correlations."""
-        cells = [(place, np.eye(place.stop - place.start)) for place in self.pair_places]
+        cells = [
+            (place, self._pair_precision(pair))
+            for pair, place in zip(self.pairs, self.pair_places, strict=True)
+        ]
         return [*super().groups, *cells]
+
+    def _pair_precision(self, pair: ColumnPair) -> NDArray[np.float64]:
+        first, second = (
+            np.linalg.inv(self.columns[position].merged_correlations(groups))
+            for position, groups in zip(pair.columns, pair.groups, strict=True)
+        )
+        return np.kron(first, second)
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> csr_array:
         """Compute the one-hot rows of a table given as its columns."""

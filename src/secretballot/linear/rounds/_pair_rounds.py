@@ -15,7 +15,7 @@ from secretballot.linear.rounds._response import RoundPlan
 from secretballot.mechanisms import VectorSum
 
 #: Merged bins of a column where all pairs are asked, and in the pairs that are chosen.
-_COARSE_BINS, _FINE_BINS = 4, 6
+_COARSE_BINS, _FINE_BINS = 4, 8
 #: Relative rounding of a ratio of noise and norm.
 _ROUNDING = 2.0**-40
 
