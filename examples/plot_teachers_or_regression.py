@@ -101,9 +101,10 @@ for name, scores in census.items():
 # -----------
 # A machine fails if it is hot *and* under high pressure, or cold *and* under low pressure (and one
 # time of twenty it is the other way round). Neither number alone says anything, so a sum of what
-# each column adds knows nothing, whatever the budget (``interactions=0``). By default the regression
-# pays a twentieth of its budget to ask all pairs of columns, and models those that stand out of the
-# noise. Trees look at both numbers together: they make the teachers here, and a forest the student.
+# each column adds knows nothing, whatever the budget (``interactions=0``). By default the
+# regression pays a twentieth of its budget to ask all pairs of columns, and models those that stand
+# out of the noise. Trees look at both numbers together: they make the teachers here, and a forest
+# the student.
 
 rng = np.random.default_rng(0)
 runs = rng.uniform(-1, 1, size=(30_000, 4))  # temperature, pressure, and two more

@@ -43,7 +43,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
     For one class a row of a table this is mostly more accurate than teachers
     (`PrivateTeacherEnsemble`), which are for three columns and more that are informative only
-    together, for data without columns, for any estimator, several labels a row, and several parties.
+    together, for data without columns, for any estimator, several labels a row, and several
+    parties.
 
     Parameters
     ----------
