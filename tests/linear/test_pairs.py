@@ -48,6 +48,18 @@ def test_classes_that_two_columns_tell_together(fitted):
     assert roc_auc_score(y, alone.decision_function(X)) < 0.6
 
 
+def test_pairs_that_join_last_are_no_sign_of_a_failed_fit():
+    # The sums of pairs are asked in the last round for the first time: they are large then, as
+    # the columns' own sums are in the first round. Warnings fail tests.
+    X, y = exclusive_or(0)
+    model = PrivateLogisticRegression(
+        classes=[0, 1], accountant=PrivacyAccountant(1.0, 1e-5), rounds=2, random_state=0
+    )
+    columns = list("abcde")
+    model.fit(X[columns], y, X_public=PublicData(exclusive_or(1, 2_000)[0][columns]))
+    assert ("a", "b") in model.interactions_
+
+
 def test_pairs_are_paid_from_the_budget_of_the_fit(fitted):
     spent = fitted.accountant.spent()
     assert 0.99 < spent.share <= 1

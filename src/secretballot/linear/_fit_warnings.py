@@ -33,7 +33,8 @@ def warn_failed_fit(
     posterior : Posterior
     features : FeatureMap
     residuals : sequence of ndarray of shape (n_features, n_columns)
-        Released sums of residuals, round by round.
+        Released sums of residuals, round by round. Those of later features (pairs of columns) come
+        last, and are not compared with the first round, which did not ask them.
     sigma : float
         Noise on each number.
     n_rows : float
@@ -46,7 +47,7 @@ def warn_failed_fit(
         absent = _absent_columns(features, residuals[0], sigma)
         if absent:
             signs.append(f"no public category of {', '.join(absent)} occurs in private rows")
-    energies = [float((residual**2).sum()) for residual in residuals]
+    energies = [float((residual[: len(residuals[0])] ** 2).sum()) for residual in residuals]
     if len(energies) > 1:
         # The residuals of a row have a length of at most 1: so large is the sampling error.
         noise = residuals[0].size * sigma**2 + n_rows * features.norm**2
