@@ -1,13 +1,14 @@
 """Pairs of columns in a logistic regression, beside single columns and gradient descent.
 
     python benchmarks/equal_epsilon/pairs.py [--sets xor adult bank credit celeba]
-        [--epsilons .1 .5 1 4] [--public 400] [--seeds 5] [--descent] [--quick]
+        [--epsilons .1 .5 1 4] [--public 400] [--seeds 5] [--kernel] [--descent] [--quick]
 
 xor     20,000 rows: the sign of the product of two numbers, and eight columns of noise
 celeba  see `wide_sets.py`
 
 The differences are those of area under the ROC curve and of accuracy, with and without pairs, on
-the same splits and seeds, with their standard errors. `--descent` adds noisy gradient descent on
+the same splits and seeds, with their standard errors. `--kernel` adds ours with
+`features="kernel"`. `--descent` adds noisy gradient descent on
 200 random Fourier features of scaled columns: all rows in each step, charged exactly, and the best
 of a grid of `STEPS` x `RATES` x `WIDTHS` *on the test rows*.
 """
@@ -57,10 +58,13 @@ def scores(decision: Floats, answers: NDArray[np.int_]) -> tuple[float, float]:
     return roc_auc_score(answers, decision), accuracy_score(answers, decision > 0)
 
 
-def ours(rows: Split, epsilon: float, interactions: int | str, seed: int) -> tuple[float, float]:
+def ours(
+    rows: Split, epsilon: float, interactions: int | str, seed: int, features: str = "additive"
+) -> tuple[float, float]:
     """Return the scores of one fit."""
     pool = PublicData(rows.X_pool, may_be_private=True)  # faces with equal attributes
     model = PrivateLogisticRegression(
+        features,
         classes=[0, 1],
         interactions=interactions,
         accountant=PrivacyAccountant(epsilon, DELTA),
@@ -111,22 +115,25 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1.0, 4.0])
     parser.add_argument("--public", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--kernel", action="store_true")
     parser.add_argument("--descent", action="store_true")
     parser.add_argument("--quick", action="store_true", help="xor, epsilon 1, one seed")
     if parser.parse_args().quick:  # other defaults: options that are given count
         parser.set_defaults(sets=["xor"], epsilons=[1.0], seeds=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # noise is seeded
-    print("| set, epsilon | single columns: AUC / accuracy | with pairs | difference | descent |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| set, epsilon | columns: AUC / accuracy | with pairs | difference | kernel | descent |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for name, epsilon in itertools.product(given.sets, given.epsilons):
-        results: list[list[tuple[float, float]]] = [[], [], []]
+        results: list[list[tuple[float, float]]] = [[], [], [], []]
         for seed in range(given.seeds):
             rows = split(name, given.public, seed)
             for place, interactions in enumerate((0, "auto")):
                 results[place].append(ours(rows, epsilon, interactions, seed))
+            if given.kernel:
+                results[2].append(ours(rows, epsilon, 0, seed, "kernel"))
             if given.descent:
-                results[2].append(best_descent(rows, epsilon, seed))
+                results[3].append(best_descent(rows, epsilon, seed))
         alone, paired = (np.array(each) for each in results[:2])
         difference = paired - alone
         error = difference.std(axis=0, ddof=1) / given.seeds**0.5 if given.seeds > 1 else [0, 0]
@@ -136,9 +143,8 @@ def main() -> None:
                 f"{d:+.4f} +- {e:.4f}" for d, e in zip(difference.mean(0), error, strict=True)
             )
         )
-        cells.append(
-            " / ".join(f"{x:.4f}" for x in np.mean(results[2], axis=0)) if results[2] else ""
-        )
+        for each in results[2:]:
+            cells.append(" / ".join(f"{x:.4f}" for x in np.mean(each, axis=0)) if each else "")
         print(f"| {name}, {epsilon:g} | " + " | ".join(cells) + " |", flush=True)
 
 

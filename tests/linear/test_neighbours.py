@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
 from secretballot.linear import PrivateLogisticRegression
-from secretballot.linear.features import AdditiveBins
+from secretballot.linear.features import AdditiveBins, Design
 from secretballot.linear.rounds import (
     _class_rounds,
     _private_sums,
@@ -129,6 +129,7 @@ def squares(X):
 KINDS = {
     "additive": {"features": "additive", "n_bins": 4},
     "linear": {"features": "linear"},
+    "kernel": {"features": "kernel"},
     "frozen": {"features": FrozenEstimator(FunctionTransformer(squares).fit(np.zeros((1, 3))))},
     "declared": {"bounds": (-2, 2), "n_bins": 4},
 }
@@ -285,8 +286,10 @@ PLANTED = {
     "owner": [(People, "from_owners", lambda a, owners, n: People(8, "owner", np.ones(n)))],
     # Residuals are not clipped.
     "residual": [
-        (_private_sums, "_clip_lengths", lambda residuals: residuals),
+        (_private_sums, "_clip_lengths", lambda residuals, limits: residuals),
     ],
+    # Residuals of rows with short features are longer than their features are shorter.
+    "limits": [(Design, "residual_limits", lambda self, norm: 1.1 * LIMITS(self, norm))],
     # The heavy level doesn't pay for its weight.
     "level": [(_response, "VectorSum", lambda weight, **how: VectorSum(weight=LIGHT, **how))],
     # Means are not free where features can be negative.
@@ -300,6 +303,7 @@ PLANTED = {
 LIGHT = {"low": 1.0, "high": 1.0}
 SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
 PRODUCTS = PrivateRows.score_products
+LIMITS = Design.residual_limits
 
 
 @pytest.mark.parametrize("error", PLANTED)
@@ -312,4 +316,5 @@ def test_planted_errors_fail_the_check(error, monkeypatch):
         assert level_neighbours("declared", 2)["high"] > 1
     else:
         how = {"interactions": 0} if error == "products" else {}
-        assert row_neighbours(3 if error == "residual" else 2, "declared", **how) > 1
+        kind = "linear" if error == "limits" else "declared"
+        assert row_neighbours(3 if error in ("residual", "limits") else 2, kind, **how) > 1

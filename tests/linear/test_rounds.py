@@ -7,7 +7,11 @@ from sklearn.datasets import make_blobs
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
 from secretballot.linear.features import ScaledColumns, public_columns
 from secretballot.linear.rounds import PrivateRows, RoundPlan
-from secretballot.linear.rounds._averaged_rounds import _mean_responses, run_averaged_rounds
+from secretballot.linear.rounds._averaged_rounds import (
+    _MOMENTUM,
+    _mean_responses,
+    run_averaged_rounds,
+)
 from secretballot.linear.rounds._class_residuals import ClassResiduals
 from secretballot.mechanisms import VectorSum
 
@@ -100,14 +104,14 @@ def test_standard_errors_of_averaged_rounds_cover_the_noise():
     assert 0.5 < np.sqrt(np.mean((spread / stated) ** 2)) < 1.2
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.7, -0.3])
-def test_mean_responses_against_the_recursion(kept):
-    n_rounds = 7
+@pytest.mark.parametrize("pull", [0.0, 0.3, 1.3])
+def test_mean_responses_against_the_recursion(pull):
+    n_rounds, n_discarded = 7, 4
     for index in range(n_rounds):
-        value, total = 0.0, 0.0
+        value, step, total = 0.0, 0.0, 0.0
         for round_ in range(n_rounds):
-            value = kept * value + (round_ == index)
-            total += value * (round_ >= n_rounds // 2)
-        expected = total / (n_rounds - n_rounds // 2)
-        responses = _mean_responses(np.full((n_rounds, 1), kept))
-        assert responses[index, 0] == pytest.approx(expected)
+            step = _MOMENTUM * step + (1 - _MOMENTUM) * ((round_ == index) - pull * value)
+            value += step
+            total += value * (round_ >= n_discarded)
+        responses = _mean_responses(np.full((n_rounds, 1), pull), n_discarded)
+        assert responses[index, 0] == pytest.approx(total / (n_rounds - n_discarded))

@@ -43,7 +43,10 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
     n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "features": [StrOptions({"additive", "linear"}), HasMethods(["fit", "transform"])],
+        "features": [
+            StrOptions({"additive", "kernel", "linear"}),
+            HasMethods(["fit", "transform"]),
+        ],
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],

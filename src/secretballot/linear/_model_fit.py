@@ -37,6 +37,7 @@ from secretballot.linear.features import (
     AdditiveBins,
     FeatureMap,
     Floats,
+    KernelFeatures,
     NumberBins,
     ScaledColumns,
     TransformedRows,
@@ -305,6 +306,8 @@ def _feature_map(
     bounds = checked_bounds(model, columns, categories)
     if model.features == "additive":
         return public_bins(columns, n_bins, categories, bounds, placed), "public"
+    if model.features == "kernel":
+        return KernelFeatures(columns, categories), "public"
     return ScaledColumns(columns, categories), "public"
 
 

@@ -48,12 +48,13 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
     Parameters
     ----------
-    features : {"additive", "linear"} or transformer, default="additive"
+    features : {"additive", "kernel", "linear"} or transformer, default="additive"
         Features of rows, fitted on public rows alone. ``"additive"``: the bin of each number, or
         the category, column by column; the log odds are a sum of one effect a column.
-        ``"linear"``: scaled numbers and categories. A transformer, or pipeline, is cloned and
-        fitted on the public rows; its output for a row must depend on that row alone. A
-        `FrozenEstimator` is used as it is; the privacy statement records your word that it saw no
+        ``"linear"``: scaled numbers and categories. ``"kernel"``: random cosines of these, for
+        columns that are informative together, and many private rows. A transformer, or pipeline,
+        is cloned and fitted on the public rows; its output for a row must depend on that row alone.
+        A `FrozenEstimator` is used as it is; the privacy statement records your word that it saw no
         private row.
     n_bins : int or "auto", default="auto"
         Largest number of bins of a number. ``"auto"`` follows from the noise and the number of

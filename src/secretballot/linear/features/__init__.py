@@ -19,6 +19,7 @@ from secretballot.linear.features._columns import (
 )
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear.features._design import Design, FeatureMap, Features, Floats
+from secretballot.linear.features._kernel_features import KernelFeatures
 from secretballot.linear.features._paired_bins import PairedBins
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "FeatureMap",
     "Features",
     "Floats",
+    "KernelFeatures",
     "NumberBins",
     "PairedBins",
     "PublicColumn",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._sklearn_compat import _num_samples
-from secretballot.linear.features._additive_bins import AdditiveBins, CategoryBins, public_bins
+from secretballot.linear.features._column_scaling import LARGEST_NUMBER, ColumnScaling
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats
 from secretballot.schema import (
@@ -17,15 +17,12 @@ from secretballot.schema import (
     check_row_independence,
     columns_of,
     copy_rows,
-    read_numbers,
 )
 
 #: Rows are clipped to this quantile of the public rows' lengths.
 _LENGTH_QUANTILE = 0.9
 #: More features take minutes to fit, and their coefficients would be lost in noise.
 MOST_FEATURES = 500
-#: Numbers beyond this are clipped, so that their squares are finite.
-_LARGEST_NUMBER = 1e100
 
 
 class Transformer(Protocol):
@@ -90,36 +87,14 @@ class ScaledColumns(DenseFeatures):
     """
 
     def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
-        #: Mean and standard deviation of a number, or the bins of a category.
-        self.columns: list[tuple[float, float] | CategoryBins] = []
-        for column in columns:
-            if column.is_number and column.name not in declared:
-                x = column.numbers()
-                self.columns.append((float(x.mean()), float(x.std()) or 1.0))
-            else:
-                (bins,) = public_bins([column], 1, declared).columns
-                assert isinstance(bins, CategoryBins)
-                self.columns.append(bins)
-        self._fit_length(self._scale([column.values for column in columns]))
+        self._scaling = ColumnScaling(columns, declared)
+        self._fit_length(self._scaling.transform_columns([column.values for column in columns]))
 
     def transform(self, X: ArrayLike) -> Floats:
         """Compute features; cells are read one by one, so private rows are read alike."""
-        return self._clip(self._scale(columns_of(X)))
+        return self._clip(self._scaling.transform_columns(columns_of(X)))
 
     transform_private = transform
-
-    def _scale(self, columns: Sequence[ArrayLike]) -> Floats:
-        blocks = []
-        for column, values in zip(self.columns, columns, strict=True):
-            if isinstance(column, CategoryBins):
-                blocks.append(AdditiveBins([column]).transform_columns([values]).toarray())
-            else:
-                mean, deviation = column
-                with np.errstate(over="ignore"):
-                    scaled = (read_numbers(values) - mean) / deviation
-                blocks.append(np.where(np.isnan(scaled), 0.0, scaled)[:, None])
-        table = np.concatenate(blocks, axis=1)
-        return np.asarray(np.clip(table, -_LARGEST_NUMBER, _LARGEST_NUMBER))
 
 
 class TransformedRows(DenseFeatures):
@@ -157,7 +132,7 @@ class TransformedRows(DenseFeatures):
         if not all(equal_lengths):
             self._refuse(rows.shape, _num_samples(X))
         rows = np.where(np.isfinite(rows), rows, self._mean)
-        return self._clip(np.clip(rows, -_LARGEST_NUMBER, _LARGEST_NUMBER))
+        return self._clip(np.clip(rows, -LARGEST_NUMBER, LARGEST_NUMBER))
 
     def _output(self, X: ArrayLike) -> NDArray[np.generic]:
         """Return the transformer's output as an array of its own type."""
@@ -175,7 +150,7 @@ class TransformedRows(DenseFeatures):
         rows = np.asarray(self._table(copy_rows(X)), dtype=np.float64)
         if not np.isfinite(rows).all():
             self._refuse(rows.shape, len(rows))
-        return np.clip(rows, -_LARGEST_NUMBER, _LARGEST_NUMBER)
+        return np.clip(rows, -LARGEST_NUMBER, LARGEST_NUMBER)
 
     def _refuse(self, shape: tuple[int, ...], n_rows: int) -> NoReturn:
         raise ValueError(

@@ -71,6 +71,15 @@ class Design:
         """Sum features times weights over the rows: (n_features, n_columns)."""
         return np.asarray(self.features.T @ weights)
 
+    def residual_limits(self, norm: float) -> Floats:
+        """Compute the length of each row's residuals at which their products with features reach
+        `norm`: 1 for one-hot rows, which are equally long.
+        """
+        if isinstance(self.features, csr_array):
+            return np.ones((self.shape[0], 1))
+        lengths = np.linalg.norm(self.features, axis=1, keepdims=True)
+        return np.asarray(norm / np.maximum(lengths, np.finfo(np.float64).tiny))
+
     def products(self, weights: Floats) -> Floats:
         """Compute X' diag(w) X for each column w of the weights, the column first."""
         n_features, n_columns = self.shape[1], weights.shape[1]

@@ -17,7 +17,7 @@ Residuals = Callable[[slice, Floats], Floats]
 
 #: Bits of a float's mantissa in which sums are exact.
 _BITS = 52
-#: Margin below 1 of a residual's length: norms, shares and clipped features are rounded.
+#: Relative margin below the limit of a residual's length: norms, shares, features are rounded.
 _LENGTH_MARGIN = 2.0**-40
 #: Private rows in a block.
 _BLOCK_ROWS = 2**17
@@ -46,6 +46,7 @@ class PrivateRows:
     total: float
     n_numbers: int
     _cache: dict[int, Features] = field(default_factory=dict, repr=False)
+    _rounded_bits: dict[int, int] = field(default_factory=dict, repr=False)
 
     def with_cells(self, features: PairedBins) -> PrivateRows:
         """Return the same rows with the cells of pairs beside one-hot features."""
@@ -58,7 +59,11 @@ class PrivateRows:
             return features.with_cells(one_hot)
 
         return replace(
-            self, transform=transform, n_numbers=self.n_numbers + len(features.pairs), _cache={}
+            self,
+            transform=transform,
+            n_numbers=self.n_numbers + len(features.pairs),
+            _cache={},
+            _rounded_bits={},
         )
 
     def blocks(self) -> Iterator[tuple[slice, Features]]:
@@ -75,9 +80,9 @@ class PrivateRows:
     def residual_sums(self, coefficients: Floats, norm: float, residuals: Residuals) -> Floats:
         """Sum features times residuals over the rows: (n_features, n_columns).
 
-        A row's residuals are clipped to a length of 1. Features and residuals are rounded towards
-        zero to multiples of a power of two at which the sum is exact. So a row's vector is the same
-        whatever the other rows are.
+        A row's residuals are clipped to a length of 1, or as much more as its features are shorter
+        than the norm. Features and residuals are rounded towards zero to multiples of a power of
+        two at which the sum is exact. So a row's vector is the same whatever the other rows are.
 
         Parameters
         ----------
@@ -128,12 +133,24 @@ class PrivateRows:
                 largest = max(norm * float(np.linalg.norm(slopes)), 1.0)
                 slope_bits = _BITS - bits - math.ceil(math.log2(largest)) - 1
                 slopes = rounded_towards_zero(slopes, slope_bits)
-                design = Design(rounded_towards_zero(features, bits))
+                design = Design(self._rounded(rows.start, features, bits))
             else:
                 bits, design = share_bits, Design(features)
-            clipped = _clip_lengths(residuals(rows, design.decision(slopes, coefficients[:1])))
+            clipped = _clip_lengths(
+                residuals(rows, design.decision(slopes, coefficients[:1])),
+                design.residual_limits(norm),
+            )
             shares = rounded_towards_zero(self.shares[rows, None], share_bits)
             yield design, rounded_towards_zero(clipped * shares, bits)
+
+    def _rounded(self, start: int, features: Floats, bits: int) -> Floats:
+        """Return rounded features of a block, which take the place of the cached ones."""
+        if self._rounded_bits.get(start) == bits:
+            return features
+        rounded = rounded_towards_zero(features, bits)
+        if start in self._cache:
+            self._cache[start], self._rounded_bits[start] = rounded, bits
+        return rounded
 
     def feature_sums(self, norm: float) -> Floats:
         """Sum one-hot features over the rows: (n_features, 1)."""
@@ -185,7 +202,8 @@ def rounded_towards_zero(numbers: Floats, bits: int) -> Floats:
     return np.asarray(np.trunc(np.ldexp(numbers, bits)) * 2.0**-bits)
 
 
-def _clip_lengths(residuals: Floats) -> Floats:
-    """Shorten residuals to a length just below 1; only rounding makes them longer."""
+def _clip_lengths(residuals: Floats, limits: Floats) -> Floats:
+    """Shorten residuals to lengths just below their limits."""
     lengths = np.linalg.norm(residuals, axis=1, keepdims=True)
-    return np.asarray(residuals * ((1 - _LENGTH_MARGIN) / np.maximum(lengths, 1.0)))
+    factors = limits / np.maximum(lengths, limits)
+    return np.asarray(residuals * ((1 - _LENGTH_MARGIN) * factors))
