@@ -27,6 +27,7 @@ from secretballot.ensemble import Vanishing as Vanishing
 from secretballot.ensemble import Weighting as Weighting
 from secretballot.ensemble import recommend_mechanism as recommend_mechanism
 from secretballot.ensemble import recommend_teachers as recommend_teachers
+from secretballot.linear import PrivateLinearRegression as PrivateLinearRegression
 from secretballot.linear import PrivateLogisticRegression as PrivateLogisticRegression
 from secretballot.mechanisms import BinaryVoting as BinaryVoting
 from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax

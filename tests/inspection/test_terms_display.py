@@ -90,7 +90,7 @@ def test_of_many_categories_the_furthest_are_drawn():
 def test_the_display_holds_no_row(model):
     """Whatever a picture is pickled with is as long as the columns have bins, and public."""
     display = TermsDisplay.from_estimator(model)
-    assert sorted(vars(display)) == ["axes_", "figure_", "target", "terms"]
+    assert sorted(vars(display)) == ["axes_", "figure_", "quantity", "target", "terms"]
     longest = max(len(term.effect) for term in model.terms())
     for term in display.terms:
         for value in vars(term).values():

@@ -13,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
 from secretballot.linear import PrivateLogisticRegression
+from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import AdditiveBins, Design
 from secretballot.linear.rounds import (
     _class_rounds,
@@ -170,11 +171,17 @@ def test_neighbouring_owners_move_sums_by_their_charge(kind):
     assert 0.5 < owner_neighbours(kind, 3) <= 1
 
 
+def equal_bins(*_):
+    """Place no bins: those of declared columns have equal widths."""
+    return
+
+
 def many_rows_neighbours(monkeypatch, n_rows=184_600):
     """Return the furthest of an owner of very many rows, and of one opposite row."""
     b = 255 / 256
     margins = [ColumnMargins(np.full(4, 0.25), np.array([1.0, -1.0, -b, b]))] * 8
-    monkeypatch.setattr(_class_rounds, "column_margins", lambda *_: margins)
+    monkeypatch.setattr(_synthetic_rows, "column_margins", lambda *_: margins)
+    monkeypatch.setattr(BinPlacement, "of", equal_bins)
     half = np.where(np.arange(8) < 4, -2.0, 0.5)
     others = np.random.default_rng(3).normal(size=(20, 8))
     runs = [
@@ -296,12 +303,13 @@ PLANTED = {
     "means": [(AdditiveBins, "transform_columns", opposite_bins)],
     # Products are scaled as if they were never further apart than one is long.
     "products": [
+        (BinPlacement, "of", equal_bins),
         (PrivateRows, "score_products", lambda *each: 2**0.5 * PRODUCTS(*each)),
-        (_class_rounds, "column_margins", lambda *_: [ColumnMargins(np.full(4, 0.25), SIGNS)] * 3),
+        (_synthetic_rows, "column_margins", lambda *_: [HALVES] * 3),
     ],
 }
 LIGHT = {"low": 1.0, "high": 1.0}
-SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
+HALVES = ColumnMargins(np.full(4, 0.25), np.array([1.0, 1.0, -1.0, -1.0]))
 PRODUCTS = PrivateRows.score_products
 LIMITS = Design.residual_limits
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,9 @@ def matrices(rows, share, codes, total):
             total=total,
             n_numbers=p,
         )
-        out[(place, *upper)] = private.score_products(codes, SCORE_BITS)
+        out[(place, *upper)] = private.score_products(
+            partial(features.column_scores, scores=codes), SCORE_BITS
+        )
     diagonal = np.einsum("nii->ni", out)
     whole = (out + out.transpose(0, 2, 1)) / np.sqrt(2)
     np.einsum("nii->ni", whole)[:] = diagonal

@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secretballot.inspection._axes import AxesLike, PanelsDisplay, label_text, thin
-from secretballot.linear import AdditiveTerm, PairTerm, PrivateLogisticRegression
+from secretballot.linear import (
+    AdditiveTerm,
+    PairTerm,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,13 +31,14 @@ _BAND = 2.0
 
 @dataclass(repr=False, eq=False)
 class TermsDisplay(PanelsDisplay):
-    """Plot of the contribution of each column to the log odds, with its known error.
+    """Plot of the contribution of each column to a prediction, with its known error.
 
-    Use `from_estimator` to make one from a fitted `PrivateLogisticRegression`. Numbers are steps
-    over their bins, values that are a bin of their own are points, and categories are sorted
-    points. Pairs of columns are maps of the bins of both. Effects are centred: the mean over the
-    bins of a column, each counted alike, is 0. Bands are two standard deviations either way, by the
-    known errors (noise, sample, public rows).
+    Use `from_estimator` to make one from a fitted `PrivateLogisticRegression` or
+    `PrivateLinearRegression`. Numbers are steps over their bins, or lines between their knots;
+    values that are a bin of their own are points, and categories are sorted points. Pairs of
+    columns are maps of the bins of both. Effects are centred: the mean over the bins of a column,
+    each counted alike, is 0. Bands are two standard deviations either way, by the known errors
+    (noise, sample, public rows).
 
     Parameters
     ----------
@@ -40,6 +46,8 @@ class TermsDisplay(PanelsDisplay):
         As `PrivateLogisticRegression.terms` returns them.
     target : object, default=None
         Of which class they are; for the label of the axes.
+    quantity : str, default="log odds"
+        To what effects are added; for the label of the axes.
 
     Attributes
     ----------
@@ -68,11 +76,12 @@ class TermsDisplay(PanelsDisplay):
     terms: Sequence[AdditiveTerm | PairTerm]
     _: KW_ONLY
     target: object = None
+    quantity: str = "log odds"
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: PrivateLogisticRegression,
+        estimator: PrivateLogisticRegression | PrivateLinearRegression,
         columns: Sequence[Hashable] | None = None,
         *,
         target: Hashable = None,
@@ -82,13 +91,13 @@ class TermsDisplay(PanelsDisplay):
 
         Parameters
         ----------
-        estimator : PrivateLogisticRegression
+        estimator : PrivateLogisticRegression or PrivateLinearRegression
             Fitted, with additive features.
         columns : sequence, default=None
             Names of the columns to draw (positions, if it was fitted on an array), in this order.
             All of them if None.
         target : object, default=None
-            Class whose log odds are drawn. None: the second of two classes.
+            Class whose log odds are drawn; not for numbers. None: the second of two classes.
         axes : sequence of matplotlib Axes, default=None
             Where to draw; see `plot`.
 
@@ -102,7 +111,7 @@ class TermsDisplay(PanelsDisplay):
             If a column is unknown, the features are not additive, or ``target`` is none of the
             classes, or is missing with more than two.
         """
-        terms = estimator.terms(target)
+        terms = estimator.terms() if target is None else estimator.terms(target)
         if columns is not None:
             by_name = {term.name: term for term in terms}
             unknown = [name for name in columns if name not in by_name]
@@ -112,6 +121,8 @@ class TermsDisplay(PanelsDisplay):
                     f"on: {list(by_name)}."
                 )
             terms = [by_name[name] for name in columns]
+        if isinstance(estimator, PrivateLinearRegression):
+            return cls(terms, quantity="prediction").plot(axes)
         of_class = estimator.classes_[-1] if target is None else target
         return cls(terms, target=of_class).plot(axes)
 
@@ -130,7 +141,7 @@ class TermsDisplay(PanelsDisplay):
         n_terms = len(self.terms)
         n_columns = min(n_terms, _MAX_COLUMNS)
         self.axes_ = self._open_axes(axes, n_terms, n_columns=n_columns, size=_PANEL_SIZE)
-        added = "added to the log odds"
+        added = f"added to the {self.quantity}"
         if self.target is not None:
             added += f" of {label_text(self.target)}"
         for ax, term in zip(self.axes_, self.terms, strict=True):
@@ -142,7 +153,10 @@ class TermsDisplay(PanelsDisplay):
 @singledispatch
 def _draw(term: AdditiveTerm, ax: Axes, added: str) -> None:
     """Draw one term, with a label that says what is added."""
-    if term.values is None or term.edges is None:
+    if term.values is not None and term.knots is not None:
+        _draw_knots(ax, term, term.values, term.knots)
+        ax.set(ylabel=added)
+    elif term.values is None or term.edges is None:
         _draw_categories(ax, term)
         ax.set(xlabel=added)
     else:
@@ -184,9 +198,24 @@ def _draw_number(
         linewidth=0,
     )
     ax.stairs(step, ends, baseline=None, color="C0")
+    _draw_values(ax, term, values)
+
+
+def _draw_knots(
+    ax: Axes, term: AdditiveTerm, values: NDArray[np.float64], knots: NDArray[np.float64]
+) -> None:
+    effect, error = term.effect[len(values) :], _BAND * term.error[len(values) :]
+    ax.fill_between(knots, effect - error, effect + error, color="C0", alpha=0.25, linewidth=0)
+    ax.plot(knots, effect, color="C0")
+    _draw_values(ax, term, values)
+
+
+def _draw_values(ax: Axes, term: AdditiveTerm, values: NDArray[np.float64]) -> None:
+    """Draw the effects of single values as points."""
+    n_values = len(values)
     if n_values:
-        points = effect[:n_values]
-        ax.errorbar(values, points, yerr=error[:n_values], fmt="C1o", markersize=4)
+        error = _BAND * term.error[:n_values]
+        ax.errorbar(values, term.effect[:n_values], yerr=error, fmt="C1o", markersize=4)
     ax.axhline(0, **thin(ax, ":"))
 
 

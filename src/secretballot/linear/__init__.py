@@ -1,9 +1,10 @@
-"""Logistic regression from noisy sums over private rows."""
+"""Regression of classes and numbers from noisy sums over private rows."""
 
 from secretballot._public import published
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm
+from secretballot.linear._private_linear_regression import PrivateLinearRegression
 from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
 
-__all__ = ["AdditiveTerm", "PairTerm", "PrivateLogisticRegression"]
+__all__ = ["AdditiveTerm", "PairTerm", "PrivateLinearRegression", "PrivateLogisticRegression"]
 
 published(globals())

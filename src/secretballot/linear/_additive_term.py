@@ -1,4 +1,4 @@
-"""Effects of columns, and of pairs of columns, on the log odds."""
+"""Effects of columns, and of pairs of columns, on the log odds or on a number."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.linear.features import AdditiveBins, NumberBins
+from secretballot.linear.features import AdditiveBins
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AdditiveTerm:
-    """Effect of one column on the log odds: a number for each bin, and its standard error.
+    """Effect of one column: a number for each bin or knot, and its standard error.
 
     Attributes
     ----------
@@ -24,11 +24,16 @@ class AdditiveTerm:
     values : ndarray of shape (n_values,) or None
         Numbers that are a bin of their own; None for categories.
     edges : ndarray of shape (n_intervals - 1,) or None
-        Edges between the intervals, of which the first and the last are open; None for categories.
+        Edges between the intervals, of which the first and the last are open; None for categories
+        and knots.
     effect : ndarray of shape (n_bins,)
-        Contribution of each bin to the log odds, less the mean over the column's bins.
+        Contribution of each bin to the log odds, or to the number, less the mean over the column's
+        bins.
     error : ndarray of shape (n_bins,)
         Standard deviation of each effect.
+    knots : ndarray of shape (n_knots,) or None
+        Knots of a piecewise linear effect, constant beyond the first and the last; None for bins
+        and categories.
     """
 
     name: Hashable
@@ -37,11 +42,12 @@ class AdditiveTerm:
     edges: NDArray[np.float64] | None
     effect: NDArray[np.float64]
     error: NDArray[np.float64]
+    knots: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairTerm:
-    """Effect of two columns together on the log odds, beside the effects of each.
+    """Effect of two columns together, beside the effects of each.
 
     Attributes
     ----------
@@ -74,15 +80,14 @@ def model_terms(
     terms: list[AdditiveTerm | PairTerm] = []
     for column, place in zip(features.columns, features.places, strict=True):
         effect = coefficients[place]
-        values = edges = None
-        if isinstance(column, NumberBins):
-            values, edges = column.values.copy(), column.edges.copy()
+        axis = column.axis()
         terms.append(
             AdditiveTerm(
                 name=column.name,
                 labels=tuple(column.labels()),
-                values=values,
-                edges=edges,
+                values=axis.values,
+                edges=axis.edges,
+                knots=axis.knots,
                 effect=effect - effect.mean(),
                 error=errors[place].copy(),
             )

@@ -33,7 +33,7 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
     features: str | TransformerMixin
     n_bins: int | str
     rounds: int | str
-    interactions: int | str
+    interactions: int | str = 0
     categories: dict[Hashable, Sequence[Hashable]] | None
     bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None
     epsilon: float | dict[str, float] | None
@@ -49,7 +49,6 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
         ],
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "categories": [dict, None],
         "bounds": ["array-like", dict, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
@@ -109,4 +108,5 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         table = self._row_schema.read(check_public_table(self, X, reset=False)).table
         design = Design(self._public_features.transform(table))
-        return design.decision(self.coef_.T, self.intercept_)
+        coefficients = np.reshape(self.coef_, (-1, design.shape[1]))
+        return design.decision(coefficients.T, np.atleast_1d(self.intercept_))

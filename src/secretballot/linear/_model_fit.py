@@ -43,8 +43,10 @@ from secretballot.linear.features import (
     TransformedRows,
     column_keys,
     declared_bins,
+    knots_between,
     public_bins,
     public_columns,
+    public_ends,
 )
 from secretballot.linear.rounds import FittedRounds, PairPlan, PrivateRows, Response, RoundPlan
 from secretballot.mechanisms import VectorSum
@@ -252,7 +254,7 @@ def _check_public_rows(model: LinearModel, data: FitInput) -> None:
         )
     if data.X_public is not None and _num_samples(data.X_public) < FEWEST_PUBLIC_ROWS:
         raise ValueError(
-            f"X_public has {_num_samples(data.X_public)} row(s), too few to say what rows look "
+            f"X_public has {_num_samples(data.X_public)} sample(s), too few to say what rows look "
             f"like: give at least {FEWEST_PUBLIC_ROWS} (some hundred are better), or leave them "
             "out and pass bounds=(low, high) of the columns and categories={column: [...]}."
         )
@@ -264,6 +266,7 @@ def _private_rows(model: LinearModel, data: FitInput, features: FeatureMap) -> P
         shares=data.shares,
         total=data.total,
         n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
+        weight_bits=features.weight_bits if isinstance(features, AdditiveBins) else 0,
     )
 
 
@@ -305,7 +308,10 @@ def _feature_map(
     columns = public_columns(data.X_public, categories)
     bounds = checked_bounds(model, columns, categories)
     if model.features == "additive":
-        return public_bins(columns, n_bins, categories, bounds, placed), "public"
+        bins = public_bins(columns, n_bins, categories, bounds, placed)
+        if data.response.is_smooth:
+            bins = knots_between(bins, public_ends(bins, columns))
+        return bins, "public"
     if model.features == "kernel":
         return KernelFeatures(columns, categories), "public"
     return ScaledColumns(columns, categories), "public"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import check_consistent_length
 
-from secretballot._sklearn_compat import _fit_context
+from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import (
     PublicData,
@@ -157,6 +158,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
+        "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "classes": ["array-like", None],
     }
 
@@ -248,6 +250,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         fitted = run_fit(self, X, y, X_public, owners, budgets)
+        assert isinstance(fitted.response, ClassResponse)
         self.classes_ = fitted.response.classes
         self._keep_fit(fitted)
         return self

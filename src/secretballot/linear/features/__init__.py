@@ -5,11 +5,10 @@ from secretballot.linear.features._additive_bins import (
     FEWEST_PUBLIC_ROWS,
     SPIKE_SHARE,
     AdditiveBins,
-    CategoryBins,
-    NumberBins,
     declared_bins,
     public_bins,
 )
+from secretballot.linear.features._column_bins import CategoryBins, NumberBins
 from secretballot.linear.features._column_pair import ColumnPair
 from secretballot.linear.features._columns import (
     Categories,
@@ -20,6 +19,11 @@ from secretballot.linear.features._columns import (
 from secretballot.linear.features._dense_features import ScaledColumns, TransformedRows
 from secretballot.linear.features._design import Design, FeatureMap, Features, Floats
 from secretballot.linear.features._kernel_features import KernelFeatures
+from secretballot.linear.features._number_knots import (
+    NumberKnots,
+    knots_between,
+    public_ends,
+)
 from secretballot.linear.features._paired_bins import PairedBins
 
 __all__ = [
@@ -36,12 +40,15 @@ __all__ = [
     "Floats",
     "KernelFeatures",
     "NumberBins",
+    "NumberKnots",
     "PairedBins",
     "PublicColumn",
     "ScaledColumns",
     "TransformedRows",
     "column_keys",
     "declared_bins",
+    "knots_between",
     "public_bins",
     "public_columns",
+    "public_ends",
 ]

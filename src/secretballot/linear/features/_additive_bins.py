@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from secretballot.linear.features._column_bins import (
+    CategoryBins,
+    ColumnFeatures,
+    NumberBins,
+)
 from secretballot.linear.features._column_pair import ColumnPair
 from secretballot.linear.features._columns import Categories, PublicColumn
-from secretballot.schema import cell_text, columns_of, read_numbers, read_texts
+from secretballot.linear.features._design import Floats
+from secretballot.schema import cell_text, columns_of
 
 #: A value is a bin of its own if it has this share of the public rows (capital gains of 0).
 SPIKE_SHARE = 0.05
@@ -24,165 +29,23 @@ FEWEST_PUBLIC_ROWS = 10
 _BIN_FRACTION, _FEWEST_ROWS_PER_BIN, _MOST_ROWS_PER_BIN = 20, 4, 10
 #: With fewer public rows bins have equal widths.
 FEW_PUBLIC_ROWS = 100
-#: Correlation length of a column's effects in ranks, and the share of their variance without it.
-_CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
-
-
-@dataclass(frozen=True)
-class NumberBins:
-    """Bins of a number: single values, then intervals.
-
-    Attributes
-    ----------
-    name : hashable
-        The column.
-    values : ndarray of shape (n_values,)
-        Values that are a bin of their own.
-    edges : ndarray of shape (n_intervals - 1,)
-        Edges between intervals.
-    ranks : ndarray of shape (n_bins,)
-        Share of the public rows below the middle of each bin.
-    """
-
-    name: Hashable
-    values: NDArray[np.float64]
-    edges: NDArray[np.float64]
-    ranks: NDArray[np.float64]
-
-    @property
-    def n_bins(self) -> int:
-        return len(self.values) + len(self.edges) + 1
-
-    def codes(self, column: ArrayLike) -> NDArray[np.intp]:
-        """Return the bin of each row; -1 where it has no number."""
-        x = read_numbers(column)
-        codes = np.searchsorted(self.edges, x) + len(self.values)
-        if len(self.values):
-            position = np.searchsorted(self.values, x).clip(0, len(self.values) - 1)
-            codes = np.where(self.values[position] == x, position, codes)
-        return np.where(np.isnan(x), -1, codes)
-
-    def labels(self) -> list[str]:
-        """Return the text of each bin."""
-        ends = [-np.inf, *self.edges.tolist(), np.inf]
-        intervals = [_range_text(low, high) for low, high in itertools.pairwise(ends)]
-        if not len(self.edges) and len(self.values):
-            intervals = ["others"]
-        return [f"{value:.6g}" for value in self.values] + intervals
-
-    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
-        """Merge neighbouring bins into groups with even shares of rows; return each bin's group."""
-        order = np.argsort(self.ranks, kind="stable")
-        ordered = shares[order]
-        middles = (np.cumsum(ordered) - ordered / 2) / ordered.sum()
-        positions = np.minimum((n_bins * middles).astype(np.intp), n_bins - 1)
-        groups = np.empty(self.n_bins, dtype=np.intp)
-        groups[order] = np.unique(positions, return_inverse=True)[1]
-        return groups
-
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
-        """Return the text of each group of neighbouring bins."""
-        lows = np.concatenate([self.values, [-np.inf], self.edges])
-        highs = np.concatenate([self.values, self.edges, [np.inf]])
-        return [
-            _range_text(lows[groups == group].min(), highs[groups == group].max())
-            for group in range(int(groups.max()) + 1)
-        ]
-
-    def precision(self) -> NDArray[np.float64]:
-        """Compute the inverse correlations of the bins' effects, which are smooth in the rank."""
-        return np.asarray(np.linalg.inv(_rank_correlations(self.ranks)))
-
-    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Compute the correlations of the effects of merged bins."""
-        ranks = np.bincount(groups, self.ranks) / np.bincount(groups)
-        return _rank_correlations(ranks)
-
-
-def _rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    distance = np.abs(ranks[:, None] - ranks)
-    correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
-    return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
-
-
-def _range_text(low: float, high: float) -> str:
-    """Return the text of an interval, whose ends may be infinite."""
-    if low == high:
-        return f"{low:.6g}"
-    if np.isinf(low) and np.isinf(high):
-        return "all"
-    if np.isinf(low):
-        return f"up to {high:.4g}"
-    return f"above {low:.4g}" if np.isinf(high) else f"{low:.4g} to {high:.4g}"
-
-
-@dataclass(frozen=True)
-class CategoryBins:
-    """Bins of a category: the public categories, and one for all others.
-
-    Attributes
-    ----------
-    name : hashable
-        The column.
-    categories : ndarray of str
-    """
-
-    name: Hashable
-    categories: NDArray[np.str_]
-
-    @property
-    def n_bins(self) -> int:
-        return len(self.categories) + 1
-
-    def codes(self, column: ArrayLike) -> NDArray[np.intp]:
-        """Return the category of each row; -1 where it has none."""
-        positions: dict[str | None, int] = {
-            text: position for position, text in enumerate(self.categories.tolist())
-        }
-        other_code = len(positions)
-        positions[None] = -1
-        codes = [positions.get(text, other_code) for text in read_texts(column).tolist()]
-        return np.array(codes, dtype=np.intp)
-
-    def labels(self) -> list[str]:
-        """Return the text of each category."""
-        return [*self.categories.tolist(), "others"]
-
-    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
-        """Merge the rarest categories into one group; return each category's group."""
-        groups = np.empty(self.n_bins, dtype=np.intp)
-        groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
-        return groups
-
-    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
-        """Return the text of each group: a category, or ``"others"`` for several."""
-        labels = np.array(self.labels(), dtype=object)
-        members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]
-        return [names[0] if len(names) == 1 else "others" for names in members]
-
-    def precision(self) -> NDArray[np.float64]:
-        """Return the inverse correlations of the categories' effects: the identity."""
-        return np.eye(self.n_bins)
-
-    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the correlations of the effects of merged categories: the identity."""
-        return np.eye(int(groups.max()) + 1)
 
 
 class AdditiveBins:
-    """One-hot features with one entry a column, so that all rows have the same length.
+    """Features of columns, whose weights add to 1 in each: one-hot for bins, two beside knots.
 
-    A missing cell has no entry; a zero in the column's first bin keeps its place.
+    So no row is longer than one-hot rows are, and those all have the same length. A missing cell
+    has the weight 0 in the column's first feature.
 
     Parameters
     ----------
-    columns : sequence of NumberBins or CategoryBins
+    columns : sequence of NumberBins, NumberKnots or CategoryBins
     """
 
     #: Pairs of columns that have features of their own.
     pairs: tuple[ColumnPair, ...] = ()
 
-    def __init__(self, columns: Sequence[NumberBins | CategoryBins]) -> None:
+    def __init__(self, columns: Sequence[ColumnFeatures]) -> None:
         self.columns = tuple(columns)
         self.ends = np.cumsum([0, *(column.n_bins for column in self.columns)])
 
@@ -190,6 +53,11 @@ class AdditiveBins:
     def n_features(self) -> int:
         """Number of one-hot features."""
         return int(self.ends[-1])
+
+    @property
+    def weight_bits(self) -> int:
+        """Binary places of the features."""
+        return max((column.weight_bits for column in self.columns), default=0)
 
     @property
     def norm(self) -> float:
@@ -231,20 +99,43 @@ class AdditiveBins:
 
     def transform_columns(self, table: Sequence[ArrayLike]) -> csr_array:
         """Compute the one-hot rows of a table given as its columns."""
-        bins = np.stack(
+        return self._rows(
+            [column.entries(values) for column, values in zip(self.columns, table, strict=True)]
+        )
+
+    def column_scores(self, rows: csr_array, scores: Sequence[NDArray[np.float64]]) -> Floats:
+        """Compute the score of each column: (n_rows, n_columns).
+
+        Parameters
+        ----------
+        rows : csr_array
+            Features.
+        scores : sequence of ndarray of shape (n_bins,)
+            Score of each bin, column by column.
+        """
+        spread = np.zeros((int(self.ends[-1]), len(self.columns)))
+        for position, (place, column_scores) in enumerate(zip(self.places, scores, strict=True)):
+            spread[place, position] = column_scores
+        return np.asarray(rows @ spread)
+
+    def rows_of_codes(self, codes: NDArray[np.int32], generator: np.random.Generator) -> csr_array:
+        """Return rows whose columns are drawn from the bins `codes`: (n_rows, n_columns)."""
+        return self._rows(
             [
-                column.codes(values).astype(np.int32)
-                for column, values in zip(self.columns, table, strict=True)
-            ],
-            axis=1,
+                column.drawn_entries(codes[:, position], generator)
+                for position, column in enumerate(self.columns)
+            ]
         )
-        codes = bins.clip(0) + self.ends[:-1].astype(np.int32)
-        n_rows, n_columns = codes.shape
-        starts = np.arange(n_rows + 1, dtype=np.int32) * n_columns
-        return csr_array(
-            ((bins >= 0).ravel().astype(np.float64), codes.ravel(), starts),
-            shape=(n_rows, self.n_features),
-        )
+
+    def _rows(self, entries: Sequence[tuple[NDArray[np.int32], NDArray[np.float64]]]) -> csr_array:
+        """Return rows with the features and weights of each column."""
+        starts = self.ends[:-1].astype(np.int32)
+        codes = [codes + start for (codes, _), start in zip(entries, starts, strict=True)]
+        indices, data = np.concatenate(codes, axis=1), np.concatenate([w for _, w in entries], 1)
+        n_rows, n_entries = indices.shape
+        pointers = np.arange(n_rows + 1, dtype=np.int32) * n_entries
+        shape = (n_rows, int(self.ends[-1]))
+        return csr_array((data.ravel(), indices.ravel(), pointers), shape=shape)
 
 
 def public_bins(

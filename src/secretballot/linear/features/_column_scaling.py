@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from secretballot.linear.features._additive_bins import AdditiveBins, CategoryBins, public_bins
+from secretballot.linear.features._additive_bins import AdditiveBins, public_bins
+from secretballot.linear.features._column_bins import CategoryBins
 from secretballot.linear.features._columns import Categories, PublicColumn
 from secretballot.linear.features._design import Floats
 from secretballot.schema import read_numbers

@@ -63,9 +63,19 @@ class Design:
         n_rows, n_features = self.features.shape
         return n_rows, n_features
 
-    def decision(self, coefficients: Floats, intercept: Floats) -> Floats:
+    def decision(self, coefficients: Floats, intercept: Floats | float) -> Floats:
         """Compute scores (n_rows, n_columns) from coefficients (n_features, n_columns)."""
         return np.asarray(self.features @ coefficients + intercept)
+
+    def quadratic(self, matrix: Floats) -> Floats:
+        """Compute x' M x of each row x, which has a 1 before its features: (n_rows,)."""
+        linear = np.asarray(self.features @ (matrix[1:, :1] + matrix[:1, 1:].T))[:, 0]
+        products = self.features @ matrix[1:, 1:]
+        if isinstance(self.features, csr_array):
+            squares = np.asarray(self.features.multiply(products).sum(axis=1)).ravel()
+        else:
+            squares = np.einsum("ij,ij->i", self.features, products)
+        return np.asarray(matrix[0, 0] + linear + squares)
 
     def sums(self, weights: Floats) -> Floats:
         """Sum features times weights over the rows: (n_features, n_columns)."""

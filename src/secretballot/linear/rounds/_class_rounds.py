@@ -5,28 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
 from secretballot.linear.rounds._class_residuals import ClassResiduals, Gains, residual_gains
 from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior, ReleasedRound, fit_posterior
-from secretballot.linear.rounds._reference_rows import (
-    COPULA_SIZE,
-    ReferenceRows,
-    dense_reference_rows,
-)
+from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_reference_rows
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
-from secretballot.linear.rounds._synthetic_rows import (
-    SCORE_BITS,
-    column_margins,
-    draw_rows,
-    public_correlations,
-    released_correlations,
-)
-
-#: Relative rounding of the factors that scale the exact sums.
-_ROUNDING = 2.0**-40
+from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
 
 
 def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds:
@@ -82,28 +68,13 @@ def release_first_round(
     public rows one more sum is released, the products of columns: see "Stand-in rows" in
     `docs/theory/logistic-regression.md`.
     """
-    rows, features, public = plan.rows, plan.features, plan.public
-    mechanism, release = plan.mechanism, plan.release
+    rows, features, mechanism, release = plan.rows, plan.features, plan.mechanism, plan.release
     start = np.zeros((1 + features.n_features, residuals.n_columns))
     sums = rows.residual_sums(start, features.norm, residuals.times(gains))
     if not isinstance(features, AdditiveBins):
-        assert isinstance(public, np.ndarray)
-        return release(mechanism, sums), dense_reference_rows(public)
+        assert isinstance(plan.public, np.ndarray)
+        return release(mechanism, sums), dense_reference_rows(plan.public)
     wide = replace(mechanism, norm=float(np.sqrt(2)) * features.norm)
     noisy = release(wide, np.concatenate([sums, rows.feature_sums(features.norm)], axis=1))
-    noise = mechanism.sigma / rows.total
-    released, means = noisy[:, :-1], noisy[:, -1] / rows.total
-    assert not isinstance(public, np.ndarray)
-    margins = column_margins(features, released / rows.total, means, noise, public)
-    if isinstance(public, csr_array):
-        correlations, precisions = public_correlations(margins, public)
-    else:
-        rounding = _ROUNDING + 2.0**-52 * rows.total
-        scale = 2 * features.norm / (float(np.sqrt(2)) + rounding)
-        scores = [margin.scores for margin in margins]
-        products = release(wide, scale * rows.score_products(scores, SCORE_BITS)[None])[0]
-        correlations, precisions = released_correlations(
-            margins, products / (scale * rows.total), noise / scale
-        )
-    synthetic = draw_rows(features, margins, correlations, precisions)
-    return released, ReferenceRows.from_rows(public, synthetic, COPULA_SIZE)
+    means = noisy[:, -1] / rows.total
+    return noisy[:, :-1], copula_reference_rows(plan, noisy[:, :-1] / rows.total, means, wide)

@@ -90,6 +90,10 @@ class Posterior:
         zeros = np.zeros((1 + n_features, n_columns))
         return cls(zeros, zeros, zeros, np.full(n_groups, _INITIAL_VARIANCE))
 
+    def scaled(self, variance: float) -> Posterior:
+        """Return the posterior with prior variances times the target's variance."""
+        return replace(self, prior_variances=self.prior_variances * variance)
+
     def padded(self, sizes: Sequence[int]) -> Posterior:
         """Return the posterior with more groups of these sizes, whose coefficients are 0."""
         zeros = np.zeros((sum(sizes), self.coefficients.shape[1]))
@@ -207,15 +211,15 @@ def fit_posterior(
     covariance = np.empty(0)
     for pass_ in range(_PASSES):
         whitened = WhitenedRounds(rounds, reference, n_people, values)
-        prior = _prior_precision(groups, prior_variances, len(values))
+        prior = prior_precision(groups, prior_variances, len(values))
         values, precision, moved = _minimise(whitened, prior, values)
         target = (precision + prior) @ values
         for update in range(_VARIANCE_UPDATES):
             if update:
-                prior = _prior_precision(groups, prior_variances, len(values))
-            covariance = _inverse(precision + prior)
+                prior = prior_precision(groups, prior_variances, len(values))
+            covariance = inverse(precision + prior)
             values = covariance @ target
-            prior_variances = _updated_variances(groups, values[:, 0], covariance)
+            prior_variances = updated_variances(groups, values[:, 0], covariance)
         if pass_ and moved < _CONVERGED_STEP:
             break
     return Posterior(
@@ -242,7 +246,7 @@ def _minimise(
         slopes = whitened.slopes(values)
         precision = slopes.T @ slopes
         gradient = (slopes.T @ residuals.ravel())[:, None] - prior @ values
-        step = _inverse(precision + prior) @ gradient
+        step = inverse(precision + prior) @ gradient
         length = float(np.abs(step).max())
         step *= min(1.0, _LARGEST_STEP / max(length, 1e-12))
         for halvings in range(_HALVINGS):
@@ -265,7 +269,7 @@ def _objective(residuals: Floats, prior: Floats, values: Floats) -> float:
     return float((residuals**2).sum() + (values * (prior @ values)).sum())
 
 
-def _inverse(matrix: Floats) -> Floats:
+def inverse(matrix: Floats) -> Floats:
     """Invert a positive definite matrix."""
     root = cholesky(matrix, check_finite=False)
     half, _ = dpotri(root, overwrite_c=1)  # below the diagonal it is 0
@@ -274,7 +278,8 @@ def _inverse(matrix: Floats) -> Floats:
     return np.asarray(inverse)
 
 
-def _prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int) -> Floats:
+def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int) -> Floats:
+    """Compute the precision of all coefficients' prior, the intercept's first."""
     prior = np.zeros((n_coefficients, n_coefficients))
     prior[0, 0] = _INTERCEPT_PRECISION
     for (place, precision), variance in zip(groups, prior_variances, strict=True):
@@ -283,18 +288,29 @@ def _prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: in
     return prior
 
 
-def _updated_variances(groups: Groups, values: Floats, covariance: Floats) -> Floats:
-    """Estimate the mean square of each group's coefficients, in the prior's metric."""
+def updated_variances(
+    groups: Groups, values: Floats, covariance: Floats, scale: float = 1.0
+) -> Floats:
+    """Estimate the mean square of each group's coefficients, in the prior's metric.
+
+    Parameters
+    ----------
+    groups : sequence of (slice, ndarray)
+    values : ndarray of shape (1 + n_features,)
+    covariance : ndarray of shape (1 + n_features, 1 + n_features)
+    scale : float, default=1.0
+        Variance of the target; 1 for log odds.
+    """
     variances = []
     for place, precision in groups:
         block = slice(1 + place.start, 1 + place.stop)
         square = values[block] @ precision @ values[block]
         square += np.sum(precision * covariance[block, block])
         variances.append(
-            (square + _HYPERPRIOR_WEIGHT * _HYPERPRIOR_VARIANCE)
+            (square + _HYPERPRIOR_WEIGHT * _HYPERPRIOR_VARIANCE * scale)
             / (len(precision) + _HYPERPRIOR_WEIGHT)
         )
-    return np.clip(variances, _LEAST_VARIANCE, _LARGEST_VARIANCE)
+    return np.clip(variances, _LEAST_VARIANCE * scale, _LARGEST_VARIANCE * scale)
 
 
 def centred_variances(groups: Groups, covariance: Floats) -> Floats:

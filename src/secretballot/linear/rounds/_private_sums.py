@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +14,8 @@ from secretballot.linear.features import Design, Features, Floats, PairedBins
 
 #: Function from a slice of rows and their scores to their residuals.
 Residuals = Callable[[slice, Floats], Floats]
+#: Function from a slice of rows and their scores to their residuals, and a bin of each.
+BinnedResiduals = Callable[[slice, Floats], tuple[Floats, NDArray[np.intp]]]
 
 #: Bits of a float's mantissa in which sums are exact.
 _BITS = 52
@@ -39,12 +41,15 @@ class PrivateRows:
         Sum of the weights of all rows, or owners.
     n_numbers : int
         Features of a row that are not 0.
+    weight_bits : int, default=0
+        Binary places of sparse features: 0 for one-hot rows.
     """
 
     transform: Callable[[slice], Features]
     shares: Floats
     total: float
     n_numbers: int
+    weight_bits: int = 0
     _cache: dict[int, Features] = field(default_factory=dict, repr=False)
     _rounded_bits: dict[int, int] = field(default_factory=dict, repr=False)
 
@@ -95,9 +100,44 @@ class PrivateRows:
             same shape.
         """
         total: Floats | float = 0.0
-        for design, weights in self._weighted_blocks(coefficients, norm, residuals):
+        for _, design, weights in self._weighted_blocks(coefficients, norm, residuals):
             total = total + design.sums(weights)
         return np.asarray(total)
+
+    def counted_sums(
+        self, coefficients: Floats, norm: float, residuals: BinnedResiduals, n_bins: int
+    ) -> tuple[Floats, Floats]:
+        """Sum features times residuals over the rows, and count the bins of the residuals.
+
+        Parameters
+        ----------
+        coefficients, norm
+            See `residual_sums`.
+        residuals : callable
+            Function from a slice of rows and their scores (n_rows, n_columns) to residuals of the
+            same shape, and to a bin of each row.
+        n_bins : int
+            Number of bins.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_features, n_columns)
+        counts : ndarray of shape (n_bins,)
+            Sums of shares. A row's residual is nowhere larger than its share.
+        """
+        total: Floats | float = 0.0
+        counts, bins = np.zeros(n_bins), []
+
+        def values(rows: slice, scores: Floats) -> Floats:
+            numbers, codes = residuals(rows, scores)
+            bins.append(codes)
+            return numbers
+
+        for rows, design, weights in self._weighted_blocks(coefficients, norm, values):
+            total = total + design.sums(weights)
+            shares = rounded_towards_zero(self.shares[rows], self.share_bits(norm))
+            counts += np.bincount(bins.pop(), shares, n_bins)
+        return np.asarray(total), counts
 
     def pair_sums(
         self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
@@ -116,13 +156,13 @@ class PrivateRows:
         ndarray of shape (n_merged, n_merged)
         """
         total: Floats | float = 0.0
-        for design, weights in self._weighted_blocks(coefficients, norm, residuals):
+        for _, design, weights in self._weighted_blocks(coefficients, norm, residuals):
             total = total + design.pair_sums(merge, weights[:, 0])
         return np.asarray(total)
 
     def _weighted_blocks(
         self, coefficients: Floats, norm: float, residuals: Residuals
-    ) -> Iterator[tuple[Design, Floats]]:
+    ) -> Iterator[tuple[slice, Design, Floats]]:
         """Yield blocks of rounded features, with their clipped and rounded residuals."""
         share_bits = self.share_bits(norm)
         for rows, features in self.blocks():
@@ -135,13 +175,13 @@ class PrivateRows:
                 slopes = rounded_towards_zero(slopes, slope_bits)
                 design = Design(self._rounded(rows.start, features, bits))
             else:
-                bits, design = share_bits, Design(features)
+                bits, design = share_bits - self.weight_bits, Design(features)
             clipped = _clip_lengths(
                 residuals(rows, design.decision(slopes, coefficients[:1])),
                 design.residual_limits(norm),
             )
             shares = rounded_towards_zero(self.shares[rows, None], share_bits)
-            yield design, rounded_towards_zero(clipped * shares, bits)
+            yield rows, design, rounded_towards_zero(clipped * shares, bits)
 
     def _rounded(self, start: int, features: Floats, bits: int) -> Floats:
         """Return rounded features of a block, which take the place of the cached ones."""
@@ -155,13 +195,16 @@ class PrivateRows:
     def feature_sums(self, norm: float) -> Floats:
         """Sum one-hot features over the rows: (n_features, 1)."""
         total: Floats | float = 0.0
+        bits = self.share_bits(norm) - self.weight_bits
         for rows, features in self.blocks():
             # At least the same row's residuals, which are this times a length of at most 1.
-            shares = rounded_towards_zero(self.shares[rows, None], self.share_bits(norm))
+            shares = rounded_towards_zero(self.shares[rows, None], bits)
             total = total + Design(features).sums(shares)
         return np.asarray(total)
 
-    def score_products(self, scores: Sequence[Floats], score_bits: int) -> Floats:
+    def score_products(
+        self, column_scores: Callable[[csr_array], Floats], score_bits: int
+    ) -> Floats:
         """Sum the products of two columns' scores, a vector of length at most 1 for each row.
 
         No product is rounded, so an owner adds an average of products z z', which is positive
@@ -170,10 +213,10 @@ class PrivateRows:
 
         Parameters
         ----------
-        scores : sequence of ndarray of shape (n_bins,)
-            Score of each bin of each column, at most 1 in size.
+        column_scores : callable
+            Function from features to scores (n_rows, n_columns), at most 1 in size.
         score_bits : int
-            Binary places of the scores.
+            Binary places of the scores, to which they are rounded towards zero.
 
         Returns
         -------
@@ -181,16 +224,18 @@ class PrivateRows:
             The upper triangle over the number of columns; what is off the diagonal times the
             square root of 2.
         """
-        p = len(scores)
-        score_of_bin = np.concatenate(scores)
         bits = self.share_bits(1.0) - 2 * score_bits
-        total = np.zeros((p, p))
+        total: Floats | float = 0.0
+        p = 0
         for block, one_hot in self.blocks():
             assert isinstance(one_hot, csr_array)
-            z = (score_of_bin[one_hot.indices] * one_hot.data).reshape(-1, p)
-            total += (z * rounded_towards_zero(self.shares[block, None], bits)).T @ z
+            z = rounded_towards_zero(column_scores(one_hot), score_bits)
+            p = z.shape[1]
+            total = total + (z * rounded_towards_zero(self.shares[block, None], bits)).T @ z
         upper = np.triu_indices(p)
-        return np.asarray(total[upper] * (np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) / p))
+        return np.asarray(
+            np.asarray(total)[upper] * (np.where(upper[0] == upper[1], 1.0, np.sqrt(2)) / p)
+        )
 
     def share_bits(self, norm: float) -> int:
         """Compute the binary places of shares at which sums of vectors of this norm are exact."""

@@ -65,6 +65,14 @@ class ReferenceRows:
         """Compute class probabilities from coefficients, the intercept first."""
         return probabilities(self.design.decision(coefficients[1:], coefficients[:1]))
 
+    def scores(self, coefficients: Floats) -> Floats:
+        """Compute scores from coefficients (1 + n_features,), the intercept first: (n_rows,)."""
+        return self.design.decision(coefficients[1:], coefficients[0])
+
+    def variances(self, covariance: Floats) -> Floats:
+        """Compute the variances of scores, given the covariance of the coefficients: (n_rows,)."""
+        return self.design.quadratic(covariance)
+
     def means(self, values: Floats) -> Floats:
         """Estimate the means of features times values: (n_features, n_columns)."""
         return self.design.sums(values * self.weights[:, None])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from secretballot.linear.features import FeatureMap, Features, Floats
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.mechanisms import VectorSum
 
 Release = Callable[[VectorSum, Floats], Floats]
@@ -76,11 +77,14 @@ class FittedRounds:
     features : FeatureMap
         Features of the coefficients: the plan's, with pairs of columns beside them if some stand
         out.
+    histogram : ResidualHistogram or None
+        Residuals of numbers in the last round.
     """
 
     posterior: Posterior
     residuals: list[Floats]
     features: FeatureMap
+    histogram: ResidualHistogram | None = None
 
 
 class Response(ABC):
@@ -99,6 +103,11 @@ class Response(ABC):
     @property
     def models_pairs(self) -> bool:
         """Whether pairs of columns can join the model."""
+        return False
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether numbers of public rows get piecewise linear effects instead of bins."""
         return False
 
     def warn(self) -> None:

@@ -3,22 +3,67 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
-from secretballot.linear.rounds._reference_rows import N_SYNTHETIC
+from secretballot.linear.rounds._reference_rows import (
+    COPULA_SIZE,
+    N_SYNTHETIC,
+    ReferenceRows,
+)
+from secretballot.linear.rounds._response import RoundPlan
+from secretballot.mechanisms import VectorSum
 
 _SEED = 20_200_722
 #: Binary places of a bin's score: a product of two scores times an owner's share is exact.
 SCORE_BITS = 10
+#: Relative rounding of the factors that scale the exact sums.
+_ROUNDING = 2.0**-40
 #: Prior mean and standard deviation of the correlation of two columns' scores.
 _CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
 #: Largest correlation of two columns.
 _LARGEST_CORRELATION = 0.95
 #: Smallest variance of a bin's indicator.
 _LEAST_VARIANCE = 1e-6
+
+
+def copula_reference_rows(
+    plan: RoundPlan, residuals: Floats, means: Floats, mechanism: VectorSum
+) -> ReferenceRows:
+    """Return public rows, and synthetic ones with released means of features.
+
+    Without public rows one more sum is released, the products of columns.
+
+    Parameters
+    ----------
+    plan : RoundPlan
+    residuals : ndarray of shape (n_features, n_columns)
+        Released means of residuals times features.
+    means : ndarray of shape (n_features,)
+        Released means of the features.
+    mechanism : VectorSum
+        Mechanism of a release.
+    """
+    rows, features, public = plan.rows, plan.features, plan.public
+    assert isinstance(features, AdditiveBins)
+    assert not isinstance(public, np.ndarray)
+    noise = mechanism.sigma / rows.total
+    margins = column_margins(features, residuals, means, noise, public)
+    if isinstance(public, csr_array):
+        correlations, precisions = public_correlations(features, margins, public)
+    else:
+        rounding = _ROUNDING + 2.0**-52 * rows.total
+        scale = 2 * features.norm / (float(np.sqrt(2)) + rounding)
+        scores = partial(features.column_scores, scores=[margin.scores for margin in margins])
+        products = scale * rows.score_products(scores, SCORE_BITS)[None]
+        correlations, precisions = released_correlations(
+            margins, plan.release(mechanism, products)[0] / (scale * rows.total), noise / scale
+        )
+    synthetic = draw_rows(features, margins, correlations, precisions)
+    return ReferenceRows.from_rows(public, synthetic, COPULA_SIZE)
 
 
 @dataclass(frozen=True)
@@ -92,11 +137,12 @@ def _combined_shares(means: Floats, noise: float, public_sums: Floats, n_public:
     return np.asarray(np.maximum(combined, min(noise, 0.5 / n_public)))
 
 
-def public_correlations(margins: list[ColumnMargins], public: csr_array) -> tuple[Floats, Floats]:
+def public_correlations(
+    features: AdditiveBins, margins: list[ColumnMargins], public: csr_array
+) -> tuple[Floats, Floats]:
     """Compute the correlations of the public rows' scores, and their precisions."""
-    n_public, n_columns = public.shape[0], len(margins)
-    score_of_bin = np.concatenate([margin.scores for margin in margins])
-    scores = (score_of_bin[public.indices] * public.data).reshape(n_public, n_columns)
+    n_public = public.shape[0]
+    scores = features.column_scores(public, [margin.scores for margin in margins])
     deviations = scores.std(axis=0)
     varies = deviations > 0
     scores = (scores - scores.mean(axis=0)) / np.where(varies, deviations, 1.0)
@@ -155,7 +201,5 @@ def draw_rows(
     for column, margin in enumerate(margins):
         order = np.argsort(margin.scores, kind="stable")
         position = np.searchsorted(np.cumsum(margin.shares[order]), ranks[:, column])
-        codes[:, column] = order[position.clip(0, len(order) - 1)] + features.ends[column]
-    starts = np.arange(N_SYNTHETIC + 1, dtype=np.int32) * p
-    shape = (N_SYNTHETIC, features.n_features)
-    return csr_array((np.ones(codes.size), codes.ravel(), starts), shape=shape)
+        codes[:, column] = order[position.clip(0, len(order) - 1)]
+    return features.rows_of_codes(codes, rng)

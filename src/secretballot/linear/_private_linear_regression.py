@@ -1,0 +1,307 @@
+"""Differentially private regression of numbers from noisy sums over private rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin, TransformerMixin
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_array, column_or_1d
+
+from secretballot._sklearn_compat import _fit_context
+from secretballot.accounting import PrivacyAccountant
+from secretballot.ensemble import PublicData, refuse_arguments
+from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
+from secretballot.linear._linear_model import LinearModel
+from secretballot.linear._model_fit import run_fit
+from secretballot.linear.rounds import NumberResponse
+
+_NO_WEIGHTS = (
+    "every row casts a vector of the same length at most, which is what its person is charged for. "
+    "Give people levels (fit(..., budgets=)), whose budgets weigh their vectors."
+)
+
+
+class PrivateLinearRegression(RegressorMixin, LinearModel):
+    """Differentially private regression, fitted to noisy sums by their known errors.
+
+    Each private row contributes one vector: its features times its residual under the current
+    model, clipped, and a vote for the bin of its residual. The accountant releases the noisy sum of
+    all vectors, a few times. The histogram of the residuals costs nothing beside their sum; it says
+    where to clip in the next round, and how wide intervals of new rows are. Public rows give the
+    expectation of the sums under any coefficients, and the coefficients are fitted to all sums
+    together by their known noise.
+
+    Parameters
+    ----------
+    features : {"additive", "kernel", "linear"} or transformer, default="additive"
+        Features of rows, fitted on public rows alone. ``"additive"``: a piecewise linear function
+        of each number, and an effect of each category; the prediction is their sum. ``"linear"``:
+        scaled numbers and categories. ``"kernel"``: random cosines of these. A transformer, or
+        pipeline, is cloned and fitted on the public rows; its output for a row must depend on that
+        row alone. A `FrozenEstimator` is used as it is; the privacy statement records your word
+        that it saw no private row.
+    target_bounds : tuple of (float, float), default=None
+        Least and largest target, which must be known beforehand: targets of private rows are
+        clipped to them. They may be wide, since residuals are clipped where most of them end.
+    n_bins : int or "auto", default="auto"
+        Largest number of intervals between the knots of a number. ``"auto"`` follows from the noise
+        and the number of rows.
+    rounds : int or "auto", default="auto"
+        Number of sums of residuals after the first sum.
+    categories : dict, default=None
+        Declared categories of columns: ``{column: [...]}``. None: those of the public rows. All
+        other categories share one bin.
+    bounds : tuple, array-like of shape (n_numbers, 2) or dict, default=None
+        ``(low, high)`` of all columns of numbers, or of each, where there are no public rows, or
+        fewer than 100. A tenth of the fit's budget places the knots at private quantiles, so the
+        bounds may be far too wide. Without public rows effects of numbers are steps, not lines.
+    epsilon : float or dict of str to float, default=None
+        Largest cost of one fit. None: all that remains of the budget. In a grid search each
+        candidate and fold is a fit.
+    check_public_rows : bool, default=True
+        Whether to check first, by one noisy count, that most private rows lie within the ranges
+        and categories of the public rows. It costs at most 1 % of the fit; where it would cost more
+        there is no check.
+    accountant : PrivacyAccountant, default=None
+        The budget of the private data. Clones share it.
+    random_state : int, RandomState instance or None, default=None
+        None draws the noise from a cryptographic generator. Seeds are for tests and examples:
+        seeded noise protects nobody.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Effect of each feature (knot, category) on the target.
+    intercept_ : float
+        Constant of the predictions.
+    coef_error_ : ndarray of shape (n_features,)
+        Standard error of each coefficient: noise, sampling, and public rows.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns, if they are all strings.
+    n_rounds_ : int
+        Number of sums of residuals after the first.
+    n_bins_ : int or None
+        Largest number of intervals of a number; None without additive features.
+    mechanism_ : VectorSum
+        Mechanism of each round.
+    public_rows_check_ : PublicRowsCheck or None
+        The check of the public rows: its noisy count, or why there was none. None without public
+        rows.
+
+    See Also
+    --------
+    PrivateLogisticRegression : Classes.
+    secretballot.accounting.PrivacyAccountant : The budget.
+
+    Notes
+    -----
+    All rounds are one reservation: their whole price is recorded before the first, and a fit that
+    is interrupted keeps the charge.
+
+    Clipping makes the model one of a centre that outliers hardly move (Huber's [1]_), not of the
+    mean: where residuals are very skewed, predictions lie a little on the side of the many.
+
+    References
+    ----------
+    .. [1] P. Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics
+       35 (1964).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
+    >>> X, y = make_friedman1(12000, n_features=6, noise=1.0, random_state=0)
+    >>> model = PrivateLinearRegression(
+    ...     target_bounds=(0, 30), accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    ... )
+    >>> model = model.fit(X[:10000], y[:10000], X_public=PublicData(X[10000:10500]))
+    >>> bool(model.score(X[10500:], y[10500:]) > 0.7)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearModel._parameter_constraints,
+        "target_bounds": [tuple, list, None],
+    }
+
+    def __init__(
+        self,
+        features: str | TransformerMixin = "additive",
+        *,
+        target_bounds: tuple[float, float] | None = None,
+        n_bins: int | str = "auto",
+        rounds: int | str = "auto",
+        categories: dict[Hashable, Sequence[Hashable]] | None = None,
+        bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
+        epsilon: float | dict[str, float] | None = None,
+        check_public_rows: bool = True,
+        accountant: PrivacyAccountant | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.features = features
+        self.target_bounds = target_bounds
+        self.n_bins = n_bins
+        self.rounds = rounds
+        self.categories = categories
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.check_public_rows = check_public_rows
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _read_response(self, y: ArrayLike, X: ArrayLike) -> NumberResponse:
+        low, high = self._checked_bounds()
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        targets = column_or_1d(targets, warn=True)
+        check_consistent_length(X, targets)
+        return NumberResponse((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
+
+    def _checked_bounds(self) -> tuple[float, float]:
+        """Return the declared bounds of the target, or raise ValueError."""
+        if self.target_bounds is None:
+            raise ValueError(
+                "target_bounds=None: the range of targets must be known beforehand, and not be "
+                "read from private rows. Pass target_bounds=(low, high); targets are clipped to it."
+            )
+        bounds = np.asarray(self.target_bounds, dtype=np.float64)
+        if bounds.shape != (2,) or not np.isfinite(bounds).all() or bounds[0] >= bounds[1]:
+            raise ValueError(
+                f"target_bounds={self.target_bounds!r} is no pair (low, high) of finite numbers "
+                "with low < high."
+            )
+        return float(bounds[0]), float(bounds[1])
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        X_public: ArrayLike | PublicData | None = None,
+        owners: ArrayLike | None = None,
+        budgets: ArrayLike | None = None,
+        **unsupported: object,
+    ) -> PrivateLinearRegression:
+        """Learn from private rows. **This spends budget.**
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Targets of the private rows; clipped to `target_bounds`.
+        X_public : array-like of shape (n_public, n_features) or PublicData, default=None
+            Public rows of the same kind; targets are not needed. In cross-validation it must be a
+            `PublicData`. None needs `bounds`.
+        owners : array-like of shape (n_samples,), default=None
+            Owner id of each row: the vectors of an owner are averaged, and the accountant's unit
+            must be ``"owner"``. The number of owners is public.
+        budgets : array-like of shape (n_samples,), default=None
+            Level of each row, one of the accountant's; the same for all rows of an owner. Vectors
+            are weighted so that all levels use their budgets up together.
+        **unsupported : object
+            Other arguments are refused, ``sample_weight`` among them; the error says why.
+
+        Returns
+        -------
+        self : PrivateLinearRegression
+            The fitted model.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not suffice; nothing is learned.
+        ValueError
+            If there are neither public rows nor bounds, or an argument is invalid; nothing is
+            spent.
+        """
+        refuse_arguments(unsupported, _NO_WEIGHTS)
+        fitted = run_fit(self, X, y, X_public, owners, budgets)
+        self._keep_fit(fitted)
+        low, high = self._checked_bounds()
+        half = (high - low) / 2
+        self.intercept_ = float(self.intercept_[0] * half + (low + high) / 2)
+        self.coef_ = self.coef_[0] * half
+        self.coef_error_ = self.coef_error_[0] * half
+        self._centred_error = self._centred_error * half
+        self._half_range, self._residuals = half, fitted.rounds.histogram
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the predicted number of each row. Free of charge.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._scores(X)[:, 0]
+
+    def predict_interval(
+        self, X: ArrayLike, confidence: float = 0.9
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return intervals in which the numbers of new rows lie. Free of charge.
+
+        They follow from the released histogram of residuals, and are equally wide for all rows: of
+        rows like the private ones the stated share lies inside, not of each kind of row.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame} of shape (n_samples, n_features)
+        confidence : float, default=0.9
+            Share of new rows inside.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If the histogram does not tell residuals that are so large.
+        """
+        predicted = self.predict(X)
+        assert self._residuals is not None
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence={confidence!r} is not between 0 and 1.")
+        low, high = (
+            self._residuals.quantile((1 + sign * confidence) / 2) * self._half_range
+            for sign in (-1, 1)
+        )
+        if np.isnan(low + high):
+            raise ValueError(
+                f"confidence={confidence!r}: the released histogram knows no residuals that are so "
+                f"large; ask for at most {1 - self._residuals.large:.3g}."
+            )
+        return predicted + low, predicted + high
+
+    def terms(self) -> list[AdditiveTerm | PairTerm]:
+        """Return the effect of each column on the target. Free of charge.
+
+        Effects are centred: their unweighted mean over the knots, or categories, of a column is 0.
+        Their errors are those of centred effects, which are smaller than `coef_error_`.
+
+        Returns
+        -------
+        list of AdditiveTerm
+            One for each column: name, labels, knots, effect and error.
+
+        Raises
+        ------
+        ValueError
+            If the features are not additive.
+
+        See Also
+        --------
+        secretballot.inspection.TermsDisplay : The picture.
+        """
+        return model_terms(self._check_additive(), self.coef_, self._centred_error[0])

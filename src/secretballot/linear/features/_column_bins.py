@@ -1,0 +1,280 @@
+"""Bins of one column: those of a number, and those of a category."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.schema import read_numbers, read_texts
+
+#: Correlation length of a column's effects in ranks, and the share of their variance without it.
+_CORRELATION_LENGTH, _ROUGHNESS = 0.25, 0.05
+
+
+@dataclass(frozen=True)
+class ColumnAxis:
+    """Numbers at which a column's features stand.
+
+    Attributes
+    ----------
+    values : ndarray or None
+        Numbers with a feature of their own.
+    edges : ndarray or None
+        Edges between intervals.
+    knots : ndarray or None
+        Knots of a piecewise linear effect.
+    """
+
+    values: NDArray[np.float64] | None = None
+    edges: NDArray[np.float64] | None = None
+    knots: NDArray[np.float64] | None = None
+
+
+class ColumnFeatures(Protocol):
+    """Features of one column; the weights of a row add to 1, or are 0 where its cell is missing.
+
+    Attributes
+    ----------
+    name : hashable
+        The column.
+    weight_bits : int
+        Binary places of a weight.
+    n_bins : int
+        Number of features.
+    """
+
+    @property
+    def name(self) -> Hashable: ...
+
+    @property
+    def weight_bits(self) -> int: ...
+
+    @property
+    def n_bins(self) -> int: ...
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return features of each row, in increasing order, and their weights."""
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return features and weights of rows that are drawn from features."""
+
+    def axis(self) -> ColumnAxis:
+        """Return the numbers at which the features stand."""
+
+    def labels(self) -> list[str]:
+        """Return the text of each feature."""
+
+    def precision(self) -> NDArray[np.float64]:
+        """Compute the inverse correlations of the features' effects."""
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge features into groups; return each feature's group."""
+
+    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        """Return the text of each group."""
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Compute the correlations of the effects of merged features."""
+
+
+class RankedFeatures:
+    """Features of a number, whose effects are smooth in the rank.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (n_bins,)
+        Share of the rows below the middle of each feature.
+    """
+
+    ranks: NDArray[np.float64]
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge neighbours into groups with even shares of rows; return each feature's group."""
+        order = np.argsort(self.ranks, kind="stable")
+        ordered = shares[order]
+        middles = (np.cumsum(ordered) - ordered / 2) / ordered.sum()
+        positions = np.minimum((n_bins * middles).astype(np.intp), n_bins - 1)
+        groups = np.empty(len(order), dtype=np.intp)
+        groups[order] = np.unique(positions, return_inverse=True)[1]
+        return groups
+
+    def precision(self) -> NDArray[np.float64]:
+        """Compute the inverse correlations of the effects."""
+        return np.asarray(np.linalg.inv(rank_correlations(self.ranks)))
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Compute the correlations of the effects of merged bins."""
+        ranks = np.bincount(groups, self.ranks) / np.bincount(groups)
+        return rank_correlations(ranks)
+
+
+@dataclass(frozen=True)
+class NumberBins(RankedFeatures):
+    """Bins of a number: single values, then intervals.
+
+    Attributes
+    ----------
+    name : hashable
+        The column.
+    values : ndarray of shape (n_values,)
+        Values that are a bin of their own.
+    edges : ndarray of shape (n_intervals - 1,)
+        Edges between intervals.
+    ranks : ndarray of shape (n_bins,)
+        Share of the public rows below the middle of each bin.
+    """
+
+    name: Hashable
+    values: NDArray[np.float64]
+    edges: NDArray[np.float64]
+    ranks: NDArray[np.float64]
+
+    #: Binary places of a feature.
+    weight_bits: ClassVar[int] = 0
+
+    @property
+    def n_bins(self) -> int:
+        """Number of features."""
+        return len(self.values) + len(self.edges) + 1
+
+    def codes(self, column: ArrayLike) -> NDArray[np.intp]:
+        """Return the bin of each row; -1 where it has no number."""
+        x = read_numbers(column)
+        codes = np.searchsorted(self.edges, x) + len(self.values)
+        if len(self.values):
+            position = np.searchsorted(self.values, x).clip(0, len(self.values) - 1)
+            codes = np.where(self.values[position] == x, position, codes)
+        return np.where(np.isnan(x), -1, codes)
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the feature of each row, and its weight: 0 where the cell is missing."""
+        return one_hot_entries(self.codes(column))
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the features and weights of rows that are drawn from bins."""
+        return one_hot_entries(codes)
+
+    def axis(self) -> ColumnAxis:
+        """Return the single values and the edges."""
+        return ColumnAxis(values=self.values.copy(), edges=self.edges.copy())
+
+    def labels(self) -> list[str]:
+        """Return the text of each bin."""
+        ends = [-np.inf, *self.edges.tolist(), np.inf]
+        intervals = [range_text(low, high) for low, high in itertools.pairwise(ends)]
+        if not len(self.edges) and len(self.values):
+            intervals = ["others"]
+        return [f"{value:.6g}" for value in self.values] + intervals
+
+    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        """Return the text of each group of neighbouring bins."""
+        lows = np.concatenate([self.values, [-np.inf], self.edges])
+        highs = np.concatenate([self.values, self.edges, [np.inf]])
+        return [
+            range_text(lows[groups == group].min(), highs[groups == group].max())
+            for group in range(int(groups.max()) + 1)
+        ]
+
+
+def one_hot_entries(codes: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return bins (n_rows, 1), and weights of 1, or 0 where a code is negative."""
+    codes = codes[:, None]
+    return codes.clip(0).astype(np.int32), (codes >= 0).astype(np.float64)
+
+
+def rank_correlations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute the correlations of effects of bins at these ranks."""
+    distance = np.abs(ranks[:, None] - ranks)
+    correlations = (1 - _ROUGHNESS) * np.exp(-distance / _CORRELATION_LENGTH)
+    return np.asarray(correlations + _ROUGHNESS * np.eye(len(ranks)))
+
+
+def range_text(low: float, high: float) -> str:
+    """Return the text of an interval, whose ends may be infinite."""
+    if low == high:
+        return f"{low:.6g}"
+    if np.isinf(low) and np.isinf(high):
+        return "all"
+    if np.isinf(low):
+        return f"up to {high:.4g}"
+    return f"above {low:.4g}" if np.isinf(high) else f"{low:.4g} to {high:.4g}"
+
+
+@dataclass(frozen=True)
+class CategoryBins:
+    """Bins of a category: the public categories, and one for all others.
+
+    Attributes
+    ----------
+    name : hashable
+        The column.
+    categories : ndarray of str
+    """
+
+    name: Hashable
+    categories: NDArray[np.str_]
+
+    #: Binary places of a feature.
+    weight_bits: ClassVar[int] = 0
+
+    @property
+    def n_bins(self) -> int:
+        """Number of features."""
+        return len(self.categories) + 1
+
+    def codes(self, column: ArrayLike) -> NDArray[np.intp]:
+        """Return the category of each row; -1 where it has none."""
+        positions: dict[str | None, int] = {
+            text: position for position, text in enumerate(self.categories.tolist())
+        }
+        other_code = len(positions)
+        positions[None] = -1
+        codes = [positions.get(text, other_code) for text in read_texts(column).tolist()]
+        return np.array(codes, dtype=np.intp)
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the feature of each row, and its weight: 0 where the cell is missing."""
+        return one_hot_entries(self.codes(column))
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the features and weights of rows that are drawn from bins."""
+        return one_hot_entries(codes)
+
+    def axis(self) -> ColumnAxis:
+        """Return no numbers."""
+        return ColumnAxis()
+
+    def labels(self) -> list[str]:
+        """Return the text of each category."""
+        return [*self.categories.tolist(), "others"]
+
+    def merged_bins(self, shares: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+        """Merge the rarest categories into one group; return each category's group."""
+        groups = np.empty(self.n_bins, dtype=np.intp)
+        groups[np.argsort(-shares, kind="stable")] = np.minimum(np.arange(self.n_bins), n_bins - 1)
+        return groups
+
+    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        """Return the text of each group: a category, or ``"others"`` for several."""
+        labels = np.array(self.labels(), dtype=object)
+        members = [labels[groups == group].tolist() for group in range(int(groups.max()) + 1)]
+        return [names[0] if len(names) == 1 else "others" for names in members]
+
+    def precision(self) -> NDArray[np.float64]:
+        """Return the inverse correlations of the categories' effects: the identity."""
+        return np.eye(self.n_bins)
+
+    def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the correlations of the effects of merged categories: the identity."""
+        return np.eye(int(groups.max()) + 1)

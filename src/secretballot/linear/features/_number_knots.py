@@ -1,0 +1,171 @@
+"""Piecewise linear features of numbers, in place of bins."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.linear.features._additive_bins import AdditiveBins
+from secretballot.linear.features._column_bins import (
+    ColumnAxis,
+    ColumnFeatures,
+    NumberBins,
+    RankedFeatures,
+    range_text,
+)
+from secretballot.linear.features._columns import PublicColumn
+from secretballot.schema import read_numbers
+
+#: Binary places of the weights of knots, so that sums over rows are exact.
+_WEIGHT_BITS = 8
+
+
+@dataclass(frozen=True)
+class NumberKnots(RankedFeatures):
+    """Knots of a number: single values, then the knots of a piecewise linear function.
+
+    Attributes
+    ----------
+    name : hashable
+        The column.
+    values : ndarray of shape (n_values,)
+        Values that have an effect of their own.
+    knots : ndarray of shape (n_knots,)
+        At least two. Beyond the first and the last, the function is constant.
+    ranks : ndarray of shape (n_values + n_knots,)
+        Share of the rows below each.
+    """
+
+    name: Hashable
+    values: NDArray[np.float64]
+    knots: NDArray[np.float64]
+    ranks: NDArray[np.float64]
+
+    #: Binary places of a feature.
+    weight_bits: ClassVar[int] = _WEIGHT_BITS
+
+    @classmethod
+    def of_bins(cls, bins: NumberBins, low: float, high: float) -> NumberKnots | None:
+        """Return knots at the edges of bins, and at both ends; None if there are fewer than three.
+
+        Parameters
+        ----------
+        bins : NumberBins
+        low, high : float
+            Ends of the numbers that have no bin of their own.
+        """
+        inner = (bins.edges > low) & (bins.edges < high)
+        edges = bins.edges[inner]
+        if not len(edges):
+            return None
+        n_values = len(bins.values)
+        middles = bins.ranks[n_values:]
+        edge_ranks = ((middles[1:] + middles[:-1]) / 2)[inner]
+        first, last = 2 * middles[0] - edge_ranks[0], 2 * middles[-1] - edge_ranks[-1]
+        ranks = np.concatenate([bins.ranks[:n_values], [first], edge_ranks, [last]])
+        return cls(bins.name, bins.values, np.concatenate([[low], edges, [high]]), ranks.clip(0, 1))
+
+    @property
+    def n_bins(self) -> int:
+        """Number of features."""
+        return len(self.values) + len(self.knots)
+
+    def entries(self, column: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return two neighbouring features of each row, and their weights, which add to 1.
+
+        Both weights are 0 where the row has no number.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_rows, 2)
+        weights : ndarray of shape (n_rows, 2)
+        """
+        x = read_numbers(column)
+        n_values, missing = len(self.values), np.isnan(x)
+        inside = np.where(missing, self.knots[0], x).clip(self.knots[0], self.knots[-1])
+        left = np.searchsorted(self.knots, inside, side="right") - 1
+        left = left.clip(0, len(self.knots) - 2)
+        upper = (inside - self.knots[left]) / (self.knots[left + 1] - self.knots[left])
+        first = left + n_values
+        if n_values:
+            position = np.searchsorted(self.values, x).clip(0, n_values - 1)
+            is_value = self.values[position] == x
+            first, upper = np.where(is_value, position, first), np.where(is_value, 0.0, upper)
+        codes, weights = _neighbours(first, upper)
+        weights[missing] = 0.0
+        return codes, weights
+
+    def drawn_entries(
+        self, codes: NDArray[np.int32], generator: np.random.Generator
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return features and weights of numbers that are drawn around knots, as hats weigh them.
+
+        The density of a number falls from its knot to the neighbours.
+        """
+        n_values, n_knots = len(self.values), len(self.knots)
+        distance = 1 - np.sqrt(1 - generator.random(len(codes)))
+        below = generator.random(len(codes)) < 0.5
+        knot = codes - n_values
+        below = (below & (knot > 0)) | (knot == n_knots - 1)
+        first, upper = codes - below, np.where(below, 1 - distance, distance)
+        first, upper = np.where(knot < 0, codes, first), np.where(knot < 0, 0.0, upper)
+        return _neighbours(first, upper)
+
+    def axis(self) -> ColumnAxis:
+        """Return the single values and the knots."""
+        return ColumnAxis(values=self.values.copy(), knots=self.knots.copy())
+
+    def labels(self) -> list[str]:
+        """Return the text of each value and knot."""
+        return [f"{value:.6g}" for value in np.concatenate([self.values, self.knots])]
+
+    def merged_labels(self, groups: NDArray[np.intp]) -> list[str]:
+        """Return the text of each group of neighbouring knots."""
+        numbers = np.concatenate([self.values, self.knots])
+        members = [numbers[groups == group] for group in range(int(groups.max()) + 1)]
+        return [range_text(own.min(), own.max()) for own in members]
+
+
+def _neighbours(
+    first: NDArray[np.integer], upper: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return two neighbouring features, and their weights, of which the second is `upper`."""
+    upper = np.rint(np.ldexp(upper, _WEIGHT_BITS)) * 2.0**-_WEIGHT_BITS
+    codes = np.stack([first, first + 1], axis=1).astype(np.int32)
+    return codes, np.stack([1 - upper, upper], axis=1)
+
+
+def knots_between(bins: AdditiveBins, ends: Mapping[Hashable, tuple[float, float]]) -> AdditiveBins:
+    """Return piecewise linear features of the columns of which `ends` has both ends.
+
+    Parameters
+    ----------
+    bins : AdditiveBins
+    ends : mapping
+        Ends of columns that are numbers.
+    """
+    columns: list[ColumnFeatures] = []
+    for column in bins.columns:
+        knots = None
+        if isinstance(column, NumberBins) and column.name in ends:
+            knots = NumberKnots.of_bins(column, *ends[column.name])
+        columns.append(column if knots is None else knots)
+    return AdditiveBins(columns)
+
+
+def public_ends(
+    bins: AdditiveBins, columns: Sequence[PublicColumn]
+) -> dict[Hashable, tuple[float, float]]:
+    """Return the ends of public numbers, but of those whose bins are single values."""
+    ends = {}
+    for column, own in zip(columns, bins.columns, strict=True):
+        if isinstance(own, NumberBins):
+            x = column.numbers()
+            spread = np.unique(x[~np.isin(x, own.values)])
+            if len(spread) > len(own.edges) + 1:
+                ends[own.name] = (float(spread[0]), float(spread[-1]))
+    return ends

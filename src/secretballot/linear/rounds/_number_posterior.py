@@ -1,0 +1,131 @@
+"""Posterior of the coefficients of numbers, given the released means and their known errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds._posterior import (
+    Groups,
+    Posterior,
+    centred_variances,
+    inverse,
+    prior_precision,
+    updated_variances,
+)
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+
+#: Passes that compute the errors anew, updates of the prior variances in each, and the change of
+#: a prediction, in standard deviations of the target, at which passes end.
+_PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
+
+
+@dataclass(frozen=True)
+class NumberRound:
+    """Noisy mean of clipped residuals times features over the private rows.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        In units of the target.
+    coefficients : ndarray of shape (1 + n_features,)
+        Coefficients from which the residuals were taken.
+    unclipped : float
+        Share of residuals that were not clipped, by which means move with the coefficients.
+    variance : float
+        Mean square of the clipped residuals.
+    noise : float
+        Standard deviation of the noise on each mean.
+    """
+
+    mean: Floats
+    coefficients: Floats
+    unclipped: float
+    variance: float
+    noise: float
+
+
+def fit_number_posterior(
+    rounds: Sequence[NumberRound],
+    reference: ReferenceRows,
+    groups: Groups,
+    start: Posterior,
+    n_people: float,
+) -> Posterior:
+    """Fit the coefficients to all released rounds by generalised least squares.
+
+    The errors of a round are the noise, the sampling of private rows, and the difference between
+    reference and private rows, which follows from the coefficients' own posterior.
+
+    Parameters
+    ----------
+    rounds : sequence of NumberRound
+    reference : ReferenceRows
+    groups : sequence of (slice, ndarray)
+        Features that share a prior variance, with the inverse correlations of that prior.
+    start : Posterior
+    n_people : float
+        Number of private rows, or owners.
+    """
+    values, prior_variances = start.coefficients[:, 0], start.prior_variances
+    scale = rounds[0].variance
+    ones = np.ones((len(reference.weights), 1))
+    sums, products = reference.means(ones), reference.products(ones)[0]
+    slopes = np.concatenate([sums, products], axis=1)
+    covariance = np.zeros((len(values), len(values)))
+    for pass_ in range(_PASSES):
+        precision, target = np.zeros_like(covariance), np.zeros(len(values))
+        errors = _error_covariances(rounds, reference, values, covariance, slopes, n_people)
+        for round_, error in zip(rounds, errors, strict=True):
+            root = cholesky(error, overwrite_a=True, check_finite=False)
+            moved = round_.mean + round_.unclipped * (slopes @ round_.coefficients)
+            stacked = np.column_stack([round_.unclipped * slopes, moved])
+            white = solve_triangular(root, stacked, trans="T", check_finite=False)
+            precision += white[:, :-1].T @ white[:, :-1]
+            target += white[:, :-1].T @ white[:, -1]
+        before = values
+        for _ in range(_VARIANCE_UPDATES):
+            prior = prior_precision(groups, prior_variances, len(values))
+            prior[0, 0] /= scale
+            covariance = inverse(precision + prior)
+            values = covariance @ target
+            prior_variances = updated_variances(groups, values, covariance, scale)
+        if pass_ and np.abs(values - before).max() < _CONVERGED * scale**0.5:
+            break
+    return Posterior(
+        values[:, None],
+        np.diag(covariance)[:, None].copy(),
+        centred_variances(groups, covariance)[:, None],
+        prior_variances,
+    )
+
+
+def _error_covariances(
+    rounds: Sequence[NumberRound],
+    reference: ReferenceRows,
+    values: Floats,
+    covariance: Floats,
+    slopes: Floats,
+    n_people: float,
+) -> Floats:
+    """Compute the covariance of each round's errors."""
+    mismatch = 1 / reference.effective_size + 1 / n_people
+    gaps = np.column_stack(
+        [round_.unclipped * reference.scores(values - round_.coefficients) for round_ in rounds]
+    )
+    shares = np.array([round_.unclipped for round_ in rounds])
+    unknown = reference.variances(covariance)[:, None] * shares**2
+    # All rounds have the same sampling error: each counts it in full as many times.
+    sampling = np.array([round_.variance for round_ in rounds]) * (len(rounds) / n_people)
+    errors = reference.products(sampling + (gaps**2 + unknown) * mismatch)
+    spread = slopes @ covariance @ slopes.T
+    for error, gap, share, round_ in zip(
+        errors, reference.means(gaps).T, shares, rounds, strict=True
+    ):
+        error -= mismatch * (np.outer(gap, gap) + share**2 * spread)
+        np.einsum("ii->i", error)[:] += round_.noise**2
+    return errors

@@ -1,0 +1,63 @@
+"""Numbers of rows as the response of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from secretballot.linear.features import FeatureMap, Floats
+from secretballot.linear.rounds._number_rounds import run_number_rounds
+from secretballot.linear.rounds._residual_histogram import VOTE_LENGTH
+from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
+from secretballot.mechanisms import VectorSum
+
+#: Rounds of residuals after the first, by the least ratio of its two errors.
+_ROUNDS = ((0.0, 2), (30.0, 4), (1500.0, 5))
+
+#: Largest distance of two rows' vectors, in units of the features' norm.
+_DIAMETER = 2.0
+
+
+@dataclass(frozen=True)
+class NumberResponse(Response):
+    """Number of each row.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n_rows,)
+        Numbers, scaled to -1 at the lower bound and 1 at the upper one.
+    """
+
+    targets: Floats
+
+    @property
+    def n_columns(self) -> int:
+        """One residual of a row."""
+        return 1
+
+    @property
+    def note(self) -> dict[str, object]:
+        """Nothing but that numbers were learned."""
+        return {"learned": "numbers"}
+
+    @property
+    def is_smooth(self) -> bool:
+        """Effects of numbers are piecewise linear."""
+        return True
+
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        """Choose the number of sums of residuals after the first."""
+        ratio = signal**2 / n_public
+        return max(rounds for least, rounds in _ROUNDS if ratio >= least)
+
+    def mechanism(
+        self, sigma: float, features: FeatureMap, weight: float | dict[str, float]
+    ) -> VectorSum:
+        """Return the mechanism of residuals times features, with a vote for a residual's bin."""
+        norm = float(np.sqrt(1 + VOTE_LENGTH**2)) * features.norm
+        return VectorSum(sigma=sigma, norm=norm, diameter=_DIAMETER * features.norm, weight=weight)
+
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        """Fit the coefficients to clipped residuals."""
+        return run_number_rounds(plan, self.targets)

@@ -1,0 +1,133 @@
+"""Rounds of a fit of numbers: noisy sums of clipped residuals, with a histogram beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secretballot.linear.features import AdditiveBins, Floats
+from secretballot.linear.rounds._number_posterior import NumberRound, fit_number_posterior
+from secretballot.linear.rounds._posterior import Posterior
+from secretballot.linear.rounds._private_sums import BinnedResiduals
+from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_reference_rows
+from secretballot.linear.rounds._residual_histogram import (
+    FIRST_VOTE_LENGTH,
+    N_BINS,
+    VOTE_LENGTH,
+    ResidualHistogram,
+    residual_bins,
+)
+from secretballot.linear.rounds._response import FittedRounds, RoundPlan
+from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
+
+#: Binary places of the length of a vote, so that counts times it are exact.
+_VOTE_BITS = 12
+#: Factor of the last round's scale: clipping less moves means of skewed targets less.
+_LAST_FACTOR = 1.5
+
+
+def clipped_residuals(targets: Floats, scale: float) -> BinnedResiduals:
+    """Return residuals in units of the scale, clipped, as a function of rows and scores."""
+
+    def residuals(rows: slice, scores: Floats) -> tuple[Floats, NDArray[np.intp]]:
+        clipped = np.clip((targets[rows] - scores[:, 0]) / scale, -1.0, 1.0)
+        return clipped[:, None], residual_bins(clipped)
+
+    return residuals
+
+
+def vote_length(norm: float, factor: float) -> float:
+    """Return the length of a vote beside features of this norm."""
+    return float(np.floor(np.ldexp(factor * norm, _VOTE_BITS)) * 2.0**-_VOTE_BITS)
+
+
+class NumberRounds:
+    """Questions of one fit of numbers.
+
+    Parameters
+    ----------
+    plan : RoundPlan
+    targets : ndarray of shape (n_rows,)
+        Targets between -1 and 1.
+    """
+
+    def __init__(self, plan: RoundPlan, targets: Floats) -> None:
+        self.plan, self.targets = plan, targets
+
+    def ask(
+        self, coefficients: Floats, scale: float
+    ) -> tuple[NumberRound, ResidualHistogram, Floats]:
+        """Ask for residuals at these coefficients.
+
+        Returns the means, the histogram, and the sums in units of the target.
+        """
+        rows, features, mechanism = self.plan.rows, self.plan.features, self.plan.mechanism
+        sums, counts = rows.counted_sums(
+            coefficients, features.norm, clipped_residuals(self.targets, scale), N_BINS
+        )
+        vote = vote_length(features.norm, VOTE_LENGTH)
+        noisy = self.plan.release(mechanism, np.concatenate([sums[:, 0], vote * counts]))
+        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, scale)
+        return self._round(noisy, coefficients, histogram), histogram, scale * noisy[:-N_BINS, None]
+
+    def ask_first(self) -> tuple[NumberRound, ResidualHistogram, Floats, ReferenceRows]:
+        """Ask for the targets, and return reference rows beside them.
+
+        The means of features are released too, as for classes, with a shorter vote.
+        """
+        rows, features, mechanism = self.plan.rows, self.plan.features, self.plan.mechanism
+        public = self.plan.public
+        start = np.zeros((1 + features.n_features, 1))
+        if not isinstance(features, AdditiveBins):
+            assert isinstance(public, np.ndarray)
+            return *self.ask(start, 1.0), dense_reference_rows(public)
+        sums, counts = rows.counted_sums(
+            start, features.norm, clipped_residuals(self.targets, 1.0), N_BINS
+        )
+        vote = vote_length(features.norm, FIRST_VOTE_LENGTH)
+        wide = replace(mechanism, norm=float(np.sqrt(2 + FIRST_VOTE_LENGTH**2)) * features.norm)
+        asked = [sums[:, 0], rows.feature_sums(features.norm)[:, 0], vote * counts]
+        noisy = self.plan.release(wide, np.concatenate(asked))
+        histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, 1.0)
+        first = self._round(noisy, start, histogram)
+        means = noisy[features.n_features : -N_BINS] / rows.total
+        reference = copula_reference_rows(self.plan, first.mean[:, None], means, wide)
+        return first, histogram, noisy[: features.n_features, None], reference
+
+    def _round(
+        self, noisy: Floats, coefficients: Floats, histogram: ResidualHistogram
+    ) -> NumberRound:
+        factor = histogram.scale / self.plan.rows.total
+        return NumberRound(
+            mean=factor * noisy[: self.plan.features.n_features],
+            coefficients=coefficients[:, 0],
+            unclipped=histogram.unclipped,
+            variance=histogram.variance,
+            noise=factor * self.plan.mechanism.sigma,
+        )
+
+
+def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
+    """Release sums of clipped residuals, each at the posterior of the round before.
+
+    The scale at which residuals are clipped follows from the histogram of the round before.
+    """
+    rounds = NumberRounds(plan, targets)
+    first, histogram, sums, reference = rounds.ask_first()
+    done, released = [first], [sums]
+    posterior = Posterior.initial(plan.features.n_features, 1, len(plan.features.groups))
+    posterior = posterior.scaled(first.variance)
+    while True:
+        posterior = fit_number_posterior(
+            done, reference, plan.features.groups, posterior, plan.n_people
+        )
+        if len(done) == plan.n_rounds:
+            return FittedRounds(posterior, released, plan.features, histogram)
+        scale = histogram.next_scale()
+        if len(done) == plan.n_rounds - 1:
+            scale = min(_LAST_FACTOR * scale, 1.0)
+        next_round, histogram, sums = rounds.ask(posterior.coefficients, scale)
+        done.append(next_round)
+        released.append(sums)

@@ -1,0 +1,219 @@
+"""Regression of numbers: accuracy, intervals, terms, what is refused, scikit-learn's checks."""
+
+import pickle
+from copy import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
+from secretballot.inspection import TermsDisplay
+from secretballot.linear.features import NumberKnots
+from secretballot.linear.rounds import NumberResponse, ResidualHistogram
+from secretballot.linear.rounds._residual_histogram import _EDGES, N_BINS, TOP, residual_bins
+
+pytestmark = pytest.mark.filterwarnings("ignore::secretballot.accounting.PrivacyLeakWarning")
+N = 12_000
+BOUNDS = (-20.0, 40.0)
+
+
+def table(n_rows, seed=0):
+    """Return people, and a number that is a sum of a bent, a straight and a named effect."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.uniform(18, 90, n_rows),
+            "gain": np.where(rng.random(n_rows) < 0.8, 0.0, rng.exponential(1e3, n_rows)),
+            "work": rng.choice(["state", "own", "none"], n_rows),
+        }
+    )
+    effect = 8 * np.abs(X.age - 50) / 20 + np.log1p(X.gain) / 2 + 3 * (X.work == "own")
+    return X, (effect + rng.normal(size=n_rows)).to_numpy()
+
+
+X, Y = table(N)
+POOL, TEST = PublicData(table(400, 1)[0]), table(4_000, 2)
+
+
+def model(budget=1.0, **given):
+    budget = PrivacyAccountant(budget, 1e-5)
+    return PrivateLinearRegression(
+        **{"target_bounds": BOUNDS, "accountant": budget, "random_state": 0, **given}
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model().fit(X, Y, X_public=POOL)
+
+
+def test_predictions_follow_bent_effects(fitted):
+    # Without noise and with the true effects the score is 1 - 1 / var(Y).
+    assert fitted.score(*TEST) > 1 - 1 / Y.var() - 0.02
+    straight = model(features="linear").fit(X, Y, X_public=POOL)
+    assert straight.score(*TEST) < fitted.score(*TEST) - 0.2
+
+
+def test_the_whole_budget_is_spent_and_no_more(fitted):
+    assert 0.99 < fitted.accountant.spent().share <= 1
+    assert len(fitted.accountant.entries()) == 2 + 1 + fitted.n_rounds_ + 1
+
+
+def test_declared_columns_need_no_public_rows():
+    declared = model(
+        bounds={"age": (0, 200), "gain": (0, 1e5)}, categories={"work": ["state", "own", "none"]}
+    ).fit(X, Y)
+    assert declared.score(*TEST) > 1 - 1 / Y.var() - 0.06
+
+
+def test_terms_are_piecewise_linear(fitted):
+    age, gain, work = fitted.terms()
+    assert age.edges is None
+    assert age.knots[0] >= 18
+    assert age.knots[-1] <= 90
+    assert work.knots is None
+    assert work.labels[-1] == "others"
+    assert gain.values.tolist() == [0.0]
+    truth = 8 * np.abs(age.knots - 50) / 20
+    difference = age.effect - (truth - truth.mean())
+    assert np.abs(difference).max() < 1.0
+    # Errors are known: most effects are within two of them.
+    assert np.mean(np.abs(difference) < 2 * age.error) > 0.7
+    assert age.effect.mean() == pytest.approx(0, abs=1e-9)
+    display = TermsDisplay.from_estimator(fitted, columns=["age", "work"])
+    assert len(display.axes_) == 2
+
+
+def test_intervals_cover_as_they_say(fitted):
+    test, answers = TEST
+    for confidence in (0.5, 0.8, 0.9):
+        low, high = fitted.predict_interval(test, confidence)
+        assert np.mean((low <= answers) & (answers <= high)) == pytest.approx(confidence, abs=0.04)
+    with pytest.raises(ValueError, match=r"at most 0\.9"):
+        fitted.predict_interval(test, 0.9999)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        fitted.predict_interval(test, 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+def test_standard_errors_cover_the_noise(epsilon):
+    drawn = [model(epsilon, random_state=seed).fit(X, Y, X_public=POOL) for seed in range(6)]
+    spread = np.std([each.terms()[0].effect for each in drawn], axis=0)
+    stated = np.sqrt(np.mean([each.terms()[0].error ** 2 for each in drawn], axis=0))
+    # The private and the public rows are the same in all: their errors are not in the spread.
+    assert np.sqrt(np.mean((spread / stated) ** 2)) < 1.2
+
+
+def test_owners_levels_and_searches():
+    budget = PrivacyAccountant({"low": 0.5, "high": 2.0}, 1e-5, unit="owner")
+    owners = np.arange(N) // 2
+    levels = np.where(owners % 2, "low", "high")
+    found = model(accountant=budget).fit(X, Y, X_public=POOL, owners=owners, budgets=levels)
+    assert found.score(*TEST) > 0.9
+    search = GridSearchCV(model(9.0, epsilon=1.0), {"n_bins": [4, 16]}, cv=2)
+    search.fit(X, Y, X_public=POOL)
+    assert search.best_params_ == {"n_bins": 16}
+    assert search.score(*TEST) > 0.9
+
+
+def test_a_model_is_cloned_and_pickled(fitted):
+    published = copy(fitted).set_params(accountant=None)
+    again = pickle.loads(pickle.dumps(published))
+    assert (again.predict(TEST[0]) == fitted.predict(TEST[0])).all()
+    assert clone(fitted).target_bounds == BOUNDS
+
+
+@pytest.mark.parametrize(
+    ("given", "y", "message"),
+    [
+        ({"target_bounds": None}, Y, "must be known beforehand"),
+        ({"target_bounds": (3, 3)}, Y, "low < high"),
+        ({"target_bounds": (0, np.inf)}, Y, "low < high"),
+        ({}, np.where(np.arange(N) == 7, np.nan, Y), "NaN"),
+        ({}, np.stack([Y, Y], axis=1), "1d array"),
+    ],
+)
+def test_faults_are_refused_before_spending(given, y, message):
+    refused = model(**given)
+    with pytest.raises(ValueError, match=message):
+        refused.fit(X, y, X_public=POOL)
+    assert not refused.accountant.entries()
+
+
+def test_targets_beyond_the_bounds_are_clipped():
+    response = model(target_bounds=(0, 10))._read_response([-5.0, 0.0, 5.0, 99.0], np.zeros((4, 1)))
+    assert isinstance(response, NumberResponse)
+    assert response.targets.tolist() == [-1, -1, 0, 1]
+
+
+def test_weights_of_knots_add_to_one():
+    knots = NumberKnots("x", np.array([0.0]), np.array([-1.0, 2.0, 4.0]), np.linspace(0, 1, 4))
+    codes, weights = knots.entries(np.array([0.0, -1.0, 0.5, 3.0, 4.0, 99.0, -99.0, np.nan]))
+    assert (np.diff(codes, axis=1) == 1).all()
+    assert weights.sum(axis=1).tolist() == [1.0] * 7 + [0.0]
+    dense = np.zeros((8, 4))
+    np.put_along_axis(dense, codes, weights, axis=1)
+    expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5], [0, 0, 0, 1]]
+    np.testing.assert_allclose(dense[:5], expected)
+    np.testing.assert_allclose(dense[5:], [[0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]])
+    drawn, drawn_weights = knots.drawn_entries(
+        np.repeat(np.arange(4), 1000), np.random.default_rng(0)
+    )
+    assert (drawn >= 0).all()
+    assert (drawn < 4).all()
+    assert np.allclose(drawn_weights.sum(axis=1), 1)
+    # Of numbers around an inner knot two thirds of the weight are its own.
+    own = np.where(drawn[2000:3000] == 2, drawn_weights[2000:3000], 0).sum(axis=1)
+    assert own.mean() == pytest.approx(2 / 3, abs=0.03)
+
+
+def test_histogram_reads_normal_residuals():
+    rng = np.random.default_rng(0)
+    residuals = rng.normal(scale=0.3, size=40_000)
+    counts = np.bincount(residual_bins(np.clip(residuals, -1, 1)), minlength=N_BINS)
+    noisy = ResidualHistogram.from_counts(counts + 30 * rng.normal(size=N_BINS), 40_000, 1.0)
+    assert noisy.variance**0.5 == pytest.approx(0.3, abs=0.01)
+    assert noisy.quantile(0.05) == pytest.approx(-0.493, abs=0.03)
+    assert noisy.quantile(0.95) == pytest.approx(0.493, abs=0.03)
+    assert noisy.large < 0.02
+    # The least end beyond which there are at most 3 % is 2.17 deviations or the next one above.
+    assert 0.65 <= noisy.next_scale() * TOP <= 0.75
+    assert (np.diff(noisy.below) >= 0).all()
+    assert len(noisy.below) == len(_EDGES)
+
+
+class PrivateNumbersOnItself(PrivateLinearRegression):
+    """For tests only: takes the private rows for public ones, so that ``fit(X, y)`` is enough."""
+
+    def fit(self, X, y):
+        """Fit, with the private rows in the place of public ones."""
+        pool = None if X is None else PublicData(X, may_be_private=True)
+        return super().fit(X, y, X_public=pool)
+
+
+def checks():
+    for estimator in (
+        PrivateLinearRegression(bounds=(-3, 3), epsilon=1e5, n_bins=4, rounds=1),
+        PrivateNumbersOnItself(epsilon=1e5, n_bins=4, rounds=1),
+    ):
+        budget = PrivacyAccountant(epsilon=1e12, delta=1e-5)
+        yield from estimator_checks_generator(
+            estimator.set_params(accountant=budget, target_bounds=(-300.0, 300.0)), mark="skip"
+        )
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    list(checks()),
+    ids=lambda value: (
+        type(value).__name__
+        if isinstance(value, PrivateLinearRegression)
+        else getattr(value, "func", value).__name__
+    ),
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
