@@ -33,7 +33,7 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
     features: str | TransformerMixin
     n_bins: int | str
     rounds: int | str
-    interactions: int | str = 0
+    interactions: int | str
     categories: dict[Hashable, Sequence[Hashable]] | None
     bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None
     epsilon: float | dict[str, float] | None
@@ -49,6 +49,7 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
         ],
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "rounds": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "categories": [dict, None],
         "bounds": ["array-like", dict, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],

@@ -52,6 +52,12 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         and the number of rows.
     rounds : int or "auto", default="auto"
         Number of sums of residuals after the first sum.
+    interactions : int or "auto", default="auto"
+        Largest number of pairs of columns that join the model, with additive features. Half-way
+        through the rounds one release, a twentieth of the fit's budget, asks all pairs of columns;
+        those that stand out of noise and sampling get coefficients of their own. ``"auto"``: half
+        the number of columns, and at least 6; 0 where the noise would hide them, or with more than
+        100 columns. 0: none, and no such release.
     categories : dict, default=None
         Declared categories of columns: ``{column: [...]}``. None: those of the public rows. All
         other categories share one bin.
@@ -88,6 +94,8 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         Number of sums of residuals after the first.
     n_bins_ : int or None
         Largest number of intervals of a number; None without additive features.
+    interactions_ : list of tuple
+        Names of the pairs of columns that joined the model.
     mechanism_ : VectorSum
         Mechanism of each round.
     public_rows_check_ : PublicRowsCheck or None
@@ -137,6 +145,7 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         target_bounds: tuple[float, float] | None = None,
         n_bins: int | str = "auto",
         rounds: int | str = "auto",
+        interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
         epsilon: float | dict[str, float] | None = None,
@@ -148,6 +157,7 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         self.target_bounds = target_bounds
         self.n_bins = n_bins
         self.rounds = rounds
+        self.interactions = interactions
         self.categories = categories
         self.bounds = bounds
         self.epsilon = epsilon
@@ -285,15 +295,16 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         return predicted + low, predicted + high
 
     def terms(self) -> list[AdditiveTerm | PairTerm]:
-        """Return the effect of each column on the target. Free of charge.
+        """Return the effect of each column, and of each pair, on the target. Free of charge.
 
         Effects are centred: their unweighted mean over the knots, or categories, of a column is 0.
         Their errors are those of centred effects, which are smaller than `coef_error_`.
 
         Returns
         -------
-        list of AdditiveTerm
-            One for each column: name, labels, knots, effect and error.
+        list of AdditiveTerm and PairTerm
+            One for each column: name, labels, knots, effect and error. Then one for each pair of
+            `interactions_`, as a table.
 
         Raises
         ------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import check_consistent_length
 
-from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot._sklearn_compat import _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import (
     PublicData,
@@ -158,7 +157,6 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
-        "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "classes": ["array-like", None],
     }
 

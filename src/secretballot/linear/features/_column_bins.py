@@ -42,6 +42,8 @@ class ColumnFeatures(Protocol):
     ----------
     name : hashable
         The column.
+    n_entries : int
+        Features of a row.
     weight_bits : int
         Binary places of a weight.
     n_bins : int
@@ -50,6 +52,9 @@ class ColumnFeatures(Protocol):
 
     @property
     def name(self) -> Hashable: ...
+
+    @property
+    def n_entries(self) -> int: ...
 
     @property
     def weight_bits(self) -> int: ...
@@ -136,7 +141,8 @@ class NumberBins(RankedFeatures):
     edges: NDArray[np.float64]
     ranks: NDArray[np.float64]
 
-    #: Binary places of a feature.
+    #: Features of a row, and their binary places.
+    n_entries: ClassVar[int] = 1
     weight_bits: ClassVar[int] = 0
 
     @property
@@ -223,7 +229,8 @@ class CategoryBins:
     name: Hashable
     categories: NDArray[np.str_]
 
-    #: Binary places of a feature.
+    #: Features of a row, and their binary places.
+    n_entries: ClassVar[int] = 1
     weight_bits: ClassVar[int] = 0
 
     @property

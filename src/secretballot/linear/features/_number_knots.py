@@ -45,7 +45,8 @@ class NumberKnots(RankedFeatures):
     knots: NDArray[np.float64]
     ranks: NDArray[np.float64]
 
-    #: Binary places of a feature.
+    #: Features of a row, and their binary places.
+    n_entries: ClassVar[int] = 2
     weight_bits: ClassVar[int] = _WEIGHT_BITS
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,23 +59,44 @@ class PairedBins(AdditiveBins):
         """Compute the one-hot rows of a table given as its columns."""
         return self.with_cells(super().transform_columns(table))
 
-    def with_cells(self, one_hot: csr_array) -> csr_array:
-        """Append the cells of the pairs to the one-hot rows of single columns."""
-        n_rows, n_columns = one_hot.shape[0], len(self.columns)
-        codes, data = (each.reshape(n_rows, n_columns) for each in (one_hot.indices, one_hot.data))
+    def with_cells(self, rows: csr_array) -> csr_array:
+        """Append the cells of the pairs to the features of single columns.
+
+        A row is in the cell of the features that have the largest weights.
+        """
+        n_rows = rows.shape[0]
+        codes, data = (each.reshape(n_rows, -1) for each in (rows.indices, rows.data))
         all_codes, all_data = [codes], [data]
+        largest = [
+            _largest_entries(codes[:, place] - start, data[:, place])
+            for place, start in zip(self._entry_places, self.ends, strict=False)
+        ]
         for pair, place in zip(self.pairs, self.pair_places, strict=True):
-            first, second = (
-                groups[codes[:, column] - self.ends[column]]
-                for column, groups in zip(pair.columns, pair.groups, strict=True)
+            (first, first_present), (second, second_present) = (
+                largest[column] for column in pair.columns
             )
-            cells = first * pair.shape[1] + second + place.start
+            cells = pair.groups[0][first] * pair.shape[1] + pair.groups[1][second] + place.start
             all_codes.append(cells[:, None].astype(codes.dtype))
-            all_data.append((data[:, pair.columns[0]] * data[:, pair.columns[1]])[:, None])
-        width = n_columns + len(self.pairs)
+            all_data.append((first_present * second_present)[:, None])
+        width = codes.shape[1] + len(self.pairs)
         entries = (
             np.concatenate(all_data, axis=1).ravel(),
             np.concatenate(all_codes, axis=1).ravel(),
             np.arange(n_rows + 1, dtype=np.int32) * width,
         )
         return csr_array(entries, shape=(n_rows, self.n_features))
+
+    @property
+    def _entry_places(self) -> list[slice]:
+        """Entries of each column in a row."""
+        ends = np.cumsum([0, *(column.n_entries for column in self.columns)]).tolist()
+        return [slice(low, high) for low, high in itertools.pairwise(ends)]
+
+
+def _largest_entries(
+    codes: NDArray[np.integer], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    """Return the feature of the largest weight, and 1, or 0 where the cell is missing."""
+    position = weights.argmax(axis=1)[:, None]
+    present = (weights.sum(axis=1) > 0).astype(np.float64)
+    return np.take_along_axis(codes, position, axis=1)[:, 0], present

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._posterior import (
+    UNKNOWN,
     Groups,
     Posterior,
     centred_variances,
@@ -38,7 +39,7 @@ class NumberRound:
         Share of residuals that were not clipped, by which means move with the coefficients.
     variance : float
         Mean square of the clipped residuals.
-    noise : float
+    noise : float or ndarray of shape (n_features,)
         Standard deviation of the noise on each mean.
     """
 
@@ -46,7 +47,18 @@ class NumberRound:
     coefficients: Floats
     unclipped: float
     variance: float
-    noise: float
+    noise: float | Floats
+
+    def padded(self, n_more: int) -> NumberRound:
+        """Return the round with more features, of which it says nothing."""
+        noise = np.broadcast_to(self.noise, self.mean.shape)
+        zeros = np.zeros(n_more)
+        return replace(
+            self,
+            mean=np.append(self.mean, zeros),
+            coefficients=np.append(self.coefficients, zeros),
+            noise=np.append(noise, np.full(n_more, UNKNOWN)),
+        )
 
 
 def fit_number_posterior(

@@ -42,6 +42,11 @@ class NumberResponse(Response):
         return {"learned": "numbers"}
 
     @property
+    def models_pairs(self) -> bool:
+        """Whether pairs of columns can join the model: always."""
+        return True
+
+    @property
     def is_smooth(self) -> bool:
         """Effects of numbers are piecewise linear."""
         return True

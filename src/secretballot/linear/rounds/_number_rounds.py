@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from secretballot.linear.features import AdditiveBins, Floats
+from secretballot.linear.features import AdditiveBins, Floats, PairedBins
 from secretballot.linear.rounds._number_posterior import NumberRound, fit_number_posterior
+from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import BinnedResiduals
 from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_reference_rows
@@ -96,6 +97,34 @@ class NumberRounds:
         reference = copula_reference_rows(self.plan, first.mean[:, None], means, wide)
         return first, histogram, noisy[: features.n_features, None], reference
 
+    def ask_pairs(
+        self, reference: ReferenceRows, coefficients: Floats, histogram: ResidualHistogram
+    ) -> PairedBins | None:
+        """Ask all pairs of columns; return the features with those that stand out, if any do."""
+        scale = histogram.scale
+        residuals = clipped_residuals(self.targets, scale)
+        ones = np.ones(len(reference.weights))
+        return release_pairs(
+            self.plan,
+            reference,
+            coefficients,
+            lambda rows, scores: residuals(rows, scores)[0],
+            histogram.unclipped / scale * ones,
+            histogram.variance / scale**2 * ones,
+        )
+
+    def add_pairs(self, paired: PairedBins) -> None:
+        """Ask the cells of pairs too from now on."""
+        plan = self.plan
+        mechanism = resized(plan.mechanism, paired.norm)
+        norm = plan.mechanism.norm / plan.features.norm * paired.norm
+        self.plan = replace(
+            plan,
+            features=paired,
+            rows=plan.rows.with_cells(paired),
+            mechanism=replace(mechanism, norm=norm),
+        )
+
     def _round(
         self, noisy: Floats, coefficients: Floats, histogram: ResidualHistogram
     ) -> NumberRound:
@@ -113,6 +142,7 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
     """Release sums of clipped residuals, each at the posterior of the round before.
 
     The scale at which residuals are clipped follows from the histogram of the round before.
+    Half-way all pairs of columns are asked, and those that stand out join the model.
     """
     rounds = NumberRounds(plan, targets)
     first, histogram, sums, reference = rounds.ask_first()
@@ -121,10 +151,20 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
     posterior = posterior.scaled(first.variance)
     while True:
         posterior = fit_number_posterior(
-            done, reference, plan.features.groups, posterior, plan.n_people
+            done, reference, rounds.plan.features.groups, posterior, plan.n_people
         )
         if len(done) == plan.n_rounds:
-            return FittedRounds(posterior, released, plan.features, histogram)
+            return FittedRounds(posterior, released, rounds.plan.features, histogram)
+        if plan.pairs is not None and len(done) == (plan.n_rounds + 1) // 2:
+            paired = rounds.ask_pairs(
+                reference, posterior.coefficients, histogram.rescaled(histogram.next_scale())
+            )
+            if paired is not None:
+                rounds.add_pairs(paired)
+                reference = reference.with_cells(paired)
+                sizes = [pair.n_cells for pair in paired.pairs]
+                done = [round_.padded(sum(sizes)) for round_ in done]
+                posterior = posterior.padded(sizes, first.variance)
         scale = histogram.next_scale()
         if len(done) == plan.n_rounds - 1:
             scale = min(_LAST_FACTOR * scale, 1.0)

@@ -22,7 +22,8 @@ _ROUNDING = 2.0**-40
 
 def resized(mechanism: VectorSum, norm: float) -> VectorSum:
     """Return the mechanism of sums of vectors of another length, at no larger cost."""
-    factor = norm / mechanism.norm * (1 + _ROUNDING)
+    assert mechanism.diameter is not None
+    factor = 2 * norm / mechanism.diameter * (1 + _ROUNDING)
     return replace(mechanism, sigma=mechanism.sigma * factor, norm=norm, diameter=2 * norm)
 
 

@@ -32,7 +32,7 @@ _INTERCEPT_PRECISION = 1e-2
 _PASSES, _STEPS, _VARIANCE_UPDATES, _HALVINGS = 4, 3, 5, 8
 _CONVERGED_STEP, _LARGEST_STEP = 0.05, 3.0
 #: Standard deviation of a mean that was not released; means are below 1.
-_UNKNOWN = 1e3
+UNKNOWN = 1e3
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ReleasedRound:
         return replace(
             self,
             mean=np.append(self.mean, np.zeros(n_more)),
-            noise=np.append(noise, np.full(n_more, _UNKNOWN)),
+            noise=np.append(noise, np.full(n_more, UNKNOWN)),
         )
 
 
@@ -94,14 +94,17 @@ class Posterior:
         """Return the posterior with prior variances times the target's variance."""
         return replace(self, prior_variances=self.prior_variances * variance)
 
-    def padded(self, sizes: Sequence[int]) -> Posterior:
-        """Return the posterior with more groups of these sizes, whose coefficients are 0."""
+    def padded(self, sizes: Sequence[int], scale: float = 1.0) -> Posterior:
+        """Return the posterior with more groups of these sizes, whose coefficients are 0.
+
+        `scale` is the variance of the target; 1 for log odds.
+        """
         zeros = np.zeros((sum(sizes), self.coefficients.shape[1]))
         return Posterior(
             np.concatenate([self.coefficients, zeros]),
             np.concatenate([self.variances, zeros]),
             np.concatenate([self.centred_variances, zeros]),
-            np.append(self.prior_variances, np.full(len(sizes), _INITIAL_PAIR_VARIANCE)),
+            np.append(self.prior_variances, np.full(len(sizes), _INITIAL_PAIR_VARIANCE * scale)),
         )
 
 

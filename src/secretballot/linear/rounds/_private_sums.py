@@ -100,7 +100,8 @@ class PrivateRows:
             same shape.
         """
         total: Floats | float = 0.0
-        for _, design, weights in self._weighted_blocks(coefficients, norm, residuals):
+        blocks = self._weighted_blocks(coefficients, norm, residuals, self.weight_bits)
+        for _, design, weights in blocks:
             total = total + design.sums(weights)
         return np.asarray(total)
 
@@ -133,7 +134,8 @@ class PrivateRows:
             bins.append(codes)
             return numbers
 
-        for rows, design, weights in self._weighted_blocks(coefficients, norm, values):
+        blocks = self._weighted_blocks(coefficients, norm, values, self.weight_bits)
+        for rows, design, weights in blocks:
             total = total + design.sums(weights)
             shares = rounded_towards_zero(self.shares[rows], self.share_bits(norm))
             counts += np.bincount(bins.pop(), shares, n_bins)
@@ -142,7 +144,7 @@ class PrivateRows:
     def pair_sums(
         self, coefficients: Floats, norm: float, residuals: Residuals, merge: NDArray[np.intp]
     ) -> Floats:
-        """Sum single residuals over the rows that have two merged one-hot features.
+        """Sum single residuals times the products of two merged sparse features.
 
         Parameters
         ----------
@@ -156,14 +158,18 @@ class PrivateRows:
         ndarray of shape (n_merged, n_merged)
         """
         total: Floats | float = 0.0
-        for _, design, weights in self._weighted_blocks(coefficients, norm, residuals):
+        blocks = self._weighted_blocks(coefficients, norm, residuals, 2 * self.weight_bits)
+        for _, design, weights in blocks:
             total = total + design.pair_sums(merge, weights[:, 0])
         return np.asarray(total)
 
     def _weighted_blocks(
-        self, coefficients: Floats, norm: float, residuals: Residuals
+        self, coefficients: Floats, norm: float, residuals: Residuals, weight_bits: int
     ) -> Iterator[tuple[slice, Design, Floats]]:
-        """Yield blocks of rounded features, with their clipped and rounded residuals."""
+        """Yield blocks of rounded features, with their clipped and rounded residuals.
+
+        Residuals leave room for `weight_bits` binary places of sparse features, or products.
+        """
         share_bits = self.share_bits(norm)
         for rows, features in self.blocks():
             slopes = coefficients[1:]
@@ -175,7 +181,7 @@ class PrivateRows:
                 slopes = rounded_towards_zero(slopes, slope_bits)
                 design = Design(self._rounded(rows.start, features, bits))
             else:
-                bits, design = share_bits - self.weight_bits, Design(features)
+                bits, design = share_bits - weight_bits, Design(features)
             clipped = _clip_lengths(
                 residuals(rows, design.decision(slopes, coefficients[:1])),
                 design.residual_limits(norm),

@@ -61,6 +61,14 @@ class ResidualHistogram:
         below = np.maximum.accumulate(rest[:-1]) + np.minimum.accumulate(rest[:-1][::-1])[::-1]
         return cls(scale, np.clip(below / 2, 0.0, 1 - large) + large / 2, large)
 
+    def rescaled(self, scale: float) -> ResidualHistogram:
+        """Return the histogram of the same residuals, clipped at a smaller scale."""
+        edges = self.scale * np.concatenate([[-TOP], _EDGES, [TOP]])
+        levels = np.concatenate([[self.large / 2], self.below, [1 - self.large / 2]])
+        below = np.interp(scale * _EDGES, edges, levels)
+        ends = np.interp([-scale * TOP, scale * TOP], edges, levels)
+        return ResidualHistogram(scale, below, float(1 - ends[1] + ends[0]))
+
     def next_scale(self) -> float:
         """Choose the scale of the next round: few residuals lie beyond it."""
         if self.large > _FAR_TOO_MANY:
