@@ -76,6 +76,17 @@ def row_neighbours(kind):
     return worst
 
 
+def test_noise_grows_with_the_cells_of_pairs():
+    rng = np.random.default_rng(0)
+    X, y = random_numbers(rng, 200), rng.uniform(-1, 1, size=200)
+    mechanisms = [mechanism for mechanism, _ in asked(X, y, X[:60] + 0.1, n_bins=4)]
+    diameters = [mechanism.diameter for mechanism in mechanisms]
+    assert len(mechanisms) == 5
+    assert diameters[-1] > diameters[0]  # the made-up answers let pairs join
+    ratios = [mechanism.sigma / mechanism.diameter for mechanism in mechanisms]
+    assert min(ratios) >= ratios[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_neighbouring_rows_move_sums_by_their_charge(kind):
     assert 0.7 < row_neighbours(kind) <= 1
@@ -145,6 +156,8 @@ PLANTED = {
     "long first vote": [(_number_rounds, "FIRST_VOTE_LENGTH", 0.8)],
     "signed top": [(_number_rounds, "residual_bins", signed_top)],
     "short norm": [(_number_response, "_DIAMETER", 1.9)],
+    # The cells of pairs make a row longer, and are not paid for.
+    "pairs": [(_number_rounds, "resized", lambda mechanism, norm: mechanism)],
 }
 
 

@@ -58,6 +58,22 @@ def test_predictions_follow_bent_effects(fitted):
     assert straight.score(*TEST) < fitted.score(*TEST) - 0.2
 
 
+def test_pairs_of_columns_that_act_together():
+    def product(n_rows, seed):
+        X = np.random.default_rng(seed).uniform(-1, 1, size=(n_rows, 5))
+        return X, 4 * X[:, 0] * X[:, 1] + X[:, 2]
+
+    (X, y), (test, answers) = product(12_000, 0), product(3_000, 1)
+    pool = PublicData(product(400, 2)[0])
+    paired = model(2.0, target_bounds=(-6, 6)).fit(X, y, X_public=pool)
+    assert (0, 1) in paired.interactions_
+    assert paired.terms()[-1].effect.ndim == 2
+    alone = model(2.0, target_bounds=(-6, 6), interactions=0).fit(X, y, X_public=pool)
+    assert alone.interactions_ == []
+    assert alone.score(test, answers) < 0.3
+    assert paired.score(test, answers) > 0.85
+
+
 def test_the_whole_budget_is_spent_and_no_more(fitted):
     assert 0.99 < fitted.accountant.spent().share <= 1
     # The check, two reservations, the pairs, all rounds, and two settlements.
