@@ -118,3 +118,16 @@ def test_products_of_one_hot_rows_are_those_of_dense_rows():
     one_hot, weights = bins(3).transform_columns(list(table.T)), rng.normal(size=(50, 2))
     expected = Design(one_hot.toarray()).products(weights)
     np.testing.assert_allclose(Design(one_hot).products(weights), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_columns", "n_values"), [(12, 2), (3, 9)])
+def test_products_of_one_hot_rows_with_many_or_few_pairs(n_columns, n_values):
+    rng = np.random.default_rng(5)
+    codes = rng.integers(n_values, size=(40, n_columns)) + n_values * np.arange(n_columns)
+    entries = (np.ones(codes.size), codes.ravel(), np.arange(41) * n_columns)
+    one_hot, weights = (
+        csr_array(entries, shape=(40, n_columns * n_values)),
+        rng.normal(size=(40, 2)),
+    )
+    expected = np.einsum("nc,ni,nj->cij", weights, one_hot.toarray(), one_hot.toarray())
+    np.testing.assert_allclose(Design(one_hot).products(weights), expected, atol=1e-12)

@@ -15,6 +15,8 @@ Features: TypeAlias = "Floats | csr_array"
 
 #: Products that are computed at a time.
 _BLOCK_SIZE = 2**24
+#: One-hot rows whose pairs of features are more than 1 in so many of all pairs are made dense.
+_DENSE_RATIO = 10
 
 
 class FeatureMap(Protocol):
@@ -94,7 +96,7 @@ class Design:
         """Compute X' diag(w) X for each column w of the weights, the column first."""
         n_features, n_columns = self.shape[1], weights.shape[1]
         out = np.empty((n_columns, n_features, n_features))
-        if isinstance(self.features, csr_array):
+        if self._is_sparse:
             step = max(_BLOCK_SIZE // n_features**2, 1)
             for start in range(0, n_columns, step):
                 block = self._pairs @ weights[:, start : start + step]
@@ -105,7 +107,7 @@ class Design:
             out += upper.transpose(0, 2, 1)
             return out
         for column in range(n_columns):
-            out[column] = (self.features * weights[:, [column]]).T @ self.features
+            out[column] = (self._dense * weights[:, [column]]).T @ self._dense
         return out
 
     def pair_sums(self, merge: NDArray[np.intp], weights: Floats) -> Floats:
@@ -122,6 +124,22 @@ class Design:
         merged = csr_array(entries, shape=(self.shape[0], int(merge.max()) + 1))
         weighted = merged.multiply(weights[:, None]).tocsr()
         return np.asarray((weighted.T @ merged).toarray())
+
+    @property
+    def _is_sparse(self) -> bool:
+        """True if sums over the pairs of features that rows have are cheaper than over all."""
+        if not isinstance(self.features, csr_array):
+            return False
+        n_rows, n_features = self.shape
+        n_entries = self.features.nnz // max(n_rows, 1)
+        n_pairs = n_entries * (n_entries + 1) // 2
+        return n_pairs * _DENSE_RATIO < n_features**2
+
+    @cached_property
+    def _dense(self) -> Floats:
+        if isinstance(self.features, csr_array):
+            return np.asarray(self.features.toarray())
+        return self.features
 
     @cached_property
     def _pairs(self) -> csr_array:
