@@ -15,6 +15,7 @@ from secretballot.games.moves._plane import (
     _caps,
     _curvature,
     _margins,
+    _square_curvature,
     _square_kernels,
     plane_kernels,
     stick,
@@ -109,17 +110,25 @@ def test_curvature_by_differences():
         assert np.all(-second <= bound + 1e-5)
 
 
+def caps_of(low, size, ratio, z):
+    u, v = low.T
+    least, most = (three_way_logs(*corners) for corners in ((u, v + size), (u + size, v)))
+    return _caps(least, most, ratio, z)
+
+
 def test_margins_cover_squares():
     rng = np.random.default_rng(2)
     for ratio, size in ((0.025, 0.4), (0.3, 0.2), (0.6, 1.5)):
         shift = np.sqrt(2) * ratio
         z = np.linspace(-4, 4, 33) * shift
         low = rng.uniform(-3, 2, (30, 2))
-        margins = _margins(low, size, ratio, z)
-        four, caps = _square_kernels(low, size, ratio, z), _caps(low, size, ratio, z)
+        margins = _margins(_square_curvature(low, size, ratio), size, z)
+        four, caps = np.zeros((len(low), 4, len(z))), caps_of(low, size, ratio, z)
+        for group in _square_kernels(low, size, ratio, z):
+            four[group.squares, :, group.nodes] = group.values
         assert (four == caps[:, None]).any()
         # Planted: what the middle of a square exceeds nowhere, as if it were for all of it.
-        narrow, broken = _caps(low + size / 4, size / 2, ratio, z), False
+        narrow, broken = caps_of(low + size / 4, size / 2, ratio, z), False
 
         def sticks(points, ratio=ratio, z=z):
             p, q = max_laws(points.reshape(-1, 2), ratio)

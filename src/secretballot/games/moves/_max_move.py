@@ -102,8 +102,9 @@ def _largest_gain(jumps: Floats, kernels: Sequence[tuple[Singles, int]]) -> Floa
 def _group_by_reach(kernels: Floats) -> tuple[tuple[Singles, int], ...]:
     """Group kernels by how far they reach, in nodes: a few reach much further than all others."""
     half = kernels.shape[1] // 2
-    distance = np.abs(np.arange(-half, half + 1))
-    reach = np.where(kernels > 0, distance, 0).max(axis=1)
+    positive = kernels > 0
+    first, last = positive.argmax(axis=1), positive[:, ::-1].argmax(axis=1)
+    reach = np.where(positive.any(axis=1), half - np.minimum(first, last), 0)
     groups = []
     classes = np.ceil(np.log(np.maximum(reach, 1) / reach.max()) / np.log(_REACH_RATIO))
     for number in np.unique(classes):

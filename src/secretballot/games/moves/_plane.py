@@ -7,17 +7,21 @@ at (u - r, v + r).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from secretballot.divergences import Floats, three_way_logs
 from secretballot.games.moves._bit_move import bit_tent, highest_tent
 
 _SUBGRID = np.linspace(0.0, 1.0, 5)
+#: Squares are grouped by how far their kernels reach, up to this ratio.
+_REACH_RATIO = 1.25
 _CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 
 
@@ -44,6 +48,23 @@ class Region:
         return 8e-4 * float(_density(self.beyond + 0.1))
 
 
+@dataclass(frozen=True)
+class SquareKernels:
+    """Bounds of e^z T(z) at the corners of some squares, which are 0 at all other nodes.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (n_squares,)
+        Numbers of the squares.
+    nodes : slice
+    values : ndarray of shape (n_squares, 4, n_nodes)
+    """
+
+    squares: NDArray[np.intp]
+    nodes: slice
+    values: Floats
+
+
 def _density(t: Floats | float) -> Floats:
     return np.asarray(np.exp(-(np.asarray(t) ** 2) / 2) / np.sqrt(2 * np.pi))
 
@@ -53,22 +74,20 @@ _A, _B = np.sqrt(3 - np.sqrt(6)), np.sqrt(3 + np.sqrt(6))
 _TURNS = ((0.0,), (-1.0, 1.0), (-np.sqrt(3), 0.0, np.sqrt(3)), (-_B, -_A, _A, _B))
 
 
-def _largest_derivative(order: int, low: Floats, high: Floats) -> Floats:
-    """Bound the absolute derivatives of the normal cdf on intervals."""
-    if order == 0:
-        return np.asarray(ndtr(high))
-    turns = [np.clip(turn, low, high) for turn in _TURNS[order - 1]]
-    at = np.stack([low, high, *turns])
-    hermite = (1.0, at, at**2 - 1, at**3 - 3 * at)[order - 1]
-    return np.asarray(np.abs(hermite * _density(at)).max(axis=0))
+def _largest_derivatives(low: Floats, high: Floats) -> list[Floats]:
+    """Bound the absolute derivatives of the normal cdf on intervals, of the orders 0 to 4."""
+    bounds = [np.asarray(ndtr(high))]
+    ends = np.stack([low, high])
+    for order, turns in enumerate(_TURNS, start=1):
+        at = np.concatenate([ends, np.clip(np.reshape(turns, (-1, 1)), low, high)])
+        hermite = (1.0, at, at**2 - 1, at**3 - 3 * at)[order - 1]
+        bounds.append(np.asarray(np.abs(hermite * _density(at)).max(axis=0)))
+    return bounds
 
 
-def _largest_product(order: int, a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> Floats:
-    """Bound the derivatives of phi(a) Phi(b) along unit vectors on rectangles."""
-    parts = [
-        comb(order, k) * _largest_derivative(k + 1, *a) * _largest_derivative(order - k, *b)
-        for k in range(order + 1)
-    ]
+def _largest_product(order: int, a: list[Floats], b: list[Floats]) -> Floats:
+    """Bound the derivatives of phi(a) Phi(b) along unit vectors, from the factors' bounds."""
+    parts = [comb(order, k) * a[k + 1] * b[order - k] for k in range(order + 1)]
     return np.asarray(sum(parts))
 
 
@@ -78,17 +97,20 @@ def _smoothness(low: Floats, size: float, ratio: float) -> tuple[Floats, Floats]
     Along any unit vectors, in squares and where the neighbour is. The gradient of p_i consists of
     phi((u - v)/sqrt(2)) Phi((u + v)/sqrt(2))/sqrt(2), along (1, -1), and phi(u) Phi(-v).
     """
-    u = (low[:, 0] - ratio, low[:, 0] + size + ratio)
-    v = (low[:, 1] - ratio, low[:, 1] + size + ratio)
+    least, most = low.T - ratio, low.T + size + ratio
     root = np.sqrt(2)
-    total = ((u[0] + v[0]) / root, (u[1] + v[1]) / root)
+    total = _largest_derivatives((least[0] + least[1]) / root, (most[0] + most[1]) / root)
+    # The derivatives of Phi(-x) are those of Phi(x), but for their signs.
+    gap = _largest_derivatives((least[0] - most[1]) / root, (most[0] - least[1]) / root)
+    u, v = (_largest_derivatives(*ends) for ends in zip(least, most, strict=True))
+    behind_u, behind_v = (
+        [np.asarray(ndtr(-x)), *d[1:]] for x, d in zip(least, (u, v), strict=True)
+    )
     bounds = []
     for order in (2, 3):
-        sides = []
-        for x, y in ((u, v), (v, u)):
-            tie = _largest_product(order, ((x[0] - y[1]) / root, (x[1] - y[0]) / root), total)
-            sides.append(tie + _largest_product(order, x, (-y[1], -y[0])))
-        bounds.append(np.maximum(*sides))
+        tie = _largest_product(order, gap, total)
+        rises = _largest_product(order, u, behind_v), _largest_product(order, v, behind_u)
+        bounds.append(tie + np.maximum(*rises))
     return bounds[0], bounds[1]
 
 
@@ -148,10 +170,10 @@ def _cut(ratio: float, region: Region) -> tuple[Floats, Floats]:
         if size <= region.side:
             squares.append(np.column_stack([inner, np.full(len(inner), size)]))
             break
-        kernels = _square_kernels(inner, size, ratio, z)
-        close = ((kernels @ weights.T).max(axis=0 if kernels.ndim == 2 else 1) > 0.94 * best).any(
-            axis=-1
-        )
+        close = np.zeros(len(inner), dtype=bool)
+        for kernels in _square_kernels(inner, size, ratio, z):
+            highest = (kernels.values @ weights[:, kernels.nodes].T).max(axis=1)
+            close[kernels.squares] = (highest > 0.94 * best).any(axis=-1)
         squares.append(np.column_stack([inner[~close], np.full((~close).sum(), size)]))
         size /= 2
         low = (inner[close][:, None] + size * _CORNERS).reshape(-1, 2)
@@ -174,28 +196,52 @@ def _needs_kernels(low: Floats, size: float, region: Region) -> Floats:
     )
 
 
-def _square_kernels(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
-    """Bound e^z T(z) in squares by convex combinations of corners, (n_squares, 4, n_losses)."""
+def _square_kernels(low: Floats, size: float, ratio: float, z: Floats) -> Iterator[SquareKernels]:
+    """Bound e^z T(z) in squares by convex combinations of corners, in groups of similar reach."""
     corner = low[:, None] + size * _CORNERS
-    u, v = corner[..., 0].ravel(), corner[..., 1].ravel()
-    values = stick(three_way_logs(u, v), three_way_logs(u - ratio, v + ratio), z)
-    out = values.reshape(len(low), 4, -1) + _margins(low, size, ratio, z)[:, None]
-    # Where all four corners are above the cap of the square, the cap is enough.
-    cap = _caps(low, size, ratio, z)[:, None]
-    return np.where(out.min(axis=1, keepdims=True) > cap, cap, out)
+    # Squares share corners.
+    points, index = np.unique(corner[..., 0] + 1j * corner[..., 1], return_inverse=True)
+    index = index.reshape(-1, 4)
+    u, v = points.real, points.imag
+    log_p, log_q = three_way_logs(u, v), three_way_logs(u - ratio, v + ratio)
+    curvature = _square_curvature(low, size, ratio)
+    loss = np.maximum(_largest_loss(log_p, log_q)[index].max(axis=1), curvature[:, 2])
+    half = len(z) // 2
+    reach = np.minimum(np.ceil(loss / (z[half + 1] - z[half])) + 2, half)
+    classes = np.ceil(np.log(reach) / np.log(_REACH_RATIO))
+    for number in np.unique(classes):
+        squares = np.flatnonzero(classes == number)
+        most = int(reach[squares].max())
+        nodes = slice(half - most, half + most + 1)
+        used, at = np.unique(index[squares], return_inverse=True)
+        sticks = stick(log_p[used], log_q[used], z[nodes])[at.reshape(-1, 4)]
+        values = sticks + _margins(curvature[squares], size, z[nodes])[:, None]
+        # Where all four corners are above the cap of the square, the cap is enough.
+        least, most = log_p[index[squares, 1]], log_p[index[squares, 2]]
+        cap = _caps(least, most, ratio, z[nodes])[:, None]
+        np.copyto(values, cap, where=values.min(axis=1, keepdims=True) > cap)
+        yield SquareKernels(squares, nodes, values)
 
 
-def _caps(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
+def _largest_loss(log_p: Floats, log_q: Floats) -> Floats:
+    """Compute the largest |z| at which `stick` is not 0, up to rounding."""
+    wins, wins_moved = log_p[:, :2], log_q[:, :2]
+    loses, loses_moved = np.log1p(-np.exp(wins)), np.log1p(-np.exp(wins_moved))
+    losses = np.abs(np.concatenate([wins - wins_moved, loses - loses_moved], axis=1))
+    return np.asarray(losses.max(axis=1))
+
+
+def _caps(least: Floats, most: Floats, ratio: float, z: Floats) -> Floats:
     """Compute upper bounds of e^z T(z) in each square, (n_squares, n_losses).
 
     T is at most the larger of the tents at the gaps x and x' that have the probabilities of "i
-    wins" and of "j doesn't win"; both grow with u and fall with v.
+    wins" and of "j doesn't win"; both grow with u and fall with v. They are given by the
+    `three_way_logs` of the corners where they are least and most.
     """
-    least = three_way_logs(low[:, 0], low[:, 1] + size)
-    most = three_way_logs(low[:, 0] + size, low[:, 1])
+    shift = float(np.sqrt(2)) * ratio
     return np.maximum(
-        highest_tent(z, float(np.sqrt(2)) * ratio, _gap(least, 0), _gap(most, 0)),
-        highest_tent(z, float(np.sqrt(2)) * ratio, -_gap(least, 1), -_gap(most, 1)),
+        highest_tent(z, shift, _gap(least, 0), _gap(most, 0)),
+        highest_tent(z, shift, -_gap(least, 1), -_gap(most, 1)),
     )
 
 
@@ -207,8 +253,8 @@ def _gap(log_p: Floats, winner: int) -> Floats:
     return np.asarray(gap)[:, None]
 
 
-def _margins(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
-    """Bound e^z T in each square above its corners, (n_squares, n_losses)."""
+def _square_curvature(low: Floats, size: float, ratio: float) -> Floats:
+    """Bound second derivatives as in `_curvature`, and losses, in each square: (n_squares, 3)."""
     shift = float(np.sqrt(2)) * ratio
     grid = np.stack(np.meshgrid(_SUBGRID, _SUBGRID), -1).reshape(-1, 2) * size
     u, v = np.moveaxis(low[:, None] + grid, -1, 0)
@@ -216,17 +262,26 @@ def _margins(low: Floats, size: float, ratio: float, z: Floats) -> Floats:
     distance = size * np.sqrt(2) / 8
     steady, tilted = _curvature(u, v, ratio)
     third, fourth = _smoothness(low, size, ratio)
-    steady = steady.max(axis=1) + distance * shift * fourth
-    tilted = tilted.max(axis=1) + distance * third
     # Hessians of log probabilities lie in [-I, 0], so log ratios are Lipschitz with |delta|.
     middle = low + size / 2
     log_p = three_way_logs(middle[:, 0], middle[:, 1])
     log_q = three_way_logs(middle[:, 0] - ratio, middle[:, 1] + ratio)
-    loss = np.abs(log_p - log_q)[:, :2].max(axis=1) + shift * size / np.sqrt(2)
+    return np.stack(
+        [
+            steady.max(axis=1) + distance * shift * fourth,
+            tilted.max(axis=1) + distance * third,
+            np.abs(log_p - log_q)[:, :2].max(axis=1) + shift * size / np.sqrt(2),
+        ],
+        axis=1,
+    )
+
+
+def _margins(curvature: Floats, size: float, z: Floats) -> Floats:
+    """Bound e^z T in each square above its corners, (n_squares, n_losses)."""
+    steady, tilted, loss = curvature.T[..., None]
+    bound = steady + tilted * np.abs(np.expm1(z))
     # One node further: the slope's jumps between nodes count where the nodes are.
-    loss = loss + np.diff(z).max()
-    bound = steady[:, None] + tilted[:, None] * np.abs(np.expm1(z))
-    return np.asarray(np.where(np.abs(z) <= loss[:, None], bound * size**2 / 4, 0.0))
+    return np.asarray(np.where(np.abs(z) <= loss + np.diff(z).max(), bound * size**2 / 4, 0.0))
 
 
 @lru_cache(maxsize=32)
@@ -245,16 +300,22 @@ def plane_kernels(ratio: float, step: float, region: Region) -> tuple[Floats, Fl
     # Corners that the finest squares share stand for all of them. Larger squares, coarse where
     # these are not, are kept apart: the larger of two kernels would be too large for either.
     fine = sizes == sizes.min()
-    corners: dict[tuple[float, float], Floats] = {}
-    squares = _square_kernels(low[fine], float(sizes.min()), ratio, z)
-    for (u, v), four in zip(low[fine], squares, strict=True):
-        for (du, dv), kernel in zip(_CORNERS * sizes.min(), four, strict=True):
-            key = (u + du, v + dv)
-            corners[key] = np.maximum(corners.get(key, 0.0), kernel)
-    kernels = [np.array(list(corners.values()))]
+    corner = low[fine][:, None] + sizes.min() * _CORNERS
+    points, index = np.unique(corner[..., 0] + 1j * corner[..., 1], return_inverse=True)
+    index = index.reshape(-1, 4)
+    shared = np.zeros((len(points), len(z)))
+    for group in _square_kernels(low[fine], float(sizes.min()), ratio, z):
+        for number in range(4):
+            # No two squares have the same corner at the same place.
+            at = index[group.squares, number]
+            shared[at, group.nodes] = np.maximum(shared[at, group.nodes], group.values[:, number])
+    kernels = [shared]
     for size in np.unique(sizes[~fine]):
-        four = _square_kernels(low[sizes == size], float(size), ratio, z)
-        kernels.append(four.reshape(-1, len(z)))
+        squares = low[sizes == size]
+        apart = np.zeros((len(squares), 4, len(z)))
+        for group in _square_kernels(squares, float(size), ratio, z):
+            apart[group.squares, :, group.nodes] = group.values
+        kernels.append(apart.reshape(-1, len(z)))
     above, below = highest_tent(z, shift, beyond, np.inf), highest_tent(z, shift, -np.inf, -beyond)
     rare = beyond + 0.5
     far_out = np.maximum(
