@@ -129,12 +129,13 @@ def find_event(
     The event is chosen by the first half (`SEARCH`) alone; the occurrence in a draw of the other
     half depends on that draw only.
     """
-    if statistics is None:
+    if statistics is None and not _are_mostly_distinct(first, second):
         codes, other_codes = _number_outcomes(first, second)
         searched = np.concatenate([codes[SEARCH], other_codes[SEARCH]])
         if first.dtype.kind not in "fc" or len(np.unique(searched)) <= _MOST_CANDIDATES:
             ratios = _likelihood_ratios(codes, other_codes)
             return _best_level_set([(ratios[codes], ratios[other_codes])], delta, error)
+    if statistics is None:
         statistics = _coordinates(first[SEARCH], second[SEARCH])
     columns = zip(_evaluate(statistics, first), _evaluate(statistics, second), strict=True)
     both_ways = [pair for x, y in columns for pair in ((x, y), (-x, -y))]
@@ -151,6 +152,27 @@ def _likelihood_ratios(
     return np.where(hits + other_hits > 0, (hits + 0.5) / (other_hits + 0.5), -1.0)
 
 
+def _are_mostly_distinct(first: Outcomes, second: Outcomes) -> bool:
+    """Check if a coordinate of the first half is a float with more values than candidates."""
+    if first.dtype.kind not in "fc":
+        return False
+    searched = np.concatenate([outcomes[SEARCH] for outcomes in (first, second)])
+    columns = searched.reshape(len(searched), -1).T
+    return any(len(np.unique(column)) > _MOST_CANDIDATES for column in columns)
+
+
+def _number_values(values: Outcomes) -> tuple[NDArray[np.int64], int]:
+    """Number distinct values in their order; return the numbers, and how many there are."""
+    if values.dtype.kind in "iu":
+        lowest, highest = int(values.min()), int(values.max())
+        if highest - lowest < len(values):  # a table is faster than sorting
+            places = (values - lowest).astype(np.int64)
+            numbers = np.cumsum(np.bincount(places) > 0) - 1
+            return numbers[places], int(numbers[-1]) + 1
+    distinct, numbers = np.unique(values, return_inverse=True)
+    return numbers.ravel(), len(distinct)
+
+
 def _number_outcomes(
     first: Outcomes, second: Outcomes
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -160,8 +182,8 @@ def _number_outcomes(
         rows = rows.astype(str)  # None among them has no order
     codes = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:  # numbers are sorted faster than rows
-        values, place = np.unique(column, return_inverse=True)
-        codes = np.unique(codes * len(values) + place.ravel(), return_inverse=True)[1].ravel()
+        numbers, n_values = _number_values(column)
+        codes, _ = _number_values(codes * n_values + numbers)
     return codes[: len(first)], codes[len(first) :]
 
 

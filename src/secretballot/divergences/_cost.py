@@ -34,7 +34,7 @@ class Cost(ABC):
         failure = np.asarray(delta, dtype=np.float64)
         # min() is one pass without a temporary, and a NaN anywhere makes it NaN.
         for label, array in ((name, curve), ("delta", failure)):
-            if array.size and not array.min() >= 0:
+            if array.size and not _without_repeats(array).min() >= 0:
                 raise ValueError(f"{label} must be non-negative and not NaN.")
         object.__setattr__(self, "curve", curve)
         object.__setattr__(self, "delta", np.broadcast_to(failure, curve.shape[:-1]))
@@ -82,8 +82,11 @@ class Cost(ABC):
         times = np.asarray(count, dtype=np.float64)
         if times.size and not times.min() >= 0:
             raise ValueError(f"count must be non-negative, got {count!r}.")
-        # An infinite cost that is paid zero times is 0; inf * 0 would be NaN.
-        curve = np.where(times[..., None] == 0, 0.0, self.curve) * times[..., None]
+        with np.errstate(invalid="ignore"):
+            curve = np.asarray(self.curve * times[..., None])
+        if not times.all():
+            # An infinite cost that is paid zero times is 0; inf * 0 is NaN.
+            curve[np.broadcast_to(times == 0, curve.shape[:-1])] = 0.0
         return self.from_curve(curve, self.delta * times)
 
     __rmul__ = __mul__
@@ -207,6 +210,11 @@ class RenyiCost(Cost):
             f"<RenyiCost: {self.at(2.0):.4g} at order 2, {self.at(10.0):.4g} at order 10, "
             f"delta {float(self.delta):.3g}>"
         )
+
+
+def _without_repeats(array: Floats) -> Floats:
+    """View the first entry only along the axes that were broadcast."""
+    return array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
 
 
 def plain(values: Floats) -> float | Floats:
