@@ -22,7 +22,8 @@ from secretballot.divergences._orders import ORDERS, Floats
 
 _BLOCK = 128  # rows evaluated together, so that temporaries stay in cache
 _TAIL = 10.0  # standard deviations beyond which a tail is bounded, not searched
-_CELLS = 256
+_CELLS = 128
+_PASSES = 24
 _SHORT = 1e-12  # rounding of votes, relative to all of them
 
 
@@ -86,7 +87,7 @@ def _search(ratio: float, orders: Floats) -> Floats:
     high = np.full_like(orders, ratio + _TAIL)
     best, upper = np.zeros_like(orders), np.empty_like(orders)
     open_orders = np.arange(len(orders))  # positions of orders whose cells are still cut
-    for _ in range(12):
+    for _ in range(_PASSES):
         order = orders[open_orders, None]
         x = np.linspace(low, high, 2 * _CELLS + 1, axis=-1)  # ends and centres of cells
         log_p, log_q = bit_logs(x), bit_logs(x - ratio)
