@@ -106,3 +106,11 @@ def test_bad_input():
         load_adult(subset="valid")
     with pytest.raises(ValueError, match="as_frame=True .* one_hot=True"):
         load_adult(as_frame=True, one_hot=True)
+
+
+def test_what_is_returned_may_be_changed():
+    changed = load_adult()
+    changed.data[:], changed.target[:] = 0, 0
+    again = load_adult()
+    assert again.data.any()
+    assert again.target.any()

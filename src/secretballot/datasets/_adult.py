@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 import numpy as np
@@ -56,9 +58,35 @@ def _read() -> dict[str, tuple[str, ...]]:
         return dict(zip(header, zip(*table, strict=True), strict=True))
 
 
-def _as_codes(values, categories):
-    code = {category: float(position) for position, category in enumerate(categories)}
-    return np.array([code[value] for value in values])
+@dataclass(frozen=True)
+class _Rows:
+    """All rows of the source as whole numbers: codes of categories, and other numbers."""
+
+    names: tuple[str, ...]
+    codes: np.ndarray
+    target: np.ndarray
+    is_test: np.ndarray
+    is_complete: np.ndarray
+
+
+@cache
+def _coded_rows():
+    """Read the file, which takes most of a second, once in a process."""
+    table = _read()
+    target = np.array([_CLASSES.index(income) for income in table.pop("income")])
+    is_test = np.array([part == "test" for part in table.pop("split")])
+    codes = np.column_stack([_as_codes(name, values) for name, values in table.items()])
+    is_complete = np.ones(len(target), dtype=bool)
+    for values in table.values():
+        is_complete &= np.array([value != "?" for value in values])
+    return _Rows(tuple(table), codes, target, is_test, is_complete)
+
+
+def _as_codes(name, values):
+    if name in _CATEGORIES:
+        code = {category: position for position, category in enumerate(_CATEGORIES[name])}
+        values = [code[value] for value in values]
+    return np.array(values, dtype=np.int32)
 
 
 def load_adult(
@@ -127,24 +155,14 @@ def load_adult(
             "as_frame=True gives categories by name and can't be joined with one_hot=True; "
             "use one of the two."
         )
-    table = _read()
-    target = np.array([_CLASSES.index(income) for income in table.pop("income")])
-    split = np.array(table.pop("split"))
-    names = tuple(table)
-    # Float64 holds every code and every number of the file exactly.
-    codes = np.column_stack(
-        [
-            _as_codes(values, _CATEGORIES[name])
-            if name in _CATEGORIES
-            else np.array(values, dtype=np.float64)
-            for name, values in table.items()
-        ]
-    )
-    is_kept = np.ones(len(target), dtype=bool) if subset == "all" else split == subset
+    rows = _coded_rows()
+    names = rows.names
+    is_kept = {"all": True, "train": ~rows.is_test, "test": rows.is_test}[subset]
+    is_kept = np.broadcast_to(is_kept, rows.target.shape)
     if complete_only:
-        for values in table.values():
-            is_kept &= np.array(values) != "?"
-    codes, target = codes[is_kept], target[is_kept]
+        is_kept = is_kept & rows.is_complete
+    # Float64 holds every code and every number of the file exactly. Both are copies.
+    codes, target = rows.codes[is_kept].astype(np.float64), rows.target[is_kept]
 
     data, feature_names, frame = codes, names, None
     categorical = tuple(position for position, name in enumerate(names) if name in _CATEGORIES)
