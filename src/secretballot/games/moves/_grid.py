@@ -8,8 +8,10 @@ by its value at the end; right of the grid the chord ends at u = 0, V = 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import cast
 
 import numpy as np
 
@@ -173,17 +175,28 @@ def larger_value(positive: PaddedValues, negative: PaddedValues) -> PaddedValues
     return replace(positive, values=np.maximum(positive.values, negative.values))
 
 
+@cache
+def _add_multiple() -> Callable[..., Floats]:
+    """Import the function that adds a multiple to an array, which takes a moment."""
+    from scipy.linalg.blas import daxpy
+
+    return cast("Callable[..., Floats]", daxpy)
+
+
 def sum_outcomes(
     terms: Iterable[tuple[PaddedValues, Stencil]], out: Floats, scratch: Floats
 ) -> Floats:
-    """Write the expected value over a move's outcomes into `out`."""
-    first = True
+    """Write the expected value over a move's outcomes into `out`, a contiguous array."""
+    is_line, n_nodes = out.ndim == 1 and out.size > 0, out.shape[-1]
+    add_multiple, first = _add_multiple(), True
     for values, stencil in terms:
         weights = (stencil.offset, stencil.weight), (stencil.offset + 1, stencil.next_weight)
         for offset, weight in weights:
             if first:
                 np.multiply(values.shifted(offset), weight, out=out)
                 first = False
+            elif is_line:
+                add_multiple(values.values, out, n_nodes, weight, values.pad + offset)
             else:
                 out += np.multiply(values.shifted(offset), weight, out=scratch)
     return out
