@@ -246,3 +246,12 @@ def test_outer_gaps_are_below_their_envelopes(ratio):
     gaps = np.linspace(1.0, 8.5, 300)[:, None]
     for side, envelope in zip((gaps, -gaps), move.envelopes, strict=True):
         assert (bit_tent(side, z, ratio) <= envelope + 1e-12).all()
+
+
+def test_a_value_at_one_loss_is_that_at_many():
+    rng = np.random.default_rng(0)
+    function = ValueFunction(LossGrid(0.01), np.sort(rng.random(50)), -20)
+    nodes = 0.01 * np.arange(-23, 35)
+    losses = np.concatenate([rng.uniform(-1, 1, 300), nodes, [-1e9, 1e9, -np.inf, np.inf]])
+    one_by_one = [function.at_loss(float(loss)) for loss in losses]
+    np.testing.assert_allclose(one_by_one, function.at(losses), rtol=1e-14)

@@ -32,8 +32,7 @@ class PlanPrice(Shown):
 
     def delta(self, epsilon: float) -> float:
         """Compute delta at `epsilon`, rounded up."""
-        loss = np.array(-epsilon)
-        worst = max(float(function.at(loss)) for function in self._value_functions)
+        worst = max(function.at_loss(-epsilon) for function in self._value_functions)
         return min(worst * (1 + _ROUNDING), 1.0)
 
     def epsilon(self, delta: float) -> float:

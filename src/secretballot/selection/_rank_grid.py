@@ -119,11 +119,15 @@ def _lengths(n_bins: int) -> tuple[float, float]:
 
     The zero vector of a missing value is one of them.
     """
-    root = prefix_root(n_bins)
-    products = root.T @ root
-    squares = np.diag(products)
-    distances = squares[:, None] + squares - 2 * products
-    return math.sqrt(squares.max()), math.sqrt(max(distances.max(), squares.max()))
+    entries = prefix_root(n_bins)[:, 0]
+    # Column j has the first n - j entries, from row j on. By number of entries:
+    squares = np.cumsum(entries**2)
+    furthest = squares.max()
+    for lag in range(1, n_bins):
+        products = np.cumsum(entries[lag:] * entries[:-lag])
+        distances = squares[lag:] + squares[:-lag] - 2 * products
+        furthest = max(furthest, distances.max())
+    return math.sqrt(squares.max()), math.sqrt(furthest)
 
 
 def _edges_between(low: float, high: float, n_bins: int) -> Floats:

@@ -8,6 +8,7 @@ by its value at the end; right of the grid the chord ends at u = 0, V = 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -110,6 +111,24 @@ class ValueFunction:
         # Right of the last node but one, the chord to u = 0 needs no second node.
         beyond = 1 - (1 - at_node) * np.exp(-remainder)
         return np.asarray(np.where(node >= last, beyond, weight * at_node + (1 - weight) * at_next))
+
+    def at_loss(self, loss: float) -> float:
+        """Interpolate the value at one loss, as `at` does, in a fraction of the time."""
+        step, last = self.grid.step, self.first + len(self.values)
+        place = loss / step
+        node = math.floor(min(max(place, self.first - 1), last))
+        remainder, value = max(place - node, 0.0) * step, self._at_node(node)
+        if node >= last:
+            return 1 - (1 - value) * math.exp(-remainder)
+        weight = max(math.expm1(step - remainder) / math.expm1(step), 0.0)
+        return weight * value + (1 - weight) * self._at_node(node + 1)
+
+    def _at_node(self, node: int) -> float:
+        """Return the value at a node, continued beyond the ends."""
+        beyond = node - self.first - len(self.values) + 1
+        if beyond > 0:
+            return 1 - (1 - float(self.values[-1])) * math.exp(-self.grid.step * beyond)
+        return float(self.values[max(node - self.first, 0)])
 
 
 @dataclass(frozen=True)
