@@ -8,9 +8,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from secretballot.linear.features import AdditiveBins, Floats
-from secretballot.linear.rounds._class_residuals import ClassResiduals, Gains, residual_gains
+from secretballot.linear.rounds._class_residuals import ClassResiduals, residual_gains
 from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior, ReleasedRound, fit_posterior
+from secretballot.linear.rounds._private_sums import Residuals
 from secretballot.linear.rounds._reference_rows import (
     COPULA_SIZE,
     ReferenceRows,
@@ -37,8 +38,8 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
     rows, features, mechanism = plan.rows, plan.features, plan.mechanism
     noise = mechanism.sigma / rows.total
     posterior = Posterior.initial(features.n_features, residuals.n_columns, len(features.groups))
-    noisy, reference = release_first_round(plan, residuals, residual_gains)
     clipped = residuals.times(residual_gains)
+    noisy, reference = release_first_round(plan, clipped, np.zeros(1))
     released, rounds = [noisy], []
     for n_done in range(1, plan.n_rounds + 1):
         p = reference.probabilities(posterior.coefficients)
@@ -74,9 +75,9 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
 
 
 def release_first_round(
-    plan: RoundPlan, residuals: ClassResiduals, gains: Gains
+    plan: RoundPlan, residuals: Residuals, start: Floats
 ) -> tuple[Floats, ReferenceRows]:
-    """Release the residuals of equal probabilities, and return reference rows beside them.
+    """Release the residuals of rows with the same scores, and return reference rows beside them.
 
     The means of bins are released with the residuals, and add nothing to their sensitivity. Without
     public rows one more sum is released, the products of columns: see "Stand-in rows" in
@@ -84,8 +85,9 @@ def release_first_round(
     """
     rows, features, public = plan.rows, plan.features, plan.public
     mechanism, release = plan.mechanism, plan.release
-    start = np.zeros((1 + features.n_features, residuals.n_columns))
-    sums = rows.residual_sums(start, features.norm, residuals.times(gains))
+    coefficients = np.zeros((1 + features.n_features, len(start)))
+    coefficients[0] = start
+    sums = rows.residual_sums(coefficients, features.norm, residuals)
     if not isinstance(features, AdditiveBins):
         assert isinstance(public, np.ndarray)
         return release(mechanism, sums), dense_reference_rows(public)

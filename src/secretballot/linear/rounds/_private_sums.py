@@ -23,6 +23,8 @@ _LENGTH_MARGIN = 2.0**-40
 _BLOCK_ROWS = 2**17
 #: Features (rows times numbers) that are kept from round to round.
 _CACHE_SIZE = 2**26
+#: Residuals (rows times columns) of a part of a block.
+_MOST_RESIDUALS = 2**23
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class PrivateRows:
     ) -> Iterator[tuple[Design, Floats]]:
         """Yield blocks of rounded features, with their clipped and rounded residuals."""
         share_bits = self.share_bits(norm)
-        for rows, features in self.blocks():
+        for rows, features in self._parts(coefficients.shape[1]):
             slopes = coefficients[1:]
             if isinstance(features, np.ndarray):
                 bits = share_bits // 2
@@ -134,6 +136,17 @@ class PrivateRows:
             clipped = _clip_lengths(residuals(rows, design.decision(slopes, coefficients[:1])))
             shares = rounded_towards_zero(self.shares[rows, None], share_bits)
             yield design, rounded_towards_zero(clipped * shares, bits)
+
+    def _parts(self, n_columns: int) -> Iterator[tuple[slice, Features]]:
+        """Yield blocks in parts whose residuals are few enough to be held at once."""
+        step = max(_MOST_RESIDUALS // n_columns, 1)
+        for rows, features in self.blocks():
+            if features.shape[0] <= step:
+                yield rows, features
+                continue
+            for start in range(0, features.shape[0], step):
+                part = slice(rows.start + start, min(rows.start + start + step, rows.stop))
+                yield part, features[start : start + step]
 
     def feature_sums(self, norm: float) -> Floats:
         """Sum one-hot features over the rows: (n_features, 1)."""

@@ -1,0 +1,78 @@
+"""Clipped residuals of three classes and more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds._class_residuals import ClassResiduals
+from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
+from secretballot.linear.rounds._private_sums import Residuals
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+
+_CLIPPING_NORM = 0.4
+_DAMPING = 10.0
+
+
+@dataclass(frozen=True)
+class ClippedClasses(ClippedResiduals):
+    """Clipped residuals of the classes of private rows.
+
+    Attributes
+    ----------
+    residuals : ClassResiduals
+    """
+
+    residuals: ClassResiduals
+
+    @property
+    def start(self) -> Floats:
+        """Equal scores."""
+        return np.zeros(self.residuals.n_classes)
+
+    @property
+    def clipping_norm(self) -> float:
+        """Length to which the residuals of a row are clipped."""
+        return _CLIPPING_NORM
+
+    @property
+    def damping(self) -> float:
+        """Damping of the curvature in units of the noise times the features' norm."""
+        return _DAMPING
+
+    @property
+    def inverse_slope(self) -> float:
+        """Number of classes."""
+        return float(self.residuals.n_classes)
+
+    @property
+    def scaled(self) -> Residuals:
+        """Residuals in units of the clipping norm."""
+        return self.residuals.times(lambda p: np.full(len(p), 1 / _CLIPPING_NORM))
+
+    def read(
+        self, mean: Floats, reference: ReferenceRows, coefficients: Floats
+    ) -> tuple[Floats, float]:
+        """Centre a released mean: the residuals of a row sum to 0, so the rest is noise."""
+        p = reference.probabilities(coefficients)
+        weights = reference.weights[:, None] * (p * _factors(p)).sum(axis=1, keepdims=True)
+        slopes = np.diag((weights * p).sum(axis=0)) - p.T @ (weights * p)
+        largest = float(np.linalg.eigvalsh(slopes)[-1]) * p.shape[1]
+        return mean - mean.mean(axis=1, keepdims=True), largest
+
+    def moments(self, reference: ReferenceRows, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Compute each class's mean slope of clipped residuals, and their mean square."""
+        p = reference.probabilities(coefficients)
+        factors = _factors(p)
+        slopes = p * (1 - p) * (p * factors).sum(axis=1, keepdims=True)
+        own = p * (factors * (1 - p)) ** 2
+        others = p**2 * ((p * factors**2).sum(axis=1, keepdims=True) - p * factors**2)
+        return reference.weights @ slopes, reference.weights @ (own + others)
+
+
+def _factors(p: Floats) -> Floats:
+    """Compute the factor by which residuals are clipped, for each true class."""
+    lengths = np.sqrt((p**2).sum(axis=1, keepdims=True) - 2 * p + 1)
+    return np.asarray(_CLIPPING_NORM / np.maximum(lengths, _CLIPPING_NORM))

@@ -1,0 +1,105 @@
+"""Clipped residuals of all labels of a row together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
+from secretballot.linear.rounds._private_sums import Residuals
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+
+#: Clipping norm in units of the length of a row's residuals at the declared rates.
+_RELATIVE_NORM = 0.75
+_DAMPING = 4.0
+
+
+@dataclass(frozen=True)
+class ClippedLabels(ClippedResiduals):
+    """Clipped residuals of the labels of private rows.
+
+    Attributes
+    ----------
+    targets : csr_array of shape (n_rows, n_labels)
+        Label indicators.
+    rates : ndarray of shape (n_labels,)
+        Public guess of the share of rows with each label.
+    """
+
+    targets: csr_array
+    rates: Floats
+
+    @property
+    def start(self) -> Floats:
+        """Log odds of the guess."""
+        return np.asarray(logit(self.rates))
+
+    @property
+    def clipping_norm(self) -> float:
+        """Length to which the residuals of a row are clipped."""
+        return _RELATIVE_NORM * float(np.sqrt(_variances(self.rates).sum()))
+
+    @property
+    def damping(self) -> float:
+        """Damping of the curvature in units of the noise times the features' norm."""
+        return _DAMPING
+
+    @property
+    def inverse_slope(self) -> float:
+        """Inverse of the labels' mean variance."""
+        return 1 / float(_variances(self.rates).mean())
+
+    @property
+    def scaled(self) -> Residuals:
+        """Residuals in units of the clipping norm."""
+        norm = self.clipping_norm
+
+        def residuals(rows: slice, scores: Floats) -> Floats:
+            return np.asarray((self.targets[rows].toarray() - expit(scores)) / norm)
+
+        return residuals
+
+    def read(
+        self, mean: Floats, reference: ReferenceRows, coefficients: Floats
+    ) -> tuple[Floats, float]:
+        """Subtract the expectation: under the model clipped residuals have a mean besides 0."""
+        p = label_probabilities(reference, coefficients)
+        present, absent = self._factors(p)
+        variances = _variances(p)
+        slopes = reference.weights @ (variances * ((1 - p) * present + p * absent))
+        expected = reference.means(variances * (present - absent))
+        return mean - expected, float(slopes.max()) * self.inverse_slope
+
+    def moments(self, reference: ReferenceRows, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Compute each label's mean slope of clipped residuals, and their mean square."""
+        p = label_probabilities(reference, coefficients)
+        present, absent = self._factors(p)
+        variances = _variances(p)
+        slopes = variances * ((1 - p) * present + p * absent)
+        squares = variances * ((1 - p) * present**2 + p * absent**2)
+        return reference.weights @ slopes, reference.weights @ squares
+
+    def _factors(self, p: Floats) -> tuple[Floats, Floats]:
+        """Compute the factor by which residuals are clipped if a label is present, or absent.
+
+        It is that of the mean square length, with independent labels.
+        """
+        square = _variances(p).sum(axis=1, keepdims=True)
+        skew = 1 - 2 * p
+        norm = self.clipping_norm
+        present = norm / np.sqrt(np.maximum(square + (1 - p) * skew, norm**2))
+        absent = norm / np.sqrt(np.maximum(square - p * skew, norm**2))
+        return np.asarray(present), np.asarray(absent)
+
+
+def label_probabilities(reference: ReferenceRows, coefficients: Floats) -> Floats:
+    """Compute the probability of each label of the reference rows: (n_rows, n_labels)."""
+    return np.asarray(expit(reference.design.decision(coefficients[1:], coefficients[:1])))
+
+
+def _variances(p: Floats) -> Floats:
+    return np.asarray(p * (1 - p))

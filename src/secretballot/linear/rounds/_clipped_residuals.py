@@ -1,0 +1,66 @@
+"""Interface of clipped residuals, which averaged rounds sum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds._private_sums import Residuals
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+
+
+class ClippedResiduals(ABC):
+    """Residuals of private rows that are clipped to a public length."""
+
+    @property
+    @abstractmethod
+    def start(self) -> Floats:
+        """Scores of the first round: (n_columns,)."""
+
+    @property
+    @abstractmethod
+    def clipping_norm(self) -> float:
+        """Length to which the residuals of a row are clipped."""
+
+    @property
+    @abstractmethod
+    def damping(self) -> float:
+        """Damping of the curvature in units of the noise times the features' norm."""
+
+    @property
+    @abstractmethod
+    def inverse_slope(self) -> float:
+        """Inverse of the mean slope of probabilities by which the curvature is scaled."""
+
+    @property
+    @abstractmethod
+    def scaled(self) -> Residuals:
+        """Residuals in units of the clipping norm, as a function of the scores of rows.
+
+        They are clipped where they are summed.
+        """
+
+    @abstractmethod
+    def read(
+        self, mean: Floats, reference: ReferenceRows, coefficients: Floats
+    ) -> tuple[Floats, float]:
+        """Return a released mean less its expectation under the model, and its largest slope.
+
+        Parameters
+        ----------
+        mean : ndarray of shape (n_features, n_columns)
+            Released mean of clipped residuals times features.
+        reference : ReferenceRows
+        coefficients : ndarray of shape (1 + n_features, n_columns)
+            Coefficients of the round.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_features, n_columns)
+        slope : float
+            Largest slope over the columns, in units of the slope that scales the curvature.
+        """
+
+    @abstractmethod
+    def moments(self, reference: ReferenceRows, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Compute each column's mean slope of clipped residuals, and their mean square."""
