@@ -246,7 +246,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         refuse_arguments(unsupported, _NO_WEIGHTS)
         fitted = run_fit(self, X, y, X_public, owners, budgets)
         self._output = fitted.response.output(fitted.rounds)
-        self.classes_ = self._output.classes
+        self.classes_ = self._output.class_values()
         self._keep_fit(fitted)
         return self
 

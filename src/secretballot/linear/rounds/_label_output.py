@@ -25,9 +25,8 @@ class LabelOutput(Output):
 
     thresholds: Floats
 
-    @property
-    def classes(self) -> list[NDArray[np.generic]]:
-        """Values of each label: 0 and 1."""
+    def class_values(self) -> list[NDArray[np.generic]]:
+        """Return the values of each label: 0 and 1."""
         return [np.array([0, 1]) for _ in self.thresholds]
 
     def decision(self, scores: Floats) -> Floats:

@@ -17,11 +17,6 @@ from secretballot.linear.rounds._response import FittedRounds, Response
 class Output(ABC):
     """Predictions of a fitted classifier; it holds nothing private."""
 
-    @property
-    @abstractmethod
-    def classes(self) -> NDArray[np.generic] | list[NDArray[np.generic]]:
-        """Classes, or those of each label."""
-
     @abstractmethod
     def decision(self, scores: Floats) -> Floats:
         """Return the numbers from which predictions follow."""
@@ -29,6 +24,10 @@ class Output(ABC):
     @abstractmethod
     def probabilities(self, scores: Floats) -> Floats:
         """Return the probability of each class or label: (n_rows, n_outputs)."""
+
+    @abstractmethod
+    def class_values(self) -> NDArray[np.generic] | list[NDArray[np.generic]]:
+        """Return the classes, or the values of each label."""
 
     @abstractmethod
     def predict(self, scores: Floats) -> NDArray[np.generic]:
@@ -66,6 +65,10 @@ class ClassOutput(Output):
         """Return the probability of each class."""
         p = probabilities(scores)
         return np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
+
+    def class_values(self) -> NDArray[np.generic]:
+        """Return the classes."""
+        return self.classes
 
     def predict(self, scores: Floats) -> NDArray[np.generic]:
         """Return the most probable class."""
