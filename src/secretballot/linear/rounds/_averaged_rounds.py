@@ -10,6 +10,9 @@ from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
 from secretballot.linear.rounds._posterior import Groups, Posterior
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
+#: Damping of the curvature in units of the noise times the features' norm, so that the scale of the
+#: features does not matter.
+_DAMPING = 10.0
 #: Largest step, and its target in units of the step that a quadratic objective would need.
 _LARGEST_STEP, _RELATIVE_STEP = 5.0, 1.5
 #: Rounds of residuals after the first.
@@ -30,7 +33,7 @@ def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedR
     root = np.linalg.inv(np.linalg.cholesky(_prior_precision(features))).T
     scales, axes = np.linalg.eigh(root.T @ (curvature / residuals.inverse_slope) @ root)
     scales, axes = np.maximum(scales, 0.0), root @ axes
-    damped = scales + residuals.damping * noise * features.norm
+    damped = scales + _DAMPING * noise * features.norm
     coefficients = np.zeros((1 + features.n_features, len(residuals.start)))
     coefficients[0] = residuals.start
     total, steps, released = np.zeros_like(coefficients), np.zeros(n_rounds), [first]

@@ -13,7 +13,6 @@ from secretballot.linear.rounds._private_sums import Residuals
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 _CLIPPING_NORM = 0.4
-_DAMPING = 10.0
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,6 @@ class ClippedClasses(ClippedResiduals):
     def clipping_norm(self) -> float:
         """Length to which the residuals of a row are clipped."""
         return _CLIPPING_NORM
-
-    @property
-    def damping(self) -> float:
-        """Damping of the curvature in units of the noise times the features' norm."""
-        return _DAMPING
 
     @property
     def inverse_slope(self) -> float:

@@ -14,8 +14,7 @@ from secretballot.linear.rounds._private_sums import Residuals
 from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 #: Clipping norm in units of the length of a row's residuals at the declared rates.
-_RELATIVE_NORM = 0.75
-_DAMPING = 4.0
+_RELATIVE_NORM = 0.6
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,6 @@ class ClippedLabels(ClippedResiduals):
     def clipping_norm(self) -> float:
         """Length to which the residuals of a row are clipped."""
         return _RELATIVE_NORM * float(np.sqrt(_variances(self.rates).sum()))
-
-    @property
-    def damping(self) -> float:
-        """Damping of the curvature in units of the noise times the features' norm."""
-        return _DAMPING
 
     @property
     def inverse_slope(self) -> float:

@@ -24,11 +24,6 @@ class ClippedResiduals(ABC):
 
     @property
     @abstractmethod
-    def damping(self) -> float:
-        """Damping of the curvature in units of the noise times the features' norm."""
-
-    @property
-    @abstractmethod
     def inverse_slope(self) -> float:
         """Inverse of the mean slope of probabilities by which the curvature is scaled."""
 
