@@ -5,11 +5,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-
-from secretballot.linear.rounds import _private_sums
-from secretballot.linear.rounds._clipped_labels import ClippedLabels
-from secretballot.linear.rounds._private_sums import PrivateRows
-from secretballot.scoring import People
 from tests.linear.test_neighbours import (
     HUGE,
     KINDS,
@@ -19,6 +14,11 @@ from tests.linear.test_neighbours import (
     furthest,
     random_numbers,
 )
+
+from secretballot.linear.rounds import _private_sums
+from secretballot.linear.rounds._clipped_labels import ClippedLabels
+from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.scoring import People
 
 
 def labels(rng, n_rows, n_labels):

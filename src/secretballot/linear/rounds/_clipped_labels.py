@@ -15,6 +15,8 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 
 #: Clipping norm in units of the length of a row's residuals at the declared rates.
 _RELATIVE_NORM = 0.6
+#: Probabilities nearer to 0 or 1 are taken as this.
+_LEAST_PROBABILITY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -78,16 +80,36 @@ class ClippedLabels(ClippedResiduals):
         return reference.weights @ slopes, reference.weights @ squares
 
     def _factors(self, p: Floats) -> tuple[Floats, Floats]:
-        """Compute the factor by which residuals are clipped if a label is present, or absent.
+        """Compute the mean factor by which residuals are clipped if a label is present, or absent.
 
-        It is that of the mean square length, with independent labels.
+        Labels are taken as independent, and the square length of the other labels' residuals at
+        three points: no other label is present, or one standard deviation about the mean if some
+        are.
         """
-        square = _variances(p).sum(axis=1, keepdims=True)
-        skew = 1 - 2 * p
+        p = np.clip(p, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        none = np.exp(_of_others(np.log1p(-p)))
+        some = 1 - none
+        least = _of_others(p**2)
+        mean = _of_others(_variances(p))
+        square = _of_others(_variances(p) * (1 - 2 * p) ** 2) + mean**2
+        with np.errstate(invalid="ignore", divide="ignore"):  # a single label has no others
+            mean = np.where(some > 0, (mean - none * least) / some, 0.0)
+            variance = np.where(some > 0, (square - none * least**2) / some, 0.0) - mean**2
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        points = (
+            (none, least),
+            (some / 2, np.maximum(mean - deviation, least)),
+            (some / 2, mean + deviation),
+        )
         norm = self.clipping_norm
-        present = norm / np.sqrt(np.maximum(square + (1 - p) * skew, norm**2))
-        absent = norm / np.sqrt(np.maximum(square - p * skew, norm**2))
-        return np.asarray(present), np.asarray(absent)
+
+        def factor(own: Floats) -> Floats:
+            factors = np.zeros_like(own)
+            for weight, others in points:
+                factors += weight * norm / np.sqrt(np.maximum(own + others, norm**2))
+            return factors
+
+        return factor((1 - p) ** 2), factor(p**2)
 
 
 def label_probabilities(reference: ReferenceRows, coefficients: Floats) -> Floats:
@@ -97,3 +119,8 @@ def label_probabilities(reference: ReferenceRows, coefficients: Floats) -> Float
 
 def _variances(p: Floats) -> Floats:
     return np.asarray(p * (1 - p))
+
+
+def _of_others(terms: Floats) -> Floats:
+    """Sum the terms of all other labels, for each label."""
+    return np.asarray(terms.sum(axis=1, keepdims=True) - terms)
