@@ -13,6 +13,7 @@ from secretballot.linear.rounds._averaged_rounds import (
     run_averaged_rounds,
 )
 from secretballot.linear.rounds._class_residuals import ClassResiduals
+from secretballot.linear.rounds._clipped_classes import ClippedClasses
 from secretballot.mechanisms import VectorSum
 
 N_COLUMNS = 24
@@ -87,7 +88,9 @@ def dense_rounds(noise, order=(0, 1, 2), seed=0, n_rounds=20):
         return sums + mechanism.sigma * rng.normal(size=sums.shape)
 
     plan = RoundPlan(rows, features, transformed[:500], mechanism, release, n_rounds, len(X))
-    return run_averaged_rounds(plan, ClassResiduals(np.argsort(order)[y], 3)).posterior
+    return run_averaged_rounds(
+        plan, ClippedClasses(ClassResiduals(np.argsort(order)[y], 3))
+    ).posterior
 
 
 def test_coefficients_are_equivariant_to_the_order_of_classes():

@@ -22,6 +22,7 @@ from secretballot.ensemble._public_rows import matching_rows as matching_rows
 from secretballot.ensemble._public_rows import warn_categories_left_out as warn_categories_left_out
 from secretballot.ensemble._randomness import Randomness as Randomness
 from secretballot.ensemble._read_target import check_targets as check_targets
+from secretballot.ensemble._read_target import target_of_data as target_of_data
 from secretballot.ensemble._target import Target as Target
 from secretballot.ensemble._target import as_target as as_target
 from secretballot.ensemble._target import dense_labels as dense_labels

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
-from sklearn.utils import check_consistent_length
+from sklearn.utils import Tags
 
-from secretballot._sklearn_compat import _fit_context
+from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
-from secretballot.ensemble import (
-    PublicData,
-    check_targets,
-    declared_classes,
-    encode,
-    learned_classes,
-    refuse_arguments,
-)
+from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
-from secretballot.linear.rounds import ClassResponse, probabilities
+from secretballot.linear._read_classes import read_classes
+from secretballot.linear.rounds import ClassifierResponse
 from secretballot.scoring import ScoreMethods
 
 _NO_WEIGHTS = (
@@ -158,6 +153,12 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
         "classes": ["array-like", None],
+        "label_rate": [Interval(Real, 0, 1, closed="neither"), "array-like", None],
+        "label_threshold": [
+            Interval(Real, 0, 1, closed="neither"),
+            "array-like",
+            StrOptions({"rate"}),
+        ],
     }
 
     def __init__(
@@ -172,6 +173,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         classes: ArrayLike | None = None,
+        label_rate: ArrayLike | None = None,
+        label_threshold: str | ArrayLike = 0.5,
         accountant: PrivacyAccountant | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -184,23 +187,18 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         self.epsilon = epsilon
         self.check_public_rows = check_public_rows
         self.classes = classes
+        self.label_rate = label_rate
+        self.label_threshold = label_threshold
         self.accountant = accountant
         self.random_state = random_state
 
-    def _read_response(self, y: ArrayLike, X: ArrayLike) -> ClassResponse:
-        targets = check_targets(y)
-        if targets.ndim == 2:
-            raise ValueError(
-                f"y has shape {targets.shape}: several labels a row are for "
-                "PrivateTeacherEnsemble; pass one class a row, of shape (n_samples,)."
-            )
-        check_consistent_length(X, targets)
-        if self.classes is None:
-            classes = learned_classes(targets)
-        else:
-            classes = declared_classes(self.classes)
-        codes = encode(targets, classes, "y")
-        return ClassResponse(classes, codes, classes_learned=self.classes is None)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _read_response(self, y: ArrayLike, X: ArrayLike) -> ClassifierResponse:
+        return read_classes(self, y, X)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -248,8 +246,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         """
         refuse_arguments(unsupported, _NO_WEIGHTS)
         fitted = run_fit(self, X, y, X_public, owners, budgets)
-        assert isinstance(fitted.response, ClassResponse)
-        self.classes_ = fitted.response.classes
+        self._output = fitted.response.output(fitted.rounds)
+        self.classes_ = self._output.class_values()
         self._keep_fit(fitted)
         return self
 
@@ -265,7 +263,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return self._output.decision(scores)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class. Free of charge.
@@ -278,8 +276,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        p = probabilities(self._scores(X))
-        return np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
+        scores = self._scores(X)
+        return self._output.probabilities(scores)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable class. Free of charge.
@@ -293,8 +291,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         ndarray of shape (n_samples,)
         """
         scores = self._scores(X)
-        codes = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[np.asarray(codes, dtype=np.intp)])
+        return self._output.predict(scores)
 
     def terms(self, target: Hashable = None) -> list[AdditiveTerm | PairTerm]:
         """Return the effect of each column, and of each pair, on the log odds. Free of charge.
@@ -325,13 +322,5 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         secretballot.inspection.TermsDisplay : The picture.
         """
         features = self._check_additive()
-        classes = np.asarray(self.classes_).tolist()
-        if target is None and len(classes) > 2:
-            raise ValueError(f"target=None, and there are more than two classes: one of {classes}.")
-        if target is not None and target not in classes:
-            raise ValueError(f"target={target!r} is none of the classes: {classes}.")
-        code = len(classes) - 1 if target is None else classes.index(target)
-        if len(classes) > 2:
-            return model_terms(features, self.coef_[code], self._centred_error[code])
-        sign = 1.0 if code else -1.0
-        return model_terms(features, sign * self.coef_[0], self._centred_error[0])
+        column, sign = self._output.find_target(target)
+        return model_terms(features, sign * self.coef_[column], self._centred_error[column])

@@ -1,21 +1,24 @@
 """Rounds of noisy sums over private rows, and the coefficients that follow from them."""
 
 from secretballot.linear.rounds._class_response import ClassResponse
+from secretballot.linear.rounds._label_response import LabelResponse
 from secretballot.linear.rounds._number_response import NumberResponse
-from secretballot.linear.rounds._posterior import Posterior, probabilities
+from secretballot.linear.rounds._output import ClassifierResponse
+from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import PrivateRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.linear.rounds._response import FittedRounds, PairPlan, Response, RoundPlan
 
 __all__ = [
     "ClassResponse",
+    "ClassifierResponse",
     "FittedRounds",
     "NumberResponse",
+    "LabelResponse",
     "PairPlan",
     "Posterior",
     "PrivateRows",
     "ResidualHistogram",
     "Response",
     "RoundPlan",
-    "probabilities",
 ]

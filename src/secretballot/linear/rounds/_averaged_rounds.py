@@ -1,18 +1,15 @@
-"""Rounds of a fit of three classes and more: preconditioned steps, averaged."""
+"""Rounds of a fit of several classes or labels: preconditioned steps, averaged."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from secretballot.linear.features import FeatureMap, Floats
-from secretballot.linear.rounds._class_residuals import ClassResiduals
 from secretballot.linear.rounds._class_rounds import release_first_round
-from secretballot.linear.rounds._posterior import Posterior, centred_variances
-from secretballot.linear.rounds._reference_rows import ReferenceRows
+from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
+from secretballot.linear.rounds._posterior import Groups, Posterior
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
-#: Length to which the residuals of a row with features of the largest length are clipped.
-_CLIPPING_NORM = 0.3
 #: Damping of the curvature in units of the noise times the features' norm, so that the scale of the
 #: features does not matter.
 _DAMPING = 20.0
@@ -24,72 +21,55 @@ _MOMENTUM, _DISCARDED = 0.5, 0.65
 AVERAGED_ROUNDS = 39
 
 
-def clipping_gains(p: Floats) -> Floats:
-    """Return the factor that makes a length of 1 of the clipping norm, for each row."""
-    return np.full(len(p), 1 / _CLIPPING_NORM)
-
-
-def run_averaged_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds:
-    """Release sums of clipped residuals, and move the coefficients of all classes along each.
+def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedRounds:
+    """Release sums of clipped residuals, and move the coefficients of all columns along each.
 
     The coefficients are the mean over the last third of the rounds. See "Three classes and more"
     in `docs/theory/logistic-regression.md`.
     """
     rows, features, n_rounds = plan.rows, plan.features, plan.n_rounds
-    n_columns = residuals.n_columns
-    noise = _CLIPPING_NORM * plan.mechanism.sigma / rows.total
-    noisy, reference = release_first_round(plan, residuals, clipping_gains)
-    released = [noisy]
-    curvature = reference.products(np.ones((len(reference.weights), 1)))[0] / n_columns
+    noise = residuals.clipping_norm * plan.mechanism.sigma / rows.total
+    first, reference = release_first_round(plan, residuals.scaled, residuals.start)
+    curvature = reference.products(np.ones((len(reference.weights), 1)))[0]
     # Axes in which both the curvature and the prior precision are diagonal.
     root = np.linalg.inv(np.linalg.cholesky(_prior_precision(features))).T
-    scales, axes = np.linalg.eigh(root.T @ curvature @ root)
+    scales, axes = np.linalg.eigh(root.T @ (curvature / residuals.inverse_slope) @ root)
     scales, axes = np.maximum(scales, 0.0), root @ axes
     damped = scales + _DAMPING * noise * features.norm
-    coefficients = np.zeros((1 + features.n_features, n_columns))
+    coefficients = np.zeros((1 + features.n_features, len(residuals.start)))
+    coefficients[0] = residuals.start
     step, total = np.zeros_like(coefficients[1:]), np.zeros_like(coefficients)
-    rates, n_discarded = np.zeros(n_rounds), int(_DISCARDED * n_rounds)
+    rates, n_discarded, released = np.zeros(n_rounds), int(_DISCARDED * n_rounds), [first]
     limits = reference.design.residual_limits(features.norm)
     for index in range(n_rounds):
         if index:
-            sums = rows.residual_sums(coefficients, features.norm, residuals.times(clipping_gains))
+            sums = rows.residual_sums(coefficients, features.norm, residuals.scaled)
             released.append(plan.release(plan.mechanism, sums))
-        rates[index] = _rate(reference, coefficients, limits)
-        mean = _CLIPPING_NORM * released[-1] / rows.total
-        # The residuals of a row sum to 0: the mean over the classes is noise.
-        mean = mean - mean.mean(axis=1, keepdims=True)
+        scale = residuals.clipping_norm / rows.total
+        mean, slope = residuals.read(scale * released[-1], reference, limits, coefficients)
+        if index:
+            released[-1] = mean / scale
+        rates[index] = min(_LARGEST_STEP, _RELATIVE_STEP / slope)
         rate = (1 - _MOMENTUM) * rates[index]
         step = _MOMENTUM * step + rate * (axes / damped) @ (axes.T @ mean)
         coefficients[1:] += step
         if index >= n_discarded:
             total += coefficients
     coefficients = total / (n_rounds - n_discarded)
-    variances, centred = np.zeros_like(total), np.zeros_like(total)
-    slopes, squares = _clipped_moments(reference, coefficients, limits)
+    # One column in the axes of the curvature: each round adds its error, and keeps a part.
+    slopes, squares = residuals.moments(reference, limits, coefficients)
     factors = rates[:, None] / damped
-    for column in range(n_columns):
-        # One class in the axes of the curvature: each round adds its error, and keeps a part.
-        pulls = factors * n_columns * slopes[column] * scales
+    errors = np.empty((len(scales), len(slopes)))
+    for column, (slope, square) in enumerate(zip(slopes, squares, strict=True)):
+        pulls = factors * residuals.inverse_slope * slope * scales
         responses = factors * _mean_responses(pulls, n_discarded)
-        sampling = squares[column] * n_columns * scales / rows.total
-        errors = noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
-        covariance = np.zeros((len(total), len(total)))
-        covariance[1:, 1:] = (axes * errors) @ axes.T
-        variances[:, column] = np.diag(covariance)
-        centred[:, column] = centred_variances(features.groups, covariance)
-    return FittedRounds(
-        Posterior(coefficients, variances, centred, np.empty(0)), released, features
-    )
-
-
-def _rate(reference: ReferenceRows, coefficients: Floats, limits: Floats) -> float:
-    """Choose the factor of a step by the slope of clipped residuals on the reference rows."""
-    p = reference.probabilities(coefficients)
-    factors = _clipping_factors(p, limits)
-    weights = reference.weights[:, None] * (p * factors).sum(axis=1, keepdims=True)
-    slopes = np.diag((weights * p).sum(axis=0)) - p.T @ (weights * p)
-    largest = float(np.linalg.eigvalsh(slopes)[-1]) * p.shape[1]
-    return min(_LARGEST_STEP, _RELATIVE_STEP / largest)
+        sampling = square * residuals.inverse_slope * scales / rows.total
+        errors[:, column] = (
+            noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
+        )
+    variances, centred = _variances(axes, errors, features.groups)
+    posterior = Posterior(coefficients, variances, centred, np.empty(0))
+    return FittedRounds(posterior, released, features, reference=reference)
 
 
 def _prior_precision(features: FeatureMap) -> Floats:
@@ -100,31 +80,29 @@ def _prior_precision(features: FeatureMap) -> Floats:
     return precision
 
 
-def _clipping_factors(p: Floats, limits: Floats) -> Floats:
-    """Compute the factor by which residuals are clipped, for each true class.
+def _variances(axes: Floats, errors: Floats, groups: Groups) -> tuple[Floats, Floats]:
+    """Compute the variances of coefficients, also less the mean of their group.
 
     Parameters
     ----------
-    p : ndarray of shape (n_rows, n_classes)
-        Probabilities.
-    limits : ndarray of shape (n_rows, 1)
-        Largest lengths of residuals in units of the clipping norm.
+    axes : ndarray of shape (n_features, n_axes)
+    errors : ndarray of shape (n_axes, n_columns)
+        Variances along the axes.
+    groups : sequence of (slice, ndarray)
+
+    Returns
+    -------
+    variances, centred : ndarray of shape (1 + n_features, n_columns)
+        Those of the intercept, which has no error here, are 0.
     """
-    lengths = np.sqrt((p**2).sum(axis=1, keepdims=True) - 2 * p + 1)
-    largest = _CLIPPING_NORM * limits
-    return np.asarray(largest / np.maximum(lengths, largest))
-
-
-def _clipped_moments(
-    reference: ReferenceRows, coefficients: Floats, limits: Floats
-) -> tuple[Floats, Floats]:
-    """Compute each class's mean slope of clipped residuals, and their mean square."""
-    p = reference.probabilities(coefficients)
-    factors = _clipping_factors(p, limits)
-    slopes = p * (1 - p) * (p * factors).sum(axis=1, keepdims=True)
-    own = p * (factors * (1 - p)) ** 2
-    others = p**2 * ((p * factors**2).sum(axis=1, keepdims=True) - p * factors**2)
-    return reference.weights @ slopes, reference.weights @ (own + others)
+    means = np.empty_like(axes)
+    for place, _ in groups:
+        means[place] = axes[place].mean(axis=0)
+    intercept = np.zeros((1, errors.shape[1]))
+    return (
+        np.concatenate([intercept, axes**2 @ errors]),
+        np.concatenate([intercept, (axes - means) ** 2 @ errors]),
+    )
 
 
 def _mean_responses(pulls: Floats, n_discarded: int) -> Floats:

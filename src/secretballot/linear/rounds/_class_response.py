@@ -11,14 +11,16 @@ from secretballot.ensemble import warn_classes_learned
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear.rounds._class_residuals import ClassResiduals
 from secretballot.linear.rounds._class_rounds import run_class_rounds
-from secretballot.linear.rounds._response import FittedRounds, Response, RoundPlan
+from secretballot.linear.rounds._clipped_classes import ClippedClasses
+from secretballot.linear.rounds._output import ClassifierResponse, ClassOutput
+from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
 #: Rounds of residuals after the first, by the least ratio of its two errors.
 _ROUNDS = ((30.0, 1), (150.0, 2), (1500.0, 3), (15000.0, 5))
 
 
 @dataclass(frozen=True)
-class ClassResponse(Response):
+class ClassResponse(ClassifierResponse):
     """Class of each row.
 
     Attributes
@@ -60,8 +62,14 @@ class ClassResponse(Response):
 
     def run_rounds(self, plan: RoundPlan) -> FittedRounds:
         """Fit two classes by the posterior of all rounds, and more by averaged steps."""
-        run = run_class_rounds if len(self.classes) == 2 else run_averaged_rounds
-        return run(plan, ClassResiduals(self.codes, len(self.classes)))
+        residuals = ClassResiduals(self.codes, len(self.classes))
+        if len(self.classes) == 2:
+            return run_class_rounds(plan, residuals)
+        return run_averaged_rounds(plan, ClippedClasses(residuals))
+
+    def output(self, rounds: FittedRounds) -> ClassOutput:
+        """Return the predictions of a fit."""
+        return ClassOutput(self.classes)
 
 
 def choose_rounds(signal: float, n_public: int) -> int:

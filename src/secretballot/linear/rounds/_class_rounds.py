@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from secretballot.linear.features import AdditiveBins, Floats
-from secretballot.linear.rounds._class_residuals import ClassResiduals, Gains, residual_gains
+from secretballot.linear.rounds._class_residuals import ClassResiduals, residual_gains
 from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior, ReleasedRound, fit_posterior
+from secretballot.linear.rounds._private_sums import Residuals
 from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_reference_rows
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
@@ -23,8 +24,8 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
     rows, features, mechanism = plan.rows, plan.features, plan.mechanism
     noise = mechanism.sigma / rows.total
     posterior = Posterior.initial(features.n_features, residuals.n_columns, len(features.groups))
-    noisy, reference = release_first_round(plan, residuals, residual_gains)
     clipped = residuals.times(residual_gains)
+    noisy, reference = release_first_round(plan, clipped, np.zeros(1))
     released, rounds = [noisy], []
     for n_done in range(1, plan.n_rounds + 1):
         p = reference.probabilities(posterior.coefficients)
@@ -60,17 +61,18 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
 
 
 def release_first_round(
-    plan: RoundPlan, residuals: ClassResiduals, gains: Gains
+    plan: RoundPlan, residuals: Residuals, start: Floats
 ) -> tuple[Floats, ReferenceRows]:
-    """Release the residuals of equal probabilities, and return reference rows beside them.
+    """Release the residuals of rows with the same scores, and return reference rows beside them.
 
     The means of bins are released with the residuals, and add nothing to their sensitivity. Without
     public rows one more sum is released, the products of columns: see "Stand-in rows" in
     `docs/theory/logistic-regression.md`.
     """
     rows, features, mechanism, release = plan.rows, plan.features, plan.mechanism, plan.release
-    start = np.zeros((1 + features.n_features, residuals.n_columns))
-    sums = rows.residual_sums(start, features.norm, residuals.times(gains))
+    coefficients = np.zeros((1 + features.n_features, len(start)))
+    coefficients[0] = start
+    sums = rows.residual_sums(coefficients, features.norm, residuals)
     if not isinstance(features, AdditiveBins):
         assert isinstance(plan.public, np.ndarray)
         return release(mechanism, sums), dense_reference_rows(plan.public)

@@ -25,6 +25,8 @@ _LENGTH_MARGIN = 2.0**-40
 _BLOCK_ROWS = 2**17
 #: Features (rows times numbers) that are kept from round to round.
 _CACHE_SIZE = 2**26
+#: Residuals (rows times columns) of a part of a block.
+_MOST_RESIDUALS = 2**23
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ class PrivateRows:
         Residuals leave room for `weight_bits` binary places of sparse features, or products.
         """
         share_bits = self.share_bits(norm)
-        for rows, features in self.blocks():
+        for rows, features in self._parts(coefficients.shape[1]):
             slopes = coefficients[1:]
             if isinstance(features, np.ndarray):
                 bits = share_bits // 2
@@ -194,9 +196,20 @@ class PrivateRows:
         if self._rounded_bits.get(start) == bits:
             return features
         rounded = rounded_towards_zero(features, bits)
-        if start in self._cache:
+        if self._cache.get(start) is features:
             self._cache[start], self._rounded_bits[start] = rounded, bits
         return rounded
+
+    def _parts(self, n_columns: int) -> Iterator[tuple[slice, Features]]:
+        """Yield blocks in parts whose residuals are few enough to be held at once."""
+        step = max(_MOST_RESIDUALS // n_columns, 1)
+        for rows, features in self.blocks():
+            if features.shape[0] <= step:
+                yield rows, features
+                continue
+            for start in range(0, features.shape[0], step):
+                part = slice(rows.start + start, min(rows.start + start + step, rows.stop))
+                yield part, features[start : start + step]
 
     def feature_sums(self, norm: float) -> Floats:
         """Sum one-hot features over the rows: (n_features, 1)."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from secretballot.linear.features import FeatureMap, Features, Floats
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import PrivateRows
+from secretballot.linear.rounds._reference_rows import ReferenceRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
 from secretballot.mechanisms import VectorSum
 
@@ -73,18 +74,22 @@ class FittedRounds:
     ----------
     posterior : Posterior
     residuals : list of ndarray of shape (n_features, n_columns)
-        Released sums of residuals, round by round.
+        Released sums of residuals, round by round; of clipped ones after the first round less
+        their expectation.
     features : FeatureMap
         Features of the coefficients: the plan's, with pairs of columns beside them if some stand
         out.
     histogram : ResidualHistogram or None
         Residuals of numbers in the last round.
+    reference : ReferenceRows or None
+        Rows by which the rates of labels are estimated.
     """
 
     posterior: Posterior
     residuals: list[Floats]
     features: FeatureMap
     histogram: ResidualHistogram | None = None
+    reference: ReferenceRows | None = None
 
 
 class Response(ABC):

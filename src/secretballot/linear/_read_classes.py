@@ -1,0 +1,65 @@
+"""Responses of classifiers, read from private targets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from sklearn.utils import check_consistent_length
+
+from secretballot.ensemble import (
+    check_targets,
+    declared_classes,
+    encode,
+    learned_classes,
+    target_of_data,
+)
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds import ClassifierResponse, ClassResponse, LabelResponse
+
+if TYPE_CHECKING:
+    from secretballot.linear._private_logistic_regression import PrivateLogisticRegression
+
+#: Labels a row of the public guess, and the largest guess of a rate.
+_LABELS_PER_ROW, _LARGEST_GUESS = 2.0, 0.5
+#: Most labels: time and memory grow with them.
+MOST_LABELS = 1000
+
+
+def read_classes(
+    model: PrivateLogisticRegression, y: ArrayLike, X: ArrayLike
+) -> ClassifierResponse:
+    """Read one class a row, or the indicators of several labels."""
+    targets = check_targets(y)
+    check_consistent_length(X, targets)
+    if targets.ndim == 2:
+        target_of_data(targets, model.classes)
+        return _label_response(model, csr_array(targets, dtype=np.float64))
+    declared = model.classes
+    classes = learned_classes(targets) if declared is None else declared_classes(declared)
+    codes = encode(targets, classes, "y")
+    return ClassResponse(classes, codes, classes_learned=declared is None)
+
+
+def _label_response(model: PrivateLogisticRegression, targets: csr_array) -> LabelResponse:
+    n_labels = targets.shape[1]
+    if n_labels > MOST_LABELS:
+        raise ValueError(f"y has {n_labels} labels, and at most {MOST_LABELS} are taken.")
+    guess = min(_LABELS_PER_ROW / n_labels, _LARGEST_GUESS)
+    rates = _shares("label_rate", guess if model.label_rate is None else model.label_rate, n_labels)
+    is_rate = isinstance(model.label_threshold, str)
+    thresholds = None if is_rate else _shares("label_threshold", model.label_threshold, n_labels)
+    return LabelResponse(targets, rates, thresholds)
+
+
+def _shares(name: str, values: ArrayLike, n_labels: int) -> Floats:
+    """Return a number between 0 and 1 for each label, or raise ValueError."""
+    table = np.asarray(values, dtype=np.float64)
+    if table.shape not in ((), (n_labels,)) or not ((table > 0) & (table < 1)).all():
+        raise ValueError(
+            f"{name}={values!r} must be a number between 0 and 1, or {n_labels} of them: one for "
+            "each label."
+        )
+    return np.broadcast_to(table, (n_labels,)).copy()

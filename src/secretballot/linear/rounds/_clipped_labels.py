@@ -1,0 +1,128 @@
+"""Clipped residuals of all labels of a row together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds._clipped_residuals import ClippedResiduals
+from secretballot.linear.rounds._private_sums import Residuals
+from secretballot.linear.rounds._reference_rows import ReferenceRows
+
+#: Clipping norm in units of the length of a row's residuals at the declared rates.
+_RELATIVE_NORM = 0.6
+#: Probabilities nearer to 0 or 1 are taken as this.
+_LEAST_PROBABILITY = 1e-9
+
+
+@dataclass(frozen=True)
+class ClippedLabels(ClippedResiduals):
+    """Clipped residuals of the labels of private rows.
+
+    Attributes
+    ----------
+    targets : csr_array of shape (n_rows, n_labels)
+        Label indicators.
+    rates : ndarray of shape (n_labels,)
+        Public guess of the share of rows with each label.
+    """
+
+    targets: csr_array
+    rates: Floats
+
+    @property
+    def start(self) -> Floats:
+        """Log odds of the guess."""
+        return np.asarray(logit(self.rates))
+
+    @property
+    def clipping_norm(self) -> float:
+        """Length to which the residuals of a row are clipped."""
+        return _RELATIVE_NORM * float(np.sqrt(_variances(self.rates).sum()))
+
+    @property
+    def inverse_slope(self) -> float:
+        """Inverse of the labels' mean variance."""
+        return 1 / float(_variances(self.rates).mean())
+
+    @property
+    def scaled(self) -> Residuals:
+        """Residuals in units of the clipping norm."""
+        norm = self.clipping_norm
+
+        def residuals(rows: slice, scores: Floats) -> Floats:
+            return np.asarray((self.targets[rows].toarray() - expit(scores)) / norm)
+
+        return residuals
+
+    def read(
+        self, mean: Floats, reference: ReferenceRows, limits: Floats, coefficients: Floats
+    ) -> tuple[Floats, float]:
+        """Subtract the expectation: under the model clipped residuals have a mean besides 0."""
+        p = label_probabilities(reference, coefficients)
+        present, absent = self._factors(p, limits)
+        variances = _variances(p)
+        slopes = reference.weights @ (variances * ((1 - p) * present + p * absent))
+        expected = reference.means(variances * (present - absent))
+        return mean - expected, float(slopes.max()) * self.inverse_slope
+
+    def moments(
+        self, reference: ReferenceRows, limits: Floats, coefficients: Floats
+    ) -> tuple[Floats, Floats]:
+        """Compute each label's mean slope of clipped residuals, and their mean square."""
+        p = label_probabilities(reference, coefficients)
+        present, absent = self._factors(p, limits)
+        variances = _variances(p)
+        slopes = variances * ((1 - p) * present + p * absent)
+        squares = variances * ((1 - p) * present**2 + p * absent**2)
+        return reference.weights @ slopes, reference.weights @ squares
+
+    def _factors(self, p: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        """Compute the mean factor by which residuals are clipped if a label is present, or absent.
+
+        Labels are taken as independent, and the square length of the other labels' residuals at
+        three points: no other label is present, or one standard deviation about the mean if some
+        are.
+        """
+        p = np.clip(p, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        none = np.exp(_of_others(np.log1p(-p)))
+        some = 1 - none
+        least = _of_others(p**2)
+        mean = _of_others(_variances(p))
+        square = _of_others(_variances(p) * (1 - 2 * p) ** 2) + mean**2
+        with np.errstate(invalid="ignore", divide="ignore"):  # a single label has no others
+            mean = np.where(some > 0, (mean - none * least) / some, 0.0)
+            variance = np.where(some > 0, (square - none * least**2) / some, 0.0) - mean**2
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        points = (
+            (none, least),
+            (some / 2, np.maximum(mean - deviation, least)),
+            (some / 2, mean + deviation),
+        )
+        norm = self.clipping_norm * limits
+
+        def factor(own: Floats) -> Floats:
+            factors = np.zeros_like(own)
+            for weight, others in points:
+                factors += weight * norm / np.sqrt(np.maximum(own + others, norm**2))
+            return factors
+
+        return factor((1 - p) ** 2), factor(p**2)
+
+
+def label_probabilities(reference: ReferenceRows, coefficients: Floats) -> Floats:
+    """Compute the probability of each label of the reference rows: (n_rows, n_labels)."""
+    return np.asarray(expit(reference.design.decision(coefficients[1:], coefficients[:1])))
+
+
+def _variances(p: Floats) -> Floats:
+    return np.asarray(p * (1 - p))
+
+
+def _of_others(terms: Floats) -> Floats:
+    """Sum the terms of all other labels, for each label."""
+    return np.asarray(terms.sum(axis=1, keepdims=True) - terms)

@@ -1,0 +1,65 @@
+"""Labels of rows as the response of a fit: several of them, each present or absent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
+from secretballot.linear.rounds._clipped_labels import ClippedLabels, label_probabilities
+from secretballot.linear.rounds._label_output import LabelOutput
+from secretballot.linear.rounds._output import ClassifierResponse
+from secretballot.linear.rounds._response import FittedRounds, RoundPlan
+
+#: Least threshold, and one less the largest.
+_LEAST_RATE = 1e-9
+
+
+@dataclass(frozen=True)
+class LabelResponse(ClassifierResponse):
+    """Labels of each row.
+
+    Attributes
+    ----------
+    targets : csr_array of shape (n_rows, n_labels)
+        Label indicators.
+    rates : ndarray of shape (n_labels,)
+        Public guess of the share of rows with each label.
+    thresholds : ndarray of shape (n_labels,) or None
+        Probability above which a label is predicted. None: its mean over the reference rows.
+    """
+
+    targets: csr_array
+    rates: Floats
+    thresholds: Floats | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Residuals of a row: one a label."""
+        return len(self.rates)
+
+    @property
+    def note(self) -> dict[str, object]:
+        """Origin of the labels: their number is public, as the number of rows is."""
+        return {"classes_learned": False}
+
+    def choose_rounds(self, signal: float, n_public: int) -> int:
+        """Choose the number of sums of residuals after the first."""
+        return AVERAGED_ROUNDS
+
+    def run_rounds(self, plan: RoundPlan) -> FittedRounds:
+        """Fit all labels by averaged steps."""
+        return run_averaged_rounds(plan, ClippedLabels(self.targets, self.rates))
+
+    def output(self, rounds: FittedRounds) -> LabelOutput:
+        """Return the predictions of a fit."""
+        thresholds = self.thresholds
+        if thresholds is None:
+            reference = rounds.reference
+            assert reference is not None
+            p = label_probabilities(reference, rounds.posterior.coefficients)
+            thresholds = np.clip(reference.weights @ p, _LEAST_RATE, 1 - _LEAST_RATE)
+        return LabelOutput(thresholds)
