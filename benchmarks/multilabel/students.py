@@ -154,6 +154,7 @@ def private_student(split: Split, n_teachers: int, n_positives: int, epsilon: fl
         mechanism=mechanism_for(n_pool, n_labels, n_teachers, n_positives, epsilon),
         student=learner(split.pool[0], STUDENT),
         accountant=PrivacyAccountant(epsilon, DELTA),
+        check_public_rows=False,  # the whole budget is for the pool's rows
     )
     ensemble.fit(*split.private, X_public=split.pool[0])
     assert ensemble.n_answered_ == n_pool
