@@ -15,10 +15,17 @@ from tests.linear.test_neighbours import (
     random_numbers,
 )
 
+from secretballot.linear.features import _kernel_features
 from secretballot.linear.rounds import _private_sums
 from secretballot.linear.rounds._clipped_labels import ClippedLabels
 from secretballot.linear.rounds._private_sums import PrivateRows
 from secretballot.scoring import People
+
+
+@pytest.fixture(autouse=True)
+def few_cosines(monkeypatch):
+    """Take fewer cosines, which are as long."""
+    monkeypatch.setattr(_kernel_features, "_N_COSINES", 20)
 
 
 def labels(rng, n_rows, n_labels):

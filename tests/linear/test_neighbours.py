@@ -14,7 +14,7 @@ from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData
 from secretballot.linear import PrivateLogisticRegression
 from secretballot.linear._released_bins import BinPlacement
-from secretballot.linear.features import AdditiveBins, Design
+from secretballot.linear.features import AdditiveBins, Design, _kernel_features
 from secretballot.linear.rounds import (
     _class_rounds,
     _private_sums,
@@ -69,6 +69,7 @@ def random_posterior(monkeypatch):
     monkeypatch.setattr(_class_rounds, "fit_posterior", fit_posterior)
     for module in (_synthetic_rows, _reference_rows):
         monkeypatch.setattr(module, "N_SYNTHETIC", 50)
+    monkeypatch.setattr(_kernel_features, "_N_COSINES", 20)
 
 
 def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **parameters):

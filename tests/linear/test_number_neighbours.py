@@ -37,7 +37,8 @@ def random_posterior(monkeypatch):
         return replace(start, coefficients=generator.normal(scale=1e-4, size=start.variances.shape))
 
     monkeypatch.setattr(_number_rounds, "fit_number_posterior", fit_number_posterior)
-    monkeypatch.setattr(ResidualHistogram, "next_scale", lambda _: 1.0)
+    monkeypatch.setattr(ResidualHistogram, "efficient_scale", lambda *_: 1.0)
+    monkeypatch.setattr(_number_rounds, "last_scale", lambda *_: 1.0)
 
 
 def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **parameters):
@@ -47,6 +48,7 @@ def asked(X, y, X_public, accountant=ROWS, *, owners=None, budgets=None, **param
         target_bounds=(-1, 1),
         accountant=accountant,
         rounds=3,
+        interactions=3,
         check_public_rows=False,
         **parameters,
     )

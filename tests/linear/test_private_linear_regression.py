@@ -198,7 +198,13 @@ def test_histogram_reads_normal_residuals():
     assert noisy.quantile(0.95) == pytest.approx(0.493, abs=0.03)
     assert noisy.large < 0.02
     # The least end beyond which there are at most 3 % is 2.17 deviations or the next one above.
-    assert 0.65 <= noisy.next_scale() * TOP <= 0.75
+    assert 0.6 <= noisy.tail_scale() * TOP <= 0.75
+    # With noise alone the least scale that leaves enough unclipped is best; with sampling alone,
+    # one at which little is clipped.
+    small = noisy.efficient_scale(lambda scale, slope, *_: scale / slope)
+    large = noisy.efficient_scale(lambda _, slope, square, __: square / slope**2)
+    assert 0.1 < small < 0.25
+    assert large > 0.6
     assert (np.diff(noisy.below) >= 0).all()
     assert len(noisy.below) == len(_EDGES)
 

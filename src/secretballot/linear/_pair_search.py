@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 #: Most pairs that join a model of few columns, or for each column of many, and most columns all of
 #: whose pairs are asked.
 _FEW_PAIRS, _PAIRS_PER_COLUMN, _MOST_COLUMNS = 6, 0.5, 100
-#: Fewest rounds after the first with which pairs are asked by default: with fewer, noise would hide
-#: them.
-_LEAST_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -55,11 +52,14 @@ class PairSearch:
         """Plan the release; None if no pairs are wanted, or can be modelled."""
         if not isinstance(features, AdditiveBins) or len(features.columns) < 2:
             return None
+        fewest_rounds = response.fewest_pair_rounds
+        if fewest_rounds is None or not n_rounds:
+            return None
         if isinstance(interactions, str):
             n_columns = len(features.columns)
-            is_clear = n_rounds >= _LEAST_ROUNDS and n_columns <= _MOST_COLUMNS
+            is_clear = n_rounds >= fewest_rounds and n_columns <= _MOST_COLUMNS
             interactions = max(_FEW_PAIRS, int(_PAIRS_PER_COLUMN * n_columns)) if is_clear else 0
-        if not interactions or not n_rounds or not response.models_pairs:
+        if not interactions:
             return None
         mechanism = accountant.calibrate(
             lambda sigma: response.mechanism(sigma, features, weight),

@@ -47,9 +47,9 @@ class ClassResponse(ClassifierResponse):
         return {"classes_learned": self.classes_learned}
 
     @property
-    def models_pairs(self) -> bool:
-        """Whether pairs of columns can join the model: with two classes."""
-        return len(self.classes) == 2
+    def fewest_pair_rounds(self) -> int | None:
+        """Fewest rounds with which pairs are asked by default; pairs join with two classes."""
+        return 2 if len(self.classes) == 2 else None
 
     def warn(self) -> None:
         """Warn of classes that are learned from private rows."""

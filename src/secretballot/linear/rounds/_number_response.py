@@ -42,9 +42,9 @@ class NumberResponse(Response):
         return {"learned": "numbers"}
 
     @property
-    def models_pairs(self) -> bool:
-        """Whether pairs of columns can join the model: always."""
-        return True
+    def fewest_pair_rounds(self) -> int:
+        """Fewest rounds with which pairs are asked by default."""
+        return 5
 
     @property
     def is_smooth(self) -> bool:

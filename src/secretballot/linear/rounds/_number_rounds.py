@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_refe
 from secretballot.linear.rounds._residual_histogram import (
     FIRST_VOTE_LENGTH,
     N_BINS,
+    TOP,
     VOTE_LENGTH,
     ResidualHistogram,
     residual_bins,
@@ -27,6 +29,8 @@ from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
 _VOTE_BITS = 12
 #: Factor of the last round's scale: clipping less moves means of skewed targets less.
 _LAST_FACTOR = 1.5
+#: Share of large residuals up to which a histogram tells where few lie beyond.
+_KNOWN_TAIL = 0.05
 
 
 def clipped_residuals(targets: Floats, scale: float) -> BinnedResiduals:
@@ -125,6 +129,29 @@ class NumberRounds:
             mechanism=replace(mechanism, norm=norm),
         )
 
+    def loss(self, signal: float) -> Callable[[float, float, float, float], float]:
+        """Return the expected error of predictions as a function of the scale of a round.
+
+        It is that of shrunk coefficients of columns without correlations, and the distance between
+        the centre of clipped residuals and their mean.
+
+        Parameters
+        ----------
+        signal : float
+            Variance of the target.
+        """
+        plan = self.plan
+        noise = plan.mechanism.sigma / plan.rows.total
+        # Columns of a row, and the mean square of a feature.
+        n_terms, mass = plan.features.norm**2, plan.features.norm**2 / plan.features.n_features
+
+        def expected(scale: float, slope: float, variance: float, offset: float) -> float:
+            error = (scale * noise) ** 2 / plan.n_rounds + variance * mass / plan.n_people
+            error *= n_terms / (slope * mass) ** 2
+            return error * signal / (error + signal) + offset**2
+
+        return expected
+
     def _round(
         self, noisy: Floats, coefficients: Floats, histogram: ResidualHistogram
     ) -> NumberRound:
@@ -138,10 +165,25 @@ class NumberRounds:
         )
 
 
+def last_scale(wide: ResidualHistogram, histogram: ResidualHistogram) -> float:
+    """Choose the scale of the last round, beyond which few residuals lie.
+
+    Where the last histogram does not reach so far, residuals are taken to have the law of the
+    targets, narrower by the ratio of sizes that both know.
+    """
+    if histogram.large <= _KNOWN_TAIL:
+        return histogram.tail_scale()
+    levels = 1 - histogram.large
+    size = float(np.quantile(np.abs(wide.points() - np.median(wide.points())), levels))
+    ratio = TOP * histogram.scale / max(size, TOP * histogram.scale)
+    return wide.tail_scale() * ratio
+
+
 def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
     """Release sums of clipped residuals, each at the posterior of the round before.
 
-    The scale at which residuals are clipped follows from the histogram of the round before.
+    The scale at which residuals are clipped follows from the histogram of the round before: the
+    most efficient one, but in the last round one beyond which few residuals lie.
     Half-way all pairs of columns are asked, and those that stand out join the model.
     """
     rounds = NumberRounds(plan, targets)
@@ -149,6 +191,7 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
     done, released = [first], [sums]
     posterior = Posterior.initial(plan.features.n_features, 1, len(plan.features.groups))
     posterior = posterior.scaled(first.variance)
+    wide = histogram
     while True:
         posterior = fit_number_posterior(
             done, reference, rounds.plan.features.groups, posterior, plan.n_people
@@ -156,18 +199,17 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
         if len(done) == plan.n_rounds:
             return FittedRounds(posterior, released, rounds.plan.features, histogram)
         if plan.pairs is not None and len(done) == (plan.n_rounds + 1) // 2:
-            paired = rounds.ask_pairs(
-                reference, posterior.coefficients, histogram.rescaled(histogram.next_scale())
-            )
+            paired = rounds.ask_pairs(reference, posterior.coefficients, histogram)
             if paired is not None:
                 rounds.add_pairs(paired)
                 reference = reference.with_cells(paired)
                 sizes = [pair.n_cells for pair in paired.pairs]
                 done = [round_.padded(sum(sizes)) for round_ in done]
                 posterior = posterior.padded(sizes, first.variance)
-        scale = histogram.next_scale()
-        if len(done) == plan.n_rounds - 1:
-            scale = min(_LAST_FACTOR * scale, 1.0)
+        if len(done) < plan.n_rounds - 1:
+            scale = histogram.efficient_scale(rounds.loss(first.variance))
+        else:
+            scale = min(_LAST_FACTOR * last_scale(wide, histogram), 1.0)
         next_round, histogram, sums = rounds.ask(posterior.coefficients, scale)
         done.append(next_round)
         released.append(sums)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +20,17 @@ VOTE_LENGTH, FIRST_VOTE_LENGTH = 0.61, 0.42
 _ENDS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8])
 #: Inner edges of the bins of clipped residuals below `TOP`.
 _EDGES = TOP * np.concatenate([-_ENDS[::-1], [0.0], _ENDS])
+_ALL_EDGES = np.concatenate([[-TOP], _EDGES, [TOP]])
 #: Number of bins; the last one is for large residuals.
 N_BINS = len(_EDGES) + 2
 #: Largest share of residuals beyond the edge from which the next scale follows.
 _TAIL = 0.03
 #: Smallest scale, and the share of large residuals at which the scale doubles.
 _LEAST_SCALE, _FAR_TOO_MANY = 0.01, 0.2
+#: Scales that are compared, in units of the present one; the least share that counts as unclipped;
+#: and points that stand for a histogram.
+_SCALES = np.geomspace(0.05, 1.0, 25)
+_LEAST_SLOPE, _N_POINTS = 0.35, 400
 
 
 def residual_bins(clipped: Floats) -> NDArray[np.intp]:
@@ -61,45 +67,72 @@ class ResidualHistogram:
         below = np.maximum.accumulate(rest[:-1]) + np.minimum.accumulate(rest[:-1][::-1])[::-1]
         return cls(scale, np.clip(below / 2, 0.0, 1 - large) + large / 2, large)
 
-    def rescaled(self, scale: float) -> ResidualHistogram:
-        """Return the histogram of the same residuals, clipped at a smaller scale."""
-        edges = self.scale * np.concatenate([[-TOP], _EDGES, [TOP]])
-        levels = np.concatenate([[self.large / 2], self.below, [1 - self.large / 2]])
-        below = np.interp(scale * _EDGES, edges, levels)
-        ends = np.interp([-scale * TOP, scale * TOP], edges, levels)
-        return ResidualHistogram(scale, below, float(1 - ends[1] + ends[0]))
+    @property
+    def _levels(self) -> Floats:
+        """Share of the residuals below each of the edges, both ends among them."""
+        return np.concatenate([[self.large / 2], self.below, [1 - self.large / 2]])
 
-    def next_scale(self) -> float:
-        """Choose the scale of the next round: few residuals lie beyond it."""
-        if self.large > _FAR_TOO_MANY:
-            return min(2 * self.scale, 1.0)
-        ends = np.append(_ENDS, 1.0)
-        # Residuals of either sign beyond each end.
-        n = len(_ENDS)
-        beyond = np.append(self.below[n - 1 :: -1] + 1 - self.below[n + 1 :], self.large)
-        beyond = np.maximum.accumulate(beyond[::-1])[::-1]
-        enough = np.flatnonzero(beyond <= _TAIL)
-        end = float(ends[enough[0]]) if len(enough) else 1.0 / TOP
-        return float(np.clip(self.scale * end, _LEAST_SCALE, 1.0))
+    @property
+    def _near(self) -> float:
+        """Share of large residuals that are not clipped: the density goes on as below `TOP`."""
+        outer = self._levels[1] - self._levels[0] + self._levels[-1] - self._levels[-2]
+        return min(self.large, outer * (1 - TOP) / (TOP - TOP * _ENDS[-1]))
 
     @property
     def unclipped(self) -> float:
-        """Share of residuals that are not clipped; half of the large ones are taken as clipped."""
-        return 1 - self.large / 2
+        """Share of residuals that are not clipped."""
+        return max(1 - self.large + self._near, _LEAST_SLOPE)
 
     @property
     def variance(self) -> float:
         """Mean square of clipped residuals."""
-        edges = np.concatenate([[-TOP], _EDGES, [TOP]])
-        shares = np.diff(np.concatenate([[self.large / 2], self.below, [1 - self.large / 2]]))
-        squares = (edges[1:] ** 2 + edges[1:] * edges[:-1] + edges[:-1] ** 2) / 3
-        top = (TOP**2 + TOP + 1) / 3
-        return float(shares @ squares + self.large * top) * self.scale**2
+        squares = (
+            _ALL_EDGES[1:] ** 2 + _ALL_EDGES[1:] * _ALL_EDGES[:-1] + _ALL_EDGES[:-1] ** 2
+        ) / 3
+        near = (TOP**2 + TOP + 1) / 3
+        inside = np.diff(self._levels) @ squares + self._near * near
+        return float(inside + self.large - self._near) * self.scale**2
+
+    def points(self) -> Floats:
+        """Return residuals of even shares; large ones stand between `TOP` and the scale."""
+        levels = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
+        edges = np.concatenate([[-1.0], _ALL_EDGES, [1.0]])
+        return np.asarray(np.interp(levels, [0.0, *self._levels, 1.0], edges) * self.scale)
+
+    def tail_scale(self) -> float:
+        """Choose the scale beyond which few residuals lie; if many are large, it grows."""
+        if self.large > _FAR_TOO_MANY:
+            return min(2 * self.scale, 1.0)
+        size = float(np.quantile(np.abs(self.points()), 1 - _TAIL))
+        return float(np.clip(size / TOP, _LEAST_SCALE, 1.0))
+
+    def efficient_scale(self, loss: Callable[[float, float, float, float], float]) -> float:
+        """Choose the scale with the least loss.
+
+        Parameters
+        ----------
+        loss : callable
+            Function from a scale, the slope and the mean square of residuals clipped there, and the
+            distance of their centre from the mean.
+        """
+        points = self.points()
+        points = points - points.mean()
+        losses = []
+        for scale in self.scale * _SCALES:
+            clipped = np.clip(points, -scale, scale)
+            slope = float(np.mean(np.abs(points) < scale))
+            losses.append(
+                loss(scale, slope, float(np.mean(clipped**2)), float(clipped.mean()) / slope)
+                if slope >= _LEAST_SLOPE
+                else np.inf
+            )
+        best = int(np.argmin(losses))
+        if np.isinf(losses[best]) or (best == len(_SCALES) - 1 and self.large > _FAR_TOO_MANY):
+            return min(2 * self.scale, 1.0)
+        return float(np.clip(self.scale * _SCALES[best], _LEAST_SCALE, 1.0))
 
     def quantile(self, level: float) -> float:
         """Compute a quantile of the residuals; NaN if it is among the large ones."""
-        edges = np.concatenate([[-TOP], _EDGES, [TOP]])
-        levels = np.concatenate([[self.large / 2], self.below, [1 - self.large / 2]])
-        if not levels[0] <= level <= levels[-1]:
+        if not self._levels[0] <= level <= self._levels[-1]:
             return float("nan")
-        return float(np.interp(level, levels, edges)) * self.scale
+        return float(np.interp(level, self._levels, _ALL_EDGES)) * self.scale

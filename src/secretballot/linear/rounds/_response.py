@@ -106,9 +106,12 @@ class Response(ABC):
         """Public facts for the ledger."""
 
     @property
-    def models_pairs(self) -> bool:
-        """Whether pairs of columns can join the model."""
-        return False
+    def fewest_pair_rounds(self) -> int | None:
+        """Fewest rounds after the first with which pairs of columns are asked by default.
+
+        With fewer, noise would hide them. None: pairs can't join the model.
+        """
+        return None
 
     @property
     def is_smooth(self) -> bool:
