@@ -32,12 +32,13 @@ class Cost(ABC):
 
     def _set(self, curve: Floats, delta: ArrayLike, name: str) -> None:
         failure = np.asarray(delta, dtype=np.float64)
-        # min() is one pass without a temporary, and a NaN anywhere makes it NaN.
         for label, array in ((name, curve), ("delta", failure)):
-            if array.size and not _without_repeats(array).min() >= 0:
+            if not _is_not_negative(array):
                 raise ValueError(f"{label} must be non-negative and not NaN.")
+        if failure.shape != curve.shape[:-1]:
+            failure = np.broadcast_to(failure, curve.shape[:-1])
         object.__setattr__(self, "curve", curve)
-        object.__setattr__(self, "delta", np.broadcast_to(failure, curve.shape[:-1]))
+        object.__setattr__(self, "delta", failure)
 
     @classmethod
     @abstractmethod
@@ -212,9 +213,14 @@ class RenyiCost(Cost):
         )
 
 
-def _without_repeats(array: Floats) -> Floats:
-    """View the first entry only along the axes that were broadcast."""
-    return array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
+def _is_not_negative(array: Floats) -> bool:
+    """Check that no number is negative or NaN."""
+    if array.size <= 1:
+        return not array.size or bool(array.item() >= 0)
+    # Axes that were broadcast repeat their first entry.
+    distinct = array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
+    # min() is one pass without a temporary, and a NaN anywhere makes it NaN.
+    return bool(distinct.min() >= 0)
 
 
 def plain(values: Floats) -> float | Floats:

@@ -118,7 +118,7 @@ class PlanPiece:
         mu2 = self.noisy_numbers_mu2
         return GaussianCost(min(self._price_in_mu2.refund(), mu2) if self._is_played else mu2)
 
-    @property
+    @cached_property
     def exact_cost(self) -> GaussianCost | None:
         """The price where nothing but noisy vectors is released; None elsewhere."""
         if not all(play.is_vector for play in self._plays):
@@ -129,7 +129,7 @@ class PlanPiece:
     def _is_slow(self) -> bool:
         return any(play.is_slow for play in self._plays)
 
-    @property
+    @cached_property
     def _is_played(self) -> bool:
         """True if a game is played; otherwise noisy numbers are charged, and refunded.
 

@@ -40,10 +40,8 @@ class GapCells:
         """Build the cells between neighbouring gaps."""
         up = log_ndtr(gaps) - log_ndtr(gaps - ratio)
         down = log_ndtr(-gaps) - log_ndtr(ratio - gaps)
-        stencils = tuple(
-            (grid.stencil(rise, float(ndtr(gap))), grid.stencil(fall, float(ndtr(-gap))))
-            for gap, rise, fall in zip(gaps, up, down, strict=True)
-        )
+        outcomes = grid.stencils(up, ndtr(gaps)), grid.stencils(down, ndtr(-gaps))
+        stencils = tuple(zip(*outcomes, strict=True))
         width = float(np.max(np.diff(gaps)))
         nearest = max(gaps[0], -gaps[-1], 0.0)
         furthest = max(abs(gaps[0] - ratio), abs(gaps[-1] - ratio))

@@ -55,10 +55,16 @@ class LossGrid:
 
     def stencil(self, shift: float, probability: float) -> Stencil:
         """Compute the weights of an outcome that has `probability` and shifts the loss."""
-        offset = int(np.floor(shift / self.step))
-        remainder = shift - offset * self.step
-        weight = float(np.clip(np.expm1(self.step - remainder) / np.expm1(self.step), 0.0, 1.0))
-        return Stencil(offset, probability * weight, probability * (1 - weight))
+        return self.stencils(np.array([shift]), np.array([probability]))[0]
+
+    def stencils(self, shifts: Floats, probabilities: Floats) -> list[Stencil]:
+        """Compute the weights of many outcomes, each as `stencil` does."""
+        offsets = np.floor(shifts / self.step)
+        remainders = shifts - offsets * self.step
+        weights = np.expm1(self.step - remainders) / math.expm1(self.step)
+        weights = np.minimum(np.maximum(weights, 0.0), 1.0)
+        columns = offsets.astype(int), probabilities * weights, probabilities * (1 - weights)
+        return [Stencil(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
 
     def node_range(self, variance: float, largest_loss: float) -> tuple[int, int]:
         """Compute the nodes [low, high) that cover a loss with this variance."""
