@@ -88,6 +88,9 @@ def imported(path: Path, tree: ast.AST) -> list[tuple[str, int]]:
     return names
 
 
+FOLDERS = {path.relative_to(PACKAGE).parts for path in PACKAGE.rglob("*") if path.is_dir()}
+
+
 def is_private(part: str) -> bool:
     return part.startswith("_") and not part.startswith("__")
 
@@ -103,7 +106,7 @@ def border_fault(path: Path, parts: list[str]) -> str | None:
     for part in parts:
         if is_private(part) and here[: len(folder)] != folder:
             return f"{'.'.join(parts)} is private to {'.'.join(folder)}; import what it exports"
-        if not (PACKAGE / Path(*folder, part)).is_dir():
+        if (*folder, part) not in FOLDERS:
             break
         folder = (*folder, part)
     exported = parts[len(folder) :]
@@ -142,10 +145,8 @@ def layer_faults(path: Path, tree: ast.AST) -> list[str]:
 
 def door_faults(path: Path, tree: ast.AST) -> list[str]:
     """Draws outside the accountant, and doors beside it."""
-    home, faults = owner(path), []
-    defined = [
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
+    home, faults, nodes = owner(path), [], list(ast.walk(tree))
+    defined = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     # A mechanism may be made of others: its own sample, and nothing else of it, draws from them.
     within = {
         id(node)
@@ -153,7 +154,7 @@ def door_faults(path: Path, tree: ast.AST) -> list[str]:
         if home == "mechanisms" and function.name in ("sample", *PUBLIC_DRAWS)
         for node in ast.walk(function)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         called = node.func if isinstance(node, ast.Call) else None
         draws = isinstance(called, ast.Attribute) and called.attr in ("sample", "_draw")
         # An audit runs a mechanism on data of its own making.

@@ -262,7 +262,7 @@ def test_declared_categories_are_public_ones(codes):
     learner = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
     budget = PrivacyAccountant(1.0, 1e-5)
     ensemble = PrivateTeacherEnsemble(
-        learner, 100, classes=[0, 1], categories=declared, accountant=budget
+        learner, 40, classes=[0, 1], categories=declared, accountant=budget
     )
     fitted = ensemble.fit(rows, Y, X_public=PublicData(pool))
     assert fitted.public_rows_check_.count < N / 2

@@ -17,7 +17,7 @@ from scipy.special import ndtri, ndtri_exp
 from secretballot.divergences._cost import RenyiCost
 from secretballot.divergences._gaussian_cost import GaussianCost
 from secretballot.divergences._orders import ORDERS, Floats
-from secretballot.divergences._threshold_search import bracket_threshold
+from secretballot.divergences._threshold_search import bracket_zero
 
 #: Relative rounding of mu.
 _ROUNDING = 1e-9
@@ -129,13 +129,12 @@ def gaussian_share(
     infinite if none is enough.
     """
 
-    def enough(s: float) -> bool:
+    def spare_mu2(s: float) -> float:
         costs = [item.gaussian_cost(part * s * approximation_delta) for part, item in priced]
-        return sum(float(cost.mu2) for cost in costs) <= s * mu2
+        return s * mu2 - sum(float(cost.mu2) for cost in costs)
 
     if not mu2 > 0:
-        return 0.0 if enough(0.0) else math.inf
+        return 0.0 if spare_mu2(0.0) >= 0 else math.inf
     # A delta of a half or more is no privacy to speak of.
-    return bracket_threshold(
-        enough, 0.5 / approximation_delta if approximation_delta else 1e12, 1e-7
-    )[1]
+    most = 0.5 / approximation_delta if approximation_delta else 1e12
+    return bracket_zero(spare_mu2, most, 1e-7)[1]

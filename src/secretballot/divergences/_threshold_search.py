@@ -8,6 +8,9 @@ from collections.abc import Callable
 _LEAST, _MOST = 1e-12, 1e12
 _PRECISION = 1e-10
 
+#: Steps of the secant method.
+_SECANT_STEPS = 10
+
 #: Numbers below this count as 0.
 _NEGLIGIBLE = 1e-160
 
@@ -29,6 +32,56 @@ def bracket_threshold(
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
+
+
+def bracket_zero(
+    rising: Callable[[float], float], most: float = _MOST, precision: float = _PRECISION
+) -> tuple[float, float]:
+    """Bracket the number from which on a rising function is not negative.
+
+    The result is that of `bracket_threshold`. Where the function is nearly linear it takes a third
+    of the evaluations: the secant method finds the zero, and what is known at two numbers next to
+    it decides what holds elsewhere.
+    """
+    fails, holds_from = -math.inf, math.inf
+
+    def value_at(number: float) -> float:
+        nonlocal fails, holds_from
+        value = rising(number)
+        if value >= 0:
+            holds_from = min(holds_from, number)
+        else:
+            fails = max(fails, number)
+        return value
+
+    def holds(number: float) -> bool:
+        if fails < number < holds_from:
+            return value_at(number) >= 0
+        return number >= holds_from
+
+    zero = _secant_zero(value_at, min(1.0, most), most, precision / 100)
+    if zero is not None:
+        holds(zero * (1 - precision / 100))
+        holds(min(zero * (1 + precision / 100), most))
+    return bracket_threshold(holds, most, precision)
+
+
+def _secant_zero(
+    function: Callable[[float], float], start: float, most: float, precision: float
+) -> float | None:
+    """Find a zero by the secant method; None if it leaves (0, `most`] or does not converge."""
+    before, at = start / 2, start
+    value_before, value = function(before), function(at)
+    for _ in range(_SECANT_STEPS):
+        if not (math.isfinite(value_before) and math.isfinite(value)) or value == value_before:
+            return None
+        before, at = at, at - value * (at - before) / (value - value_before)
+        if not 0 < at <= most:
+            return None
+        if abs(at - before) <= precision * at:
+            return at
+        value_before, value = value, function(at)
+    return None
 
 
 def find_sharpness(delta_of: Callable[[float], float], delta: float) -> float:
