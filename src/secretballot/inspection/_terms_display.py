@@ -97,7 +97,8 @@ class TermsDisplay(PanelsDisplay):
             Names of the columns to draw (positions, if it was fitted on an array), in this order.
             All of them if None.
         target : object, default=None
-            Class whose log odds are drawn; not for numbers. None: the second of two classes.
+            Class, or index of a label, whose log odds are drawn; not for numbers. None: the second
+            of two classes.
         axes : sequence of matplotlib Axes, default=None
             Where to draw; see `plot`.
 

@@ -36,10 +36,9 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     all sums together by their known noise. One row, or one owner, changes a sum by a vector of
     bounded length.
 
-    For one class a row of a table this is mostly more accurate than teachers
+    For one class a row of a table, or several labels, this is mostly more accurate than teachers
     (`PrivateTeacherEnsemble`), which are for three columns and more that are informative only
-    together, for data without columns, for any estimator, several labels a row, and several
-    parties.
+    together, for data without columns, for any estimator, and several parties.
 
     Parameters
     ----------
@@ -80,7 +79,15 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         some 500 rows at an epsilon of 1). Public rows that don't match are refused before the fit
         is paid for. False: no check, and no charge.
     classes : array-like of shape (n_classes,), default=None
-        All possible classes. None learns them from private labels, which is a leak: it warns.
+        All possible classes. None learns them from private labels, which is a leak: it warns. Of
+        several labels nothing is learned: their number is public.
+    label_rate : float or array-like of shape (n_labels,), default=None
+        Public guess of the share of rows that have a label, or each label, with which the fit of
+        several labels starts. It sets the length of ballots and moves the result little. None: two
+        labels a row, and at most half of the rows.
+    label_threshold : float, "rate" or array-like of shape (n_labels,), default=0.5
+        Probability above which a label is predicted. ``"rate"``: the estimated rate of each label,
+        for balanced accuracy and rare labels, which seldom have a probability of .5.
     accountant : PrivacyAccountant, default=None
         The budget of the private data. Clones share it.
     random_state : int, RandomState instance or None, default=None
@@ -89,15 +96,16 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Effect of each feature (bin, category) on the log odds, or on the score of a class.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,) or list of ndarray
+        The classes; of several labels the values 0 and 1 of each.
+    coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_labels, n_features)
+        Effect of each feature (bin, category) on the log odds (of each label), or on the score of
+        a class.
+    intercept_ : ndarray of shape (1,), (n_classes,) or (n_labels,)
         Constant of the log odds, or of each score.
     coef_error_ : ndarray of the shape of `coef_`
         Standard error of each coefficient: noise, sampling, and public rows. With three classes
-        and more, noise and sampling alone.
+        and more, and several labels, noise and sampling alone.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -128,7 +136,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     With two classes, residuals are divided by their largest possible length at the probabilities of
     the row. So vectors of all rows have the same largest length, and residuals still have mean 0
     under the true coefficients. The priors' variances maximise the evidence [2]_. With more
-    classes, residuals are clipped, and the coefficients are an average over the rounds.
+    classes, residuals are clipped, and the coefficients are an average over the rounds. Several
+    labels are one ballot: the residuals of all labels of a row are clipped together.
 
     References
     ----------
@@ -148,6 +157,14 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     >>> model = model.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
     >>> bool(model.score(X[5500:], y[5500:]) > 0.8)
     True
+
+    Two labels a row, in one ballot:
+
+    >>> labels = (X[:, 10:12] > 0).astype(int)
+    >>> model = PrivateLogisticRegression(accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5))
+    >>> model = model.fit(X[:5000], labels[:5000], X_public=PublicData(X[5000:5500]))
+    >>> model.predict_proba(X[5500:]).shape
+    (500, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -217,8 +234,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         ----------
         X : {array-like, DataFrame} of shape (n_samples, n_features)
             Private rows.
-        y : array-like of shape (n_samples,)
-            Classes of the private rows.
+        y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
+            Classes of the private rows, or 0 and 1 for each of 2 to 1,000 labels.
         X_public : array-like of shape (n_public, n_features) or PublicData, default=None
             Public rows of the same kind; labels are not needed. In cross-validation it must be a
             `PublicData`. None needs `bounds`.
@@ -252,7 +269,9 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the log odds of the second of two classes, or a score of each class.
+        """Return the log odds of the second of two classes, or a score of each class or label.
+
+        The score of a label is its log odds less those of its threshold.
 
         Parameters
         ----------
@@ -260,13 +279,13 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
         """
         scores = self._scores(X)
         return self._output.decision(scores)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of each class. Free of charge.
+        """Return the probability of each class, or label. Free of charge.
 
         Parameters
         ----------
@@ -274,13 +293,13 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
         """
         scores = self._scores(X)
         return self._output.probabilities(scores)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable class. Free of charge.
+        """Return the most probable class, or 0 and 1 for each label. Free of charge.
 
         Parameters
         ----------
@@ -288,7 +307,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
         scores = self._scores(X)
         return self._output.predict(scores)
@@ -303,7 +322,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         Parameters
         ----------
         target : object, default=None
-            Class whose log odds, or score, is returned. None: the second of two classes.
+            Class whose log odds, or score, is returned, or index of a label. None: the second of
+            two classes.
 
         Returns
         -------
@@ -314,8 +334,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         Raises
         ------
         ValueError
-            If the features are not additive, ``target`` is none of the classes, or it is missing
-            with more than two.
+            If the features are not additive, ``target`` is none of the classes or labels, or it is
+            missing with more than two classes, or with labels.
 
         See Also
         --------

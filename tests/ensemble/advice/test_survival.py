@@ -1,6 +1,7 @@
 """Noise leaves something of a vote, or of many together; else nothing is asked."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -12,12 +13,20 @@ from secretballot.accounting import BudgetExceededError, PrivacyAccountant, Priv
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice._survival import (
     MIN_SURVIVAL,
+    check_noise,
     evidence,
     is_useful,
     survival,
+    warn_noise,
 )
 from secretballot.ensemble.individual._plan import Plan
-from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, TauVoting
+from secretballot.mechanisms import (
+    BinaryVoting,
+    ConfidentGNMax,
+    GNMax,
+    LaplaceProportions,
+    TauVoting,
+)
 
 
 def test_survival_of_a_unanimous_vote():
@@ -148,3 +157,18 @@ def test_a_pool_with_drowned_single_labels_is_labelled_for_a_student(private):
     ).fit(*private, X_public=pool)
     assert survival(ensemble.mechanism_, Plan(40), 2, 120) < MIN_SURVIVAL
     assert ensemble.n_answered_ == 120
+
+
+@pytest.mark.parametrize(("sigma", "drowned"), [(119, True), (60, False)])
+def test_drowned_ballots_on_several_labels_are_warned_of(sigma, drowned):
+    # 119 on 100 ballots: a unanimous label is answered rightly with .72.
+    mechanism, plan = BinaryVoting(sigma=sigma, n_votes=100), Plan(100)
+    assert is_useful(mechanism, plan, 22, 400, learns=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_noise(mechanism, plan, 22, 400, learns=True)
+        check_noise(lambda sigma: mechanism, sigma, plan, 22, 400, learns=True)
+        check_noise(lambda sigma: mechanism, sigma, plan, 22, 400, learns=True, withhold=True)
+    messages = [str(each.message) for each in caught]
+    assert len(messages) == 2 * drowned  # none where the figures are withheld
+    assert all("drowns the ballots on 22 labels" in message for message in messages)

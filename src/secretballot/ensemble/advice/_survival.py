@@ -62,6 +62,8 @@ def check_noise(
         return is_useful(make(noise), plan, n_columns, n_rows, learns=learns)
 
     if suffices(sigma):
+        if not withhold:
+            _warn_drowned_labels(make(sigma), plan, n_columns, n_rows)
         return
     if withhold:
         raise BudgetExceededError(
@@ -102,12 +104,30 @@ def warn_noise(
     mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int, *, learns: bool
 ) -> None:
     """Warn of a mechanism, passed as a parameter, that drowns even unanimous votes."""
-    if not is_useful(mechanism, plan, n_columns, n_rows, learns=learns):
+    if is_useful(mechanism, plan, n_columns, n_rows, learns=learns):
+        _warn_drowned_labels(mechanism, plan, n_columns, n_rows)
+    else:
         probability = survival(mechanism, plan, n_columns, n_rows)
         warn(
             f"mechanism={mechanism!r} would answer even a vote on which all {plan.n_teachers} "
             f"teachers agree, and rightly, with probability {probability:.2g} only. Use less "
             "noise, a lower threshold if there is one, or more teachers."
+        )
+
+
+def _warn_drowned_labels(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> None:
+    """Warn of several labels whose unanimous votes are drowned, though a student may learn.
+
+    Its evidence is that of unanimous ballots, and ballots on several labels seldom are.
+    """
+    probability = survival(mechanism, plan, n_columns, n_rows) if mechanism.multilabel else None
+    if probability is not None and probability < MIN_SURVIVAL:
+        warn(
+            f"noise drowns the ballots on {n_columns} labels: a label on which all "
+            f"{plan.n_teachers} teachers agree is answered rightly with probability "
+            f"{probability:.2g} only, and teachers seldom agree on rare labels. A student may "
+            "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, which "
+            "learns several labels from one noisy sum a round."
         )
 
 
