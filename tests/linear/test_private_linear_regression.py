@@ -201,8 +201,9 @@ def test_histogram_reads_normal_residuals():
     assert 0.6 <= noisy.tail_scale() * TOP <= 0.75
     # With noise alone the least scale that leaves enough unclipped is best; with sampling alone,
     # one at which little is clipped.
-    small = noisy.efficient_scale(lambda scale, slope, *_: scale / slope)
-    large = noisy.efficient_scale(lambda _, slope, square, __: square / slope**2)
+    small = noisy.efficient_scale(lambda scale, slope, *_: scale / slope, 0.0)
+    large = noisy.efficient_scale(lambda _, slope, square, __: square / slope**2, 0.0)
+    assert noisy.efficient_scale(lambda scale, slope, *_: scale / slope, 9.0) == 1.0
     assert 0.1 < small < 0.25
     assert large > 0.6
     assert (np.diff(noisy.below) >= 0).all()

@@ -126,8 +126,8 @@ def _warn_drowned_labels(mechanism: Mechanism, plan: Plan, n_columns: int, n_row
             f"noise drowns the ballots on {n_columns} labels: a label on which all "
             f"{plan.n_teachers} teachers agree is answered rightly with probability "
             f"{probability:.2g} only, and teachers seldom agree on rare labels. A student may "
-            "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, which "
-            "learns several labels from one noisy sum a round."
+            "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
+            "which learns several labels from one noisy sum a round."
         )
 
 

@@ -29,6 +29,9 @@ from secretballot.linear.rounds._synthetic_rows import copula_reference_rows
 _VOTE_BITS = 12
 #: Factor of the last round's scale: clipping less moves means of skewed targets less.
 _LAST_FACTOR = 1.5
+#: Share of the target's variance that may be lost where residuals are clipped less: clipping moves
+#: means where the law of residuals differs between rows.
+_TOLERANCE = 0.0003
 #: Share of large residuals up to which a histogram tells where few lie beyond.
 _KNOWN_TAIL = 0.05
 
@@ -168,15 +171,15 @@ class NumberRounds:
 def last_scale(wide: ResidualHistogram, histogram: ResidualHistogram) -> float:
     """Choose the scale of the last round, beyond which few residuals lie.
 
-    Where the last histogram does not reach so far, residuals are taken to have the law of the
-    targets, narrower by the ratio of sizes that both know.
+    Where the last histogram does not reach so far, the scale is that of the targets, smaller by the
+    root of the ratio of sizes that both know: residuals have longer tails.
     """
     if histogram.large <= _KNOWN_TAIL:
         return histogram.tail_scale()
     levels = 1 - histogram.large
     size = float(np.quantile(np.abs(wide.points() - np.median(wide.points())), levels))
     ratio = TOP * histogram.scale / max(size, TOP * histogram.scale)
-    return wide.tail_scale() * ratio
+    return wide.tail_scale() * float(np.sqrt(ratio))
 
 
 def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
@@ -207,7 +210,9 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
                 done = [round_.padded(sum(sizes)) for round_ in done]
                 posterior = posterior.padded(sizes, first.variance)
         if len(done) < plan.n_rounds - 1:
-            scale = histogram.efficient_scale(rounds.loss(first.variance))
+            scale = histogram.efficient_scale(
+                rounds.loss(first.variance), _TOLERANCE * first.variance
+            )
         else:
             scale = min(_LAST_FACTOR * last_scale(wide, histogram), 1.0)
         next_round, histogram, sums = rounds.ask(posterior.coefficients, scale)

@@ -106,14 +106,18 @@ class ResidualHistogram:
         size = float(np.quantile(np.abs(self.points()), 1 - _TAIL))
         return float(np.clip(size / TOP, _LEAST_SCALE, 1.0))
 
-    def efficient_scale(self, loss: Callable[[float, float, float, float], float]) -> float:
-        """Choose the scale with the least loss.
+    def efficient_scale(
+        self, loss: Callable[[float, float, float, float], float], tolerance: float
+    ) -> float:
+        """Choose the largest scale with almost the least loss.
 
         Parameters
         ----------
         loss : callable
             Function from a scale, the slope and the mean square of residuals clipped there, and the
             distance of their centre from the mean.
+        tolerance : float
+            Loss above the least that is accepted.
         """
         points = self.points()
         points = points - points.mean()
@@ -126,7 +130,7 @@ class ResidualHistogram:
                 if slope >= _LEAST_SLOPE
                 else np.inf
             )
-        best = int(np.argmin(losses))
+        best = int(np.flatnonzero(np.array(losses) <= min(losses) + tolerance)[-1])
         if np.isinf(losses[best]) or (best == len(_SCALES) - 1 and self.large > _FAR_TOO_MANY):
             return min(2 * self.scale, 1.0)
         return float(np.clip(self.scale * _SCALES[best], _LEAST_SCALE, 1.0))
