@@ -44,6 +44,8 @@ from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicDat
 from secretballot.inspection import LabelScores, label_scores
 
 N_PUBLIC, TEST_SHARE = 200, 0.4
+#: Fewest public and test rows together: one set has no test part.
+FEWEST_OTHERS = 200
 #: Teachers of sets whose students gradient_descent.py does not show, by the largest epsilon.
 OTHER_STUDENTS = ((2.0, 200), (8.0, 100))
 
@@ -64,6 +66,7 @@ def load(name: str) -> tuple[NDArray[Any], NDArray[Any], int]:
 def split(name: str, seed: int) -> Split:
     """Return the rows of one seed."""
     X, Y, n_private = load(name)
+    n_private = min(n_private, len(X) - FEWEST_OTHERS)
     n_public = min(N_PUBLIC, round((len(X) - n_private) * (1 - TEST_SHARE)))
     order = np.random.default_rng(seed).permutation(len(X))
     parts = np.split(order, [n_private, n_private + n_public])

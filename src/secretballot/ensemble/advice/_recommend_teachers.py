@@ -65,8 +65,8 @@ def recommend_teachers(
     n_rows : iterable of int, default=None
         Numbers of public rows to compare with all. None: a quarter, and a sixteenth.
     plain_table : bool, default=True
-        Whether the task is to predict one class a row of a table of numbers and categories. False
-        for text, images or sequences, several labels a row, a special estimator, or parties that
+        Whether the task is to predict one class a row, or several labels, of a table of numbers
+        and categories. False for text, images or sequences, a special estimator, or parties that
         can't pool their rows.
 
     Returns

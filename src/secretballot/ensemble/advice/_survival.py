@@ -127,7 +127,7 @@ def _warn_drowned_labels(mechanism: Mechanism, plan: Plan, n_columns: int, n_row
             f"{plan.n_teachers} teachers agree is answered rightly with probability "
             f"{probability:.2g} only, and teachers seldom agree on rare labels. A student may "
             "learn little. Use more teachers or a larger epsilon, or PrivateLogisticRegression, "
-            "which learns several labels from one noisy sum a round."
+            "which learns several labels from one ballot a row."
         )
 
 
