@@ -3,10 +3,10 @@
     python benchmarks/multilabel/one_ballot.py [SET ...] [--epsilons 2 8] [--seeds 10]
         [--components 16] [--descent] [--quick]
 
-Random splits: as many private rows as the set's training part has, 200 public rows (or three fifths
-of the others, if they are fewer), and the rest to test on. Delta is 1e-5, and one private row is
-replaced. Figures are balanced accuracy, the mean over labels, and its standard error over splits;
-of the regression the area under the ROC curve too.
+Random splits: as many private rows as the set's training part has (nine tenths of a set that has no
+test part), 200 public rows (or three fifths of the others, if they are fewer), and the rest to test
+on. Delta is 1e-5, and one private row is replaced. Figures are balanced accuracy, the mean over
+labels, and its standard error over splits; of the regression the area under the ROC curve too.
 
 regression       `PrivateLogisticRegression` on components of the scaled public rows, with
                  `label_threshold="rate"`; everything else as it is by default
@@ -44,8 +44,8 @@ from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicDat
 from secretballot.inspection import LabelScores, label_scores
 
 N_PUBLIC, TEST_SHARE = 200, 0.4
-#: Fewest public and test rows together: one set has no test part.
-FEWEST_OTHERS = 200
+#: Public and test rows of a set without a test part, as a share of all rows.
+OTHER_SHARE = 0.1
 #: Teachers of sets whose students gradient_descent.py does not show, by the largest epsilon.
 OTHER_STUDENTS = ((2.0, 200), (8.0, 100))
 
@@ -66,7 +66,8 @@ def load(name: str) -> tuple[NDArray[Any], NDArray[Any], int]:
 def split(name: str, seed: int) -> Split:
     """Return the rows of one seed."""
     X, Y, n_private = load(name)
-    n_private = min(n_private, len(X) - FEWEST_OTHERS)
+    if n_private == len(X):
+        n_private = round((1 - OTHER_SHARE) * len(X))
     n_public = min(N_PUBLIC, round((len(X) - n_private) * (1 - TEST_SHARE)))
     order = np.random.default_rng(seed).permutation(len(X))
     parts = np.split(order, [n_private, n_private + n_public])
