@@ -34,7 +34,6 @@ from secretballot.mechanisms import ConfidentGNMax as ConfidentGNMax
 from secretballot.mechanisms import GNMax as GNMax
 from secretballot.mechanisms import SkellamMax as SkellamMax
 from secretballot.mechanisms import TauVoting as TauVoting
-from secretballot.mechanisms import VectorSum as VectorSum
 from secretballot.quantification import LabelProportionsClassifier as LabelProportionsClassifier
 from secretballot.quantification import MMDClassRatioEstimator as MMDClassRatioEstimator
 from secretballot.quantification import publish_proportions as publish_proportions

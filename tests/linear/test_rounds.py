@@ -12,8 +12,7 @@ from secretballot.linear.rounds._averaged_rounds import (
     _mean_responses,
     run_averaged_rounds,
 )
-from secretballot.linear.rounds._class_residuals import ClassResiduals
-from secretballot.linear.rounds._clipped_classes import ClippedClasses
+from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.mechanisms import VectorSum
 
 N_COLUMNS = 24

@@ -151,7 +151,8 @@ class VectorSum(Mechanism):
     Examples
     --------
     >>> import numpy as np
-    >>> from secretballot import PrivacyAccountant, VectorSum
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.mechanisms import VectorSum
     >>> vectors = np.tile([0.25, -0.5], (1000, 1))  # of length .56
     >>> mechanism = VectorSum(sigma=8.0, norm=0.56)
     >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from secretballot.ensemble import warn_classes_learned
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
-from secretballot.linear.rounds._class_residuals import ClassResiduals
+from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.linear.rounds._class_rounds import run_class_rounds
-from secretballot.linear.rounds._clipped_classes import ClippedClasses
 from secretballot.linear.rounds._output import ClassifierResponse, ClassOutput
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
