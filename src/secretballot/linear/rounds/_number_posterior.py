@@ -23,6 +23,8 @@ from secretballot.linear.rounds._reference_rows import ReferenceRows
 #: Passes that compute the errors anew, updates of the prior variances in each, and the change of
 #: a prediction, in standard deviations of the target, at which passes end.
 _PASSES, _VARIANCE_UPDATES, _CONVERGED = 8, 3, 1e-3
+#: Mean of the hyperprior of a group's variance, in units of the target's variance.
+_EXPECTED_VARIANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ def fit_number_posterior(
             prior[0, 0] /= scale
             covariance = inverse(precision + prior)
             values = covariance @ target
-            prior_variances = updated_variances(groups, values, covariance, scale)
+            prior_variances = updated_variances(
+                groups, values, covariance, scale, _EXPECTED_VARIANCE
+            )
         if pass_ and np.abs(values - before).max() < _CONVERGED * scale**0.5:
             break
     return Posterior(

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 Groups = Sequence[tuple[slice, Floats]]
 
-#: Initial, smallest and largest prior variance of a group's coefficients.
-_INITIAL_VARIANCE, _LEAST_VARIANCE, _LARGEST_VARIANCE = 0.5, 1e-4, 10.0
+#: Initial and largest prior variance of a group's coefficients, and the smallest as a part of its
+#: hyperprior's mean.
+_INITIAL_VARIANCE, _LARGEST_VARIANCE, _LEAST_PART = 0.5, 10.0, 5e-4
 #: Initial prior variance of the coefficients of a pair of columns.
 _INITIAL_PAIR_VARIANCE = 0.1
 #: Hyperprior of a group's variance: its weight in coefficients, and its mean.
@@ -292,7 +293,11 @@ def prior_precision(groups: Groups, prior_variances: Floats, n_coefficients: int
 
 
 def updated_variances(
-    groups: Groups, values: Floats, covariance: Floats, scale: float = 1.0
+    groups: Groups,
+    values: Floats,
+    covariance: Floats,
+    scale: float = 1.0,
+    expected: float = _HYPERPRIOR_VARIANCE,
 ) -> Floats:
     """Estimate the mean square of each group's coefficients, in the prior's metric.
 
@@ -303,6 +308,8 @@ def updated_variances(
     covariance : ndarray of shape (1 + n_features, 1 + n_features)
     scale : float, default=1.0
         Variance of the target; 1 for log odds.
+    expected : float
+        Mean of the hyperprior of a variance, in units of the scale.
     """
     variances = []
     for place, precision in groups:
@@ -310,10 +317,9 @@ def updated_variances(
         square = values[block] @ precision @ values[block]
         square += np.sum(precision * covariance[block, block])
         variances.append(
-            (square + _HYPERPRIOR_WEIGHT * _HYPERPRIOR_VARIANCE * scale)
-            / (len(precision) + _HYPERPRIOR_WEIGHT)
+            (square + _HYPERPRIOR_WEIGHT * expected * scale) / (len(precision) + _HYPERPRIOR_WEIGHT)
         )
-    return np.clip(variances, _LEAST_VARIANCE * scale, _LARGEST_VARIANCE * scale)
+    return np.clip(variances, _LEAST_PART * expected * scale, _LARGEST_VARIANCE * scale)
 
 
 def centred_variances(groups: Groups, covariance: Floats) -> Floats:
