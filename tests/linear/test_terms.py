@@ -26,8 +26,9 @@ def fitted(features="additive", classes=2, **parameters):
     X, score = table(2_300, seed=0)
     y = np.digitize(score, [0.0, 1.5][: classes - 1])
     budget = PrivacyAccountant(epsilon=4.0, delta=1e-5)
+    # Of single columns: noise is not seeded, and now and then a pair seems to stand out of it.
     model = PrivateLogisticRegression(
-        features, classes=range(classes), accountant=budget, **parameters
+        features, interactions=0, classes=range(classes), accountant=budget, **parameters
     )
     return model.fit(X[300:], y[300:], X_public=PublicData(X[:300]))
 
