@@ -47,6 +47,7 @@ from secretballot.linear.features import (
     public_bins,
     public_columns,
     public_ends,
+    spread_ends,
 )
 from secretballot.linear.rounds import FittedRounds, PairPlan, PrivateRows, Response, RoundPlan
 from secretballot.mechanisms import VectorSum
@@ -162,7 +163,14 @@ def run_fit(
     if data.X_public is not None:
         public = features.transform(_thinned(data.X_public))
         check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
-    placement = BinPlacement.of(accountant, data, _unseen_bounds(model, data), n_bins, scope)
+    placement = BinPlacement.of(
+        accountant,
+        data,
+        _bounds_of_numbers(model, data, n_bins),
+        n_bins,
+        scope,
+        is_needed=_has_few_public_rows(data),
+    )
     mechanism = accountant.calibrate(
         lambda sigma: response.mechanism(sigma, features, data.weight),
         n_rows=n_releases,
@@ -275,17 +283,29 @@ def _remaining_share(
 ) -> float:
     """Return the share of the fit's budget that remains for the rounds."""
     share = 1.0 if check is None else check.remaining_share
-    return share - sum(each.SHARE for each in (placement, pairs) if each is not None)
+    return share - sum(each.share for each in (placement, pairs) if each is not None)
 
 
-def _unseen_bounds(model: LinearModel, data: FitInput) -> Bounds:
-    """Return declared bounds of numbers, if public rows are too few to place their bins."""
+def _has_few_public_rows(data: FitInput) -> bool:
+    return data.X_public is None or _num_samples(data.X_public) < FEW_PUBLIC_ROWS
+
+
+def _bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds:
+    """Return the bounds of the numbers whose bins may be at private quantiles.
+
+    They are declared, or the ends of public rows that are not few.
+    """
     if data.X_public is None:
         return declared_bounds(model, data.X, declared_categories(model, data.X))
-    if model.features != "additive" or _num_samples(data.X_public) >= FEW_PUBLIC_ROWS:
+    if model.features != "additive":
         return {}
     categories = declared_categories(model, data.X_public)
-    return checked_bounds(model, public_columns(data.X_public, categories), categories)
+    columns = public_columns(data.X_public, categories)
+    bounds = checked_bounds(model, columns, categories)
+    if _has_few_public_rows(data):
+        return bounds
+    ends = spread_ends(columns, n_bins)
+    return {name: bounds.get(name, ends[name]) for name in ends}
 
 
 def _feature_map(

@@ -33,7 +33,7 @@ class PairSearch:
     mechanism: VectorSum
 
     #: Share of the fit's budget.
-    SHARE: ClassVar[float] = 0.05
+    share: ClassVar[float] = 0.05
     #: Index of the release's noise, less 1.
     NOISE_INDEX: ClassVar[int] = 2**31 + 2
 
@@ -65,6 +65,6 @@ class PairSearch:
             lambda sigma: response.mechanism(sigma, features, weight),
             n_rows=1,
             scope=scope,
-            share=cls.SHARE,
+            share=cls.share,
         )
         return cls(interactions, mechanism)

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 #: Bins of the grid on which ranks are released, of a column and of all columns.
 _GRID_BINS, _ALL_GRID_BINS = 1024, 2**17
-#: Largest error of a rank, as a share of an interval's rows, with which bins are placed.
-_MOST_ERROR = 0.5
+#: Error of a rank, as a share of an interval's rows: the one that is paid for, and the largest.
+_WANTED_ERROR, _MOST_ERROR = 0.25, 0.5
+#: Shares of a fit's budget: the least, the most where public rows are missing or few, and the most
+#: beside public rows that place bins themselves.
+_LEAST_SHARE, _MOST_SHARE, _MOST_SHARE_BESIDE = 0.002, 0.1, 0.02
 #: Standard errors by which the people of a grid's bin exceed 0, if it is a bin of its own.
 _SPIKE_ERRORS = 4.0
 
@@ -36,14 +39,15 @@ class BinPlacement:
     mechanism : VectorSum
     n_bins : int
         Number of intervals of a column, beside frequent values.
+    share : float
+        Share of the fit's budget.
     """
 
     grid: RankGrid
     mechanism: VectorSum
     n_bins: int
+    share: float
 
-    #: Share of the fit's budget.
-    SHARE: ClassVar[float] = 0.1
     #: Index of the release's noise.
     NOISE_INDEX: ClassVar[int] = 2**31 + 1
 
@@ -55,21 +59,34 @@ class BinPlacement:
         bounds: Bounds,
         n_bins: int,
         scope: Scope,
+        *,
+        is_needed: bool,
     ) -> BinPlacement | None:
-        """Plan the release; None if there are no numbers, or too much noise to place bins."""
+        """Plan the release; None if there are no numbers, or too much noise to place bins.
+
+        Public rows that are not few place bins too (it is not needed): then the release must be
+        cheap.
+        """
         grid_bins = min(_GRID_BINS, _ALL_GRID_BINS // max(len(bounds), 1))
         if not bounds or grid_bins <= n_bins:
             return None
         grid = RankGrid.between(list(bounds), bounds, grid_bins)
-        mechanism = accountant.calibrate(
-            lambda sigma: grid.mechanism(sigma, data.weight),
-            n_rows=1,
-            scope=scope,
-            share=cls.SHARE,
-        )
-        if grid.error(mechanism.sigma) * n_bins > _MOST_ERROR * data.total:
+
+        def mechanism(share: float) -> VectorSum:
+            return accountant.calibrate(
+                lambda sigma: grid.mechanism(sigma, data.weight),
+                n_rows=1,
+                scope=scope,
+                share=share,
+            )
+
+        error = grid.error(mechanism(_MOST_SHARE).sigma) * n_bins / data.total
+        # The variance of the noise is one over the share.
+        wanted_share = max(_MOST_SHARE * (error / _WANTED_ERROR) ** 2, _LEAST_SHARE)
+        if error > _MOST_ERROR or (wanted_share > _MOST_SHARE_BESIDE and not is_needed):
             return None
-        return cls(grid, mechanism, n_bins)
+        share = min(wanted_share, _MOST_SHARE)
+        return cls(grid, mechanism(share), n_bins, share)
 
     def release_bins(
         self,

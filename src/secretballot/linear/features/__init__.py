@@ -7,6 +7,7 @@ from secretballot.linear.features._additive_bins import (
     AdditiveBins,
     declared_bins,
     public_bins,
+    spread_ends,
 )
 from secretballot.linear.features._column_bins import CategoryBins, NumberBins
 from secretballot.linear.features._column_pair import ColumnPair
@@ -51,4 +52,5 @@ __all__ = [
     "public_bins",
     "public_columns",
     "public_ends",
+    "spread_ends",
 ]

@@ -243,3 +243,16 @@ def _number_bins(
     ordered = np.sort(x)
     below = np.searchsorted(ordered, middles) + np.searchsorted(ordered, middles, side="right")
     return NumberBins(column.name, single, edges, below / (2 * len(x)))
+
+
+def spread_ends(
+    columns: Sequence[PublicColumn], n_bins: int
+) -> dict[Hashable, tuple[float, float]]:
+    """Return the ends of public numbers that have more different values than bins."""
+    ends = {}
+    for column in columns:
+        if column.is_number:
+            values = np.unique(column.numbers())
+            if len(values) > n_bins:
+                ends[column.name] = (float(values[0]), float(values[-1]))
+    return ends
