@@ -293,7 +293,8 @@ def _has_few_public_rows(data: FitInput) -> bool:
 def _bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds:
     """Return the bounds of the numbers whose bins may be at private quantiles.
 
-    They are declared, or the ends of public rows that are not few.
+    They are declared, or the ends of public rows that are not few. (Piecewise linear effects gain
+    nothing from private quantiles beside such rows.)
     """
     if data.X_public is None:
         return declared_bounds(model, data.X, declared_categories(model, data.X))
@@ -304,6 +305,8 @@ def _bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bound
     bounds = checked_bounds(model, columns, categories)
     if _has_few_public_rows(data):
         return bounds
+    if data.response.is_smooth:
+        return {}
     ends = spread_ends(columns, n_bins)
     return {name: bounds.get(name, ends[name]) for name in ends}
 

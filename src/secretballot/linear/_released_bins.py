@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 #: Bins of the grid on which ranks are released, of a column and of all columns.
 _GRID_BINS, _ALL_GRID_BINS = 1024, 2**17
 #: Error of a rank, as a share of an interval's rows: the one that is paid for, and the largest.
-_WANTED_ERROR, _MOST_ERROR = 0.25, 0.5
+_WANTED_ERROR, _MOST_ERROR = 0.1, 0.5
 #: Shares of a fit's budget: the least, the most where public rows are missing or few, and the most
 #: beside public rows that place bins themselves.
-_LEAST_SHARE, _MOST_SHARE, _MOST_SHARE_BESIDE = 0.002, 0.1, 0.02
+_LEAST_SHARE, _MOST_SHARE, _MOST_SHARE_BESIDE = 0.002, 0.1, 0.05
 #: Standard errors by which the people of a grid's bin exceed 0, if it is a bin of its own.
 _SPIKE_ERRORS = 4.0
 

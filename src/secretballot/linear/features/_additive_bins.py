@@ -248,11 +248,19 @@ def _number_bins(
 def spread_ends(
     columns: Sequence[PublicColumn], n_bins: int
 ) -> dict[Hashable, tuple[float, float]]:
-    """Return the ends of public numbers that have more different values than bins."""
+    """Return the ends of public numbers that do not have a few values each, seen again and again.
+
+    Parameters
+    ----------
+    columns : sequence of PublicColumn
+    n_bins : int
+        Most values of a number that are a bin each.
+    """
     ends = {}
     for column in columns:
-        if column.is_number:
-            values = np.unique(column.numbers())
-            if len(values) > n_bins:
-                ends[column.name] = (float(values[0]), float(values[-1]))
+        if not column.is_number:
+            continue
+        values, counts = np.unique(column.numbers(), return_counts=True)
+        if len(values) > n_bins or 2 * (counts > 1).sum() < len(values) > 1:
+            ends[column.name] = (float(values[0]), float(values[-1]))
     return ends
