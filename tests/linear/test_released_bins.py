@@ -1,4 +1,4 @@
-"""Bins at private quantiles, where there are no public rows."""
+"""Bins at private quantiles: without public rows, and beside them where that is cheap."""
 
 import math
 
@@ -7,7 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from secretballot import PrivacyAccountant, PrivateLogisticRegression
+from secretballot import (
+    PrivacyAccountant,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+)
 from secretballot.linear._released_bins import BinPlacement, released_bins
 from secretballot.selection import RankGrid
 
@@ -79,7 +83,7 @@ def test_bounds_far_too_wide_cost_little(monkeypatch):
 
     placed = area(200)
     assert placed > area(20) - 0.01
-    monkeypatch.setattr(BinPlacement, "of", lambda *arguments: None)
+    monkeypatch.setattr(BinPlacement, "of", lambda *arguments, **options: None)
     assert area(200) < placed - 0.05
 
 
@@ -135,3 +139,47 @@ def test_few_public_rows_leave_the_bins_to_private_quantiles():
     np.testing.assert_allclose(inner, 1.0, atol=0.5)  # the median, where equal widths have 25
     many = fitted(X, y, bounds=(0, 50), X_public=skewed_rows(400, 1)[0])
     assert not any('"quantiles"' in entry.note for entry in many.accountant.entries())
+
+
+def quantile_entries(model):
+    return [entry for entry in model.accountant.entries() if '"quantiles"' in entry.note]
+
+
+def test_private_quantiles_beside_public_rows_are_taken_where_they_are_cheap():
+    X, y = skewed_rows(20_000, 0)
+    pool = skewed_rows(200, 1)[0]
+    for epsilon, is_placed in ((0.5, False), (8.0, True)):
+        model = fitted(X, y, bounds=None, epsilon=epsilon, X_public=pool)
+        assert len(quantile_entries(model)) == is_placed
+        assert model.accountant.spent().epsilon == pytest.approx(epsilon, rel=1e-2)
+    # Bins hold as many private rows each, which those of 200 public rows do not.
+    codes = model._public_features.columns[0].codes(X[:, 0])
+    people = np.bincount(codes) * model.n_bins_ / len(X)
+    assert people.min() > 0.8
+    assert people.max() < 1.2
+
+
+def test_a_release_costs_no_more_than_its_exactness_needs():
+    X, y = skewed_rows(20_000, 0)
+    model = fitted(X, y, bounds=(0, 50), epsilon=8.0)
+    (entry,) = quantile_entries(model)
+    charges = [
+        float(cost.mu2) for each in model.accountant.entries() for cost in each.charges.values()
+    ]
+    assert 0.002 <= float(entry.charges["everyone"].mu2) / sum(charges) < 0.05
+
+
+def test_values_seen_again_and_again_keep_a_bin_each():
+    X, y = skewed_rows(20_000, 0)
+    X = np.column_stack([X, np.random.default_rng(2).integers(0, 4, size=len(X))])
+    model = fitted(X[200:], y[200:], bounds=None, epsilon=8.0, X_public=X[:200])
+    assert len(quantile_entries(model)) == 1
+    np.testing.assert_array_equal(model._public_features.columns[3].edges, [0.5, 1.5, 2.5])
+
+
+def test_piecewise_linear_effects_keep_public_quantiles():
+    X, y = skewed_rows(20_000, 0)
+    model = PrivateLinearRegression(
+        target_bounds=(0, 1), accountant=PrivacyAccountant(16.0, 1e-5)
+    ).fit(X, y, X_public=skewed_rows(200, 1)[0])
+    assert not quantile_entries(model)
