@@ -5,6 +5,7 @@ ORDER = (
     "what_epsilon_means",
     "choose_settings",
     "teachers_or_regression",
+    "prices",
     "grid_search",
     "owners",
     "individual_budgets",
