@@ -1,9 +1,13 @@
 """Rows that stand for the private ones: their margins, correlations and weights."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
+from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
 from secretballot.linear.features import AdditiveBins, Design, NumberBins
 from secretballot.linear.rounds._reference_rows import (
     N_SYNTHETIC,
@@ -131,3 +135,85 @@ def test_products_of_one_hot_rows_with_many_or_few_pairs(n_columns, n_values):
     )
     expected = np.einsum("nc,ni,nj->cij", weights, one_hot.toarray(), one_hot.toarray())
     np.testing.assert_allclose(Design(one_hot).products(weights), expected, atol=1e-12)
+
+
+def test_raked_weights_give_the_wanted_shares_and_keep_odds_ratios():
+    # Two columns of two bins; a table of counts, whose margins are to be (.5, .5) and (.9, .1).
+    features = AdditiveBins(
+        [
+            NumberBins(index, np.empty(0), np.array([0.0]), np.array([0.25, 0.75]))
+            for index in (0, 1)
+        ]
+    )
+    codes = np.repeat(np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int32), [6, 2, 1, 3], 0)
+    rows = features.rows_of_codes(codes, np.random.default_rng(0))
+    reference = ReferenceRows(Design(rows), np.full(12, 1 / 12), 12.0)
+    raked = reference.raked(
+        [(slice(0, 2), np.array([0.5, 0.5])), (slice(2, 4), np.array([0.9, 0.1]))]
+    )
+    shares = raked.means(np.ones((12, 1)))[:, 0]
+    np.testing.assert_allclose(shares, [0.5, 0.5, 0.9, 0.1], atol=1e-9)
+    table = np.array(
+        [raked.weights[(codes == cell).all(axis=1)].sum() for cell in np.ndindex(2, 2)]
+    )
+    assert table[0] * table[3] / (table[1] * table[2]) == pytest.approx(6 * 3 / (2 * 1))
+    expected_size = 12 * (1 / 12) / (raked.weights**2).sum()
+    assert raked.effective_size == pytest.approx(expected_size)
+
+
+def test_rows_with_missing_cells_keep_their_weight_and_absent_bins_get_none():
+    features = bins(1)
+    rows = features.rows_of_codes(np.array([[0], [0], [1], [3]], dtype=np.int32), None)
+    rows.data[0] = 0.0  # the first row's cell is missing
+    reference = ReferenceRows(Design(rows), np.full(4, 0.25), 4.0)
+    raked = reference.raked([(slice(0, 4), np.array([0.2, 0.2, 0.4, 0.2]))])
+    np.testing.assert_allclose(raked.weights, [0.25, 0.25, 0.25, 0.25], atol=1e-12)
+
+
+@pytest.mark.parametrize(("share", "is_like_public"), [(0.25, True), (0.45, False)])
+def test_shares_that_public_rows_can_not_have_are_the_released_ones(share, is_like_public):
+    others = (1 - share) / 3
+    means = np.array([share, others, others, others])
+    codes = np.arange(400, dtype=np.int32)[:, None] % 4
+    public = bins(1).rows_of_codes(codes, None)
+    (margin,) = column_margins(bins(1), means[:, None] - 0.25, means, 1e-3, public)
+    assert margin.is_like_public == is_like_public
+    np.testing.assert_allclose(margin.shares, means, atol=2e-3)
+
+
+def test_rare_bins_that_a_few_public_rows_miss_are_no_difference():
+    # With 25 public rows, the most frequent of 40 bins is all that they show.
+    shares = np.append(np.full(39, 0.1 / 39), 0.9)
+    features = AdditiveBins([NumberBins(0, np.empty(0), np.arange(39.0), np.arange(40.0))])
+    public = features.rows_of_codes(np.full((25, 1), 39, dtype=np.int32), None)
+    (margin,) = column_margins(features, np.zeros((40, 1)), shares, 1e-4, public)
+    assert margin.is_like_public
+
+
+def clinic(n, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n), "c": rng.choice(list("xyz"), n, p=[0.4, 0.3, 0.3])})
+    return X, (X["a"] + 2 * (X["c"] == "z") + rng.normal(scale=0.5, size=n)).to_numpy()
+
+
+@pytest.mark.parametrize("how", ["no z", "shifted"])
+def test_public_rows_with_other_shares_do_not_spoil_a_fit(how, monkeypatch):
+    X, y = clinic(20_000, 0)
+    pool, _ = clinic(400, 1)
+    pool = pool[pool["c"] != "z"] if how == "no z" else pool.assign(a=pool["a"] / 2 + 1)
+    new, answers = clinic(2_000, 2)
+
+    def score():
+        model = PrivateLinearRegression(
+            target_bounds=(-6, 8),
+            check_public_rows=False,
+            accountant=PrivacyAccountant(1.0, 1e-5),
+        ).fit(X, y, X_public=PublicData(pool))
+        return model.score(new, answers)
+
+    assert score() > 0.75
+    if how == "shifted":
+        monkeypatch.setattr(ReferenceRows, "raked", lambda self, shares: self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit may be seen to have failed
+            assert score() < 0.5

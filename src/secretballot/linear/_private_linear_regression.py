@@ -64,7 +64,8 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
     bounds : tuple, array-like of shape (n_numbers, 2) or dict, default=None
         ``(low, high)`` of all columns of numbers, or of each, where there are no public rows, or
         fewer than 100. At most a tenth of the fit's budget places the knots at private quantiles,
-        so the bounds may be far too wide. Without public rows effects of numbers are steps, not lines.
+        so the bounds may be far too wide. Without public rows effects of numbers are steps, not
+        lines.
     epsilon : float or dict of str to float, default=None
         Largest cost of one fit. None: all that remains of the budget. In a grid search each
         candidate and fold is a fit.

@@ -67,8 +67,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     bounds : tuple, array-like of shape (n_numbers, 2) or dict, default=None
         ``(low, high)`` of all columns of numbers, or of each, where there are no public rows, or
         fewer than 100. At most a tenth of the fit's budget places the bins at private quantiles,
-        so the bounds may be far too wide; where noise would misplace them, bins have equal widths and
-        nothing is paid. Without public rows a part pays for the correlations of columns.
+        so the bounds may be far too wide; where noise would misplace them, bins have equal widths
+        and nothing is paid. Without public rows a part pays for the correlations of columns.
     epsilon : float or dict of str to float, default=None
         Largest cost of one fit. None: all that remains of the budget. In a grid search each
         candidate and fold is a fit.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,8 @@ N_SYNTHETIC = 2000
 #: Public rows that all synthetic rows together count as: of a copula, and of permuted columns.
 COPULA_SIZE, PERMUTED_SIZE = 200.0, 50.0
 _SEED = 20_200_722
+#: Passes over the columns in which weights are adjusted to shares.
+_RAKING_PASSES = 20
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,31 @@ class ReferenceRows:
         one_hot = self.design.features
         assert isinstance(one_hot, csr_array)
         return replace(self, design=Design(features.with_cells(one_hot)))
+
+    def raked(self, shares: Sequence[tuple[slice, Floats]]) -> ReferenceRows:
+        """Return the rows with weights by which columns have other shares of their features.
+
+        Each pass multiplies the weights by the ratio of wanted and present shares, column by column
+        (iterative proportional fitting: Deming and Stephan, "On a least squares adjustment of a
+        sampled frequency table", Annals of Mathematical Statistics 11, 1940).
+
+        Parameters
+        ----------
+        shares : sequence of (slice, ndarray)
+            Features of a column, and their shares.
+        """
+        columns = [(self.design.features[:, place], share) for place, share in shares]
+        weights = self.weights
+        for features, share in _RAKING_PASSES * columns:
+            present = np.asarray(features.T @ weights)
+            wanted = np.where(present > 0, share, 0.0)
+            wanted *= present.sum() / wanted.sum()
+            ratios = wanted / np.maximum(present, np.finfo(np.float64).tiny)
+            missing = 1 - np.asarray(features.sum(axis=1)).ravel()
+            weights = weights * (np.asarray(features @ ratios) + missing)
+        weights = weights / weights.sum()
+        factor = float((self.weights**2).sum() / (weights**2).sum())
+        return replace(self, weights=weights, effective_size=self.effective_size * factor)
 
     def probabilities(self, coefficients: Floats) -> Floats:
         """Compute class probabilities from coefficients, the intercept first."""

@@ -26,6 +26,8 @@ _ROUNDING = 2.0**-40
 _CORRELATION, _CORRELATION_DEVIATION = 0.2, 0.3
 #: Largest correlation of two columns.
 _LARGEST_CORRELATION = 0.95
+#: Standard errors by which a released share of private rows may differ from that of public rows.
+_LARGEST_DIFFERENCE = 5.0
 #: Smallest variance of a bin's indicator.
 _LEAST_VARIANCE = 1e-6
 
@@ -34,6 +36,10 @@ def copula_reference_rows(
     plan: RoundPlan, residuals: Floats, means: Floats, mechanism: VectorSum
 ) -> ReferenceRows:
     """Return public rows, and synthetic ones with released means of features.
+
+    Columns whose released shares differ clearly from the public ones get the released shares by the
+    weights of the rows: coefficients would be too large where private rows are more frequent than
+    reference rows.
 
     Without public rows one more sum is released, the products of columns.
 
@@ -63,7 +69,13 @@ def copula_reference_rows(
             margins, plan.release(mechanism, products)[0] / (scale * rows.total), noise / scale
         )
     synthetic = draw_rows(features, margins, correlations, precisions)
-    return ReferenceRows.from_rows(public, synthetic, COPULA_SIZE)
+    reference = ReferenceRows.from_rows(public, synthetic, COPULA_SIZE)
+    unlike = [
+        (place, margin.shares)
+        for place, margin in zip(features.places, margins, strict=True)
+        if not margin.is_like_public
+    ]
+    return reference.raked(unlike) if unlike else reference
 
 
 @dataclass(frozen=True)
@@ -77,10 +89,13 @@ class ColumnMargins:
     scores : ndarray of shape (n_bins,)
         Mean residual of the bin along the direction in which classes differ most, divided by the
         largest of the column.
+    is_like_public : bool
+        Whether the public rows may have these shares.
     """
 
     shares: Floats
     scores: Floats
+    is_like_public: bool = True
 
     @property
     def mean(self) -> float:
@@ -115,9 +130,11 @@ def column_margins(
     public_sums = None if public is None else np.asarray(public.sum(axis=0)).ravel()
     n_public = 0 if public is None else public.shape[0]
     for place in features.places:
-        share = np.maximum(means[place], noise)
+        share, is_like_public = np.maximum(means[place], noise), True
         if public_sums is not None:
-            share = _combined_shares(means[place], noise, public_sums[place], n_public)
+            share, is_like_public = _combined_shares(
+                means[place], noise, public_sums[place], n_public
+            )
         share = share / share.sum()
         rates = residuals[place] / (share + 2 * noise)[:, None]
         rates = rates - share @ rates
@@ -125,16 +142,27 @@ def column_margins(
         score = rates @ (direction * np.sign(direction[0]))
         largest = float(np.abs(score).max())
         score = score / largest if largest > 0 else score
-        margins.append(ColumnMargins(share, np.rint(score * 2**SCORE_BITS) / 2**SCORE_BITS))
+        score = np.rint(score * 2**SCORE_BITS) / 2**SCORE_BITS
+        margins.append(ColumnMargins(share, score, is_like_public))
     return margins
 
 
-def _combined_shares(means: Floats, noise: float, public_sums: Floats, n_public: int) -> Floats:
-    """Combine released means with the public rows' shares by their precisions."""
+def _combined_shares(
+    means: Floats, noise: float, public_sums: Floats, n_public: int
+) -> tuple[Floats, bool]:
+    """Combine released means with the public rows' shares by their precisions.
+
+    Means count alone where they differ clearly; the second result is False then.
+    """
     shares = (public_sums + 1) / (n_public + len(public_sums))
     variances = np.maximum(shares * (1 - shares), _LEAST_VARIANCE) / n_public
     combined = (means / noise**2 + shares / variances) / (1 / noise**2 + 1 / variances)
-    return np.asarray(np.maximum(combined, min(noise, 0.5 / n_public)))
+    # The error of a public share, were it drawn from the private rows; rare bins have at least one.
+    private = means.clip(0, 1)
+    error = np.sqrt(noise**2 + (private * (1 - private) + 1 / n_public) / n_public)
+    differs = np.abs(means - public_sums / n_public) > _LARGEST_DIFFERENCE * error
+    combined = np.where(differs, means, combined)
+    return np.maximum(combined, min(noise, 0.5 / n_public)), not differs.any()
 
 
 def public_correlations(
