@@ -32,7 +32,7 @@ from secretballot.divergences import Cost, level_cost
 
 def check_is_an_immutable_description(example: MechanismExample) -> None:
     mechanism = example.mechanism
-    parameters = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
+    parameters = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
     assert type(mechanism)(**parameters) == mechanism, "parameters make the same mechanism again"
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism, "a pickle is the same mechanism"
     for name in parameters:

@@ -6,7 +6,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.multiclass import OneVsRestClassifier
@@ -165,7 +165,7 @@ def _unfitted(student: Learner, where: str, error: ValueError) -> ValueError:
     )
 
 
-def _constant(X: Rows, label: Any) -> DummyClassifier:
+def _constant(X: Rows, label: ArrayLike) -> DummyClassifier:
     """Return a student that predicts one class, or one set of labels, on every row."""
     constant = DummyClassifier(strategy="constant", constant=label)
     return constant.fit(X, np.repeat(np.asarray(label)[None], _num_samples(X), axis=0))
