@@ -202,11 +202,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         return self
 
     def _fit(
-        self,
-        X: BagSequence,
-        y: ProportionsTable,
-        covariance: ArrayLike | None,
-        first: bool = True,
+        self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None, first: bool = True
     ) -> None:
         first_bag, bags, proportions = read_training_bags(X, y, covariance)
         if not first:

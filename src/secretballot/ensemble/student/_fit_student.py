@@ -59,11 +59,7 @@ def fit_student(
 
 
 def _fit_on_classes(
-    student: Learner,
-    X_public: Rows,
-    labels: PrivateLabels,
-    classes: NDArray[Any],
-    unanswered: str,
+    student: Learner, X_public: Rows, labels: PrivateLabels, classes: NDArray[Any], unanswered: str
 ) -> Any:
     """Train on positions of classes; ``unanswered="mark"`` adds the other rows as -1."""
     answered = np.flatnonzero(labels.answered)

@@ -70,7 +70,7 @@ def is_mostly_noise(proportions: LabelProportions, sizes: Integers) -> bool:
         return False
     warn(
         "the bags' proportions differ by no more than the noise they have, so that little may be "
-        "learned from them; publish larger bags, bags that differ more, or with a larger epsilon.",
+        "learned from them; publish larger bags, bags that differ more, or with a larger epsilon."
     )
     return True
 
