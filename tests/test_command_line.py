@@ -26,7 +26,7 @@ from tests._fakes import (
 from tests._programs import python_environment, run_program, run_python, running_program
 
 from secretballot import __version__
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import (
     ORDERS,
     PrivacyAccountant,
@@ -338,7 +338,7 @@ def test_modules_of_the_current_folder_are_not_run(tmp_path):
     # An empty part of the path would be the current folder, asked for.
     parts = [str(SOURCE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     path = os.pathsep.join(filter(None, parts))
-    script = "import sys; from secretballot._cli import main; sys.exit(main())"
+    script = "import sys; from secretballot.__main__ import main; sys.exit(main())"
     for how in (["-m", "secretballot"], ["-P", "-c", script]):
         environment = {**os.environ, "PYTHONPATH": path}
         done = run_python(*how, "--version", cwd=tmp_path, env=environment)

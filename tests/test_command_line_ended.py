@@ -7,7 +7,7 @@ import pytest
 from tests._fakes import basic_budget, spend
 from tests._programs import run_program
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 
 
 @pytest.fixture

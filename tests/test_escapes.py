@@ -8,7 +8,7 @@ import warnings
 import pytest
 from tests._fakes import Grouped, votes
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot._tables import text_table, visible
 from secretballot._views import Table
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import secretballot
-from secretballot._cli import _parser
+from secretballot.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs/guide").glob("*.md")}
@@ -56,9 +56,10 @@ def test_quoted_messages_are_those_of_the_library():
 
 
 @pytest.mark.parametrize("command", rows("ledger.md", "## Looking at it"))
-def test_commands_are_commands(command):
-    options = _parser().parse_args(command.strip("`").split()[1:])
-    assert options.file == "FILE"
+def test_commands_are_commands(command, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(command.strip("`").split()[1:]) == 1
+    assert "FILE" in capsys.readouterr().err  # which is not there
 
 
 def test_the_citation_is_of_this_version():

@@ -15,7 +15,6 @@ from secretballot import (
     PrivateTeacherEnsemble,
     PublicData,
 )
-from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot.mechanisms import StableTopK
 from secretballot.quantification import publish_proportions
 from secretballot.selection import private_top_k
@@ -80,7 +79,6 @@ def test_refusals_of_fits(fit, name):
     arguments, quoted = FITS[name]
     with pytest.raises(ValueError, match="NOT FOR PUBLICATION") as error:
         fit(**arguments)
-    assert NOT_FOR_PUBLICATION in str(error.value)
     assert SECRET in str(error.value) or not quoted
 
 
@@ -96,7 +94,7 @@ def test_refusals_of_fits(fit, name):
 def test_refusals_of_labels(y):
     with pytest.raises(ValueError, match="y ") as error:
         ensemble(y=y, classes=None)
-    assert NOT_FOR_PUBLICATION in str(error.value)
+    assert "NOT FOR PUBLICATION" in str(error.value)
 
 
 def test_refusals_of_counts():
@@ -111,9 +109,8 @@ def test_refusals_of_counts():
         lambda: GNMax(sigma=1e-7).check_counts([[4711e9, 0]]),
         lambda: publish_proportions([[0, 1], [1, 4711]], classes=[0, 1], epsilon=1.0, delta=0.0),
     ):
-        with pytest.raises(ValueError, match="NOT FOR PUBLICATION") as error:
+        with pytest.raises(ValueError, match="NOT FOR PUBLICATION"):
             ask()
-        assert NOT_FOR_PUBLICATION in str(error.value)
     assert not budget.entries()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from secretballot._tables import mechanism_text
@@ -59,7 +59,8 @@ class BudgetReportMixin:
 
 def short_text(mechanism: Mechanism) -> str:
     """Format the public parameters of a mechanism on one line, without those at their defaults."""
-    defaults = {f.name: f.default for f in fields(mechanism)} if is_dataclass(mechanism) else {}
+    described: tuple[Field[object], ...] = fields(mechanism) if is_dataclass(mechanism) else ()
+    defaults = {field.name: field.default for field in described}
     parameters = {
         name: value
         for name, value in mechanism.describe().items()

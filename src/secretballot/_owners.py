@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set, Sized
+from collections.abc import Set
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from secretballot._errors import NOT_FOR_PUBLICATION
 from secretballot._sklearn_compat import _num_samples
 
 
-def check_owners(owners: Sized, n_rows: int) -> None:
+def check_owners(owners: ArrayLike, n_rows: int) -> None:
     """Check that there is one id for each row; `canonical` checks the ids."""
     if isinstance(owners, str | bytes) or not hasattr(owners, "__len__"):
         raise ValueError(
@@ -27,10 +28,10 @@ def check_owners(owners: Sized, n_rows: int) -> None:
         raise ValueError(f"owners has shape {shape}; give one owner id per row.")
 
 
-def listed(owners: Iterable[object]) -> list[object]:
+def listed(owners: ArrayLike) -> list[object]:
     """Convert owner ids to a list."""
     # NumPy would convert a list of mixed types to strings.
-    return np.asarray(owners).tolist() if hasattr(owners, "dtype") else list(owners)
+    return np.asarray(owners, dtype=None if hasattr(owners, "dtype") else object).tolist()
 
 
 def canonical(owner: object, position: int) -> tuple[str, bytes]:

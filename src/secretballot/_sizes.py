@@ -18,8 +18,8 @@ def check_pair(epsilon: float, delta: float, *, pure: bool = True) -> None:
         raise ValueError("delta=0 takes Laplace noise; with any other use a delta above 0.")
 
 
-def check_size(n_rows: object, n_columns: object, *, name: str = "n_rows") -> None:
+def check_size(n_rows: object, n_columns: object) -> None:
     """Check the numbers of rows and columns of a plan; `n_columns` may be None."""
-    check_integer(name, n_rows, most=MOST_ROWS)
+    check_integer("n_rows", n_rows, most=MOST_ROWS)
     if n_columns is not None:
         check_integer("n_columns", n_columns)

@@ -8,8 +8,7 @@ from scipy.stats import binom, norm
 from tests._fakes import Grouped, votes
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
-from secretballot.divergences import ORDERS, split_group
-from secretballot.divergences._bit import exact_bit
+from secretballot.divergences import ORDERS, NoisyBit, split_group
 from secretballot.mechanisms import GNMax, RoundRobin
 
 TIED = [[3.0, 3.0]]
@@ -132,7 +131,8 @@ def test_a_part_has_one_name_in_one_division():
 def test_turns_are_for_people_with_one_ballot():
     """Two ballots in two parts can cost more than both in one, which is what a part would pay."""
     order = np.searchsorted(ORDERS, 1.18)
-    once, twice = (float(exact_bit(np.array([-4.0]), shift)[0, order]) for shift in (4.0, 8.0))
+    bits = (NoisyBit(scale=1.0, shift=shift) for shift in (4.0, 8.0))
+    once, twice = (float(bit.exact(np.array([-4.0]))[0, order]) for bit in bits)
     assert 2 * once > 1.2 * twice
     for ballots in (2, {"a": 2, "b": 1}):
         inner = GNMax(sigma=40, weight={"a": 1.0, "b": 1.0}, ballots=ballots)

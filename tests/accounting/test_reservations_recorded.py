@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.accounting._reserved_rows import SHARP, VOTE, budget, failing, tied
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, replay
 from secretballot.inspection import BudgetDisplay
 from secretballot.ledger import Reserved

@@ -3,19 +3,13 @@
 import dataclasses
 import json
 import math
-import warnings
 
 import pytest
 from tests._fakes import Gaussian, Known, Pure, basic_budget, spend, votes
+from tests._quietly import quietly
 
 from secretballot import mechanisms
-from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning, PrivacyStatement
-
-
-def quietly(function, *args, **kwargs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return function(*args, **kwargs)
+from secretballot.accounting import PrivacyAccountant, PrivacyStatement
 
 
 def flat(statement):

@@ -32,9 +32,8 @@ from tests.computing._machines import HOST
 from tests.computing._votes import part
 from tests.transport._certificates import credentials
 
-from secretballot.computing import deliver
+from secretballot.computing import PRIME, deliver
 from secretballot.computing._mpyc import MOST_WAITING, _from_bytes, link
-from secretballot.computing._shares import PRIME
 from secretballot.transport import Connection, Message
 
 pytestmark = pytest.mark.unseeded

@@ -18,8 +18,7 @@ from tests.linear.test_neighbours import asked, furthest
 from tests.schema.test_row_schema import CELLS
 
 from secretballot import PrivacyAccountant, PrivateLogisticRegression, PublicData
-from secretballot.ensemble import PrivateTeacherEnsemble, PublicStudent, as_target
-from secretballot.ensemble._votes import collect_votes
+from secretballot.ensemble import PrivateTeacherEnsemble, PublicStudent, as_target, collect_votes
 from secretballot.ensemble.student._student_choice import count_right_answers
 from secretballot.mechanisms import GNMax
 from secretballot.schema import RowSchema

@@ -15,8 +15,7 @@ from secretballot.audit import (
     hockey_stick,
     outcome_law,
 )
-from secretballot.divergences import EVERYONE
-from secretballot.divergences._bit import bit_divergence
+from secretballot.divergences import EVERYONE, bit_logs, renyi_divergence
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 
@@ -63,7 +62,7 @@ def test_the_divergence_of_a_noisy_bit():
     law = outcome_law(GNMax(sigma=3.0), [[9.0, 4.0], [8.0, 5.0]])
     curve = exact_divergence(*law.log_probabilities).curve
     gaps = np.array([5.0, 3.0]) / (3 * np.sqrt(2))
-    there, back = bit_divergence(gaps, gaps[::-1])
+    there, back = renyi_divergence(bit_logs(gaps), bit_logs(gaps[::-1]), ORDERS)
     np.testing.assert_allclose(curve[:-1], np.maximum(there, back)[:-1], rtol=1e-9)
     assert np.all(curve <= GNMax(sigma=3.0).max_cost(2)[EVERYONE].curve)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.topk.sparse_vector import SparseVectorTopK
+from tests.checks._promises import check_promise
 from tests.mechanisms.top_k._neighbours import (
     EPSILONS,
     faults,
@@ -24,7 +25,6 @@ from tests.mechanisms.top_k.test_planted_errors import (
 
 from secretballot.audit import _top_k_law, outcome_law
 from secretballot.checks import MechanismExample, check_mechanism
-from secretballot.checks._mechanism_noise import check_draws_follow_the_stated_law
 from secretballot.mechanisms.top_k import Draws
 
 #: Segments and reach of the integral over Laplace noise, in its scale.
@@ -91,9 +91,8 @@ def case(name, relation):
 def check_draws(name):
     mechanism, pairs = case(name, "add_remove")
     counts = pairs[len(pairs) // 3 :: len(pairs) // 3, 0]
-    check_draws_follow_the_stated_law(
-        MechanismExample(mechanism=mechanism, counts=counts, neighbours=())
-    )
+    example = MechanismExample(mechanism=mechanism, counts=counts, neighbours=())
+    check_promise("draws_follow_the_stated_law", example)
 
 
 def test_it_satisfies_the_contract_of_mechanisms():

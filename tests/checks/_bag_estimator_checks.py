@@ -13,8 +13,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, cross_val_score
+from tests._quietly import quietly
 
-from secretballot.checks._contract import expect_refusal, name_checks, quietly, run_checks
+from secretballot.checks._contract import expect_refusal, name_checks, run_checks
 from secretballot.quantification import Bags
 
 Array: TypeAlias = NDArray[Any]

@@ -17,8 +17,7 @@ from secretballot.accounting import (
 from secretballot.accounting.pricing._gaussian_pricing import GaussianPricing
 from secretballot.audit import OutcomeLaw
 from secretballot.divergences import NoisyBit, NoisyMax, max_log_probabilities, renyi_divergence
-from secretballot.ensemble import PrivateTeacherEnsemble, _ensemble_data, _partition
-from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble import PrivateTeacherEnsemble, Randomness, _ensemble_data, _partition
 from secretballot.mechanisms import ConfidentGNMax, GNMax, LaplaceProportions, RoundRobin
 
 

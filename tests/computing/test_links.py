@@ -10,8 +10,8 @@ import pytest
 from tests._programs import run_python
 from tests.computing._exchange import HELLO, Runtime, Sent, head
 
+from secretballot.computing import PRIME
 from secretballot.computing._mpyc import MOST_WAITING, _from_bytes, _to_bytes, link
-from secretballot.computing._shares import PRIME
 
 
 class Code:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
 
-from secretballot._sizes import check_pair
 from secretballot.accounting import ORDERS
 from secretballot.divergences import (
     dirichlet_delta,
@@ -17,6 +16,7 @@ from secretballot.divergences import (
     dirichlet_tail,
     find_sharpness,
 )
+from secretballot.mechanisms import LaplaceProportions
 
 
 def test_reference_values():
@@ -149,4 +149,4 @@ def test_the_sharpness_is_the_largest_that_meets_its_condition():
 )
 def test_bad_pairs(epsilon, delta, message):
     with pytest.raises(ValueError, match=message):
-        check_pair(epsilon, delta)
+        LaplaceProportions.calibrated(epsilon, delta, n_classes=2)

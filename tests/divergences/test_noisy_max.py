@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import max_log_probabilities, renyi_divergence, three_way_logs
-from secretballot.divergences._bit import worst_bit
+from secretballot.divergences import (
+    NoisyBit,
+    max_log_probabilities,
+    renyi_divergence,
+    three_way_logs,
+)
 from secretballot.divergences._divergence import cell_bound, log_moments
 from secretballot.divergences._exact_max import exact_max
 from secretballot.divergences._worst_max import (
@@ -175,7 +179,7 @@ def test_worst_case_is_above_every_three_outcome_divergence(ratio, u, v):
 
 @pytest.mark.parametrize("ratio", WORST_RATIOS)
 def test_worst_case_lies_between_two_classes_and_the_gaussian(ratio):
-    worst, pair = worst_max(ratio)[:-1], worst_bit(SQRT2 * ratio)[:-1]
+    worst, pair = worst_max(ratio)[:-1], NoisyBit(scale=1.0, shift=SQRT2 * ratio).worst_case()[:-1]
     assert np.all(worst >= pair * (1 - 1e-12))
     assert np.all(worst <= FINITE * ratio**2 * (1 + 1e-12))
     assert np.all(worst <= pair * 1.06)
@@ -210,7 +214,7 @@ def test_small_cost_supremum_is_half_a_per_cent_above_two_classes():
     ratio = 1e-3
     worst = worst_max(ratio, (2.0, 10.0))
     np.testing.assert_allclose(worst / (np.array([2.0, 10.0]) * ratio**2), 0.640, atol=1e-3)
-    pair = worst_bit(SQRT2 * ratio, (2.0, 10.0))
+    pair = NoisyBit(scale=1.0, shift=SQRT2 * ratio).worst_case((2.0, 10.0))
     assert np.all((worst / pair > 1.0050) & (worst / pair < 1.0053 + 1.1e-3))
 
 

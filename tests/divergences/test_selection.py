@@ -12,12 +12,12 @@ from secretballot.divergences import (
     ORDERS,
     BoundedRange,
     FewDraws,
+    NoisyBit,
     NoisyGaps,
     PureRelease,
     charged_draws,
     offered_draws,
 )
-from secretballot.divergences._bit import worst_bit
 
 SOME = (1.25, 2.0, 8.0, 64.0, 1024.0)
 FINITE = tuple(ORDERS[:-1])
@@ -133,7 +133,7 @@ def test_noisy_gaps_against_numerical_integration(gaps, shift):
             assert moment.max() <= most
     # Two scores are a noisy bit that moves by twice as much.
     if gaps == (0, 0):
-        assert bound[1] >= worst_bit(np.sqrt(2) * shift, (2.0,))[0]
+        assert bound[1] >= NoisyBit(scale=1.0, shift=np.sqrt(2) * shift).worst_case((2.0,))[0]
 
 
 def test_many_scores_cost_little_more_than_two():

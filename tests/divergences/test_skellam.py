@@ -10,10 +10,10 @@ from secretballot.divergences import (
     ORDERS,
     IntegerBit,
     IntegerCounts,
+    NoisyBit,
     draw_skellam,
     renyi_divergence,
 )
-from secretballot.divergences._bit import worst_bit
 from secretballot.divergences.integer._integer_bit import gaussian_ratio
 from secretballot.divergences.integer._skellam import _tails, skellam
 
@@ -139,11 +139,14 @@ def test_the_gaussian_pair_dominates(variance):
     # Every gap's bit lies in the testing region of a Gaussian one, of the same first probability.
     ratio = gaussian_ratio(variance, 2)
     assert ratio == pytest.approx(2 / variance**0.5 * (1 + 1 / (6 * variance)), rel=0.1 / variance)
-    bit, normal = IntegerBit.from_variance(variance, 2).worst_case()[:-1], worst_bit(ratio)[:-1]
+    bit, normal = (
+        IntegerBit.from_variance(variance, 2).worst_case()[:-1],
+        NoisyBit(scale=1.0, shift=ratio).worst_case()[:-1],
+    )
     assert (bit <= normal * (1 + 1e-9)).all()
     assert bit[24] >= normal[24] * 0.98  # at order 2: next to it
     # It is more than noise of the same variance: that charge would be too little.
-    assert bit[24] > worst_bit(2 / variance**0.5)[24]
+    assert bit[24] > NoisyBit(scale=1.0, shift=2 / variance**0.5).worst_case()[24]
 
 
 def test_numbers_are_drawn_by_the_law_to_the_last_digits():

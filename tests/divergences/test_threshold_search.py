@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from secretballot.divergences._threshold_search import bracket_threshold, bracket_zero
+from secretballot.divergences import bracket_threshold
+from secretballot.divergences._threshold_search import bracket_zero
 
 RISING = {
     "a line": lambda x, at: x - at,

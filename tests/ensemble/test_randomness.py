@@ -7,7 +7,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from secretballot.ensemble._randomness import Randomness, seed_estimator
+from secretballot.ensemble import PrivateLabels, Randomness, Shard, train_teacher
+from secretballot.ensemble.student import fit_student
+
+X, Y = np.arange(20.0)[:, None], np.arange(20) % 2
 
 
 def draw(stream):
@@ -43,8 +46,8 @@ def test_a_random_state_advances():
     ],
 )
 def test_nested_seeds_are_set(estimator):
-    seed_estimator(estimator, Randomness.from_seed(0).teacher(0))
-    parameters = estimator.get_params(deep=True)
+    shard = Shard(0, "*", X, Y, Randomness.from_seed(0).teacher(0))
+    parameters = train_teacher(estimator, shard, np.array([0, 1])).get_params(deep=True)
     seeds = [value for name, value in parameters.items() if name.endswith("random_state")]
     assert all(isinstance(seed, int) and 0 <= seed < 2**32 for seed in seeds)
     assert len(set(seeds)) == len(seeds)
@@ -52,5 +55,6 @@ def test_nested_seeds_are_set(estimator):
 
 def test_seeds_that_are_set_can_be_kept():
     pipeline = make_pipeline(LogisticRegression(random_state=7))
-    seed_estimator(pipeline, Randomness.from_seed(0).student(), keep=True)
-    assert pipeline[0].random_state == 7
+    labels = PrivateLabels(Y, np.ones(20, dtype=bool))
+    student = fit_student(pipeline, X, labels, np.array([0, 1]), "drop", Randomness.from_seed(0))
+    assert student[0].random_state == 7

@@ -12,9 +12,9 @@ from secretballot.divergences import (
     NoisyMax,
     NoisyTop,
     Step,
+    confident_log_probabilities,
     max_log_probabilities,
 )
-from secretballot.divergences._confident_max import confident_log_probabilities
 from secretballot.games import FINE, PlanPrice
 from secretballot.games._known_plan import KnownPlan
 from secretballot.games._price import price_law

@@ -10,8 +10,8 @@ from scipy.special import ndtr
 from tests._fakes import Gaussian, calibrated
 
 from secretballot.divergences import EVERYONE, NoisyBit, Profile, Step, gaussian_delta
-from secretballot.games import least_plan_noise
-from secretballot.games._price import plan_rows, price_law, price_plan
+from secretballot.games import least_plan_noise, plan_rows, price_plan
+from secretballot.games._price import price_law
 from secretballot.games._split_plan import _estimate_share as estimate_share
 from secretballot.mechanisms import ConfidentGNMax, GNMax, TauVoting
 

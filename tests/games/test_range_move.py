@@ -8,8 +8,8 @@ import pytest
 from secretballot.divergences import BoundedRange, FewDraws, PureRelease, Step
 from secretballot.games import FINE
 from secretballot.games._price import price_law
-from secretballot.games.moves import LossGrid, PaddedValues, ValueFunction
-from secretballot.games.moves._range_move import RangeMove, ResponsePlay, range_move
+from secretballot.games.moves import LossGrid, PaddedValues, ResponsePlay, ValueFunction
+from secretballot.games.moves._range_move import RangeMove, range_move
 
 STEP = 0.04
 FEW, MANY = 8.0, 0.1  # moves before the end

@@ -7,7 +7,7 @@ import struct
 import pytest
 from tests._fakes import basic_budget, spend
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
 
 

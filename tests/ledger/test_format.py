@@ -14,7 +14,7 @@ import pytest
 from tests._fakes import Grouped, basic_budget, gaussian, spend, tamper, votes
 from tests.ledger._independent_reader import IndependentReader, InvalidLedger
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import (
     ORDERS,
     BudgetExceededError,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests._fakes import Grouped, Pure, basic_budget, spend, tamper, votes
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import BudgetExceededError, LedgerError, PrivacyAccountant
 from secretballot.ledger import LedgerEntry, Totals
 from secretballot.ledger import _ledger as ledger

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests._fakes import Pure, basic_budget, votes
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import (
     LedgerError,
     PrivacyAccountant,

@@ -10,7 +10,7 @@ import warnings
 import pytest
 from tests._fakes import basic_budget, spend
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant
 from secretballot.ledger._mark import read_slots
 from secretballot.ledger._slots import SLOT, SLOTS, Mark, parse_slots, slot_bytes

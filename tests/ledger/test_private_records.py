@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests._fakes import Gaussian, tamper
 
-from secretballot._cli import main
+from secretballot.__main__ import main
 from secretballot.accounting import LedgerError, PrivacyAccountant, replay
 from secretballot.ledger import Ledger, LedgerEntry, Transaction, export
 from secretballot.ledger import _ledger as ledger

@@ -3,10 +3,10 @@
 import itertools
 
 import numpy as np
+from tests.checks._promises import check_promise
 
 from secretballot.audit import Neighbours
 from secretballot.checks import MechanismExample
-from secretballot.checks._mechanism_noise import check_charges_pass_the_filter
 
 #: One of each kind.
 BUDGETS = ("gaussian", "renyi", float("inf"))
@@ -26,6 +26,5 @@ def check_charges(mechanism, votes, others):
     and `others` are pairs of neighbours, row by row.
     """
     pairs = (Neighbours(votes, others),)
-    check_charges_pass_the_filter(
-        MechanismExample(mechanism=mechanism, counts=votes, neighbours=pairs)
-    )
+    example = MechanismExample(mechanism=mechanism, counts=votes, neighbours=pairs)
+    check_promise("charges_pass_the_filter", example)

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import mpmath
 import numpy as np
 import pytest
+from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
-from secretballot.checks._mechanism_noise import check_claim_survives_the_audit
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import NoisyCounts
 
@@ -82,7 +82,7 @@ def half_the_noise(patch):
 def test_half_the_noise_is_found(monkeypatch):
     half_the_noise(monkeypatch)
     with pytest.raises(AssertionError, match="epsilon"):
-        check_claim_survives_the_audit(EXAMPLES["NoisyCounts"])
+        check_promise("claim_survives_the_audit", EXAMPLES["NoisyCounts"])
 
 
 def test_an_uncharged_second_cell_is_found(monkeypatch):

@@ -14,8 +14,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from secretballot.accounting import ORDERS
-from secretballot.divergences import EVERYONE, max_log_probabilities
-from secretballot.divergences._bit import worst_bit
+from secretballot.divergences import EVERYONE, NoisyBit, max_log_probabilities
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 FINITE = ORDERS[:-1]
@@ -254,7 +253,7 @@ def test_several_ballots_at_worst():
     levels = GNMax(sigma=20.0, ballots={"a": 1, "b": 3}).max_cost(2)
     np.testing.assert_array_equal(levels["a"].curve, once.max_cost(2)[EVERYONE].curve)
     threshold = ConfidentGNMax(sigma=1e9, sigma_threshold=20.0, threshold=5.0, ballots=2)
-    alone = worst_bit(2 / 20.0)
+    alone = NoisyBit(scale=1.0, shift=2 / 20.0).worst_case()
     np.testing.assert_allclose(threshold.max_cost(2)[EVERYONE].curve[:-1], alone[:-1], rtol=1e-6)
 
 

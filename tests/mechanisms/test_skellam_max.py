@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 from tests._fakes import calibrated
+from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
 from secretballot.audit import Neighbours, exact_divergence, outcome_law
-from secretballot.checks._mechanism_noise import (
-    check_charges_pass_the_filter,
-    check_claim_survives_the_audit,
-    check_draws_follow_the_stated_law,
-)
 from secretballot.divergences import EVERYONE, IntegerBit, IntegerCounts, Step
 from secretballot.divergences.integer import _integer_bit
 from secretballot.divergences.integer._skellam import skellam
@@ -202,7 +198,7 @@ ONE_COUNT = charged_by(
 )
 
 
-def on(example, check):
+def on(example, promise):
     """Return a check on an example; at ties, where rules of ties tell most."""
     tied = tuple(
         Neighbours(np.array([one], float), np.array([other], float))
@@ -211,15 +207,15 @@ def on(example, check):
     chosen = EXAMPLES[example]
     if example.endswith("two classes"):
         chosen = replace(chosen, neighbours=tied)
-    return lambda: check(chosen)
+    return lambda: check_promise(promise, chosen)
 
 
 TWO, COUNTS = "SkellamMax of two classes", "SkellamMax of counts"
 PLANTED = {
-    "half the noise": (half_the_noise, on(TWO, check_claim_survives_the_audit)),
-    "ties go to the last": (ties_go_to_the_last, on(TWO, check_draws_follow_the_stated_law)),
-    "ties charged as a coin": (ties_charged_as_a_coin, on(TWO, check_charges_pass_the_filter)),
-    "a shift of 1": (HALF_A_MOVE, on(TWO, check_charges_pass_the_filter)),
+    "half the noise": (half_the_noise, on(TWO, "claim_survives_the_audit")),
+    "ties go to the last": (ties_go_to_the_last, on(TWO, "draws_follow_the_stated_law")),
+    "ties charged as a coin": (ties_charged_as_a_coin, on(TWO, "charges_pass_the_filter")),
+    "a shift of 1": (HALF_A_MOVE, on(TWO, "charges_pass_the_filter")),
     "colluders' noise charged": (ALL_NOISE, covers_what_colluders_see),
     "counts charged as a winner": (AS_WINNER, covers_the_counts),
     "counts charged as one": (ONE_COUNT, covers_the_counts),

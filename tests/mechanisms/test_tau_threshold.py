@@ -9,8 +9,7 @@ from tests.mechanisms._outcomes import BUDGETS, UNDERCHARGED, all_sets, check_ch
 
 from secretballot.accounting import ORDERS, PrivacyAccountant, price_plan
 from secretballot.audit import outcome_law
-from secretballot.divergences import ClippedBits
-from secretballot.divergences._bit import worst_bit
+from secretballot.divergences import ClippedBits, NoisyBit
 from secretballot.mechanisms import (
     TauVoting,
     clip_ballots,
@@ -62,7 +61,12 @@ def test_labels_above_the_threshold_cost_a_row_of_as_many_labels(norm, tau):
     moved = np.abs(some[:, None] - some).reshape(-1, 6).round(12)
     whole = ClippedBits(sigma=1.1, tau=tau, norm=norm, n_labels=6)
     sizes, which = np.unique(moved, return_inverse=True)
-    each = np.array([worst_bit(float(np.sqrt(2) * size / 1.1), orders) for size in sizes])
+    each = np.array(
+        [
+            NoisyBit(scale=1.0, shift=float(np.sqrt(2) * size / 1.1)).worst_case(orders)
+            for size in sizes
+        ]
+    )
     curves = each[which.reshape(moved.shape)]
     charged = [whole.restrict_labels(n).worst_case(orders) for n in range(7)]
     for n in range(7):

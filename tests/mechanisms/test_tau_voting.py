@@ -20,7 +20,6 @@ from secretballot.divergences import (
     Step,
     gaussian_delta,
 )
-from secretballot.divergences._bit import worst_bit
 from secretballot.divergences._clipped_bits import moved_squares
 from secretballot.games import FINE
 from secretballot.games._row import play_row
@@ -105,7 +104,12 @@ def test_no_replaced_ballot_reveals_more_than_is_charged(norm, tau, n_labels, ba
 def _worst_of_all_gaps(moved, sigma):
     """The largest sum of single bits' worst cases over what neighbours move."""
     sizes, inverse = np.unique(np.abs(moved).round(12), return_inverse=True)
-    each = np.array([worst_bit(float(np.sqrt(2) * size / sigma), GRID) for size in sizes])
+    each = np.array(
+        [
+            NoisyBit(scale=1.0, shift=float(np.sqrt(2) * size / sigma)).worst_case(GRID)
+            for size in sizes
+        ]
+    )
     return each[inverse.reshape(moved.shape)].sum(axis=1).max(axis=0)
 
 
@@ -136,7 +140,9 @@ def test_squared_sensitivity_to_a_ballot(norm, tau):
 
 def test_divergence_of_a_bit_grows_faster_than_the_square_of_its_shift():
     ratios = np.geomspace(1e-3, 20, 60)
-    per_square = np.array([worst_bit(float(ratio), SOME) / ratio**2 for ratio in ratios])
+    per_square = np.array(
+        [NoisyBit(scale=1.0, shift=float(ratio)).worst_case(SOME) / ratio**2 for ratio in ratios]
+    )
     assert (np.diff(per_square, axis=0) > 0).all()
 
 

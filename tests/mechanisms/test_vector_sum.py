@@ -7,10 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 from tests._fakes import calibrated
+from tests.checks._promises import check_promise
 from tests.checks._registry import EXAMPLES
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, price_plan
-from secretballot.checks._mechanism_noise import check_claim_survives_the_audit
 from secretballot.divergences import EVERYONE
 from secretballot.mechanisms import NoisyMargin, VectorSum
 
@@ -130,7 +130,7 @@ def half_the_sensitivity(patch):
 def test_planted_errors_are_found(fault, monkeypatch):
     fault(monkeypatch)
     with pytest.raises(AssertionError):
-        check_claim_survives_the_audit(EXAMPLES["VectorSum"])
+        check_promise("claim_survives_the_audit", EXAMPLES["VectorSum"])
 
 
 @pytest.mark.parametrize(

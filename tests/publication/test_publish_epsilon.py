@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests._quietly import quietly
 from tests.divergences.test_margin import CASES, every_table, margin_and_cost
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, RenyiCost, replay
-from secretballot.checks._contract import quietly
-from secretballot.divergences._bit import bit_divergence
+from secretballot.divergences import bit_logs, renyi_divergence
 from secretballot.ensemble import PrivateTeacherEnsemble, PublicData
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax
 from secretballot.publication import publish_epsilon
@@ -111,7 +111,7 @@ def test_whole_runs_of_neighbours_are_no_further_apart_than_the_bound():
     closest = np.inf
     for cast, other in pairs:
         gaps, neighbour_gaps = (np.diff(tables[votes])[:, 0] / scale for votes in (cast, other))
-        votes = bit_divergence(gaps, neighbour_gaps, at).sum()
+        votes = renyi_divergence(bit_logs(gaps), bit_logs(neighbour_gaps), at).sum()
         margin, true_margin, cost = results[cast]
         shown = order * (true_margin - results[other][1]) ** 2 / (2 * sigma**2)
         bound = cost + order / (2 * sigma**2)

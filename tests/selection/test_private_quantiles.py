@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant
 from secretballot.divergences import gaussian_budget
-from secretballot.selection import private_quantiles
-from secretballot.selection._rank_grid import RankGrid, prefix_root
+from secretballot.selection import RankGrid, private_quantiles
+from secretballot.selection._rank_grid import prefix_root
 
 seeded = pytest.mark.filterwarnings("ignore:Noise drawn with random_state")
 

@@ -110,21 +110,21 @@ def audit_epsilon(
     False
     """
     check_probabilities(delta, confidence)
-    if mechanism is None and (draw is None or claim is None):
+    if mechanism is not None and draw is None:
+        draw = mechanism_draws(mechanism)
+        outcome_law = partial(law_of_mechanism, mechanism) if outcome_law is None else outcome_law
+    if draw is None or (mechanism is None and claim is None):
         raise ValueError("mechanism=None leaves nothing to audit; give draw= and claim=.")
     pairs = [as_neighbours(pair) for pair in neighbours]
     if not pairs:
         raise ValueError("neighbours is empty; give at least one pair of neighbouring data sets.")
-    draws = mechanism_draws(mechanism) if draw is None else draw
-    if outcome_law is None and mechanism is not None and draw is None:
-        outcome_law = partial(law_of_mechanism, mechanism)
     audits = []
     seeds = _seed_sequence(random_state).spawn(len(pairs))
     for pair, seed in tracked(zip(pairs, seeds, strict=True), "pairs of neighbours", len(pairs)):
         curve, epsilon = _claim(mechanism, pair, delta, claim)
         rngs = map(np.random.default_rng, seed.spawn(2))
         outcomes, neighbour_outcomes = (
-            np.asarray(draws(data, n_draws, rng)) for data, rng in zip(pair[:2], rngs, strict=True)
+            np.asarray(draw(data, n_draws, rng)) for data, rng in zip(pair[:2], rngs, strict=True)
         )
         bound = epsilon_lower_bound(
             outcomes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,7 +80,7 @@ def groups_paid(group: str, charged: Collection[str]) -> list[str]:
     return paid
 
 
-def as_neighbours(pair: Neighbours | tuple[Any, Any]) -> Neighbours:
+def as_neighbours(pair: Iterable[Any]) -> Neighbours:
     """Convert a plain sequence of two data sets."""
     if isinstance(pair, Neighbours):
         return pair

@@ -92,7 +92,7 @@ class _Witness(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Array, y: Array) -> _Witness:
         self.classes_ = np.unique(y)
-        self.seen_ = np.column_stack([X, y, np.repeat(self.random_state, len(y))])
+        self.seen_ = np.column_stack([X, y, np.full(len(y), self.random_state)])
         return self
 
     def predict(self, X: Array) -> Array:

@@ -69,8 +69,8 @@ def audit_example(
     """Audit a mechanism on the example's neighbours, each `n_rows` times over as one release."""
     mechanism = example.mechanism
     neighbours = [
-        Neighbours(*(np.concatenate([data] * n_rows) for data in pair[:2]), pair.group)
-        for pair in example_neighbours(example)
+        Neighbours(np.concatenate([data] * n_rows), np.concatenate([neighbour] * n_rows), group)
+        for data, neighbour, group in example_neighbours(example)
     ]
     return audit_epsilon(
         mechanism,

@@ -174,12 +174,7 @@ class Collaboration:
         return Agreement(mechanism=mechanism, parties=names, weights=weights, min_voters=min_voters)
 
     def ask(
-        self,
-        asker: str | None,
-        X: Table,
-        agreement: Agreement,
-        *,
-        random_state: Seed = None,
+        self, asker: str | None, X: Table, agreement: Agreement, *, random_state: Seed = None
     ) -> Answer:
         """Ask all other parties for labels; each is charged for its own ballots.
 

@@ -103,4 +103,4 @@ def _field_value(mechanism: Mechanism, name: str) -> object:
 
 
 def _with(mechanism: Mechanism, **values: object) -> Mechanism:
-    return replace(mechanism, **values)  # type: ignore[type-var]
+    return replace(mechanism, **values)

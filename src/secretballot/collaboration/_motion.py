@@ -80,9 +80,7 @@ class Motion:
         return counting.total(votes, {name: np.asarray(self.voters[name]) for name in votes})
 
 
-def group_columns(
-    columns: Mapping[str, tuple[int, ...]],
-) -> dict[tuple[str, ...], tuple[int, ...]]:
+def group_columns(columns: Mapping[str, tuple[int, ...]]) -> dict[tuple[str, ...], tuple[int, ...]]:
     """Group columns by the parties that vote on them."""
     groups: dict[tuple[str, ...], tuple[int, ...]] = {}
     for column in sorted({column for group in columns.values() for column in group}):

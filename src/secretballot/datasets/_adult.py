@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import csv
 import gzip
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FILE = "adult.csv.gz"
 _CLASSES = ("<=50K", ">50K")
@@ -62,15 +68,15 @@ def _read() -> dict[str, tuple[str, ...]]:
 class _Rows:
     """All rows of the source as whole numbers: codes of categories, and other numbers."""
 
-    names: tuple[str, ...]
-    codes: np.ndarray
-    target: np.ndarray
-    is_test: np.ndarray
-    is_complete: np.ndarray
+    names: Sequence[str]
+    codes: NDArray[np.int32]
+    target: NDArray[np.int64]
+    is_test: NDArray[np.bool_]
+    is_complete: NDArray[np.bool_]
 
 
 @cache
-def _coded_rows():
+def _coded_rows() -> _Rows:
     """Read the file, which takes most of a second, once in a process."""
     table = _read()
     target = np.array([_CLASSES.index(income) for income in table.pop("income")])
@@ -82,21 +88,21 @@ def _coded_rows():
     return _Rows(tuple(table), codes, target, is_test, is_complete)
 
 
-def _as_codes(name, values):
-    if name in _CATEGORIES:
-        code = {category: position for position, category in enumerate(_CATEGORIES[name])}
-        values = [code[value] for value in values]
-    return np.array(values, dtype=np.int32)
+def _as_codes(name: str, values: Sequence[str]) -> NDArray[np.int32]:
+    if name not in _CATEGORIES:
+        return np.array(values, dtype=np.int32)
+    code = {category: position for position, category in enumerate(_CATEGORIES[name])}
+    return np.array([code[value] for value in values], dtype=np.int32)
 
 
 def load_adult(
     *,
-    subset="all",
-    complete_only=False,
-    one_hot=False,
-    return_X_y=False,
-    as_frame=False,
-):
+    subset: str = "all",
+    complete_only: bool = False,
+    one_hot: bool = False,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Any:
     """Load the Adult data set [1]_: does a person earn more than 50,000 dollars a year?
 
     It comes with the package. All values are numbers: categories are codes, or indicators with
@@ -156,9 +162,8 @@ def load_adult(
             "use one of the two."
         )
     rows = _coded_rows()
-    names = rows.names
-    is_kept = {"all": True, "train": ~rows.is_test, "test": rows.is_test}[subset]
-    is_kept = np.broadcast_to(is_kept, rows.target.shape)
+    names, is_test = rows.names, rows.is_test
+    is_kept = {"all": np.ones_like(is_test), "train": ~is_test, "test": is_test}[subset]
     if complete_only:
         is_kept = is_kept & rows.is_complete
     # Float64 holds every code and every number of the file exactly. Both are copies.
@@ -185,7 +190,9 @@ def load_adult(
     )
 
 
-def _to_indicators(codes, names):
+def _to_indicators(
+    codes: NDArray[np.float64], names: Sequence[str]
+) -> tuple[NDArray[np.float64], list[str]]:
     blocks, columns = [], []
     for position, name in enumerate(names):
         if name in _CATEGORIES:
@@ -198,7 +205,9 @@ def _to_indicators(codes, names):
     return np.hstack(blocks), columns
 
 
-def _to_frame(codes, target, names):
+def _to_frame(
+    codes: NDArray[np.float64], target: NDArray[np.int64], names: Sequence[str]
+) -> tuple[pd.DataFrame, pd.Series, pd.DataFrame]:
     import pandas as pd
 
     features = {

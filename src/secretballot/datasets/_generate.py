@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from secretballot._numbers import check_integer, check_number
 
 
-def make_votes(n_queries=100, n_classes=2, *, n_teachers=100, margin=None, random_state=None):
+def make_votes(
+    n_queries: int = 100,
+    n_classes: int = 2,
+    *,
+    n_teachers: int = 100,
+    margin: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Make votes with a known winner in every row.
 
     Parameters
@@ -56,7 +64,14 @@ def make_votes(n_queries=100, n_classes=2, *, n_teachers=100, margin=None, rando
     return votes, winners
 
 
-def make_noisy_labels(n_samples=1000, n_classes=2, *, n_features=2, flip=0.1, random_state=None):
+def make_noisy_labels(
+    n_samples: int = 1000,
+    n_classes: int = 2,
+    *,
+    n_features: int = 2,
+    flip: float = 0.1,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Make a classification problem whose best possible answer is known for every row.
 
     The features are standard normal. The best label of a row is the class whose random direction

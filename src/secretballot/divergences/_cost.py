@@ -172,11 +172,7 @@ class RenyiCost(Cost):
         return plain(self.curve[..., order_index(order)])
 
     def epsilon(
-        self,
-        delta: float,
-        *,
-        conversion: Conversion = "cks",
-        orders: Iterable[float] | None = None,
+        self, delta: float, *, conversion: Conversion = "cks", orders: Iterable[float] | None = None
     ) -> float | Floats:
         """Compute the least epsilon that the curve certifies at ``delta``.
 

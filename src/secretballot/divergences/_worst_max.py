@@ -131,11 +131,7 @@ def _search(ratio: float, orders: Floats, pair: Floats, tolerance: float) -> Flo
 
 
 def _evaluate(
-    cells: NDArray[np.int64],
-    step: float,
-    origin: tuple[float, float],
-    ratio: float,
-    orders: Floats,
+    cells: NDArray[np.int64], step: float, origin: tuple[float, float], ratio: float, orders: Floats
 ) -> tuple[Floats, Floats]:
     """Compute the largest value at any point, per order, and the bound of each square."""
     offsets = np.array([[0, 0], [0, 2], [2, 0], [2, 2], [1, 1]])

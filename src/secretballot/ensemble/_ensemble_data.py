@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,7 +128,7 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
         table, misfits = schema.read(table)
     if n_rows < (ensemble.n_teachers or 1):
         # Also where owners split the rows: there are no more owners than rows.
-        partition_rows(n_rows, ensemble.n_teachers, np.random.SeedSequence(0))
+        partition_rows(n_rows, ensemble.n_teachers or 1, np.random.SeedSequence(0))
     features = features_of(table)
     target, classes_learned = target_of_data(labels, ensemble.classes)
     if not target.multilabel:
@@ -177,7 +177,7 @@ def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -
             f"individualization={ensemble.individualization!r} decides which rows a teacher is "
             "trained on, but estimator is a list of parties that are fitted already; leave it out."
         )
-    parties = check_parties(ensemble.estimator)
+    parties = check_parties(cast("Sequence[Teacher]", ensemble.estimator))
     features = shared_features(parties)
     target, classes_learned = target_of_parties(parties, ensemble.classes)
     pool, schema = _read_pool(ensemble, X_public, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from secretballot._errors import warn
 from secretballot._estimator_progress import EstimatorTask, Progress
@@ -16,7 +16,7 @@ from secretballot.ensemble._ensemble_data import (
     prepare_parties,
     prepare_rows,
 )
-from secretballot.ensemble._estimator_types import Rows, Teacher
+from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._labelling import Labelling, count_is_private
 from secretballot.ensemble._private_labels import PrivateLabels
@@ -97,7 +97,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
             fitted.pool_labels = labels
             progress.paid()
             task.counts = _report_answers(progress, labels, ensemble.accountant)
-        fitted.privacy = labelling.privacy(ensemble.accountant)
+        fitted.privacy = labelling.privacy(ensemble._check_accountant())
         if ensemble.student is not None:
             with progress.task("fit student"):
                 train = partial(
@@ -113,7 +113,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
                     fitted.student = train(ensemble.student)
                 else:
                     fitted.student = choice.choose(train, fitted.teachers)
-                    fitted.privacy = labelling.privacy(ensemble.accountant)
+                    fitted.privacy = labelling.privacy(ensemble._check_accountant())
     progress.end()
     # After the release: where warnings are errors, it must not be an unpaid one.
     tally.failures.warn_failures()
@@ -142,7 +142,7 @@ def _train(
         fitted.teachers = data.parties
         votes = ask(data.parties, data.X_public, classes, counting, n_jobs)
     else:
-        template = training_template(ensemble.estimator)
+        template = training_template(cast("Learner", ensemble.estimator))
         votes = train_teachers(template, data, randomness, counting, n_jobs)
     tally = GroupTally(counting).add_up(votes, partial(task.advance, "teacher"))
     tally.failures.check_any_success(multilabel=data.target.multilabel)
@@ -170,7 +170,7 @@ def _label(
 
 
 def _report_answers(
-    progress: Progress, labels: PrivateLabels, accountant: PrivacyAccountant
+    progress: Progress, labels: PrivateLabels, accountant: PrivacyAccountant | None
 ) -> dict[str, int]:
     """Print the number of answered rows, and return it as metadata, unless it is private."""
     if count_is_private(accountant):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -78,11 +78,11 @@ class Labelling:
         rows to be paid for, with a share of the remaining budget.
         """
         target, plan = self.facts.target, self.facts.plan
-        n_columns, accountant = target.n_columns, ensemble.accountant
+        n_columns, accountant = target.n_columns, ensemble._check_accountant()
         shared = isinstance(ensemble.reservation, Reservation)
         mechanism = ensemble.mechanism
         if mechanism is None and isinstance(ensemble.reservation, Reservation):
-            mechanism = ensemble.reservation.mechanism
+            mechanism = cast("Mechanism", ensemble.reservation.mechanism)
         elif mechanism is None and self.reservation is not None:
             mechanism = self.plain_mechanism
         learns = in_fit and ensemble.student is not None
@@ -143,7 +143,7 @@ class Labelling:
         if ensemble.reservation is None or isinstance(ensemble.reservation, Reservation):
             return ensemble.reservation
         if self.reservation is None:
-            self.reservation = ensemble.accountant.reserve(
+            self.reservation = ensemble._check_accountant().reserve(
                 mechanism,
                 self._n_to_pay(ensemble, n_queries, in_fit),
                 n_columns=self.facts.target.n_columns,
@@ -162,7 +162,7 @@ class Labelling:
     ) -> PrivateLabels:
         """Release labels in order while the budget lasts; warn if it ends before the last row."""
         counts = self.facts.plan.add_up(votes, mechanism, self.counting(mechanism))
-        n_rows, accountant = len(counts), ensemble.accountant
+        n_rows, accountant = len(counts), ensemble._check_accountant()
         reservation = self._reservation_for(ensemble, mechanism, n_rows, in_fit)
         if reservation is not None:
             # At least one: the accountant refuses an empty reservation with an error of its own.
@@ -211,6 +211,6 @@ class Labelling:
         return privacy
 
 
-def count_is_private(accountant: PrivacyAccountant) -> bool:
+def count_is_private(accountant: PrivacyAccountant | None) -> bool:
     """Return True if the cost, and so the number of answered rows, depends on the votes."""
-    return accountant.accounting == "data_dependent"
+    return accountant is not None and accountant.accounting == "data_dependent"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def choose_n_teachers(
         )
     n_rows, mechanism = _num_samples(X_public), ensemble.mechanism
     if isinstance(ensemble.reservation, Reservation):
-        n_later, mechanism = 0, mechanism or ensemble.reservation.mechanism
+        n_later, mechanism = 0, mechanism or cast("Mechanism", ensemble.reservation.mechanism)
     else:
         n_later = ensemble.reservation or 0
     if mechanism is None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION, PrivacyLeakWarning, warn
-from secretballot._views import Shown, View, label_parts
+from secretballot._views import View, label_parts
 from secretballot.scoring import codes_of
 
 
@@ -129,7 +129,11 @@ class PrivateLabels(NamedTuple):
     def _view(self) -> View:
         return View("PrivateLabels", tuple(label_parts(self.labels, self.answered)))
 
-    __str__, _repr_html_ = Shown.__str__, Shown._repr_html_
+    def __str__(self) -> str:
+        return self._view().text
+
+    def _repr_html_(self) -> str:
+        return self._view().html
 
 
 def private_labels(

@@ -25,11 +25,7 @@ from secretballot.ensemble._ensemble_data import FitArguments
 from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, run_fit
 from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
 from secretballot.ensemble._labelling import count_is_private
-from secretballot.ensemble._parameter_checks import (
-    check_parameters,
-    combine_tags,
-    refuse_arguments,
-)
+from secretballot.ensemble._parameter_checks import check_parameters, combine_tags, refuse_arguments
 from secretballot.ensemble._private_labels import PrivateLabels
 from secretballot.ensemble._public_data import PublicData
 from secretballot.ensemble._public_rows import check_queries

@@ -44,7 +44,7 @@ class PublicData:
         if not isinstance(may_be_private, bool):
             raise ValueError(f"may_be_private={may_be_private!r} is neither True nor False.")
         self.may_be_private = may_be_private or declared_private(X)
-        self.X = X.X if isinstance(X, PublicData) else X
+        self.X: Rows = X.X if isinstance(X, PublicData) else X
 
     def __sklearn_clone__(self) -> PublicData:
         return self

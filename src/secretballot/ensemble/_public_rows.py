@@ -30,7 +30,7 @@ def as_rows(X: Rows, name: str) -> Any:
     (X,) = indexable(X)
     shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
     check_table(X, name, one_dimension=not _is_numeric(dtype))
-    if len(shape) == 2 and shape[1] == 0:
+    if shape[1:] == (0,):
         raise ValueError(
             f"{name}: found array with 0 feature(s) (shape={tuple(shape)}) while a minimum of 1 "
             "is required."

@@ -25,7 +25,7 @@ _OF_SETS = (
 
 def check_targets(y: Rows) -> Any:
     """Return private labels, or raise: one class a row, or 0 and 1 for each label of a row."""
-    if issparse(y):
+    if issparse(y) and hasattr(y, "tocsr"):
         table = y.tocsr(copy=True)
         table.sum_duplicates()
         return _indicators(table, table.data)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from secretballot.ensemble._estimator_types import Classes, Rows
 from secretballot.ensemble._private_labels import PrivateLabels, positions, private_labels
@@ -125,6 +124,6 @@ def as_target(classes: Classes) -> Target:
     return LabelTarget(len(classes)) if isinstance(classes, list) else ClassTarget(classes)
 
 
-def dense_labels(labels: Any) -> NDArray[Any]:
+def dense_labels(labels: Rows) -> NDArray[Any]:
     """Return labels or predictions as a dense array."""
-    return np.asarray(labels.toarray() if issparse(labels) else labels)
+    return np.asarray(labels.toarray() if hasattr(labels, "toarray") else labels)

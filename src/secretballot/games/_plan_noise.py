@@ -64,10 +64,7 @@ def least_plan_noise(
 
 
 def _search_coarsely(
-    build: Callable[[float], M],
-    share: Callable[[M, Fineness], float],
-    noise: float,
-    slope: float,
+    build: Callable[[float], M], share: Callable[[M, Fineness], float], noise: float, slope: float
 ) -> tuple[float, float]:
     """Find noise at which the share is about 1, and the slope of the logarithms there."""
     fineness = FINE.coarser(_COARSER, 1.0)

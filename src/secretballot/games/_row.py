@@ -8,14 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from secretballot.divergences import Law
-from secretballot.games.moves import (
-    GameMove,
-    Node,
-    PaddedValues,
-    ValueFunction,
-    has_play,
-    play_of,
-)
+from secretballot.games.moves import GameMove, Node, PaddedValues, ValueFunction, has_play, play_of
 
 
 def build_tree(law: Law) -> tuple[Node, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import singledispatch
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -112,7 +111,8 @@ class TermsDisplay(PanelsDisplay):
             If a column is unknown, the features are not additive, or ``target`` is none of the
             classes, or is missing with more than two.
         """
-        terms = estimator.terms() if target is None else estimator.terms(target)
+        explain: Callable[..., list[AdditiveTerm | PairTerm]] = estimator.terms
+        terms = explain() if target is None else explain(target)
         if columns is not None:
             by_name = {term.name: term for term in terms}
             unknown = [name for name in columns if name not in by_name]
@@ -147,13 +147,15 @@ class TermsDisplay(PanelsDisplay):
             added += f" of {label_text(self.target)}"
         for ax, term in zip(self.axes_, self.terms, strict=True):
             ax.set_title(label_text(_title(term.name)))
-            _draw(term, ax, added)
+            if isinstance(term, PairTerm):
+                _draw_pair(term, ax, added)
+            else:
+                _draw_column(term, ax, added)
         return self
 
 
-@singledispatch
-def _draw(term: AdditiveTerm, ax: Axes, added: str) -> None:
-    """Draw one term, with a label that says what is added."""
+def _draw_column(term: AdditiveTerm, ax: Axes, added: str) -> None:
+    """Draw the term of one column, with a label that says what is added."""
     if term.values is not None and term.knots is not None:
         _draw_knots(ax, term, term.values, term.knots)
         ax.set(ylabel=added)
@@ -165,7 +167,6 @@ def _draw(term: AdditiveTerm, ax: Axes, added: str) -> None:
         ax.set(ylabel=added)
 
 
-@_draw.register(PairTerm)
 def _draw_pair(term: PairTerm, ax: Axes, added: str) -> None:
     largest = float(np.abs(term.effect).max()) or 1.0
     image = ax.imshow(term.effect, cmap="PuOr", vmin=-largest, vmax=largest, aspect="auto")

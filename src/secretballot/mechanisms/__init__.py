@@ -14,7 +14,6 @@ from secretballot.mechanisms._best_of_counts import BestOfCounts
 from secretballot.mechanisms._binary_voting import BinaryVoting
 from secretballot.mechanisms._cast_ballots import count_ballots
 from secretballot.mechanisms._counting import CountClasses as CountClasses
-from secretballot.mechanisms._counting import CountClipped as CountClipped
 from secretballot.mechanisms._counting import Counting as Counting
 from secretballot.mechanisms._counting import CountLabels as CountLabels
 from secretballot.mechanisms._dirichlet_proportions import DirichletProportions
@@ -26,7 +25,6 @@ from secretballot.mechanisms._proportions import Proportions as Proportions
 from secretballot.mechanisms._round_robin import RoundRobin
 from secretballot.mechanisms._skellam_max import SkellamMax
 from secretballot.mechanisms._tau_voting import TauVoting, clip_ballots
-from secretballot.mechanisms._tau_voting import warn_unclipped as warn_unclipped
 from secretballot.mechanisms.top_k import (
     ExponentialTopK,
     GaussianTopK,

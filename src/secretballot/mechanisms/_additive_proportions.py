@@ -31,12 +31,7 @@ class AdditiveProportions(Proportions):
 
     @classmethod
     def calibrated(
-        cls,
-        epsilon: float,
-        delta: float,
-        *,
-        n_classes: int | None = None,
-        resolution: int = 2**20,
+        cls, epsilon: float, delta: float, *, n_classes: int | None = None, resolution: int = 2**20
     ) -> Self:
         """Return the mechanism with the least noise that is (epsilon, delta)-private.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import Field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -51,6 +51,7 @@ class Mechanism(ABC):
 
     if TYPE_CHECKING:
         relations: ClassVar[frozenset[str]]  # subclasses may set it instead
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     else:
 
         @property
@@ -132,7 +133,7 @@ class Mechanism(ABC):
             for name, power in VOTE_POWERS.items()
             if (value := getattr(self, name, None)) is not None
         }
-        return replace(self, **scaled)  # type: ignore[type-var]
+        return replace(self, **scaled)
 
     def participation(self, n_rows: int) -> dict[str, NDArray[np.bool_]]:
         """Return the rows, of `n_rows`, in which each privacy group takes part.
@@ -148,13 +149,13 @@ class Mechanism(ABC):
         The fields `weight` and `ballots` become 1, here and in mechanisms that this one contains.
         """
         plain: dict[str, Any] = {}
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Mechanism):
                 plain[field.name] = Mechanism.for_plain_ballots(value)
             elif field.name in ("weight", "ballots"):
                 plain[field.name] = 1
-        return replace(self, **plain)  # type: ignore[type-var]
+        return replace(self, **plain)
 
     def check_counts(self, counts: ArrayLike) -> NDArray[np.float64]:
         """Return votes as an array of shape (n_rows, n_columns), or raise `ValueError`."""
@@ -246,7 +247,7 @@ class Mechanism(ABC):
         A class that is not of `secretballot.mechanisms` is named with its module.
         """
         parameters: dict[str, Any] = {"mechanism": public_name(type(self), HOME)}
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             value = getattr(self, field.name)
             parameters[field.name] = dict(value) if isinstance(value, Mapping) else value
         return parameters

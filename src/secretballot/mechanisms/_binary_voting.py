@@ -119,9 +119,7 @@ class BinaryVoting(LabelVoting):
         return {
             group: tuple(
                 replace(
-                    step,
-                    name=f"{step.name} {label}",
-                    after=step.after and f"{step.after} {label}",
+                    step, name=f"{step.name} {label}", after=step.after and f"{step.after} {label}"
                 )
                 for label in range(n_columns)
                 for step in law

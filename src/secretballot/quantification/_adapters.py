@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from scipy import sparse
@@ -109,7 +110,7 @@ def _stack_raw(bags: Sequence[Instances]) -> Instances:
 
         return concat(bags)
     if isinstance(first, list | tuple) and isinstance(first[0], str):
-        return [text for bag in bags for text in bag]
+        return [text for bag in cast("Sequence[Sequence[str]]", bags) for text in bag]
     arrays = [np.asarray(bag) for bag in bags]
     widths = {array.shape[1:] for array in arrays}
     if len(widths) > 1:
@@ -119,7 +120,7 @@ def _stack_raw(bags: Sequence[Instances]) -> Instances:
 
 def _split_rows(stacked: Instances, bags: Sequence[Instances]) -> list[Instances]:
     """Return stacked rows as bags of the given sizes."""
-    rows = stacked.tocsr() if sparse.issparse(stacked) else stacked
+    rows = stacked.tocsr() if sparse.issparse(stacked) and hasattr(stacked, "tocsr") else stacked
     ends = np.cumsum([_num_samples(bag) for bag in bags])
     return [
         _safe_indexing(rows, slice(int(start), int(end)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._numbers import check_unmasked
-from secretballot.quantification._bag_types import BagId, Integers
+from secretballot.quantification._bag_types import BagId, BagIndex, Integers
 
 _MOST_QUOTED = 5
 
@@ -101,10 +101,10 @@ def are_named(bag_ids: Sequence[BagId], table_ids: Sequence[BagId]) -> bool:
     return not counted or set(bag_ids) == set(table_ids)
 
 
-def bag_rows(n_bags: int, key: object) -> Integers:
+def bag_rows(n_bags: int, key: BagIndex) -> Integers:
     """Return the bags that an index selects: an integer, a slice, integers or a mask."""
     try:
-        return np.atleast_1d(np.arange(n_bags)[key])  # type: ignore[index]
+        return np.atleast_1d(np.arange(n_bags)[key])
     except IndexError as error:
         raise IndexError(
             f"[{key!r}] must be integers below {n_bags}, a slice, or a mask of {n_bags} bags: "

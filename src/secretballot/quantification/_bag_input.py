@@ -23,7 +23,7 @@ from secretballot.quantification._bags import Bags
 _MOST_QUOTED = 20
 
 
-def list_bags(X: BagSequence) -> list[Instances]:
+def list_bags(X: BagSequence | Instances) -> list[Instances]:
     """Return the bags as a list, none of them empty; their values are not checked."""
     if isinstance(X, Bags):
         if X.X is None:
@@ -54,14 +54,14 @@ def _is_empty(bag: Instances) -> bool:
     return isinstance(bag, Sized) and len(bag) == 0
 
 
-def bag_names(X: BagSequence) -> Sequence[BagId] | None:
+def bag_names(X: BagSequence | Instances) -> Sequence[BagId] | None:
     """Return the names of bags, or None if they have none."""
     return X.names if isinstance(X, Bags) else None
 
 
-def replace_instances(X: BagSequence, bags: list[Instances]) -> Bags | list[Instances]:
+def replace_instances(X: BagSequence, bags: Sequence[Instances]) -> Bags | list[Instances]:
     """Return new instances of the same bags, as `Bags` if `X` is that."""
-    return replace(X, X=tuple(bags)) if isinstance(X, Bags) else bags
+    return replace(X, X=tuple(bags)) if isinstance(X, Bags) else list(bags)
 
 
 def check_columns(bags: Sequence[Instances]) -> None:
@@ -121,7 +121,7 @@ def check_bags(raw: Sequence[Instances], *, min_instances: int = 1) -> list[Matr
 
 def check_magnitude(name: str, X: Matrix, scaler: str) -> None:
     """Refuse values whose squares, or sums of these, would be infinite."""
-    values = X.data if sparse.issparse(X) else X
+    values = X if isinstance(X, np.ndarray) else X.data
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     if largest > float(np.finfo(X.dtype).max) ** 0.4:
         raise ValueError(

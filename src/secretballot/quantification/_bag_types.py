@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from secretballot.quantification._published_proportions import PublishedProportions
 
 BagId: TypeAlias = Hashable
+#: Index of an array of bags.
+BagIndex: TypeAlias = "int | slice | Sequence[int] | NDArray[np.integer | np.bool_]"
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.integer]
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None

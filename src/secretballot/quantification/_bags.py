@@ -13,6 +13,7 @@ from secretballot._sklearn_compat import _num_samples, _safe_indexing
 from secretballot.quantification._bag_ids import array_of_values, bag_rows, encode_ids
 from secretballot.quantification._bag_types import (
     BagId,
+    BagIndex,
     Instances,
     Integers,
     ProportionsTable,
@@ -220,7 +221,7 @@ class Bags:
         if isinstance(proportions, Mapping):
             return self[order], table.values[rows[order]]
         indexed = proportions.iloc if is_frame(proportions) else proportions
-        return self[order], indexed[rows[order]]  # type: ignore[call-overload,index,return-value]
+        return self[order], indexed[rows[order]]  # type: ignore[index,return-value]
 
     @property
     def sizes(self) -> Integers:
@@ -236,14 +237,14 @@ class Bags:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, key: object) -> Bags:
+    def __getitem__(self, key: BagIndex) -> Bags:
         """Select bags by an integer, a slice, an array of integers or a mask."""
         rows = bag_rows(len(self), key)
-        X, y, names = (
-            values if values is None else tuple(values[row] for row in rows)
-            for values in (self.X, self.y, self.names)
+        X, y = (
+            None if values is None else tuple(values[row] for row in rows)
+            for values in (self.X, self.y)
         )
-        return replace(self, X=X, y=y, names=names)
+        return replace(self, X=X, y=y, names=tuple(self.names[row] for row in rows))
 
     def __repr__(self) -> str:
         # Not the labels: they are private.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from secretballot.quantification._class_ratio_mixin import (
     draw_seed,
     read_training_bags,
 )
+from secretballot.quantification._label_proportions import LabelProportions
 from secretballot.quantification._simplex_fit import fit_on_simplex
 from secretballot.quantification.kernels import (
     FeatureEmbedding,
@@ -139,6 +141,8 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
     array([[0.9, 0.1]])
     """
 
+    _embedding: KernelEmbedding | FeatureEmbedding
+    _proportions: LabelProportions
     _parameter_constraints = {
         **ClassRatioMixin._parameter_constraints,
         "kernel": [StrOptions({"rbf", "linear"})],
@@ -198,11 +202,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         return self
 
     def _fit(
-        self,
-        X: BagSequence,
-        y: ProportionsTable,
-        covariance: ArrayLike | None,
-        first: bool = True,
+        self, X: BagSequence, y: ProportionsTable, covariance: ArrayLike | None, first: bool = True
     ) -> None:
         first_bag, bags, proportions = read_training_bags(X, y, covariance)
         if not first:
@@ -231,6 +231,7 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
             n_gammas = len(self._gammas)
             self._embedding = FeatureEmbedding(features, n_gammas, bags, parts, self.n_jobs)
         else:
+            assert isinstance(self._embedding, FeatureEmbedding)
             self._embedding.add(bags, parts)
         self._proportions, self.classes_ = proportions, proportions.classes
         self._fit_classes()
@@ -262,6 +263,10 @@ class MMDClassRatioEstimator(ClassRatioMixin, BaseEstimator):
         self.diagnostics_ = diagnose(self._ratio_fit)
         self.diagnostics_.warn(self.group_effects)
 
+    @overload
+    def predict(self, X: BagSequence, *, target: str = ...) -> Floats: ...
+    @overload
+    def predict(self, X: BagSequence, *, confidence: float, target: str = ...) -> RatioInterval: ...
     def predict(
         self, X: BagSequence, *, confidence: float | None = None, target: str = "group"
     ) -> Floats | RatioInterval:

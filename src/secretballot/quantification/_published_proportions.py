@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from secretballot.accounting import PrivacyStatement
 from secretballot.mechanisms import Proportions
 from secretballot.quantification._bag_ids import bag_rows
-from secretballot.quantification._bag_types import BagId, Floats, Integers
+from secretballot.quantification._bag_types import BagId, BagIndex, Floats, Integers
 from secretballot.quantification._publisher_advice import PublisherAdvice, recommend_publisher
 
 
@@ -64,7 +64,7 @@ class PublishedProportions:
     def __len__(self) -> int:
         return len(self.proportions)
 
-    def __getitem__(self, key: object) -> PublishedProportions:
+    def __getitem__(self, key: BagIndex) -> PublishedProportions:
         """Select bags by an integer, a slice, an array of integers or a mask."""
         rows = bag_rows(len(self), key)
         return replace(
@@ -75,7 +75,9 @@ class PublishedProportions:
             expected_distortion=self.expected_distortion[rows],
         )
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray[np.generic]:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[np.generic]:
         return np.array(self.proportions, dtype=dtype, copy=copy)
 
     def covariance(self) -> Floats:

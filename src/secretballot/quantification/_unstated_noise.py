@@ -30,7 +30,7 @@ def warn_of_unstated_noise(values: Floats, sizes: Integers | None = None) -> Non
             f"{sign}, and nothing was said of their noise, so that they are taken to be exact. If "
             "they were published with noise give the PublishedProportions themselves, or "
             "covariance=published.covariance(); if they are right as they are, a covariance of "
-            "zeros.",
+            "zeros."
         )
 
 

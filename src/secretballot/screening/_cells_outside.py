@@ -46,10 +46,7 @@ def cells_outside(
 
 
 def _outside(
-    column: ColumnSchema,
-    private: ArrayLike,
-    public: ArrayLike,
-    declared: Sequence[Hashable] | None,
+    column: ColumnSchema, private: ArrayLike, public: ArrayLike, declared: Sequence[Hashable] | None
 ) -> NDArray[np.bool_]:
     missing, unknown = missing_cells(private), missing_cells(public)
     if unknown.all() and declared is None:

@@ -75,18 +75,15 @@ class PublicRowsCheck:
 
     @classmethod
     def of(
-        cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike, scope: Scope
+        cls, estimator: CheckedEstimator, n: int, X_public: ArrayLike, scope: Scope | None
     ) -> PublicRowsCheck:
         """Return the pending check of a fit of `n` rows, or owners: its noise and its price."""
         if not estimator.check_public_rows:
             return cls(n=n, skipped="check_public_rows=False")
         if isinstance(getattr(estimator, "reservation", None), Reservation):
             return cls(n=n, skipped="all releases are drawn from a reservation")
-        n_public, n_columns = (
-            _num_samples(X_public),
-            math.prod(getattr(X_public, "shape", (0,))[1:]),
-        )
-        if n_columns * _false_alarm(n_public) > _FALSE_ALARM:
+        n_public, shape = _num_samples(X_public), getattr(X_public, "shape", (0,))
+        if math.prod(shape[1:]) * _false_alarm(n_public) > _FALSE_ALARM:
             return cls(n=n, skipped=f"{n_public} public rows show too little of what there is")
         sigma = min(_NOISE_SHARE * n, _MOST_NOISE)
         share = _share(estimator.accountant, NoisyCounts(sigma=sigma), scope)
@@ -102,16 +99,16 @@ class PublicRowsCheck:
     def release_count(
         self,
         estimator: CheckedEstimator,
-        X: ArrayLike,
+        X: ArrayLike | None,
         X_public: ArrayLike,
         owners: ArrayLike | None,
         *,
-        scope: Scope,
+        scope: Scope | None,
         random_state: int | np.random.SeedSequence | None,
         note: Mapping[str, object],
     ) -> PublicRowsCheck:
         """Release the count; ValueError, with the cost spent, if it is over half of the people."""
-        if self.sigma is None:
+        if self.sigma is None or X is None:
             return self
         accountant = estimator.accountant
         count, worst = 0.0, None
@@ -161,7 +158,7 @@ def _false_alarm(n_public: int) -> float:
     return float(binom.cdf(1, n_public, line) @ weights / weights.sum())
 
 
-def _share(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope) -> float:
+def _share(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope | None) -> float:
     """Compute a release's share of the fit's budget; infinity if it exceeds it."""
     try:
         price = by_level(accountant.price(mechanism, n_columns=1, scope=scope))
@@ -171,7 +168,7 @@ def _share(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope) 
     return max(price[level] / budget[level] for level in price if budget[level] > 0)
 
 
-def price_of_all(accountant: PrivacyAccountant, scope: Scope) -> dict[str, float]:
+def price_of_all(accountant: PrivacyAccountant, scope: Scope | None) -> dict[str, float]:
     """Compute the price of a release that takes all that is left, as shares of the budget."""
     full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
     return by_level(accountant.price(full_release, n_columns=1, scope=scope))

@@ -42,10 +42,7 @@ class RankGrid:
 
     @classmethod
     def between(
-        cls,
-        names: Sequence[Hashable],
-        bounds: Mapping[Hashable, tuple[float, float]],
-        n_bins: int,
+        cls, names: Sequence[Hashable], bounds: Mapping[Hashable, tuple[float, float]], n_bins: int
     ) -> RankGrid:
         """Make a grid between the bounds of each column."""
         edges = [_edges_between(*bounds[name], n_bins) for name in names]

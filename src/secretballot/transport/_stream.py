@@ -60,10 +60,7 @@ class Stream:
     """
 
     def __init__(
-        self,
-        caller: str,
-        traffic: Traffic,
-        count_memory: Callable[[int], None] = lambda size: None,
+        self, caller: str, traffic: Traffic, count_memory: Callable[[int], None] = lambda size: None
     ) -> None:
         self.caller = caller
         #: The error that ended it, if any; without a traceback, whose frames hold messages.

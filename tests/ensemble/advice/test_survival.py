@@ -11,15 +11,9 @@ from sklearn.linear_model import LogisticRegression
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
-from secretballot.ensemble.advice._survival import (
-    MIN_SURVIVAL,
-    check_noise,
-    evidence,
-    is_useful,
-    survival,
-    warn_noise,
-)
-from secretballot.ensemble.individual._plan import Plan
+from secretballot.ensemble.advice import check_noise, warn_noise
+from secretballot.ensemble.advice._survival import MIN_SURVIVAL, evidence, is_useful, survival
+from secretballot.ensemble.individual import Plan
 from secretballot.mechanisms import (
     BinaryVoting,
     ConfidentGNMax,

@@ -10,18 +10,18 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from tests._quietly import quietly
 from tests.ensemble.conftest import make_blobs
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
-from secretballot.checks._contract import quietly
 from secretballot.ensemble import (
     PrivateTeacherEnsemble,
     PublicData,
     Upsampling,
     Vanishing,
     Weighting,
+    collect_votes,
 )
-from secretballot.ensemble._votes import collect_votes
 from secretballot.mechanisms import ConfidentGNMax, GNMax, RoundRobin
 
 VARIANTS = [Upsampling(), Weighting(), Weighting(balance=False), Vanishing()]

@@ -7,8 +7,13 @@ from sklearn.tree import DecisionTreeClassifier
 from secretballot.accounting import ORDERS, PrivacyAccountant
 from secretballot.audit import outcome_law
 from secretballot.divergences import level_cost, renyi_divergence
-from secretballot.ensemble import PrivateTeacherEnsemble, Upsampling, Vanishing, Weighting
-from secretballot.ensemble._votes import collect_votes
+from secretballot.ensemble import (
+    PrivateTeacherEnsemble,
+    Upsampling,
+    Vanishing,
+    Weighting,
+    collect_votes,
+)
 from secretballot.mechanisms import ConfidentGNMax, GNMax
 
 QUERIES = np.array([[0.0], [1.0], [0.0], [1.0], [1.0]])

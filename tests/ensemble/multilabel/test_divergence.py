@@ -4,11 +4,11 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from tests._quietly import quietly
 from tests.ensemble.multilabel._rows import X, Y, ensemble_of
 
 from secretballot.accounting import ORDERS, PrivacyAccountant
 from secretballot.audit import outcome_law
-from secretballot.checks._contract import quietly
 from secretballot.divergences import level_cost, renyi_divergence
 from secretballot.ensemble import Upsampling, Vanishing, Weighting
 from secretballot.mechanisms import BinaryVoting, PowersetVoting, TauVoting

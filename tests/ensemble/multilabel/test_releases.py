@@ -18,10 +18,10 @@ from sklearn.utils.estimator_checks import (
     check_classifiers_multilabel_output_format_predict_proba,
     check_classifiers_multilabel_representation_invariance,
 )
+from tests._quietly import quietly
 from tests.ensemble.multilabel._rows import N_LABELS, PER_LABEL, POOL, TRUTH, X, Y, ensemble_of
 
 from secretballot.accounting import BudgetExceededError, PrivacyAccountant, replay
-from secretballot.checks._contract import quietly
 from secretballot.ensemble import PublicData, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.advice._survival import survival
 from secretballot.ensemble.individual import Plan

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import NoisyVoteLogisticRegression, PrivateTeacherEnsemble, Weighting
 from secretballot.ensemble.advice import vote_noise
-from secretballot.ensemble.individual._plan import Plan
+from secretballot.ensemble.individual import Plan
 from secretballot.ensemble.student._noisy_vote_logistic_regression import _log_win
 from secretballot.mechanisms import BinaryVoting, ConfidentGNMax, GNMax, PowersetVoting
 

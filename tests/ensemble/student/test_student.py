@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent
-from secretballot.ensemble._randomness import Randomness
-from secretballot.ensemble.student._fit_student import fit_student
+from secretballot.ensemble import PrivateLabels, PrivateTeacherEnsemble, PublicStudent, Randomness
+from secretballot.ensemble.student import fit_student
 from secretballot.mechanisms import GNMax
 
 CLASSES = np.array(["no", "yes"])

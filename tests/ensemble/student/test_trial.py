@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeRegressor
 
-from secretballot.ensemble.student._trial import try_student
+from secretballot.ensemble.student import try_student
 from secretballot.mechanisms import GNMax
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from tests.quantification._worlds import world
 
-from secretballot.quantification.kernels import PartSums, cut_bags, unmix
-from secretballot.quantification.kernels._kernel_sums import kernel_sums
+from secretballot.quantification.kernels import KernelEmbedding, cut_bags, unmix
 
 
 def test_self_similarity_is_removed():
@@ -15,8 +14,8 @@ def test_self_similarity_is_removed():
     for _ in range(300):
         X = rng.normal(size=(12, 2)) + [1, 0]
         parts, bags = cut_bags([X], 4, 0)
-        sums = kernel_sums(bags[0], parts.sizes, np.array([0.3]))[0]
-        grams.append(PartSums(sums, parts.sizes.astype(float), parts, is_gram=True).gram())
+        (sums,) = KernelEmbedding(bags, parts, np.array([0.3]), None).sums()
+        grams.append(sums.gram())
     biased = np.mean([g.with_diagonal(1.0)[0, 0] for g in grams])
     unbiased = np.mean([g.with_diagonal(0.0)[0, 0] for g in grams])
     # E exp(-.3 |x - y|^2) for independent x, y: |x - y|^2 is twice a chi-squared of 2 degrees.
@@ -30,8 +29,8 @@ def test_self_similarity_is_removed():
 def test_mixtures_of_bags_are_the_classes(solver, noisy):
     bags, P, _, _, _ = world(n_bags=7)
     parts, bags = cut_bags(bags, 20, 0)
-    sums = kernel_sums(np.concatenate(bags), parts.sizes, np.array([0.1]))[0]
-    gram = PartSums(sums, parts.sizes.astype(float), parts, is_gram=True).gram()
+    (sums,) = KernelEmbedding(bags, parts, np.array([0.1]), None).sums()
+    gram = sums.gram()
     covariance = np.tile(0.01 * (np.eye(3) - 1 / 3), (7, 1, 1)) if noisy else None
     A = unmix(P, gram, covariance, solver)
     np.testing.assert_allclose(P.T @ A, np.eye(3), atol=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 from tests.quantification._worlds import error, world
 
 from secretballot.quantification import MMDClassRatioEstimator
-from secretballot.quantification.kernels._kernel_sums import median_gamma
+from secretballot.quantification.kernels import candidate_gammas
 
 
 def test_held_out_instances_choose_well():
@@ -14,7 +14,8 @@ def test_held_out_instances_choose_well():
     bags, P, tests, ratios, _ = world(1, n_bags=3, size=200, n_tests=30)
     chosen = MMDClassRatioEstimator(random_state=0).fit(bags, P)
     assert chosen.validation_error_.shape == (5, 5)
-    median = median_gamma(np.concatenate(bags), np.random.default_rng(0))
+    X = np.concatenate(bags)
+    (median,) = candidate_gammas("median", (), X, np.random.default_rng(0))
     errors = []
     for multiple, diagonal in itertools.product((1, 4, 16), (0.0, 1.0)):
         fixed = MMDClassRatioEstimator(

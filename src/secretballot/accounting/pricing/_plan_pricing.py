@@ -13,13 +13,7 @@ from secretballot.accounting._protocol import game_laws
 from secretballot.accounting.pricing._priced_rows import PricedRows, Span
 from secretballot.accounting.pricing._pricing import Pricing
 from secretballot.divergences import Cost, Costs, HasGaussianCost, PlannedMechanism, check_groups
-from secretballot.games import (
-    FINE,
-    Fineness,
-    PlanPiece,
-    SplitPlan,
-    find_most_rows,
-)
+from secretballot.games import FINE, Fineness, PlanPiece, SplitPlan, find_most_rows
 from secretballot.ledger import Totals
 
 #: What each payer has left: an amount of the budget's currency, and delta.

@@ -285,11 +285,7 @@ class VoteServer:
                 voter.begin_invite(question, table, request.body)
             del request
             answer = hold_vote(
-                question,
-                self.agreement,
-                RemoteVoters(voters),
-                self.aggregator,
-                before_open=confirm,
+                question, self.agreement, RemoteVoters(voters), self.aggregator, before_open=confirm
             )
         except BaseException as error:
             if record.state == VOTING:

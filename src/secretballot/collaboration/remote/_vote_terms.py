@@ -14,13 +14,7 @@ from secretballot.collaboration._question import Question, Table, target_of
 from secretballot.collaboration.secret_sharing import SecretSharingAggregator
 from secretballot.ensemble import Target
 from secretballot.ledger import to_json
-from secretballot.transport import (
-    MAX_SECONDS,
-    Credentials,
-    Fields,
-    MessageError,
-    read_field,
-)
+from secretballot.transport import MAX_SECONDS, Credentials, Fields, MessageError, read_field
 
 
 def check_settings(

@@ -59,7 +59,7 @@ def terms_digest(motion: Motion) -> str:
     One voter's privacy depends on the variance of the others' noise. The coordinator could send
     different terms to each voter.
     """
-    mechanism = replace(motion.mechanism, weight=1)  # type: ignore[type-var]
+    mechanism = replace(motion.mechanism, weight=1)
     described = to_json(mechanism.describe(), "mechanism"), sorted(motion.voters.items())
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 

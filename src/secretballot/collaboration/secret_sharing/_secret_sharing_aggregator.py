@@ -14,14 +14,7 @@ from secretballot.collaboration._motion import Motion
 from secretballot.collaboration._question import Question
 from secretballot.collaboration._voter import Absent, VoteRefusedError, Voters
 from secretballot.collaboration.secret_sharing._contribution import shared_vote
-from secretballot.computing import (
-    LONGEST_ROW,
-    Address,
-    Panel,
-    Processes,
-    Recipients,
-    SharedVote,
-)
+from secretballot.computing import LONGEST_ROW, Address, Panel, Processes, Recipients, SharedVote
 from secretballot.transport import MAX_SECONDS, ChannelError, Credentials
 
 #: A vote whose shares have all come: its name, and the terms of each motion.

@@ -1,10 +1,7 @@
 """Advice from public numbers: mechanism, number of teachers, and whether votes survive noise."""
 
 from secretballot.ensemble.advice._expected_vote import ExpectedVote
-from secretballot.ensemble.advice._recommend_mechanism import (
-    MechanismAdvice,
-    recommend_mechanism,
-)
+from secretballot.ensemble.advice._recommend_mechanism import MechanismAdvice, recommend_mechanism
 from secretballot.ensemble.advice._recommend_teachers import (
     recommend_teachers,
     recommended_n_teachers,

@@ -189,14 +189,16 @@ def _candidates(
     n_teachers: int, n_labels: int, n_positives: int | None
 ) -> dict[str, Callable[[float], Vote]]:
     """Return functions that make each vote from an amount of noise."""
+
+    def clipped(square: int) -> Callable[[float], Vote]:
+        return lambda sigma: TauVoting(sigma=sigma, n_votes=n_teachers, tau=math.sqrt(square))
+
     makers: dict[str, Callable[[float], Vote]] = {
         "Binary": lambda sigma: BinaryVoting(sigma=sigma, n_votes=n_teachers)
     }
     for size in () if n_positives is None else sorted({n_positives, -(-3 * n_positives // 2)}):
         if 2 * size < n_labels:
-            makers[f"tau = sqrt({size})"] = lambda sigma, square=size: TauVoting(
-                sigma=sigma, n_votes=n_teachers, tau=math.sqrt(square)
-            )
+            makers[f"tau = sqrt({size})"] = clipped(size)
     makers["Powerset"] = lambda sigma: PowersetVoting(sigma=sigma, n_labels=n_labels)
     return makers
 

@@ -83,10 +83,7 @@ def affordable(
 
 
 def check_levels(
-    budgets: ArrayLike,
-    n_rows: int,
-    owners: ArrayLike | None,
-    accountant: PrivacyAccountant | None,
+    budgets: ArrayLike, n_rows: int, owners: ArrayLike | None, accountant: PrivacyAccountant | None
 ) -> Levels:
     """Check that each row, and each owner, has one level of the budget, and each level a row."""
     if not isinstance(accountant, PrivacyAccountant):

@@ -6,7 +6,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.multiclass import OneVsRestClassifier
@@ -59,11 +59,7 @@ def fit_student(
 
 
 def _fit_on_classes(
-    student: Learner,
-    X_public: Rows,
-    labels: PrivateLabels,
-    classes: NDArray[Any],
-    unanswered: str,
+    student: Learner, X_public: Rows, labels: PrivateLabels, classes: NDArray[Any], unanswered: str
 ) -> Any:
     """Train on positions of classes; ``unanswered="mark"`` adds the other rows as -1."""
     answered = np.flatnonzero(labels.answered)
@@ -165,7 +161,7 @@ def _unfitted(student: Learner, where: str, error: ValueError) -> ValueError:
     )
 
 
-def _constant(X: Rows, label: Any) -> DummyClassifier:
+def _constant(X: Rows, label: ArrayLike) -> DummyClassifier:
     """Return a student that predicts one class, or one set of labels, on every row."""
     constant = DummyClassifier(strategy="constant", constant=label)
     return constant.fit(X, np.repeat(np.asarray(label)[None], _num_samples(X), axis=0))

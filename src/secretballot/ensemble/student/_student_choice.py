@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.utils.parallel import Parallel, delayed
 
 from secretballot._errors import warn
@@ -21,7 +21,7 @@ from secretballot.ensemble._teacher_ballots import ballots, predicted_codes
 from secretballot.ensemble.student._private_choice import Candidate, PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
 from secretballot.ensemble.student._trial import try_student
-from secretballot.mechanisms import BestOfCounts, GNMax
+from secretballot.mechanisms import BestOfCounts, GNMax, Mechanism
 from secretballot.schema import check_row_independence
 from secretballot.scoring import People
 
@@ -36,6 +36,10 @@ Scorer = Callable[[PublicStudent, Rows, ArrayLike], float]
 _ROUNDING = 1e-6
 
 
+def _predicted_labels(student: PublicStudent, rows: Rows) -> NDArray[Any]:
+    return dense_labels(student.predict(rows))
+
+
 @dataclass
 class StudentChoice:
     """Choice among the students of one fit."""
@@ -45,7 +49,7 @@ class StudentChoice:
     labelling: Labelling
     student: PrivateChoice
     candidates: list[Candidate]
-    mechanism: BestOfCounts | GNMax | None = None  # calibrated; None for a single candidate
+    mechanism: Mechanism | None = None  # calibrated; None for a single candidate
     reservation: Reservation | None = None  # once it is paid for
 
     @classmethod
@@ -76,12 +80,12 @@ class StudentChoice:
             if not by_ballot:
                 # It will predict all private rows; a prediction must depend on its row alone.
                 check_row_independence(
-                    lambda rows, student=fitted: dense_labels(student.predict(rows)),
+                    partial(_predicted_labels, fitted),
                     data.X_public,
                     f"{candidate.estimator!r}.predict",
                 )
         if len(choice.candidates) > 1:
-            choice.mechanism = ensemble.accountant.calibrate(
+            choice.mechanism = ensemble._check_accountant().calibrate(
                 GNMax if by_ballot else lambda noise: BestOfCounts(scale=noise),
                 1,
                 n_columns=len(choice.candidates),
@@ -99,7 +103,7 @@ class StudentChoice:
         """Pay for the choice, before the labels use up the budget."""
         if self.mechanism is not None:
             n_candidates = len(self.candidates)
-            self.reservation = self.ensemble.accountant.reserve(
+            self.reservation = self.ensemble._check_accountant().reserve(
                 self.mechanism,
                 1,
                 n_columns=n_candidates,
@@ -110,7 +114,7 @@ class StudentChoice:
     def cancel(self) -> None:
         """Refund the reservation: nothing was drawn."""
         if self.reservation is not None:
-            self.ensemble.accountant.settle(self.reservation)
+            self.ensemble._check_accountant().settle(self.reservation)
             self.reservation = None
 
     def choose(self, train: Callable[[Learner], Any], teachers: Sequence[Teacher]) -> PrivateChoice:
@@ -120,14 +124,14 @@ class StudentChoice:
         if len(fitted) == 1 or self.mechanism is None:
             self.cancel()
             return self.student.with_choice(indices[0], fitted[indices[0]])
-        data, ensemble, labelling = self.data, self.ensemble, self.labelling
+        data, labelling, accountant = self.data, self.labelling, self.ensemble._check_accountant()
         public = [PublicStudent(model, data.target.classes, {}) for model in fitted.values()]
         if isinstance(self.mechanism, BestOfCounts):
-            counts = count_right_answers(public, ensemble.accountant, data, ensemble.n_jobs)
+            counts = count_right_answers(public, accountant, data, self.ensemble.n_jobs)
         else:
             votes = _votes_for_candidates(public, self.student.scorer(), data, teachers, labelling)
             counts = np.bincount(votes, minlength=len(public)).astype(np.float64)
-        outcome = ensemble.accountant.release(
+        outcome = accountant.release(
             self.mechanism,
             counts[None],
             reservation=self.reservation,
@@ -213,10 +217,10 @@ def _predictions(index: int, data: EnsembleData, teachers: Sequence[Teacher]) ->
 
 
 def _best(
-    index: int, candidates: Sequence[PublicStudent], scorer: Scorer | None, X: Rows, y: Any
+    index: int, candidates: Sequence[PublicStudent], scorer: Scorer | None, X: Rows, y: Rows
 ) -> int:
     """Return the candidate with the best score, the first of equals; by a rule without scores."""
-    labels = y.toarray() if issparse(y) else y
+    labels = dense_labels(y)
     scores = np.array([_score(candidate, scorer, X, labels) for candidate in candidates])
     if np.isnan(scores).all():
         return index % len(candidates)

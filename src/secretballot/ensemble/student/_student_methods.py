@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,9 +33,9 @@ class _StudentMethod:
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self.method = method
-        update_wrapper(self, method)
+        update_wrapper(cast("Callable[..., Any]", self), method)
 
-    def __get__(self, ensemble: Any, owner: type | None = None) -> Any:
+    def __get__(self, ensemble: StudentMethods | None, owner: type | None = None) -> Any:
         if ensemble is None:
             return self.method
         name = self.method.__name__

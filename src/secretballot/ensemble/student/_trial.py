@@ -133,7 +133,7 @@ def _made_up_labels(
     return rows, codes
 
 
-def _incomplete(X_public: Any) -> NDArray[np.intp]:
+def _incomplete(X_public: Rows) -> NDArray[np.intp]:
     """Return the positions of rows with missing values, if the table can show them."""
     if hasattr(X_public, "isna"):
         return np.flatnonzero(np.asarray(X_public.isna()).any(axis=1))

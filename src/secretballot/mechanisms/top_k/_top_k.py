@@ -13,11 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from secretballot.divergences import Law
 from secretballot.mechanisms._base import Mechanism
 from secretballot.mechanisms._counting import Counting, CountLabels
-from secretballot.mechanisms._fields import (
-    Relation,
-    difference_sensitivity,
-    pair_by_group,
-)
+from secretballot.mechanisms._fields import Relation, difference_sensitivity, pair_by_group
 
 
 @dataclass(frozen=True, kw_only=True)

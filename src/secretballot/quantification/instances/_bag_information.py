@@ -55,7 +55,7 @@ class BagInformation(NamedTuple):
             "depend on the bag, so that mean probabilities are matched instead "
             "(loss='proportion', which also silences this); probabilities may be biased, and "
             "without some labels nothing tells by how much. Leave out features that say which bag "
-            "it is.",
+            "it is."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +36,7 @@ from secretballot.quantification._unstated_noise import warn_of_unstated_noise
 
 
 def read_bags(
-    X: BagSequence, proportions: ProportionsTable, covariance: ArrayLike | None
+    X: BagSequence | Instances, proportions: ProportionsTable, covariance: ArrayLike | None
 ) -> tuple[Instances, Matrix, Integers, LabelProportions]:
     """Return the first bag, stacked instances, the bag of each, and the bags' proportions."""
     if getattr(X, "ndim", None) == 2:
@@ -70,7 +70,7 @@ def is_mostly_noise(proportions: LabelProportions, sizes: Integers) -> bool:
         return False
     warn(
         "the bags' proportions differ by no more than the noise they have, so that little may be "
-        "learned from them; publish larger bags, bags that differ more, or with a larger epsilon.",
+        "learned from them; publish larger bags, bags that differ more, or with a larger epsilon."
     )
     return True
 
@@ -86,23 +86,25 @@ def instance_ratios(
     if bag_ids is not None:
         bag, by_bag = proportions_by_id(ratios, bag_ids, n_instances)
         return np.maximum(by_bag.reorder_classes(classes).values, 0)[bag]
-    names = None
+    names: Sequence[Hashable] | None = None
+    table: object = ratios
     if isinstance(ratios, Mapping):
-        names, ratios = list(ratios), list(ratios.values())
+        names, table = list(ratios), list(ratios.values())
     elif is_frame(ratios):
         names = list(ratios.columns if np.ndim(ratios) == 2 else ratios.index)  # type: ignore[arg-type]
     try:
-        values = np.atleast_2d(np.asarray(ratios, dtype=np.float64))
+        numbers = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             "ratios must be numbers, for one group or for each instance; a table keyed by id "
             f"needs bag_ids ({error})."
         ) from error
+    values = np.atleast_2d(numbers)
     if names is not None:
         values = values[:, class_columns("ratios, without bag_ids,", names, classes.tolist())]
     if values.shape not in ((1, n_classes), (n_instances, n_classes)):
         raise ValueError(
-            f"ratios has shape {np.shape(ratios)}; give {n_classes} of them, in the order of "
+            f"ratios has shape {numbers.shape}; give {n_classes} of them, in the order of "
             f"classes_, or {n_classes} for each of {n_instances} instances."
         )
     valid = (values >= 0).all(axis=1) & (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE)

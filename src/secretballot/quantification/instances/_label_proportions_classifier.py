@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -207,7 +208,7 @@ class LabelProportionsClassifier(BagSoftmaxMixin, ClassifierMixin, BaseEstimator
         mostly_noise = is_mostly_noise(bag_proportions, np.bincount(bag))
         fit = self._train(X, bag, bag_proportions, rng)
         model, prior = fit.model, fit.prior
-        steps = {"n_folds": self.n_folds, "max_iter": self.max_iter, "rng": rng}
+        steps: dict[str, Any] = {"n_folds": self.n_folds, "max_iter": self.max_iter, "rng": rng}
         self.loss_, self.bag_information_, self.sharpness_ = self.loss, None, 1.0
         if self.loss == "auto":
             information = measure_bag_information(
@@ -346,7 +347,8 @@ default=None
         by_bag = by_bag.reorder_classes(self.classes_)
         likely = likely_proportions(by_bag.values, np.bincount(bag), by_bag.covariance)
         gains = np.log((np.exp(log_p) * (likely / self.class_prior_)[bag]).sum(axis=1))
-        return float(np.average(gains, weights=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(gains, weights=weights))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

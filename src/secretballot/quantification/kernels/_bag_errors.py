@@ -55,7 +55,8 @@ class BagErrors(NamedTuple):
 def _scale_grid(freedom: float) -> tuple[Floats, Floats]:
     """Return a grid of values of a chi-square over its degrees of freedom, and probabilities."""
     ends = np.log([chi2.ppf(_TAIL, freedom) / freedom, chi2.isf(_TAIL, freedom) / freedom])
-    scale = np.exp(np.linspace(*np.maximum(ends, -700), _GRID_SIZE))
+    first, last = np.maximum(ends, -700)
+    scale = np.exp(np.linspace(first, last, _GRID_SIZE))
     log_density = chi2.logpdf(freedom * scale, freedom) + np.log(scale)
     density = np.exp(log_density - log_density.max())
     return scale, density / density.sum()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import null_space
 
@@ -55,9 +54,9 @@ class PartSums(NamedTuple):
         """Return inner products of two sets of weighted sums over parts."""
         if self.is_gram:
             return np.asarray(left @ self.table @ right.T)
-        return inner_products(left @ self.table, right @ self.table)
+        return np.asarray(inner_products(left @ self.table, right @ self.table), dtype=np.float64)
 
-    def gram(self, counts: NDArray[np.generic] | None = None) -> BagGram:
+    def gram(self, counts: Floats | Integers | None = None) -> BagGram:
         """Return the Gram matrix of bags; `counts` as for `SubBags.weights`."""
         weights = self.parts.weights(counts)
         gram = self.products(weights, weights)

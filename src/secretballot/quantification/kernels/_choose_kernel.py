@@ -52,11 +52,11 @@ def choose_kernel(
             for column, share in enumerate(shares):
                 ratios = fit_on_simplex(mixture.T @ gram.with_diagonal(share) @ mixture, cross)
                 errors[number, column] += np.abs(ratios - targets).sum(axis=1).mean() / _N_SPLITS
-    best = np.unravel_index(np.argmin(errors), errors.shape)
+    best = divmod(int(np.argmin(errors)), len(shares))
     guess = np.abs(1 / P.shape[1] - targets).sum(axis=1).mean()
     if errors[best] > _INFORMATIVE * guess:
         best = (safe_number, int(np.argmin(np.abs(shares - _SAFE_DIAGONAL))))
-    return int(best[0]), float(shares[best[1]]), errors
+    return best[0], float(shares[best[1]]), errors
 
 
 def _target_ratios(n_classes: int, rng: np.random.Generator) -> Floats:

@@ -85,7 +85,7 @@ class FeatureEmbedding:
     def cross(self, number: int, bags: list[Matrix], parts: SubBags) -> Floats:
         """Return inner products with the sums of other bags' parts."""
         (sums,), _ = self._sum(bags, parts, [number])
-        return inner_products(self._sums[number], sums)
+        return np.asarray(inner_products(self._sums[number], sums), dtype=np.float64)
 
     def within(self, number: int, bags: list[Matrix], parts: SubBags) -> list[PartSums]:
         """Return the sums over the parts of other bags, for each bag on its own."""

@@ -38,8 +38,8 @@ class LinearFeatures:
     def sums(
         self, X: Matrix, sizes: Integers, numbers: Sequence[int], n_jobs: int | None = None
     ) -> tuple[list[Matrix], Floats]:
-        lengths = row_norms(X, squared=True)
-        return [_part_sums(X, sizes)], _part_sums(lengths[:, None], sizes).T
+        lengths = _part_sums(row_norms(X, squared=True)[:, None], sizes)
+        return [_part_sums(X, sizes)], np.asarray(lengths.T, dtype=np.float64)
 
 
 class BlockFeatures(ABC):
@@ -90,7 +90,7 @@ class BlockFeatures(ABC):
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(sum_block)(rows, starts) for rows, _, starts in blocks
         )
-        totals: list[Floats] = []
+        totals: list[Matrix] = []
         squared = np.zeros((len(numbers), len(sizes)))
         for (_, parts, _), (sums, lengths) in zip(blocks, results, strict=True):
             totals = totals or [np.zeros((len(sizes), part.shape[1])) for part in sums]
@@ -120,7 +120,8 @@ class FourierFeatures(BlockFeatures):
     def transform(self, X: Matrix, numbers: Sequence[int]) -> list[NDArray[np.floating]]:
         angle = X.astype("f4", copy=False) @ self.frequencies
         half = angle.shape[1]
-        scales, waves = self.scales[numbers], []
+        scales = self.scales[numbers]
+        waves: list[NDArray[np.floating]] = []
         for number, scale in enumerate(scales):
             wave = np.empty((len(angle), 2 * half), dtype="f4")
             cosine, sine = wave[:, :half], wave[:, half:]

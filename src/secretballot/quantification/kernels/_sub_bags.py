@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from secretballot.quantification._bag_types import Integers, Matrix
+from secretballot.quantification._bag_types import Floats, Integers, Matrix
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,11 @@ class SubBags:
         """Number of parts of each bag."""
         return np.bincount(self.bag)
 
-    def split(self, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
+    def split(self, values: NDArray[Scalar]) -> list[NDArray[Scalar]]:
         """Split an array with a row for each part into an array for each bag."""
         return np.split(values, np.cumsum(self.n_parts)[:-1])
 
-    def weights(self, counts: NDArray[np.generic] | None = None) -> sparse.csr_array:
+    def weights(self, counts: Floats | Integers | None = None) -> sparse.csr_array:
         """Return the matrix that makes bag means of part sums, shape (n_bags, n_parts).
 
         `counts` is the number of times that each part is taken; 1 by default.

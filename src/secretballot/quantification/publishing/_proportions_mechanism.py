@@ -16,7 +16,7 @@ from secretballot.mechanisms import (
 )
 from secretballot.quantification._bag_types import Floats, Integers
 
-_CLASSES = {
+_CLASSES: dict[str, type[GaussianProportions] | type[LaplaceProportions]] = {
     "gaussian": GaussianProportions,
     "laplace": LaplaceProportions,
     "laplace_prior": LaplacePriorProportions,

@@ -14,7 +14,6 @@ from secretballot._numbers import check_integer, check_number
 from secretballot._sizes import check_pair
 from secretballot.accounting import PrivacyAccountant, PrivacyLeakWarning
 from secretballot.mechanisms import Proportions
-from secretballot.quantification._bag_types import RandomState
 from secretballot.quantification._bags import Bags
 from secretballot.quantification._published_proportions import PublishedProportions
 from secretballot.quantification.publishing._label_counts import count_labels
@@ -37,7 +36,7 @@ def publish_proportions(
     pseudo_count: float | Literal["auto"] = "auto",
     accountant: PrivacyAccountant | None = None,
     *,
-    random_state: RandomState = None,
+    random_state: int | np.random.Generator | None = None,
 ) -> PublishedProportions:
     """Publish the label proportions of bags, protecting each label.
 
@@ -188,9 +187,8 @@ def _check_charge(
     charged = mechanism.epsilon
     if charged is None:
         # Charged by its curve: at order infinity its pure epsilon, else less than the pair.
-        order = budget.levels[0].order
-        basic = order == math.inf
-        charged = float(mechanism.move(n_classes).worst_case((order,))[0]) if basic else epsilon
+        basic = budget.levels[0].order == math.inf
+        charged = float(mechanism.move(n_classes).worst_case((math.inf,))[0]) if basic else epsilon
     if charged > epsilon * (1 + _ROUNDING):
         raise ValueError(
             f"mechanism={mechanism!r} is charged epsilon={charged:.6g}, more than the "

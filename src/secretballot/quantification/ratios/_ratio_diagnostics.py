@@ -134,7 +134,7 @@ class RatioDiagnostics:
                 f"differ by {self.separation:.2g} in the hardest direction, and as much would be "
                 f"found by chance (p = {self.separation_p_value:.2g}). Their ratios are a guess; "
                 f"larger bags, bags that differ more (condition {self.condition:.3g}), or other "
-                "features would help.",
+                "features would help."
             )
 
 
