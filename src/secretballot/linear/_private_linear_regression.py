@@ -17,6 +17,7 @@ from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
+from secretballot.linear._monotone_posterior import rounded_coefficients
 from secretballot.linear.rounds import NumberResponse
 
 _NO_WEIGHTS = (
@@ -148,6 +149,7 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
+        monotonic_cst: ArrayLike | dict[str, int] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         accountant: PrivacyAccountant | None = None,
@@ -160,6 +162,7 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         self.interactions = interactions
         self.categories = categories
         self.bounds = bounds
+        self.monotonic_cst = monotonic_cst
         self.epsilon = epsilon
         self.check_public_rows = check_public_rows
         self.accountant = accountant
@@ -238,6 +241,8 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         half = (high - low) / 2
         self.intercept_ = float(self.intercept_[0] * half + (low + high) / 2)
         self.coef_ = self.coef_[0] * half
+        if fitted.is_monotone:
+            self.coef_ = rounded_coefficients(self.coef_)
         self.coef_error_ = self.coef_error_[0] * half
         self._centred_error = self._centred_error * half
         self._half_range, self._residuals = half, fitted.rounds.histogram

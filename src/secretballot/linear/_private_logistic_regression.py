@@ -187,6 +187,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
+        monotonic_cst: ArrayLike | dict[str, int] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         classes: ArrayLike | None = None,
@@ -201,6 +202,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         self.interactions = interactions
         self.categories = categories
         self.bounds = bounds
+        self.monotonic_cst = monotonic_cst
         self.epsilon = epsilon
         self.check_public_rows = check_public_rows
         self.classes = classes
