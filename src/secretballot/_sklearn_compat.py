@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _check_monotonic_cst, _num_samples
 
 Method = TypeVar("Method", bound=Callable[..., object])
 
@@ -64,6 +64,7 @@ __all__ = [
     "Interval",
     "LinearClassifierMixin",
     "StrOptions",
+    "_check_monotonic_cst",
     "_fit_context",
     "_num_samples",
     "_safe_indexing",

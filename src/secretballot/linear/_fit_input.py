@@ -21,6 +21,7 @@ from secretballot.ensemble import (
     public_rows,
     warn_categories_left_out,
 )
+from secretballot.linear._monotonic_cst import read_directions
 from secretballot.linear.features import Categories, PublicColumn, column_keys, public_columns
 from secretballot.linear.rounds import Response
 from secretballot.schema import Bounds, RowSchema, as_table, check_table, read_bounds
@@ -45,6 +46,8 @@ class FitInput:
         Number of rows or owners of equal weight with the same precision.
     weight : float or dict of str to float
         Weight of a row or owner, per level where there are levels.
+    directions : ndarray of shape (n_columns,)
+        1 for columns whose effect increases, -1 where it decreases, 0 for all others.
     """
 
     X: ArrayLike
@@ -59,6 +62,7 @@ class FitInput:
     schema: RowSchema
     misfits: Mapping[Hashable, NDArray[np.bool_]]
     public_may_be_private: bool
+    directions: NDArray[np.int8]
 
 
 def check_input(
@@ -113,6 +117,7 @@ def check_input(
         levels=levels,
         X_public=pool,
         public_may_be_private=declared_private(X_public),
+        directions=read_directions(model, response),
     )
 
 

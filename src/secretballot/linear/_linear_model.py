@@ -36,6 +36,7 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
     interactions: int | str
     categories: dict[Hashable, Sequence[Hashable]] | None
     bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None
+    monotonic_cst: ArrayLike | dict[str, int] | None
     epsilon: float | dict[str, float] | None
     check_public_rows: bool
     accountant: PrivacyAccountant | None
@@ -52,6 +53,7 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
         "interactions": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "categories": [dict, None],
         "bounds": ["array-like", dict, None],
+        "monotonic_cst": ["array-like", dict, None],
         "epsilon": [Interval(Real, 0, None, closed="neither"), dict, None],
         "check_public_rows": ["boolean"],
         "accountant": [PrivacyAccountant, None],

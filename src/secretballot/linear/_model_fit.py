@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +29,8 @@ from secretballot.linear._model_size import (
     choose_bins,
     signal_to_noise,
 )
+from secretballot.linear._monotone_posterior import monotone_posterior
+from secretballot.linear._monotonic_cst import refuse_categories
 from secretballot.linear._pair_search import PairSearch
 from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import (
@@ -73,6 +75,7 @@ class FittedModel:
     n_bins: int | None
     schema: RowSchema
     public_rows_check: PublicRowsCheck | None
+    is_monotone: bool
 
 
 @dataclass
@@ -236,6 +239,10 @@ def run_fit(
     warn_misfits(data.misfits)
     n_squared = data.total**2 / data.n_people
     warn_failed_fit(fitted.posterior, features, fitted.residuals, mechanism.sigma, n_squared)
+    if data.directions.any():
+        assert isinstance(fitted.features, AdditiveBins)
+        relations = fitted.features.order_relations(data.directions)
+        fitted = replace(fitted, posterior=monotone_posterior(fitted.posterior, relations))
     return FittedModel(
         response=response,
         features=fitted.features,
@@ -245,6 +252,7 @@ def run_fit(
         n_bins=n_bins if isinstance(features, AdditiveBins) else None,
         schema=data.schema,
         public_rows_check=check,
+        is_monotone=bool(data.directions.any()),
     )
 
 
@@ -322,7 +330,9 @@ def _feature_map(
         categories = declared_categories(model, data.X)
         bounds = declared_bounds(model, data.X, categories)
         names = column_keys(data.X)
-        return declared_bins(names, bounds, n_bins, categories, placed), "declared"
+        bins = declared_bins(names, bounds, n_bins, categories, placed)
+        refuse_categories(bins, data.directions)
+        return bins, "declared"
     if not isinstance(model.features, str):
         frozen = isinstance(model.features, FrozenEstimator)
         transformer = model.features if frozen else clone(model.features).fit(data.X_public)
@@ -334,7 +344,8 @@ def _feature_map(
         bins = public_bins(columns, n_bins, categories, bounds, placed)
         if data.response.is_smooth:
             bins = knots_between(bins, public_ends(bins, columns))
-        return bins, "public"
+        refuse_categories(bins, data.directions)
+        return bins.in_order(data.directions, columns), "public"
     if model.features == "kernel":
         return KernelFeatures(columns, categories), "public"
     return ScaledColumns(columns, categories), "public"

@@ -69,6 +69,12 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         fewer than 100. At most a tenth of the fit's budget places the bins at private quantiles,
         so the bounds may be far too wide; where noise would misplace them, bins have equal widths
         and nothing is paid. Without public rows a part pays for the correlations of columns.
+    monotonic_cst : array-like of int of shape (n_features,) or dict of str to int, default=None
+        Known directions of numbers, with additive features: 1 if the probability of the second
+        class, or of each label, never falls as the number grows; -1 if it never rises; 0 for
+        neither. An array is in the order of `feature_names_in_`, a dict has names of columns. The
+        directions are public, must not be read from private rows, and cost nothing. Three classes
+        and more are refused, and columns of categories.
     epsilon : float or dict of str to float, default=None
         Largest cost of one fit. None: all that remains of the budget. In a grid search each
         candidate and fold is a fit.
@@ -105,7 +111,8 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         Constant of the log odds, or of each score.
     coef_error_ : ndarray of the shape of `coef_`
         Standard error of each coefficient: noise, sampling, and public rows. With three classes
-        and more, and several labels, noise and sampling alone.
+        and more, and several labels, noise and sampling alone. With `monotonic_cst` they are those
+        before coefficients are put in order.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -139,6 +146,9 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     classes, residuals are clipped, and the coefficients are an average over the rounds. Several
     labels are one ballot: the residuals of all labels of a row are clipped together.
 
+    With `monotonic_cst` the coefficients are the most probable ones in the given order, by the
+    posterior of the last round. Frequent values of these columns have an interval of their own.
+
     References
     ----------
     .. [1] Dong, Roth and Su, "Gaussian Differential Privacy" (2022), Corollary 3.3.
@@ -165,6 +175,18 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
     >>> model = model.fit(X[:5000], labels[:5000], X_public=PublicData(X[5000:5500]))
     >>> model.predict_proba(X[5500:]).shape
     (500, 2)
+
+    Log odds that never fall in the first column, and never rise in the second:
+
+    >>> model = PrivateLogisticRegression(
+    ...     classes=[0, 1],
+    ...     monotonic_cst=[1, -1, *18 * [0]],
+    ...     accountant=PrivacyAccountant(epsilon=1.0, delta=1e-5),
+    ... )
+    >>> model = model.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> effect = model.terms()[0].effect
+    >>> bool((effect[1:] >= effect[:-1]).all())
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -187,6 +209,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         interactions: int | str = "auto",
         categories: dict[Hashable, Sequence[Hashable]] | None = None,
         bounds: ArrayLike | dict[Hashable, tuple[float, float]] | None = None,
+        monotonic_cst: ArrayLike | dict[str, int] | None = None,
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         classes: ArrayLike | None = None,
@@ -201,6 +224,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
         self.interactions = interactions
         self.categories = categories
         self.bounds = bounds
+        self.monotonic_cst = monotonic_cst
         self.epsilon = epsilon
         self.check_public_rows = check_public_rows
         self.classes = classes

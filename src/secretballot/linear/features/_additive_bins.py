@@ -91,6 +91,35 @@ class AdditiveBins:
             for column, place in zip(self.columns, self.places, strict=True)
         ]
 
+    def in_order(
+        self, directions: NDArray[np.int8], columns: Sequence[PublicColumn]
+    ) -> AdditiveBins:
+        """Return features that are in the order of numbers in columns with a direction."""
+        return AdditiveBins(
+            [
+                own.in_order(column.numbers()) if direction else own
+                for own, direction, column in zip(self.columns, directions, columns, strict=True)
+            ]
+        )
+
+    def order_relations(self, directions: NDArray[np.int8]) -> NDArray[np.intp]:
+        """Return pairs of features, of which the first has the smaller effect: (n_relations, 2).
+
+        Together they make predictions monotone in each column with a direction, whose features are
+        in order.
+
+        Parameters
+        ----------
+        directions : ndarray of shape (n_columns,)
+            1 for an increasing effect, -1 for a decreasing one, 0 for any.
+        """
+        relations = [np.empty((0, 2), dtype=np.intp)]
+        for place, direction in zip(self.places, directions.tolist(), strict=True):
+            if direction:
+                features = np.arange(place.start, place.stop)[::direction]
+                relations.append(np.stack([features[:-1], features[1:]], axis=1))
+        return np.concatenate(relations)
+
     def transform(self, X: ArrayLike) -> csr_array:
         """Compute one-hot rows; cells are read one by one, so private rows are read alike."""
         return self.transform_columns(columns_of(X))

@@ -88,6 +88,9 @@ class ColumnFeatures(Protocol):
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
         """Compute the correlations of the effects of merged features."""
 
+    def in_order(self, x: NDArray[np.float64]) -> ColumnFeatures:
+        """Return features in the order of their numbers, given the public numbers `x`."""
+
 
 class RankedFeatures:
     """Features of a number, whose effects are smooth in the rank.
@@ -168,6 +171,22 @@ class NumberBins(RankedFeatures):
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the features and weights of rows that are drawn from bins."""
         return one_hot_entries(codes)
+
+    def in_order(self, x: NDArray[np.float64]) -> NumberBins:
+        """Return bins in which single values are intervals that hold no other public number.
+
+        A monotone effect of an interval on both sides of a single value would have to be that of
+        the value.
+        """
+        if not len(self.values):
+            return self
+        x = np.sort(x)
+        below = x[np.maximum(np.searchsorted(x, self.values) - 1, 0)]
+        edges = np.unique(np.concatenate([self.edges, self.values, below]))
+        edges = edges[np.unique(np.searchsorted(edges, x))[:-1]]  # no interval is empty
+        ends = np.concatenate([[0], np.searchsorted(x, edges, side="right"), [len(x)]])
+        ranks = (ends[1:] + ends[:-1]) / (2 * len(x))
+        return NumberBins(self.name, np.empty(0), edges, ranks)
 
     def axis(self) -> ColumnAxis:
         """Return the single values and the edges."""
@@ -281,6 +300,10 @@ class CategoryBins:
     def precision(self) -> NDArray[np.float64]:
         """Return the inverse correlations of the categories' effects: the identity."""
         return np.eye(self.n_bins)
+
+    def in_order(self, x: NDArray[np.float64]) -> CategoryBins:
+        """Return the categories, which have no order."""
+        return self
 
     def merged_correlations(self, groups: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the correlations of the effects of merged categories: the identity."""

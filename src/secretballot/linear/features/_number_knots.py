@@ -38,12 +38,15 @@ class NumberKnots(RankedFeatures):
         At least two. Beyond the first and the last, the function is constant.
     ranks : ndarray of shape (n_values + n_knots,)
         Share of the rows below each.
+    is_value : ndarray of shape (n_knots,) or None
+        Whether a knot is a frequent value, at which synthetic rows then are. None: no knot is.
     """
 
     name: Hashable
     values: NDArray[np.float64]
     knots: NDArray[np.float64]
     ranks: NDArray[np.float64]
+    is_value: NDArray[np.bool_] | None = None
 
     #: Features of a row, and their binary places.
     n_entries: ClassVar[int] = 2
@@ -111,10 +114,25 @@ class NumberKnots(RankedFeatures):
         distance = 1 - np.sqrt(1 - generator.random(len(codes)))
         below = generator.random(len(codes)) < 0.5
         knot = codes - n_values
+        if self.is_value is not None:
+            distance[self.is_value[knot]] = 0.0
         below = (below & (knot > 0)) | (knot == n_knots - 1)
         first, upper = codes - below, np.where(below, 1 - distance, distance)
         first, upper = np.where(knot < 0, codes, first), np.where(knot < 0, 0.0, upper)
         return _neighbours(first, upper)
+
+    def in_order(self, x: NDArray[np.float64]) -> NumberKnots:
+        """Return knots among which the single values are: a monotone effect has no peaks there."""
+        if not len(self.values):
+            return self
+        n_values = len(self.values)
+        added = ~np.isin(self.values, self.knots)
+        knots = np.concatenate([self.knots, self.values[added]])
+        ranks = np.concatenate([self.ranks[n_values:], self.ranks[:n_values][added]])
+        order = np.argsort(knots)
+        ranks = np.maximum.accumulate(ranks[order])
+        is_value = np.isin(knots, self.values)[order]
+        return NumberKnots(self.name, np.empty(0), knots[order], ranks, is_value)
 
     def axis(self) -> ColumnAxis:
         """Return the single values and the knots."""

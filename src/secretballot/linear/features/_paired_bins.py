@@ -55,6 +55,23 @@ class PairedBins(AdditiveBins):
         )
         return np.kron(first, second)
 
+    def order_relations(self, directions: NDArray[np.int8]) -> NDArray[np.intp]:
+        """Return pairs of features, of which the first has the smaller effect: (n_relations, 2).
+
+        Cells are ordered as the columns of their pair are. No monotone function is excluded by
+        that: functions of a column can be moved between its own effects and those of cells.
+        """
+        relations = [super().order_relations(directions)]
+        for pair, place in zip(self.pairs, self.pair_places, strict=True):
+            cells = np.arange(place.start, place.stop).reshape(pair.shape)
+            for axis, (column, groups) in enumerate(zip(pair.columns, pair.groups, strict=True)):
+                if direction := int(directions[column]):
+                    steps = np.unique(np.stack([groups[:-1], groups[1:]], axis=1), axis=0)
+                    steps = steps[steps[:, 0] != steps[:, 1], ::direction]
+                    lines = np.moveaxis(cells, axis, 0)[steps]
+                    relations.append(lines.transpose(0, 2, 1).reshape(-1, 2))
+        return np.concatenate(relations)
+
     def transform_columns(self, table: Sequence[ArrayLike]) -> csr_array:
         """Compute the one-hot rows of a table given as its columns."""
         return self.with_cells(super().transform_columns(table))

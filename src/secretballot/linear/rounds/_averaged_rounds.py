@@ -68,7 +68,10 @@ def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedR
             noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
         )
     variances, centred = _variances(axes, errors, features.groups)
-    posterior = Posterior(coefficients, variances, centred, np.empty(0))
+    # The metric of the damped objective, which the steps descend.
+    covariance = np.zeros((len(coefficients),) * 2)
+    covariance[1:, 1:] = (axes / damped) @ axes.T
+    posterior = Posterior(coefficients, variances, centred, np.empty(0), covariance)
     return FittedRounds(posterior, released, features, reference=reference)
 
 

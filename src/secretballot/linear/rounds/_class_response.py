@@ -50,6 +50,11 @@ class ClassResponse(ClassifierResponse):
         """Fewest rounds with which pairs are asked by default; pairs join with two classes."""
         return 2 if len(self.classes) == 2 else None
 
+    @property
+    def has_direction(self) -> bool:
+        """Whether there are two classes, the second of which is the positive one."""
+        return len(self.classes) == 2
+
     def warn(self) -> None:
         """Warn of classes that are learned from private rows."""
         if self.classes_learned:

@@ -117,6 +117,7 @@ def fit_number_posterior(
         np.diag(covariance)[:, None].copy(),
         centred_variances(groups, covariance)[:, None],
         prior_variances,
+        covariance,
     )
 
 

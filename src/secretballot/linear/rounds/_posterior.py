@@ -78,12 +78,16 @@ class Posterior:
         Variances of coefficients less the mean of their group, which is known much less well.
     prior_variances : ndarray of shape (n_groups,)
         Estimated mean square of each group's coefficients.
+    covariance : ndarray of shape (1 + n_features, 1 + n_features) or None
+        Covariance of the coefficients of a column, up to a factor; None before anything is
+        released.
     """
 
     coefficients: Floats
     variances: Floats
     centred_variances: Floats
     prior_variances: Floats
+    covariance: Floats | None = None
 
     @classmethod
     def initial(cls, n_features: int, n_columns: int, n_groups: int) -> Posterior:
@@ -231,6 +235,7 @@ def fit_posterior(
         np.diag(covariance)[:, None].copy(),
         centred_variances(groups, covariance)[:, None],
         prior_variances,
+        covariance,
     )
 
 

@@ -118,6 +118,11 @@ class Response(ABC):
         """Whether numbers of public rows get piecewise linear effects instead of bins."""
         return False
 
+    @property
+    def has_direction(self) -> bool:
+        """Whether all scores of a row rise with its response: not with three classes and more."""
+        return True
+
     def warn(self) -> None:
         """Warn of what the response itself tells of private rows."""
         return

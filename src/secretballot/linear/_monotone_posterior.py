@@ -1,0 +1,97 @@
+"""Constrained maximum of the coefficients' posterior: the most probable ones in a given order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import nnls
+
+from secretballot.linear.features import Floats
+from secretballot.linear.rounds import Posterior
+
+#: Iterations of non-negative least squares for each relation.
+_ITERATIONS = 30
+#: Binary places of rounded coefficients, below the largest.
+_BITS = 32
+
+
+def monotone_posterior(posterior: Posterior, relations: NDArray[np.intp]) -> Posterior:
+    """Return the posterior with its most probable coefficients that satisfy order relations.
+
+    Errors stay those of the coefficients without the order.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    relations : ndarray of shape (n_relations, 2)
+        Pairs of features, of which the first has the smaller coefficient; without cycles.
+    """
+    if not len(relations):
+        return posterior
+    assert posterior.covariance is not None
+    columns = [
+        ordered_coefficients(values, posterior.covariance, 1 + relations)
+        for values in posterior.coefficients.T
+    ]
+    return replace(posterior, coefficients=np.stack(columns, axis=1))
+
+
+def ordered_coefficients(values: Floats, covariance: Floats, relations: NDArray[np.intp]) -> Floats:
+    """Return the closest coefficients in a given order, in the metric of a normal law.
+
+    They minimise (b - values)' covariance^-1 (b - values) subject to b[i] <= b[j] for all relations
+    (i, j).
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    covariance : ndarray of shape (n, n)
+        Positive definite for the coefficients in relations.
+    relations : ndarray of shape (n_relations, 2)
+    """
+    own, places = np.unique(relations, return_inverse=True)
+    lower, upper = places.reshape(relations.shape).T
+    root = cholesky(covariance[np.ix_(own, own)], lower=True)
+    ordered = _in_order(_project(values[own], root, lower, upper), lower, upper)
+    moved = cho_solve((root, True), ordered - values[own])
+    # All other coefficients have their mean given these.
+    result = values + covariance[:, own] @ moved
+    result[own] = ordered
+    return result
+
+
+def _project(
+    values: Floats, root: Floats, lower: NDArray[np.intp], upper: NDArray[np.intp]
+) -> Floats:
+    """Solve the quadratic program, but for rounding, by non-negative least squares of its dual."""
+    # The solution is root @ (start + slopes' multipliers).
+    start = solve_triangular(root, values, lower=True)
+    slopes = root[upper] - root[lower]
+    slopes /= np.linalg.norm(slopes, axis=1, keepdims=True)
+    try:
+        multipliers, _ = nnls(slopes.T, -start, maxiter=_ITERATIONS * len(root))
+    except RuntimeError:  # too many iterations: the budget is spent, so an answer is needed
+        multipliers = np.zeros(len(slopes))
+    return np.asarray(root @ (start + slopes.T @ multipliers))
+
+
+def _in_order(values: Floats, lower: NDArray[np.intp], upper: NDArray[np.intp]) -> Floats:
+    """Return values without the remaining violations: the mean of running maxima and minima."""
+    largest, smallest = values.copy(), values.copy()
+    while (largest[lower] > largest[upper]).any():
+        np.maximum.at(largest, upper, largest[lower])
+    while (smallest[lower] > smallest[upper]).any():
+        np.minimum.at(smallest, lower, smallest[upper])
+    return (largest + smallest) / 2
+
+
+def rounded_coefficients(values: Floats) -> Floats:
+    """Round coefficients so that sums of them times weights of knots are exact.
+
+    Otherwise rounding errors of the sums would break the order between knots of equal effect.
+    """
+    exponent = int(np.frexp(np.abs(values).max())[1]) - _BITS
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent))
