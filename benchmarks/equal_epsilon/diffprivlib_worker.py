@@ -24,14 +24,21 @@ def build(model, value, epsilon, n_columns, seed):
         )
     if model == "GaussianNB":
         return models.GaussianNB(bounds=bounds, var_smoothing=value, **common)
+    if model == "LinearRegression":
+        symmetric = (-np.ones(n_columns), np.ones(n_columns))
+        return models.LinearRegression(
+            bounds_X=symmetric, bounds_y=(-1.0, 1.0), fit_intercept=False, **common
+        )
     return models.RandomForestClassifier(
         n_estimators=int(value), bounds=bounds, classes=[0, 1], max_depth=8, **common
     )
 
 
 def answer(model, value, epsilon, X, y, X_test, seed):
-    """Return the probability of class 1."""
+    """Return the probability of class 1, or the predicted number."""
     fitted = build(model, value, epsilon, X.shape[1], seed).fit(X, y)
+    if model == "LinearRegression":
+        return fitted.predict(X_test)
     return fitted.predict_proba(X_test)[:, 1]
 
 

@@ -13,13 +13,16 @@ epsilon at delta. It is composed as one, without the loss of halving delta: in i
 
 Also in its favour: categories that no private row has get no noise (its histograms are of the
 categories seen), and the settings compared are judged on the test rows.
+
+**Numbers.** The same rules in units of the target's range, with one more favour: the package does
+not clip residuals, so its sums move by at most the range only while all scores stay within it.
 """
 
 from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -58,6 +61,27 @@ def declared_epsilon(epsilon: float, delta: float, bins_share: float) -> float:
     return float(brentq(excess, epsilon / 100, epsilon, xtol=1e-6 * epsilon))
 
 
+def _parameters(
+    setting: Setting, X: pd.DataFrame, epsilon: float, delta: float, seed: int
+) -> dict[str, Any]:
+    """Return the parameters that classifiers and regressors share."""
+    bounds = X.attrs["bounds"]
+    return {
+        "feature_names": list(X),
+        "feature_types": ["continuous" if name in bounds else "nominal" for name in X],
+        "max_bins": setting.max_bins,
+        "learning_rate": setting.rate,
+        "max_rounds": setting.rounds,
+        "max_leaves": setting.max_leaves,
+        "epsilon": declared_epsilon(epsilon, delta, setting.bins_share),
+        "delta": delta,
+        "bin_budget_frac": setting.bins_share,
+        "privacy_bounds": {name: bounds[name] for name in numbers(X)},
+        "n_jobs": 1,
+        "random_state": seed,
+    }
+
+
 def dp_ebm(
     setting: Setting,
     X_private: pd.DataFrame,
@@ -71,23 +95,33 @@ def dp_ebm(
     """Return the probability of class 1 on the test rows."""
     from interpret.privacy import DPExplainableBoostingClassifier
 
-    bounds = X_private.attrs["bounds"]
-    types = ["continuous" if name in bounds else "nominal" for name in X_private]
-    model = DPExplainableBoostingClassifier(
-        feature_names=list(X_private),
-        feature_types=types,
-        max_bins=setting.max_bins,
-        learning_rate=setting.rate,
-        max_rounds=setting.rounds,
-        max_leaves=setting.max_leaves,
-        epsilon=declared_epsilon(epsilon, delta, setting.bins_share),
-        delta=delta,
-        bin_budget_frac=setting.bins_share,
-        privacy_bounds={name: bounds[name] for name in numbers(X_private)},
-        n_jobs=1,
-        random_state=seed,
-    )
+    parameters = _parameters(setting, X_private, epsilon, delta, seed)
+    model = DPExplainableBoostingClassifier(**parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the seed: this is a test
         model.fit(X_private, y_private)
     return np.asarray(model.predict_proba(X_test))[:, 1]
+
+
+def dp_ebm_number(
+    setting: Setting,
+    X_private: pd.DataFrame,
+    y_private: NDArray[np.float64],
+    X_test: pd.DataFrame,
+    target_bounds: tuple[float, float],
+    epsilon: float,
+    delta: float,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Return the predicted number of each test row."""
+    from interpret.privacy import DPExplainableBoostingRegressor
+
+    low, high = target_bounds
+    parameters = _parameters(setting, X_private, epsilon, delta, seed)
+    model = DPExplainableBoostingRegressor(
+        privacy_target_min=0.0, privacy_target_max=high - low, **parameters
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the seed: this is a test
+        model.fit(X_private, y_private - low)  # scores begin at 0
+    return np.asarray(model.predict(X_test)) + low

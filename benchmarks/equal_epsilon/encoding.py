@@ -39,22 +39,45 @@ def by_bounds(X: pd.DataFrame) -> Matrix:
     return np.hstack([_within_bounds(X), indicators(X)])
 
 
+def category_codes(X: pd.DataFrame) -> Matrix:
+    """Return categories as numbers in [0, 1], in the declared order."""
+    each = [X[name].cat.codes / (len(X[name].cat.categories) - 1) for name in categorical(X)]
+    return np.column_stack([np.empty((len(X), 0)), *each])
+
+
 def codes(X: pd.DataFrame) -> Matrix:
     """Return numbers in [0, 1], and categories as numbers in [0, 1], in the declared order."""
-    each = [X[name].cat.codes / (len(X[name].cat.categories) - 1) for name in categorical(X)]
-    return np.column_stack([_within_bounds(X), *each])
+    return np.column_stack([_within_bounds(X), category_codes(X)])
+
+
+def _standard(public: pd.DataFrame) -> Encode:
+    """Return what scales numbers by the public rows' means and deviations, up to three."""
+    values = public[numbers(public)].to_numpy()
+    mean, deviation = values.mean(axis=0), np.maximum(values.std(axis=0), 1e-9)
+    return lambda X: np.clip((X[numbers(X)].to_numpy() - mean) / deviation, -3, 3)
 
 
 def scaled(public: pd.DataFrame) -> Encode:
     """Return what scales by the public rows' means and deviations, up to three deviations."""
-    values = public[numbers(public)].to_numpy()
-    mean, deviation = values.mean(axis=0), np.maximum(values.std(axis=0), 1e-9)
+    standard = _standard(public)
+    return lambda X: np.hstack([standard(X), indicators(X)])
 
-    def encode(X: pd.DataFrame) -> Matrix:
-        standard = np.clip((X[numbers(X)].to_numpy() - mean) / deviation, -3, 3)
-        return np.hstack([standard, indicators(X)])
 
-    return encode
+def symmetric_encoder(columns: str, public: pd.DataFrame) -> Encode:
+    """Return what makes columns between -1 and 1, the last of which is constant.
+
+    ``"codes"`` has categories as numbers, ``"scaled"`` as columns; another name is a number of
+    principal components of the public rows.
+    """
+    standard = _standard(public)
+    encode = {
+        "codes": lambda X: np.hstack([standard(X) / 3, 2 * category_codes(X) - 1]),
+        "scaled": lambda X: np.hstack([standard(X) / 3, indicators(X)]),
+    }.get(columns)
+    if encode is None:
+        whitened = components(public, int(columns.split()[0]))
+        encode = lambda X: np.clip(whitened(X) / 3, -1, 1)  # noqa: E731
+    return lambda X: np.column_stack([encode(X), np.ones(len(X))])
 
 
 def _cuts(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:

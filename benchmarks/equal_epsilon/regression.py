@@ -1,56 +1,58 @@
-"""Regression of numbers: ours beside noisy moments and noisy gradient descent, at equal epsilon.
+"""Regression of numbers: ours beside rivals, at equal epsilon.
 
     python benchmarks/equal_epsilon/regression.py [--sets diamonds credit adult balance]
-        [--epsilons .1 .5 1 2 4] [--public 400] [--seeds 5] [--rivals] [--quick]
+        [--methods NAME ...] [--epsilons .1 .5 1 2 4] [--public 400] [--seeds 10] [--out FILE]
+        [--best N] [--quick]
 
 diamonds  prices (0 to 20,000) of 53,940 stones; needs the package plotnine, which has the table
 credit    credit limits (0 to 1,000,000) of 30,000 people
 adult     ages (17 to 90) of 45,222 people
 balance   balances (-2,000 to 20,000) of 45,211 people
 
-R^2 on the test rows, whose targets are clipped to the declared bounds too; the share of them within
-intervals of 90 %; the mean of predictions less that of targets, in their standard deviations; and
-the differences that pairs of columns make. Two rivals have the best of
-their grids *on the test rows*, and rows of length 1 at most, in 16 or 8 bins or scaled:
+Ours is fitted with single columns, and with pairs of columns too; number_rivals.py has the others
+and their settings. Runs that are already in the file are skipped; number_table.py makes the table.
+A method whose package is missing is left out. All settings on all seeds take hours: run them on one
+or two seeds, and then ``--best 2`` on all, which takes of each rival the settings that lead so far
+at an epsilon on a set.
 
-moments  sums of x x' and x y with noise for their joint diameter, sqrt(4.5), and ridge penalties
-         `PENALTIES` times the noise (AdaSSP chooses one: Wang, UAI 2018)
-descent  all rows in each of `STEPS`, residuals clipped to `CLIPS`, rates `RATES`; charged exactly;
-         averaged over the later half
+R^2 on the test rows, whose targets are clipped to the declared bounds too; of ours also the share
+of them within intervals of 90 %, and the mean of predictions less that of targets, in their
+standard deviations. What rivals predict is clipped to the bounds, which favours them.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import itertools
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import sets
-from encoding import encoder
-from numpy.typing import NDArray
+from number_rivals import DELTA, RIVALS, Bounds, Floats, Names, missing
+from number_table import DEFAULT, cells, leading, print_table
+from results import Key, append, read
 from sets import Split
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 from secretballot import PrivacyAccountant, PrivateLinearRegression, PublicData
-from secretballot.divergences import gaussian_budget
 
-DELTA, MOMENTUM = 1e-5, 0.8
-COLUMNS, PENALTIES = ("bins", "few bins", "scaled"), (0.3, 1.0, 3.0, 10.0)
-STEPS, RATES, CLIPS = (20, 60), (3.0, 10.0, 30.0), (0.1, 0.3, 1.0)
+OURS: dict[str, int | str] = {"columns": 0, "with pairs": "auto"}
+DIAMONDS = {
+    "carat": (0.0, 5.0),
+    "depth": (40.0, 80.0),
+    "table": (40.0, 100.0),
+    **dict.fromkeys("xyz", (0.0, 12.0)),
+}
 TARGETS = {
     "credit": ("credit", "LIMIT_BAL", (0.0, 1e6)),
     "adult": ("adult", "age", (17.0, 90.0)),
     "balance": ("bank", "balance", (-2e3, 2e4)),
 }
-
-Floats = NDArray[np.float64]
-Bounds = tuple[float, float]
 
 
 @cache
@@ -62,9 +64,9 @@ def table(name: str) -> tuple[pd.DataFrame, Floats, Bounds]:
         assert package.origin is not None
         X = pd.read_csv(Path(package.origin).parent / "data" / "diamonds.csv")
         y = X.pop("price").to_numpy(float)
-        numbers = X.select_dtypes("number")
-        X = X.astype(dict.fromkeys(X.columns.difference(numbers.columns), "category"))
-        X.attrs["bounds"] = dict.fromkeys(numbers, (0.0, 100.0))
+        X = X.astype(dict.fromkeys(X.columns.difference(DIAMONDS), "category"))
+        X = X.assign(**{key: X[key].clip(*pair) for key, pair in DIAMONDS.items()})
+        X.attrs["bounds"] = DIAMONDS
         return X, y, (0.0, 2e4)
     source, column, bounds = TARGETS[name]
     X, _ = sets.LOADERS[source]()
@@ -92,9 +94,9 @@ def split(name: str, public: int, seed: int) -> tuple[Split, Bounds]:
 
 
 def ours(
-    rows: Split, bounds: Bounds, epsilon: float, interactions: int | str, seed: int
-) -> tuple[float, float, float]:
-    """Return R^2, the bias, and the coverage of intervals of 90 %."""
+    rows: Split, bounds: Bounds, epsilon: float, seed: int, interactions: int | str
+) -> dict[str, float]:
+    """Return R^2, the bias, and the coverage of intervals of 90 % if there are any."""
     model = PrivateLinearRegression(
         target_bounds=bounds,
         interactions=interactions,
@@ -102,98 +104,75 @@ def ours(
         check_public_rows=False,
         random_state=seed,
     ).fit(rows.X_private, rows.y_private, X_public=PublicData(rows.X_pool, may_be_private=True))
-    score = float(model.score(rows.X_test, rows.y_test))
     errors = model.predict(rows.X_test) - rows.y_test
-    bias = float(errors.mean() / rows.y_test.std())
+    measured = {
+        "r2": float(model.score(rows.X_test, rows.y_test)),
+        "bias": float(errors.mean() / rows.y_test.std()),
+    }
     try:
         low, high = model.predict_interval(rows.X_test)
     except ValueError:
-        return score, bias, float("nan")
-    return score, bias, float(np.mean((low <= rows.y_test) & (rows.y_test <= high)))
+        return measured
+    inside = (low <= rows.y_test) & (rows.y_test <= high)
+    return {**measured, "coverage": float(np.mean(inside))}
 
 
-def noisy_moments(X: Floats, y: Floats, epsilon: float, seed: int) -> list[Floats]:
-    """Return the weights of each penalty; rows have a length of 1 at most, targets too."""
-    deviation = float(np.sqrt(4.5 / gaussian_budget(epsilon, DELTA, 0.0)))
-    rng = np.random.default_rng([seed, 1])
-    noise = np.triu(rng.normal(size=(X.shape[1],) * 2))
-    # Off the diagonal each product counts twice in the norm, and has half the variance.
-    noise = (noise + np.triu(noise, 1).T) / np.where(np.eye(len(noise)) > 0, 1, np.sqrt(2))
-    products = X.T @ X + deviation * noise
-    sums = X.T @ y + deviation * rng.normal(size=X.shape[1])
-    unit = deviation * np.sqrt(X.shape[1])
-    return [
-        np.linalg.solve(products + penalty * unit * np.eye(len(noise)), sums)
-        for penalty in PENALTIES
-    ]
+def run(
+    method: str, rows: Split, bounds: Bounds, epsilon: float, seed: int, wanted: Names
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the name of a method with each of its settings, and what was measured."""
+    if method in OURS:
+        yield method, ours(rows, bounds, epsilon, seed, OURS[method])
+        return
+    for setting, predicted in RIVALS[method](rows, bounds, epsilon, seed, wanted):
+        score = r2_score(rows.y_test, predicted.clip(*bounds))
+        yield f"{method}: {setting}", {"r2": float(score)}
 
 
-def descend(
-    X: Floats, y: Floats, steps: int, rate: float, clip: float, epsilon: float, seed: int
-) -> Floats:
-    """Return the weights of noisy gradient descent; rows have a length of 1 at most."""
-    deviation = 2 * clip * np.sqrt(steps / gaussian_budget(epsilon, DELTA, 0.0))
-    rng = np.random.default_rng([seed, 2])
-    weights, pace, total = (np.zeros(X.shape[1]) for _ in range(3))
-    for step in range(steps):
-        gradient = X.T @ np.clip(y - X @ weights, -clip, clip)
-        gradient += deviation * rng.normal(size=len(weights))
-        pace = MOMENTUM * pace + (1 - MOMENTUM) * rate * gradient / len(X)
-        weights = weights + pace
-        total += weights * (step >= steps // 2)
-    return total / (steps - steps // 2)
-
-
-def rivals(rows: Split, bounds: Bounds, epsilon: float, seed: int) -> tuple[float, float]:
-    """Return the best R^2 of noisy moments and of noisy gradient descent on the test rows."""
-    half, middle = (bounds[1] - bounds[0]) / 2, (bounds[0] + bounds[1]) / 2
-    y = (rows.y_private - middle) / half
-    scores: tuple[list[float], list[float]] = ([], [])
-    for columns in COLUMNS:
-        encode = encoder(columns, rows.X_pool)
-        X, test = encode(rows.X_private), encode(rows.X_test)
-        settings = itertools.product(STEPS, RATES, CLIPS)
-        found = (
-            noisy_moments(X, y, epsilon, seed),
-            (descend(X, y, *setting, epsilon, seed) for setting in settings),
-        )
-        for best, each in zip(scores, found, strict=True):
-            best += [r2_score(rows.y_test, middle + half * (test @ weights)) for weights in each]
-    return max(scores[0]), max(scores[1])
-
-
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", nargs="+", default=available())
+    parser.add_argument("--methods", nargs="+", default=[*OURS, *RIVALS])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1.0, 2.0, 4.0])
     parser.add_argument("--public", type=int, default=400)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rivals", action="store_true")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=DEFAULT)
+    parser.add_argument("--best", type=int, help="only so many settings of each rival, the best")
     parser.add_argument("--quick", action="store_true", help="adult, epsilon 1, one seed")
     if parser.parse_args().quick:  # other defaults: options that are given count
         parser.set_defaults(sets=["adult"], epsilons=[1.0], seeds=1)
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = arguments()
     warnings.simplefilter("ignore")  # noise is seeded
-    print("| set, epsilon | columns | with pairs | gain | bias | coverage | moments | descent |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, epsilon in itertools.product(given.sets, given.epsilons):
-        alone, paired, others = [], [], []
-        for seed in range(given.seeds):
+    absent = missing()
+    for method in sorted(absent.keys() & given.methods):
+        print(f"{method} is left out: {absent[method]} is missing.", flush=True)
+    # A method's settings are run together: the names before the colon are done.
+    done = {
+        (key.method.split(":")[0], key.set, key.epsilon, key.pool, key.seed)
+        for key, _ in read(given.out)
+    }
+    best = cells(given.out, given.public) if given.best else {}
+    for seed in range(given.seeds):
+        for name in given.sets:
             rows, bounds = split(name, given.public, seed)
-            alone.append(ours(rows, bounds, epsilon, 0, seed))
-            paired.append(ours(rows, bounds, epsilon, "auto", seed))
-            if given.rivals:
-                others.append(rivals(rows, bounds, epsilon, seed))
-        gain = np.array(paired)[:, 0] - np.array(alone)[:, 0]
-        error = gain.std(ddof=1) / len(gain) ** 0.5 if len(gain) > 1 else np.nan
-        score, bias, coverage = np.nanmean(paired, axis=0)
-        cells = [f"{np.mean(alone, axis=0)[0]:.4f}", f"{score:.4f}"]
-        cells += [f"{gain.mean():+.4f} +- {error:.4f}"]
-        cells += [f"{bias:+.3f}", f"{coverage:.3f}"]
-        cells += [f"{each:.4f}" for each in np.mean(others, axis=0)] if others else ["", ""]
-        print(f"| {name}, {epsilon:g} | " + " | ".join(cells) + " |", flush=True)
+            for method in given.methods:
+                for epsilon in given.epsilons:
+                    place = (name, epsilon, given.public, seed)
+                    if method in absent or (method, *place) in done:
+                        continue
+                    wanted = None
+                    if (name, epsilon) in best and method in best[name, epsilon]:
+                        wanted = leading(best[name, epsilon][method])[: given.best]
+                    found = [*run(method, rows, bounds, epsilon, seed, wanted)]
+                    for setting, measured in found:  # all of a method, or none
+                        append(given.out, Key(setting, *place), measured)
+    print_table(given.out, given.sets, given.epsilons, given.public)
 
 
 if __name__ == "__main__":

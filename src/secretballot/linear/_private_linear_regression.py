@@ -120,8 +120,9 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
     All rounds are one reservation: their whole price is recorded before the first, and a fit that
     is interrupted keeps the charge.
 
-    Clipping makes the model one of a centre that outliers hardly move (Huber's [1]_), not of the
-    mean: where residuals are very skewed, predictions lie a little on the side of the many.
+    Clipping makes effects those of a centre that outliers hardly move (Huber's [1]_), not of the
+    mean. With additive features the intercept is one of the mean: it follows from the rounds that
+    clip least.
 
     With `monotonic_cst` the coefficients are the most probable ones in the given order, by the
     posterior of the last round. Frequent values of these columns are knots.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,11 @@ from secretballot.linear.rounds._number_posterior import NumberRound, fit_number
 from secretballot.linear.rounds._pair_rounds import release_pairs, resized
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import BinnedResiduals
-from secretballot.linear.rounds._reference_rows import ReferenceRows, dense_reference_rows
+from secretballot.linear.rounds._reference_rows import (
+    FeatureMeans,
+    ReferenceRows,
+    dense_reference_rows,
+)
 from secretballot.linear.rounds._residual_histogram import (
     FIRST_VOTE_LENGTH,
     N_BINS,
@@ -80,17 +84,20 @@ class NumberRounds:
         histogram = ResidualHistogram.from_counts(noisy[-N_BINS:] / vote, rows.total, scale)
         return self._round(noisy, coefficients, histogram), histogram, scale * noisy[:-N_BINS, None]
 
-    def ask_first(self) -> tuple[NumberRound, ResidualHistogram, Floats, ReferenceRows]:
+    def ask_first(
+        self,
+    ) -> tuple[NumberRound, ResidualHistogram, Floats, ReferenceRows, FeatureMeans | None]:
         """Ask for the targets, and return reference rows beside them.
 
-        The means of features are released too, as for classes, with a shorter vote.
+        The means of features are released too, as for classes, with a shorter vote; but not of
+        dense features.
         """
         rows, features, mechanism = self.plan.rows, self.plan.features, self.plan.mechanism
         public = self.plan.public
         start = np.zeros((1 + features.n_features, 1))
         if not isinstance(features, AdditiveBins):
             assert isinstance(public, np.ndarray)
-            return *self.ask(start, 1.0), dense_reference_rows(public)
+            return *self.ask(start, 1.0), dense_reference_rows(public), None
         sums, counts = rows.counted_sums(
             start, features.norm, clipped_residuals(self.targets, 1.0), N_BINS
         )
@@ -102,13 +109,23 @@ class NumberRounds:
         first = self._round(noisy, start, histogram)
         means = noisy[features.n_features : -N_BINS] / rows.total
         reference = copula_reference_rows(self.plan, first.mean[:, None], means, wide)
-        return first, histogram, noisy[: features.n_features, None], reference
+        released = noisy[: features.n_features, None]
+        noise = mechanism.sigma / rows.total
+        return first, histogram, released, reference, FeatureMeans(means, noise, features.places)
 
     def ask_pairs(
-        self, reference: ReferenceRows, coefficients: Floats, histogram: ResidualHistogram
+        self,
+        reference: ReferenceRows,
+        coefficients: Floats,
+        histogram: ResidualHistogram,
+        scale: float,
     ) -> PairedBins | None:
-        """Ask all pairs of columns; return the features with those that stand out, if any do."""
-        scale = histogram.scale
+        """Ask all pairs of columns; return the features with those that stand out, if any do.
+
+        The scale is that of the next round: at the one before, which is larger, noise would hide
+        pairs.
+        """
+        unclipped, variance = histogram.clipped_at(scale)
         residuals = clipped_residuals(self.targets, scale)
         ones = np.ones(len(reference.weights))
         return release_pairs(
@@ -116,8 +133,8 @@ class NumberRounds:
             reference,
             coefficients,
             lambda rows, scores: residuals(rows, scores)[0],
-            histogram.unclipped / scale * ones,
-            histogram.variance / scale**2 * ones,
+            unclipped / scale * ones,
+            variance / scale**2 * ones,
         )
 
     def add_pairs(self, paired: PairedBins) -> None:
@@ -168,6 +185,68 @@ class NumberRounds:
         )
 
 
+def mean_residual(
+    round_: NumberRound,
+    scale: float,
+    reference: ReferenceRows,
+    means: FeatureMeans,
+    coefficients: Floats,
+) -> tuple[float, float]:
+    """Estimate the mean residual of private rows at these coefficients from one round.
+
+    Returns the estimate and its variance: of noise, of the mean score, and of what is clipped, as
+    if all clipped residuals had one sign and were half a scale longer.
+
+    Parameters
+    ----------
+    round_ : NumberRound
+    scale : float
+        Size at which residuals were clipped.
+    reference : ReferenceRows
+    means : FeatureMeans
+    coefficients : ndarray of shape (1 + n_features,)
+        The intercept first.
+    """
+    n_features, n_columns = len(means.values), len(means.places)
+    score, score_variance = means.mean_score(reference, coefficients - round_.coefficients)
+    # The weights of a row add to 1 in each column, so each column has the mean once more.
+    clipped = float(round_.mean[:n_features].sum()) / n_columns
+    present = float(reference.means(np.ones((len(reference.weights), 1)))[:n_features].sum())
+    present /= n_columns
+    noise = float(np.ravel(round_.noise)[0]) * n_features**0.5 / n_columns
+    bias = (1 - round_.unclipped) * scale / 2
+    variance = (noise**2 + bias**2) / round_.unclipped**2 + score_variance
+    return (clipped / round_.unclipped - score) / present, variance / present**2
+
+
+def move_intercept(
+    posterior: Posterior,
+    rounds: Sequence[NumberRound],
+    reference: ReferenceRows,
+    means: FeatureMeans,
+) -> Posterior:
+    """Move the intercept to where these rounds estimate that the mean residual is 0.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    rounds : sequence of NumberRound
+        The first one of the fit, in which nothing is clipped, and others.
+    reference : ReferenceRows
+    means : FeatureMeans
+    """
+    values = posterior.coefficients[:, 0]
+    noises = [float(np.ravel(round_.noise)[0]) for round_ in rounds]
+    estimates = [
+        mean_residual(round_, noise / noises[0], reference, means, values)
+        for round_, noise in zip(rounds, noises, strict=True)
+    ]
+    residuals, variances = np.array(estimates).T
+    coefficients = posterior.coefficients.copy()
+    coefficients[0] += np.average(residuals, weights=1 / variances)
+    return replace(posterior, coefficients=coefficients)
+
+
 def last_scale(wide: ResidualHistogram, histogram: ResidualHistogram) -> float:
     """Choose the scale of the last round, beyond which few residuals lie.
 
@@ -187,10 +266,11 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
 
     The scale at which residuals are clipped follows from the histogram of the round before: the
     most efficient one, but in the last round one beyond which few residuals lie.
-    Half-way all pairs of columns are asked, and those that stand out join the model.
+    Half-way all pairs of columns are asked, and those that stand out join the model. At the end the
+    intercept moves to where the rounds that clip least estimate the mean.
     """
     rounds = NumberRounds(plan, targets)
-    first, histogram, sums, reference = rounds.ask_first()
+    first, histogram, sums, reference, means = rounds.ask_first()
     done, released = [first], [sums]
     posterior = Posterior.initial(plan.features.n_features, 1, len(plan.features.groups))
     posterior = posterior.scaled(first.variance)
@@ -200,21 +280,26 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
             done, reference, rounds.plan.features.groups, posterior, plan.n_people
         )
         if len(done) == plan.n_rounds:
-            return FittedRounds(posterior, released, rounds.plan.features, histogram)
+            break
+        scale = histogram.efficient_scale(rounds.loss(first.variance), _TOLERANCE * first.variance)
         if plan.pairs is not None and len(done) == (plan.n_rounds + 1) // 2:
-            paired = rounds.ask_pairs(reference, posterior.coefficients, histogram)
+            paired = rounds.ask_pairs(reference, posterior.coefficients, histogram, scale)
             if paired is not None:
                 rounds.add_pairs(paired)
                 reference = reference.with_cells(paired)
                 sizes = [pair.n_cells for pair in paired.pairs]
                 done = [round_.padded(sum(sizes)) for round_ in done]
                 posterior = posterior.padded(sizes, first.variance)
-        if len(done) < plan.n_rounds - 1:
-            scale = histogram.efficient_scale(
-                rounds.loss(first.variance), _TOLERANCE * first.variance
-            )
-        else:
+        if len(done) == plan.n_rounds - 1:
             scale = min(_LAST_FACTOR * last_scale(wide, histogram), 1.0)
         next_round, histogram, sums = rounds.ask(posterior.coefficients, scale)
         done.append(next_round)
         released.append(sums)
+    if means is not None:
+        # Nothing was clipped in the first round, and little in the last.
+        least_clipped = [replace(done[0], unclipped=1.0), *done[1:][-1:]]
+        posterior = move_intercept(posterior, least_clipped, reference, means)
+    change = posterior.coefficients[:, 0] - done[-1].coefficients
+    moved = float(reference.weights @ reference.scores(change))
+    histogram = replace(histogram, moved=moved)
+    return FittedRounds(posterior, released, rounds.plan.features, histogram)

@@ -110,6 +110,53 @@ class ReferenceRows:
         return self.design.products(values * self.weights[:, None])
 
 
+@dataclass(frozen=True)
+class FeatureMeans:
+    """Released means of the features of columns over the private rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_features,)
+    noise : float
+        Standard deviation of the noise on each.
+    places : list of slice
+        Features of each column.
+    """
+
+    values: Floats
+    noise: float
+    places: list[slice]
+
+    def mean_score(self, reference: ReferenceRows, coefficients: Floats) -> tuple[float, float]:
+        """Estimate the mean score of private rows: the mean over columns, of rows with a cell.
+
+        The mean over reference rows moves by what the released means differ, as far as their noise
+        is less than the sampling error. Returns the estimate and its variance.
+
+        Parameters
+        ----------
+        reference : ReferenceRows
+            Rows with these features, and maybe others after them.
+        coefficients : ndarray of shape (1 + n_features,)
+            The intercept first.
+        """
+        n_features = len(self.values)
+        scores = reference.scores(coefficients)
+        sums = reference.means(np.stack([scores, np.ones(len(scores))], axis=1))[:n_features]
+        mean = float(sums[:, 0].sum()) / len(self.places)
+        # What the effects of a column have in common is known: a row's weights add to 1.
+        effects = coefficients[1 : 1 + n_features].copy()
+        for place in self.places:
+            effects[place] -= effects[place].mean()
+        noise = self.noise**2 * float(effects @ effects)
+        centre = float(reference.weights @ scores)
+        sampling = float(reference.weights @ (scores - centre) ** 2) / reference.effective_size
+        if noise + sampling == 0:
+            return mean, 0.0
+        share = sampling / (sampling + noise)
+        return mean + share * float(effects @ (self.values - sums[:, 1])), share * noise
+
+
 def dense_reference_rows(public: Floats) -> ReferenceRows:
     """Return public rows of dense features, and synthetic ones with permuted columns."""
     rng = np.random.default_rng(_SEED)  # a public seed: the draws protect nothing

@@ -50,11 +50,14 @@ class ResidualHistogram:
         Share of the residuals below each inner edge, half of the large ones among them.
     large : float
         Share of residuals of at least `TOP` times the scale.
+    moved : float, default=0.0
+        Mean distance by which predictions have moved since the residuals were taken.
     """
 
     scale: float
     below: Floats
     large: float
+    moved: float = 0.0
 
     @classmethod
     def from_counts(cls, counts: Floats, total: float, scale: float) -> ResidualHistogram:
@@ -93,11 +96,20 @@ class ResidualHistogram:
         inside = np.diff(self._levels) @ squares + self._near * near
         return float(inside + self.large - self._near) * self.scale**2
 
+    def clipped_at(self, scale: float) -> tuple[float, float]:
+        """Return the share of residuals that another scale does not clip, and their mean square."""
+        if scale >= self.scale:
+            return self.unclipped, self.variance
+        points = self.points()
+        share = float(np.mean(np.abs(points) < scale))
+        return max(share, _LEAST_SLOPE), float(np.mean(np.clip(points, -scale, scale) ** 2))
+
     def points(self) -> Floats:
         """Return residuals of even shares; large ones stand between `TOP` and the scale."""
         levels = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
         edges = np.concatenate([[-1.0], _ALL_EDGES, [1.0]])
-        return np.asarray(np.interp(levels, [0.0, *self._levels, 1.0], edges) * self.scale)
+        residuals = np.interp(levels, [0.0, *self._levels, 1.0], edges) * self.scale
+        return np.asarray(residuals - self.moved)
 
     def tail_scale(self) -> float:
         """Choose the scale beyond which few residuals lie; if many are large, it grows."""
@@ -139,4 +151,4 @@ class ResidualHistogram:
         """Compute a quantile of the residuals; NaN if it is among the large ones."""
         if not self._levels[0] <= level <= self._levels[-1]:
             return float("nan")
-        return float(np.interp(level, self._levels, _ALL_EDGES)) * self.scale
+        return float(np.interp(level, self._levels, _ALL_EDGES)) * self.scale - self.moved
