@@ -90,6 +90,7 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
         self._centred_error = np.sqrt(posterior.centred_variances[1:]).T
         self.n_rounds_ = fitted.n_rounds
         self.n_bins_ = fitted.n_bins
+        self.features_ = fitted.kind
         self.mechanism_ = fitted.mechanism
         self.public_rows_check_ = fitted.public_rows_check
         self._public_features = fitted.features

@@ -2,65 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
 from secretballot._estimator_progress import EstimatorTask, Progress
-from secretballot._sklearn_compat import _num_samples, _safe_indexing, with_callbacks
+from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
-from secretballot.linear._fit_input import (
-    FitInput,
-    check_input,
-    checked_bounds,
-    declared_bounds,
-    declared_categories,
+from secretballot.linear._feature_maps import (
+    bounds_of_numbers,
+    feature_map,
+    first_kind,
+    has_few_public_rows,
+    private_rows,
+    public_features,
 )
+from secretballot.linear._feature_search import FeatureSearch
+from secretballot.linear._fit_input import FitInput, check_input
 from secretballot.linear._fit_warnings import warn_failed_fit
 from secretballot.linear._model_size import (
     DECLARED_SIZE,
+    ModelSize,
     check_signal,
     choose_bins,
+    choose_width,
     signal_to_noise,
 )
 from secretballot.linear._monotone_posterior import monotone_posterior
-from secretballot.linear._monotonic_cst import refuse_categories
 from secretballot.linear._pair_search import PairSearch
 from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import (
-    FEW_PUBLIC_ROWS,
     FEWEST_PUBLIC_ROWS,
     AdditiveBins,
     FeatureMap,
     Floats,
-    KernelFeatures,
-    NumberBins,
-    ScaledColumns,
-    TransformedRows,
-    column_keys,
-    declared_bins,
-    knots_between,
-    public_bins,
-    public_columns,
-    public_ends,
-    spread_ends,
 )
-from secretballot.linear.rounds import FittedRounds, PairPlan, PrivateRows, Response, RoundPlan
+from secretballot.linear.rounds import (
+    FittedRounds,
+    PairPlan,
+    PrivateRows,
+    Response,
+    RivalPlan,
+    RoundPlan,
+    resized,
+)
 from secretballot.mechanisms import VectorSum
-from secretballot.schema import Bounds, RowSchema, warn_misfits
+from secretballot.schema import RowSchema, warn_misfits
 from secretballot.screening import PublicRowsCheck, check_stacked
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
-
-#: Public rows that are used; the sampling error of more is less than the noise.
-_MOST_PUBLIC_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -70,6 +64,7 @@ class FittedModel:
     response: Response
     features: FeatureMap
     rounds: FittedRounds
+    kind: str
     mechanism: VectorSum
     n_rounds: int
     n_bins: int | None
@@ -143,12 +138,15 @@ def run_fit(
     n_bins = model.n_bins
     if isinstance(n_bins, str):
         n_bins = choose_bins(signal, n_public, model.n_features_in_, response.n_columns)
-    features, origin = _feature_map(model, data, n_bins)
+    width = choose_width(signal_to_noise(data.total, single.sigma, 1.0), response.n_columns)
+    size = ModelSize(n_bins, width)
+    features, origin = feature_map(model, data, first_kind(model), size)
     if isinstance(model.rounds, str):
         n_rounds = response.choose_rounds(signal, n_public)
     else:
         n_rounds = int(model.rounds)
-    n_releases = 1 + n_rounds + (data.X_public is None)
+    search = FeatureSearch.of(accountant, model.features, data, features, 1 + n_rounds, scope)
+    n_releases = 1 + n_rounds + (data.X_public is None) + (search.n_pilot if search else 0)
     pairs = PairSearch.of(
         accountant,
         model.interactions,
@@ -159,26 +157,29 @@ def run_fit(
         scope=scope,
     )
 
-    rows = _private_rows(model, data, features)
-    for _ in rows.blocks():
-        pass  # invalid private cells are found before anything is spent
-    check = public = None
+    rows = private_rows(data, features)
+    _read_blocks(rows)
+    other = None
+    if search is not None:
+        other, _ = feature_map(model, data, "kernel", size)
+        other_rows = private_rows(data, other)
+        _read_blocks(other_rows)
+    check, public = None, public_features(data, features)
     if data.X_public is not None:
-        public = features.transform(_thinned(data.X_public))
         check = PublicRowsCheck.of(model, data.n_units, data.X_public, scope)
     placement = BinPlacement.of(
         accountant,
         data,
-        _bounds_of_numbers(model, data, n_bins),
+        bounds_of_numbers(model, data, size.n_bins),
         n_bins,
         scope,
-        is_needed=_has_few_public_rows(data),
+        is_needed=has_few_public_rows(data),
     )
     mechanism = accountant.calibrate(
         lambda sigma: response.mechanism(sigma, features, data.weight),
         n_rows=n_releases,
         scope=scope,
-        share=_remaining_share(check, placement, pairs),
+        share=_remaining_share(check, placement, pairs, search),
     )
     note: dict[str, object] = {**response.note, "features_from": origin}
     if data.levels is not None:
@@ -205,16 +206,16 @@ def run_fit(
             random_state=randomness.noise(placement.NOISE_INDEX),
             note=note,
         )
-        features, _ = _feature_map(model, data, n_bins, placed)
-        rows = _private_rows(model, data, features)
-        if data.X_public is not None:
-            public = features.transform(_thinned(data.X_public))
+        features, _ = feature_map(model, data, first_kind(model), size, placed)
+        rows, public = private_rows(data, features), public_features(data, features)
     reservation = accountant.reserve(mechanism, n_releases, scope=scope, note=note)
     reservations = [reservation]
     if pairs is not None:
         reservations.append(accountant.reserve(pairs.mechanism, 1, scope=scope, note=note))
+    if search is not None:
+        reservations.append(accountant.reserve(search.mechanism, 1, scope=scope, note=note))
     progress.paid()
-    with progress.task("ask private rows", n_releases + (pairs is not None)) as task:
+    with progress.task("ask private rows", n_releases + len(reservations) - 1) as task:
         releases = _Releases(accountant, reservation, randomness, scope, note, task)
         pair_plan = None
         if pairs is not None:
@@ -232,13 +233,30 @@ def run_fit(
             n_people=data.n_people,
             pairs=pair_plan,
         )
+        if search is not None and other is not None:
+            compared = _Releases(
+                accountant, reservations[-1], randomness, scope, note, task, search.NOISE_INDEX
+            )
+            other_plan = replace(
+                plan,
+                rows=other_rows,
+                features=other,
+                public=public_features(data, other),
+                mechanism=resized(mechanism, other.norm),
+            )
+            rival = RivalPlan(other_plan, search.n_pilot, search.mechanism, compared.noisy_sums)
+            plan = replace(plan, rival=rival)
         fitted = response.run_rounds(plan)
     for reservation in reservations:
         accountant.settle(reservation)
     progress.end()
     warn_misfits(data.misfits)
     n_squared = data.total**2 / data.n_people
-    warn_failed_fit(fitted.posterior, features, fitted.residuals, mechanism.sigma, n_squared)
+    kind = first_kind(model)
+    if fitted.is_rival and plan.rival is not None:
+        plan, kind = plan.rival.plan, "kernel"
+    sigma = plan.mechanism.sigma
+    warn_failed_fit(fitted.posterior, plan.features, fitted.residuals, sigma, n_squared)
     if data.directions.any():
         assert isinstance(fitted.features, AdditiveBins)
         relations = fitted.features.order_relations(data.directions)
@@ -247,9 +265,10 @@ def run_fit(
         response=response,
         features=fitted.features,
         rounds=fitted,
-        mechanism=mechanism,
+        kind=kind if isinstance(kind, str) else "transformer",
+        mechanism=plan.mechanism,
         n_rounds=n_rounds,
-        n_bins=n_bins if isinstance(features, AdditiveBins) else None,
+        n_bins=n_bins if isinstance(plan.features, AdditiveBins) else None,
         schema=data.schema,
         public_rows_check=check,
         is_monotone=bool(data.directions.any()),
@@ -263,7 +282,7 @@ def _check_public_rows(model: LinearModel, data: FitInput) -> None:
             "declared. Pass fit(X, y, X_public=PublicData(rows)), or bounds=(low, high) of the "
             "columns and categories={column: [...]}."
         )
-    if data.X_public is None and model.features != "additive":
+    if data.X_public is None and first_kind(model) != "additive":
         raise ValueError(
             f"features={model.features!r} is fitted on public rows: pass X_public, or use "
             "features='additive' with bounds."
@@ -276,91 +295,18 @@ def _check_public_rows(model: LinearModel, data: FitInput) -> None:
         )
 
 
-def _private_rows(model: LinearModel, data: FitInput, features: FeatureMap) -> PrivateRows:
-    return PrivateRows(
-        transform=lambda block: features.transform_private(_block_of(data.X, block)),
-        shares=data.shares,
-        total=data.total,
-        n_numbers=model.n_features_in_ if model.features == "additive" else features.n_features,
-        weight_bits=features.weight_bits if isinstance(features, AdditiveBins) else 0,
-    )
+def _read_blocks(rows: PrivateRows) -> None:
+    """Read all private cells: what is invalid is found before anything is spent."""
+    for _ in rows.blocks():
+        pass
 
 
 def _remaining_share(
-    check: PublicRowsCheck | None, placement: BinPlacement | None, pairs: PairSearch | None
+    check: PublicRowsCheck | None,
+    placement: BinPlacement | None,
+    pairs: PairSearch | None,
+    search: FeatureSearch | None,
 ) -> float:
     """Return the share of the fit's budget that remains for the rounds."""
     share = 1.0 if check is None else check.remaining_share
-    return share - sum(each.share for each in (placement, pairs) if each is not None)
-
-
-def _has_few_public_rows(data: FitInput) -> bool:
-    return data.X_public is None or _num_samples(data.X_public) < FEW_PUBLIC_ROWS
-
-
-def _bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds:
-    """Return the bounds of the numbers whose bins may be at private quantiles.
-
-    They are declared, or the ends of public rows that are not few. (Piecewise linear effects gain
-    nothing from private quantiles beside such rows.)
-    """
-    if data.X_public is None:
-        return declared_bounds(model, data.X, declared_categories(model, data.X))
-    if model.features != "additive":
-        return {}
-    categories = declared_categories(model, data.X_public)
-    columns = public_columns(data.X_public, categories)
-    bounds = checked_bounds(model, columns, categories)
-    if _has_few_public_rows(data):
-        return bounds
-    if data.response.is_smooth:
-        return {}
-    ends = spread_ends(columns, n_bins)
-    return {name: bounds.get(name, ends[name]) for name in ends}
-
-
-def _feature_map(
-    model: LinearModel,
-    data: FitInput,
-    n_bins: int,
-    placed: Mapping[Hashable, NumberBins] | None = None,
-) -> tuple[FeatureMap, str]:
-    """Return the features of rows, and their origin: "declared", "public" or "frozen"."""
-    if data.X_public is None:
-        categories = declared_categories(model, data.X)
-        bounds = declared_bounds(model, data.X, categories)
-        names = column_keys(data.X)
-        bins = declared_bins(names, bounds, n_bins, categories, placed)
-        refuse_categories(bins, data.directions)
-        return bins, "declared"
-    if not isinstance(model.features, str):
-        frozen = isinstance(model.features, FrozenEstimator)
-        transformer = model.features if frozen else clone(model.features).fit(data.X_public)
-        return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"
-    categories = declared_categories(model, data.X_public)
-    columns = public_columns(data.X_public, categories)
-    bounds = checked_bounds(model, columns, categories)
-    if model.features == "additive":
-        bins = public_bins(columns, n_bins, categories, bounds, placed)
-        if data.response.is_smooth:
-            bins = knots_between(bins, public_ends(bins, columns))
-        refuse_categories(bins, data.directions)
-        return bins.in_order(data.directions, columns), "public"
-    if model.features == "kernel":
-        return KernelFeatures(columns, categories), "public"
-    return ScaledColumns(columns, categories), "public"
-
-
-def _block_of(X: ArrayLike, rows: slice) -> ArrayLike:
-    block: ArrayLike = _safe_indexing(X, np.arange(_num_samples(X))[rows])
-    return block
-
-
-def _thinned(X_public: ArrayLike) -> ArrayLike:
-    """Return public rows; evenly spaced ones if there are very many."""
-    n_rows = _num_samples(X_public)
-    if n_rows <= _MOST_PUBLIC_ROWS:
-        return X_public
-    spaced = np.linspace(0, n_rows - 1, _MOST_PUBLIC_ROWS).astype(int)
-    thinned: ArrayLike = _safe_indexing(X_public, spaced)
-    return thinned
+    return share - sum(each.share for each in (placement, pairs, search) if each is not None)

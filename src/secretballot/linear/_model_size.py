@@ -1,8 +1,9 @@
-"""Numbers of bins and rounds, chosen from public numbers alone."""
+"""Number of bins and width of kernels, chosen from public numbers alone."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from secretballot._errors import BudgetExceededError
 
@@ -18,9 +19,29 @@ DECLARED_SIZE = 400
 #: Bins of all columns together: time grows as their cube, and as the classes.
 _ALL_BINS = 512
 
+#: Signal-to-noise ratio of a class from which kernels have a width of 1, and their least width; the
+#: constants are measured (`benchmarks/equal_epsilon/widths.py`).
+_FULL_SIGNAL, _LEAST_WIDTH = 200.0, 1 / 16
+
 #: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant
 #: prediction of the frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
 _LEAST_SIGNAL = 6.0
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """Size of a model.
+
+    Attributes
+    ----------
+    n_bins : int
+        Largest number of bins of a column.
+    kernel_width : float
+        Width of kernels; see `KernelFeatures`.
+    """
+
+    n_bins: int
+    kernel_width: float
 
 
 def signal_to_noise(n_people: float, sigma: float, norm: float) -> float:
@@ -71,3 +92,16 @@ def choose_bins(signal: float, n_public: int, n_columns: int, n_outputs: int) ->
         _MOST_BINS, max(n_public, DECLARED_SIZE) / _PUBLIC_ROWS_PER_BIN, all_bins / n_columns
     )
     return max(round(min(_FACTOR * math.pow(signal, _POWER), most)), _LEAST_BINS)
+
+
+def choose_width(signal: float, n_outputs: int) -> float:
+    """Choose the width of kernels: wide ones tell columns together, and need a strong signal.
+
+    Parameters
+    ----------
+    signal : float
+        See `signal_to_noise`, for vectors of length 1.
+    n_outputs : int
+        Coefficients of a feature.
+    """
+    return min(max((signal / (_FULL_SIGNAL * n_outputs)) ** 2, _LEAST_WIDTH), 1.0)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from secretballot._sklearn_compat import Interval, StrOptions, _fit_context
+from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
@@ -191,6 +191,10 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
+        "features": [
+            StrOptions({"additive", "auto", "kernel", "linear"}),
+            HasMethods(["fit", "transform"]),
+        ],
         "classes": ["array-like", None],
         "label_rate": [Interval(Real, 0, 1, closed="neither"), "array-like", None],
         "label_threshold": [
@@ -202,7 +206,7 @@ class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
 
     def __init__(
         self,
-        features: str | TransformerMixin = "additive",
+        features: str | TransformerMixin = "auto",
         *,
         n_bins: int | str = "auto",
         rounds: int | str = "auto",

@@ -29,8 +29,9 @@ _COSINES = np.cos(2 * np.pi * (np.arange(2**_TABLE_BITS) + 0.5) / 2**_TABLE_BITS
 class KernelFeatures(DenseFeatures):
     """Cosines of random directions of scaled columns, which approximate a Gaussian kernel.
 
-    Similarities of rows are exp(-gamma d^2), where d is their distance and gamma one over twice the
-    number of columns. The directions are drawn by a public seed (Rahimi and Recht, "Random features
+    Similarities of rows are exp(-gamma d^2), where d is their distance and gamma the width over
+    twice the number of columns. A small width leaves little but linear functions of the columns.
+    The directions are drawn by a public seed (Rahimi and Recht, "Random features
     for large-scale kernel machines", NIPS 2007, algorithm 1).
 
     Parameters
@@ -38,13 +39,16 @@ class KernelFeatures(DenseFeatures):
     columns : sequence of PublicColumn
     declared : mapping
         Declared categories of some columns.
+    width : float, default=1.0
     """
 
-    def __init__(self, columns: Sequence[PublicColumn], declared: Categories) -> None:
+    def __init__(
+        self, columns: Sequence[PublicColumn], declared: Categories, width: float = 1.0
+    ) -> None:
         self._scaling = ColumnScaling(columns, declared)
         table = self._scaling.transform_columns([column.values for column in columns])
         rng = np.random.default_rng(_SEED)
-        spread = len(columns) ** -0.5 / (2 * np.pi)
+        spread = (width / len(columns)) ** 0.5 / (2 * np.pi)
         turns = spread * rng.normal(size=(table.shape[1], _N_COSINES))
         self._turns = np.round(np.ldexp(turns, _FREQUENCY_BITS)) * 2.0**-_FREQUENCY_BITS
         self._starts = np.floor(2.0**_TABLE_BITS * rng.random(_N_COSINES)) * 2.0**-_TABLE_BITS

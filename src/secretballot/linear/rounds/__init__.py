@@ -4,10 +4,17 @@ from secretballot.linear.rounds._class_response import ClassResponse
 from secretballot.linear.rounds._label_response import LabelResponse
 from secretballot.linear.rounds._number_response import NumberResponse
 from secretballot.linear.rounds._output import ClassifierResponse
+from secretballot.linear.rounds._pair_rounds import resized
 from secretballot.linear.rounds._posterior import Posterior
 from secretballot.linear.rounds._private_sums import PrivateRows
 from secretballot.linear.rounds._residual_histogram import ResidualHistogram
-from secretballot.linear.rounds._response import FittedRounds, PairPlan, Response, RoundPlan
+from secretballot.linear.rounds._response import (
+    FittedRounds,
+    PairPlan,
+    Response,
+    RivalPlan,
+    RoundPlan,
+)
 
 __all__ = [
     "ClassResponse",
@@ -20,5 +27,7 @@ __all__ = [
     "PrivateRows",
     "ResidualHistogram",
     "Response",
+    "RivalPlan",
     "RoundPlan",
+    "resized",
 ]

@@ -27,52 +27,102 @@ def run_averaged_rounds(plan: RoundPlan, residuals: ClippedResiduals) -> FittedR
     The coefficients are the mean over the last third of the rounds. See "Three classes and more"
     in `docs/theory/logistic-regression.md`.
     """
-    rows, features, n_rounds = plan.rows, plan.features, plan.n_rounds
-    noise = residuals.clipping_norm * plan.mechanism.sigma / rows.total
-    first, reference = release_first_round(plan, residuals.scaled, residuals.start)
-    curvature = reference.products(np.ones((len(reference.weights), 1)))[0]
-    # Axes in which both the curvature and the prior precision are diagonal.
-    root = np.linalg.inv(np.linalg.cholesky(_prior_precision(features))).T
-    scales, axes = np.linalg.eigh(root.T @ (curvature / residuals.inverse_slope) @ root)
-    scales, axes = np.maximum(scales, 0.0), root @ axes
-    damped = scales + _DAMPING * noise * features.norm
-    coefficients = np.zeros((1 + features.n_features, len(residuals.start)))
-    coefficients[0] = residuals.start
-    step, total = np.zeros_like(coefficients[1:]), np.zeros_like(coefficients)
-    rates, n_discarded, released = np.zeros(n_rounds), int(_DISCARDED * n_rounds), [first]
-    limits = reference.design.residual_limits(features.norm)
-    for index in range(n_rounds):
-        if index:
-            sums = rows.residual_sums(coefficients, features.norm, residuals.scaled)
-            released.append(plan.release(plan.mechanism, sums))
-        scale = residuals.clipping_norm / rows.total
-        mean, slope = residuals.read(scale * released[-1], reference, limits, coefficients)
-        if index:
-            released[-1] = mean / scale
-        rates[index] = min(_LARGEST_STEP, _RELATIVE_STEP / slope)
-        rate = (1 - _MOMENTUM) * rates[index]
-        step = _MOMENTUM * step + rate * (axes / damped) @ (axes.T @ mean)
-        coefficients[1:] += step
-        if index >= n_discarded:
-            total += coefficients
-    coefficients = total / (n_rounds - n_discarded)
-    # One column in the axes of the curvature: each round adds its error, and keeps a part.
-    slopes, squares = residuals.moments(reference, limits, coefficients)
-    factors = rates[:, None] / damped
-    errors = np.empty((len(scales), len(slopes)))
-    for column, (slope, square) in enumerate(zip(slopes, squares, strict=True)):
-        pulls = factors * residuals.inverse_slope * slope * scales
-        responses = factors * _mean_responses(pulls, n_discarded)
-        sampling = square * residuals.inverse_slope * scales / rows.total
-        errors[:, column] = (
-            noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
+    return AveragedRounds(plan, residuals).finish()
+
+
+class AveragedRounds:
+    """Rounds of one fit, which may be interrupted.
+
+    Parameters
+    ----------
+    plan : RoundPlan
+    residuals : ClippedResiduals
+    """
+
+    def __init__(self, plan: RoundPlan, residuals: ClippedResiduals) -> None:
+        features, start = plan.features, residuals.start
+        self.plan, self.residuals = plan, residuals
+        self._noise = residuals.clipping_norm * plan.mechanism.sigma / plan.rows.total
+        first, self._reference = release_first_round(plan, residuals.scaled, start)
+        self._released, self._rates = [first], list[float]()
+        weights = np.ones((len(self._reference.weights), 1))
+        curvature = self._reference.products(weights)[0]
+        # Axes in which both the curvature and the prior precision are diagonal.
+        root = np.linalg.inv(np.linalg.cholesky(_prior_precision(features))).T
+        scales, axes = np.linalg.eigh(root.T @ (curvature / residuals.inverse_slope) @ root)
+        self._scales, self._axes = np.maximum(scales, 0.0), root @ axes
+        self._damped = self._scales + _DAMPING * self._noise * features.norm
+        self._coefficients = np.zeros((1 + features.n_features, len(start)))
+        self._coefficients[0] = start
+        self._step = np.zeros_like(self._coefficients[1:])
+        self._limits = self._reference.design.residual_limits(features.norm)
+
+    def advance(self, n_rounds: int, n_discarded: int) -> Floats:
+        """Take steps, and return the mean of the coefficients after those that are discarded.
+
+        Parameters
+        ----------
+        n_rounds : int
+        n_discarded : int
+            Number of these rounds before the mean begins.
+        """
+        total = np.zeros_like(self._coefficients)
+        for index in range(n_rounds):
+            self._take_step()
+            if index >= n_discarded:
+                total += self._coefficients
+        return total / (n_rounds - n_discarded)
+
+    def finish(self) -> FittedRounds:
+        """Take all steps of the plan that remain, and return the mean coefficients."""
+        n_done, n_rounds = len(self._rates), self.plan.n_rounds
+        n_discarded = int(_DISCARDED * n_rounds)
+        coefficients = self.advance(n_rounds - n_done, max(n_discarded - n_done, 0))
+        errors = self._errors(coefficients, max(n_discarded, n_done))
+        variances, centred = _variances(self._axes, errors, self.plan.features.groups)
+        # The metric of the damped objective, which the steps descend.
+        covariance = np.zeros((len(coefficients),) * 2)
+        covariance[1:, 1:] = (self._axes / self._damped) @ self._axes.T
+        posterior = Posterior(coefficients, variances, centred, np.empty(0), covariance)
+        return FittedRounds(
+            posterior, self._released, self.plan.features, reference=self._reference
         )
-    variances, centred = _variances(axes, errors, features.groups)
-    # The metric of the damped objective, which the steps descend.
-    covariance = np.zeros((len(coefficients),) * 2)
-    covariance[1:, 1:] = (axes / damped) @ axes.T
-    posterior = Posterior(coefficients, variances, centred, np.empty(0), covariance)
-    return FittedRounds(posterior, released, features, reference=reference)
+
+    def _take_step(self) -> None:
+        """Move the coefficients along one released mean; the first was released before."""
+        rows, residuals = self.plan.rows, self.residuals
+        if self._rates:
+            sums = rows.residual_sums(self._coefficients, self.plan.features.norm, residuals.scaled)
+            self._released.append(self.plan.release(self.plan.mechanism, sums))
+        scale = residuals.clipping_norm / rows.total
+        mean, slope = residuals.read(
+            scale * self._released[-1], self._reference, self._limits, self._coefficients
+        )
+        if self._rates:
+            self._released[-1] = mean / scale
+        self._rates.append(min(_LARGEST_STEP, _RELATIVE_STEP / slope))
+        rate = (1 - _MOMENTUM) * self._rates[-1]
+        scaled_axes = rate * (self._axes / self._damped)
+        self._step = _MOMENTUM * self._step + scaled_axes @ (self._axes.T @ mean)
+        self._coefficients[1:] += self._step
+
+    def _errors(self, coefficients: Floats, n_discarded: int) -> Floats:
+        """Compute the variances of the mean coefficients along the axes: (n_axes, n_columns).
+
+        One column in the axes of the curvature: each round adds its error, and keeps a part.
+        """
+        slopes, squares = self.residuals.moments(self._reference, self._limits, coefficients)
+        scales, inverse_slope = self._scales, self.residuals.inverse_slope
+        factors = np.array(self._rates)[:, None] / self._damped
+        errors = np.empty((len(scales), len(slopes)))
+        for column, (slope, square) in enumerate(zip(slopes, squares, strict=True)):
+            pulls = factors * inverse_slope * slope * scales
+            responses = factors * _mean_responses(pulls, n_discarded)
+            sampling = square * inverse_slope * scales / self.plan.rows.total
+            errors[:, column] = (
+                self._noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
+            )
+        return errors
 
 
 def _prior_precision(features: FeatureMap) -> Floats:

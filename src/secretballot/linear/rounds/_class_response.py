@@ -11,6 +11,7 @@ from secretballot.ensemble import warn_classes_learned
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear.rounds._class_residuals import ClassResiduals, ClippedClasses
 from secretballot.linear.rounds._class_rounds import run_class_rounds
+from secretballot.linear.rounds._feature_choice import run_rival_rounds
 from secretballot.linear.rounds._output import ClassifierResponse, ClassOutput
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
@@ -55,6 +56,11 @@ class ClassResponse(ClassifierResponse):
         """Whether there are two classes, the second of which is the positive one."""
         return len(self.classes) == 2
 
+    @property
+    def has_rival(self) -> bool:
+        """Whether kernel features may take the place of additive ones: with three classes on."""
+        return len(self.classes) > 2
+
     def warn(self) -> None:
         """Warn of classes that are learned from private rows."""
         if self.classes_learned:
@@ -69,6 +75,8 @@ class ClassResponse(ClassifierResponse):
         residuals = ClassResiduals(self.codes, len(self.classes))
         if len(self.classes) == 2:
             return run_class_rounds(plan, residuals)
+        if plan.rival is not None:
+            return run_rival_rounds(plan, plan.rival, ClippedClasses(residuals))
         return run_averaged_rounds(plan, ClippedClasses(residuals))
 
     def output(self, rounds: FittedRounds) -> ClassOutput:

@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds._averaged_rounds import AVERAGED_ROUNDS, run_averaged_rounds
 from secretballot.linear.rounds._clipped_labels import ClippedLabels, label_probabilities
-from secretballot.linear.rounds._label_output import LabelOutput
-from secretballot.linear.rounds._output import ClassifierResponse
+from secretballot.linear.rounds._output import ClassifierResponse, LabelOutput
 from secretballot.linear.rounds._response import FittedRounds, RoundPlan
 
 #: Least threshold, and one less the largest.

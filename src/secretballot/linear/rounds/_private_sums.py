@@ -165,10 +165,37 @@ class PrivateRows:
             total = total + design.pair_sums(merge, weights[:, 0])
         return np.asarray(total)
 
+    def predicted_classes(self, coefficients: Floats, norm: float) -> NDArray[np.intp]:
+        """Return the class of the largest score of each row: (n_rows,).
+
+        Parameters
+        ----------
+        coefficients, norm
+            See `residual_sums`.
+        """
+        codes = np.empty(len(self.shares), dtype=np.intp)
+        for rows, _, scores, _ in self._scored_blocks(coefficients, norm, self.weight_bits):
+            codes[rows] = scores.argmax(axis=1)
+        return codes
+
+    def weighted_sum(self, values: Floats) -> Floats:
+        """Sum numbers of rows, each -1, 0 or 1, times the rows' shares: (1,)."""
+        return np.array([rounded_towards_zero(self.shares, self.share_bits(1.0)) @ values])
+
     def _weighted_blocks(
         self, coefficients: Floats, norm: float, residuals: Residuals, weight_bits: int
     ) -> Iterator[tuple[slice, Design, Floats]]:
-        """Yield blocks of rounded features, with their clipped and rounded residuals.
+        """Yield blocks of rounded features, with their clipped and rounded residuals."""
+        share_bits = self.share_bits(norm)
+        for rows, design, scores, bits in self._scored_blocks(coefficients, norm, weight_bits):
+            clipped = _clip_lengths(residuals(rows, scores), design.residual_limits(norm))
+            shares = rounded_towards_zero(self.shares[rows, None], share_bits)
+            yield rows, design, rounded_towards_zero(clipped * shares, bits)
+
+    def _scored_blocks(
+        self, coefficients: Floats, norm: float, weight_bits: int
+    ) -> Iterator[tuple[slice, Design, Floats, int]]:
+        """Yield blocks of rounded features, their scores, and the binary places of residuals.
 
         Residuals leave room for `weight_bits` binary places of sparse features, or products.
         """
@@ -184,12 +211,7 @@ class PrivateRows:
                 design = Design(self._rounded(rows.start, features, bits))
             else:
                 bits, design = share_bits - weight_bits, Design(features)
-            clipped = _clip_lengths(
-                residuals(rows, design.decision(slopes, coefficients[:1])),
-                design.residual_limits(norm),
-            )
-            shares = rounded_towards_zero(self.shares[rows, None], share_bits)
-            yield rows, design, rounded_towards_zero(clipped * shares, bits)
+            yield rows, design, design.decision(slopes, coefficients[:1]), bits
 
     def _rounded(self, start: int, features: Floats, bits: int) -> Floats:
         """Return rounded features of a block, which take the place of the cached ones."""

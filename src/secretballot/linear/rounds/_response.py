@@ -54,6 +54,8 @@ class RoundPlan:
         Number of private rows or owners of equal weight.
     pairs : PairPlan or None
         Release of all pairs of columns.
+    rival : RivalPlan or None
+        Rounds with other features of the same rows.
     """
 
     rows: PrivateRows
@@ -64,6 +66,27 @@ class RoundPlan:
     n_rounds: int
     n_people: float
     pairs: PairPlan | None = None
+    rival: RivalPlan | None = None
+
+
+@dataclass(frozen=True)
+class RivalPlan:
+    """Rounds with other features of the same rows, and the release that compares both.
+
+    Attributes
+    ----------
+    plan : RoundPlan
+    n_pilot : int
+        Number of rounds of either before they are compared.
+    mechanism : VectorSum
+        Mechanism of the difference of right answers.
+    release : callable
+    """
+
+    plan: RoundPlan
+    n_pilot: int
+    mechanism: VectorSum
+    release: Release
 
 
 @dataclass(frozen=True)
@@ -78,11 +101,13 @@ class FittedRounds:
         their expectation.
     features : FeatureMap
         Features of the coefficients: the plan's, with pairs of columns beside them if some stand
-        out.
+        out; or those of its rival.
     histogram : ResidualHistogram or None
         Residuals of numbers in the last round.
     reference : ReferenceRows or None
         Rows by which the rates of labels are estimated.
+    is_rival : bool, default=False
+        Whether the plan's rival was ahead.
     """
 
     posterior: Posterior
@@ -90,6 +115,7 @@ class FittedRounds:
     features: FeatureMap
     histogram: ResidualHistogram | None = None
     reference: ReferenceRows | None = None
+    is_rival: bool = False
 
 
 class Response(ABC):
@@ -112,6 +138,11 @@ class Response(ABC):
         With fewer, noise would hide them. None: pairs can't join the model.
         """
         return None
+
+    @property
+    def has_rival(self) -> bool:
+        """Whether kernel features may take the place of additive ones."""
+        return False
 
     @property
     def is_smooth(self) -> bool:

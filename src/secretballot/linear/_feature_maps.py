@@ -1,0 +1,153 @@
+"""Features of private and public rows of one fit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin, clone
+from sklearn.frozen import FrozenEstimator
+
+from secretballot._sklearn_compat import _num_samples, _safe_indexing
+from secretballot.linear._fit_input import (
+    FitInput,
+    checked_bounds,
+    declared_bounds,
+    declared_categories,
+)
+from secretballot.linear._model_size import ModelSize
+from secretballot.linear._monotonic_cst import refuse_categories
+from secretballot.linear.features import (
+    FEW_PUBLIC_ROWS,
+    AdditiveBins,
+    FeatureMap,
+    Features,
+    KernelFeatures,
+    NumberBins,
+    ScaledColumns,
+    TransformedRows,
+    column_keys,
+    declared_bins,
+    knots_between,
+    public_bins,
+    public_columns,
+    public_ends,
+    spread_ends,
+)
+from secretballot.linear.rounds import PrivateRows
+from secretballot.schema import Bounds
+
+if TYPE_CHECKING:
+    from secretballot.linear._linear_model import LinearModel
+
+#: Public rows that are used; the sampling error of more is less than the noise.
+_MOST_PUBLIC_ROWS = 20_000
+
+
+def first_kind(model: LinearModel) -> str | TransformerMixin:
+    """Return the features with which a fit begins: additive ones, if it may choose."""
+    is_open = isinstance(model.features, str) and model.features == "auto"
+    return "additive" if is_open else model.features
+
+
+def has_few_public_rows(data: FitInput) -> bool:
+    """Return whether public rows are missing, or too few to place bins."""
+    return data.X_public is None or _num_samples(data.X_public) < FEW_PUBLIC_ROWS
+
+
+def bounds_of_numbers(model: LinearModel, data: FitInput, n_bins: int) -> Bounds:
+    """Return the bounds of the numbers whose bins may be at private quantiles.
+
+    They are declared, or the ends of public rows that are not few. (Piecewise linear effects gain
+    nothing from private quantiles beside such rows.)
+    """
+    if data.X_public is None:
+        return declared_bounds(model, data.X, declared_categories(model, data.X))
+    if first_kind(model) != "additive":
+        return {}
+    categories = declared_categories(model, data.X_public)
+    columns = public_columns(data.X_public, categories)
+    bounds = checked_bounds(model, columns, categories)
+    if has_few_public_rows(data):
+        return bounds
+    if data.response.is_smooth:
+        return {}
+    ends = spread_ends(columns, n_bins)
+    return {name: bounds.get(name, ends[name]) for name in ends}
+
+
+def feature_map(
+    model: LinearModel,
+    data: FitInput,
+    kind: str | TransformerMixin,
+    size: ModelSize,
+    placed: Mapping[Hashable, NumberBins] | None = None,
+) -> tuple[FeatureMap, str]:
+    """Return the features of rows, and their origin: "declared", "public" or "frozen".
+
+    Parameters
+    ----------
+    model : LinearModel
+    data : FitInput
+    kind : {"additive", "kernel", "linear"} or transformer
+    size : ModelSize
+    placed : mapping, default=None
+        Bins of numbers at private quantiles.
+    """
+    if data.X_public is None:
+        categories = declared_categories(model, data.X)
+        bounds = declared_bounds(model, data.X, categories)
+        names = column_keys(data.X)
+        bins = declared_bins(names, bounds, size.n_bins, categories, placed)
+        refuse_categories(bins, data.directions)
+        return bins, "declared"
+    if not isinstance(kind, str):
+        frozen = isinstance(kind, FrozenEstimator)
+        transformer = kind if frozen else clone(kind).fit(data.X_public)
+        return TransformedRows(transformer, data.X_public), "frozen" if frozen else "public"
+    categories = declared_categories(model, data.X_public)
+    columns = public_columns(data.X_public, categories)
+    bounds = checked_bounds(model, columns, categories)
+    if kind == "additive":
+        bins = public_bins(columns, size.n_bins, categories, bounds, placed)
+        if data.response.is_smooth:
+            bins = knots_between(bins, public_ends(bins, columns))
+        refuse_categories(bins, data.directions)
+        return bins.in_order(data.directions, columns), "public"
+    if kind == "kernel":
+        return KernelFeatures(columns, categories, size.kernel_width), "public"
+    return ScaledColumns(columns, categories), "public"
+
+
+def private_rows(data: FitInput, features: FeatureMap) -> PrivateRows:
+    """Return the private rows, each with the vector of its features."""
+    bins = features if isinstance(features, AdditiveBins) else None
+    return PrivateRows(
+        transform=lambda block: features.transform_private(_block_of(data.X, block)),
+        shares=data.shares,
+        total=data.total,
+        n_numbers=features.n_features if bins is None else len(bins.columns),
+        weight_bits=0 if bins is None else bins.weight_bits,
+    )
+
+
+def public_features(data: FitInput, features: FeatureMap) -> Features | None:
+    """Return the features of the public rows, if there are some."""
+    return None if data.X_public is None else features.transform(_thinned(data.X_public))
+
+
+def _block_of(X: ArrayLike, rows: slice) -> ArrayLike:
+    block: ArrayLike = _safe_indexing(X, np.arange(_num_samples(X))[rows])
+    return block
+
+
+def _thinned(X_public: ArrayLike) -> ArrayLike:
+    """Return public rows; evenly spaced ones if there are very many."""
+    n_rows = _num_samples(X_public)
+    if n_rows <= _MOST_PUBLIC_ROWS:
+        return X_public
+    spaced = np.linspace(0, n_rows - 1, _MOST_PUBLIC_ROWS).astype(int)
+    thinned: ArrayLike = _safe_indexing(X_public, spaced)
+    return thinned

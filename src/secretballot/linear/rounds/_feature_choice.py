@@ -1,0 +1,31 @@
+"""Rounds of several classes with two kinds of features, of which the better one goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from secretballot.linear.rounds._averaged_rounds import AveragedRounds
+from secretballot.linear.rounds._class_residuals import ClippedClasses
+from secretballot.linear.rounds._response import FittedRounds, RivalPlan, RoundPlan
+
+
+def run_rival_rounds(plan: RoundPlan, rival: RivalPlan, residuals: ClippedClasses) -> FittedRounds:
+    """Run a few rounds with either features, compare them, and finish the rounds of one.
+
+    The comparison is one release: the number of private rows that the rival's model predicts right,
+    less that of the plan's. The rival goes on if it is ahead by more than the noise's standard
+    deviation.
+    """
+    candidates = [AveragedRounds(each, residuals) for each in (plan, rival.plan)]
+    predicted = []
+    for candidate in candidates:
+        rows, norm = candidate.plan.rows, candidate.plan.features.norm
+        coefficients = candidate.advance(rival.n_pilot, rival.n_pilot // 2)
+        predicted.append(rows.predicted_classes(coefficients, norm))
+    right, rival_right = (codes == residuals.residuals.codes for codes in predicted)
+    gains = rival_right.astype(np.float64) - right
+    difference = rival.release(rival.mechanism, plan.rows.weighted_sum(gains))
+    is_ahead = float(difference[0]) > rival.mechanism.sigma
+    return replace(candidates[is_ahead].finish(), is_rival=is_ahead)
