@@ -33,7 +33,7 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
     if np.ndim(given if given is not None and not isinstance(given, dict) else ()) != 1:
         raise ValueError(f"monotonic_cst={given!r} must have one number for each column.")
     directions: NDArray[np.int8] = _check_monotonic_cst(model, given)
-    if directions.any() and model.features != "additive":
+    if directions.any() and model.features not in ("auto", "additive"):
         raise ValueError(
             f"monotonic_cst={given!r} needs features='additive', which has effects of single "
             f"columns. With features={model.features!r} a column changes the length to which rows "
