@@ -200,7 +200,7 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
             done, reference, rounds.plan.features.groups, posterior, plan.n_people
         )
         if len(done) == plan.n_rounds:
-            return FittedRounds(posterior, released, rounds.plan.features, histogram)
+            return FittedRounds(posterior, released, rounds.plan.features, histogram, reference)
         if plan.pairs is not None and len(done) == (plan.n_rounds + 1) // 2:
             paired = rounds.ask_pairs(reference, posterior.coefficients, histogram)
             if paired is not None:
