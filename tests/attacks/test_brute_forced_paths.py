@@ -31,7 +31,12 @@ from secretballot.mechanisms import (
     StableTopK,
     VectorSum,
 )
-from secretballot.scoring import People, confusion_private, score_private
+from secretballot.scoring import (
+    People,
+    confusion_private,
+    regression_score_private,
+    score_private,
+)
 from secretballot.selection import private_top_k
 
 pytestmark = [
@@ -186,6 +191,13 @@ def scored(accountant, X, y, owners, n_classes):
     confusion_private(accountant, y, predictions, classes=range(n_classes), **settings)
 
 
+def scored_numbers(accountant, X, y, owners, n_classes):
+    """Score public predictions of numbers."""
+    settings = {"target_bounds": (0.0, n_classes - 1.0), "owners": owners, "sigma": 5.0}
+    regression_score_private(accountant, y, X[:, 0], **settings, random_state=0)
+    regression_score_private(accountant, y, X[:, 0], **settings, largest_error=0.2, random_state=0)
+
+
 def linear(accountant, X, y, owners, n_classes, **settings):
     """Fit a linear model, with a pool or without."""
     pool = None if "bounds" in settings else PublicData(np.repeat(POOL, 5, axis=0))
@@ -214,6 +226,7 @@ PATHS = [
     fitted_teachers,
     chosen_student,
     scored,
+    scored_numbers,
     linear_bins,
     linear_numbers,
     linear_declared,
@@ -341,7 +354,9 @@ def test_a_recorder_sees_half_the_noise(path, monkeypatch):
     assert worst > 1
 
 
-@pytest.mark.parametrize("path", [linear_bins, linear_numbers, linear_declared, scored])
+@pytest.mark.parametrize(
+    "path", [linear_bins, linear_numbers, linear_declared, scored, scored_numbers]
+)
 def test_a_recorder_sees_owners_that_are_not_averaged(path, monkeypatch):
     def each_row(accountant, owners, n_rows):
         return People(30, "owner", np.ones(n_rows))
@@ -351,7 +366,9 @@ def test_a_recorder_sees_owners_that_are_not_averaged(path, monkeypatch):
     assert worst > 1
 
 
-@pytest.mark.parametrize("path", [linear_bins, scored], ids=lambda path: path.__name__)
+@pytest.mark.parametrize(
+    "path", [linear_bins, scored, scored_numbers], ids=lambda path: path.__name__
+)
 def test_a_recorder_sees_a_dropped_cost(path, monkeypatch):
     # What is charged is half of what was drawn with.
     for kind in (VectorSum, NoisyCounts):

@@ -2,6 +2,7 @@
 
 import copy
 import html as html_module
+import math
 import pickle
 import re
 import time
@@ -19,7 +20,13 @@ from secretballot.ensemble import PrivateLabels, recommend_mechanism, recommend_
 from secretballot.mechanisms import GNMax
 from secretballot.publication import PublishedEpsilon
 from secretballot.quantification import recommend_publisher
-from secretballot.scoring import PrivateConfusion, PrivateScore, ScorePrice
+from secretballot.scoring import (
+    PrivateConfusion,
+    PrivateRegressionScore,
+    PrivateScore,
+    RegressionScorePrice,
+    ScorePrice,
+)
 from secretballot.selection import PrivateItems
 
 #: Would begin a tag, or end an attribute of either kind, or a line. (No level may have a slash.)
@@ -72,6 +79,22 @@ def confusion():
 def interval_score():
     ends = {"interval": (0.812, 0.834), "rows_interval": (0.815, 0.831)}
     return PrivateScore(accuracy=0.823, level=0.95, n=9000, unit="owner", sigma=23.7, **ends)
+
+
+def numbers_score(low=-0.1):
+    return PrivateRegressionScore(
+        r2=0.41,
+        r2_interval=(low, 0.52),
+        rmse=1234.5,
+        rmse_interval=(1100.0, 1300.0),
+        level=0.95,
+        n=9000,
+        unit="row",
+        sigma=11.9,
+        largest_error=6000.0,
+        largest_deviation=8000.0,
+        centre=500.0,
+    )
 
 
 def published():
@@ -132,6 +155,11 @@ SHOWN = {
     "confusion": confusion,
     "price": lambda: ScorePrice(
         sigma=23.7, share={ACTING: 0.025, "b": 0.5}, half_width=0.012, level=0.95
+    ),
+    "score of numbers": numbers_score,
+    "hidden score of numbers": lambda: numbers_score(-math.inf),
+    "price of numbers": lambda: RegressionScorePrice(
+        sigma=23.7, share={ACTING: 0.025, "b": 0.5}, half_width=0.05, largest_error=60, level=0.9
     ),
     "published": published,
     "items": lambda: PrivateItems(np.array([ACTING, "b"], dtype=object), True),

@@ -32,7 +32,7 @@ from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
 from secretballot.mechanisms import Mechanism
-from secretballot.scoring import ScoreMethods
+from secretballot.scoring import ClassifierScoreMethods
 
 _NO_WEIGHTS = (
     "every teacher's ballot counts alike, so a weight would only reach the training of one "
@@ -51,7 +51,7 @@ _FITTED = (
 class PrivateTeacherEnsemble(
     BudgetReportMixin,
     StudentMethods,
-    ScoreMethods,
+    ClassifierScoreMethods,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,

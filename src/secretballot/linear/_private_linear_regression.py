@@ -9,16 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from secretballot._sklearn_compat import _fit_context
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
+from secretballot.linear._expected_errors import ExpectedErrors
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._monotone_posterior import rounded_coefficients
 from secretballot.linear.rounds import NumberResponse
+from secretballot.scoring import (
+    ErrorScale,
+    RegressorScoreMethods,
+    check_target_bounds,
+    read_targets,
+)
 
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "
@@ -26,7 +33,7 @@ _NO_WEIGHTS = (
 )
 
 
-class PrivateLinearRegression(RegressorMixin, LinearModel):
+class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel):
     """Differentially private regression, fitted to noisy sums by their known errors.
 
     Each private row contributes one vector: its features times its residual under the current
@@ -192,26 +199,14 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         self.random_state = random_state
 
     def _read_response(self, y: ArrayLike, X: ArrayLike) -> NumberResponse:
-        low, high = self._checked_bounds()
-        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        targets = column_or_1d(targets, warn=True)
+        low, high = check_target_bounds(self.target_bounds)
+        targets = read_targets(y)
         check_consistent_length(X, targets)
         return NumberResponse((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
 
-    def _checked_bounds(self) -> tuple[float, float]:
-        """Return the declared bounds of the target, or raise ValueError."""
-        if self.target_bounds is None:
-            raise ValueError(
-                "target_bounds=None: the range of targets must be known beforehand, and not be "
-                "read from private rows. Pass target_bounds=(low, high); targets are clipped to it."
-            )
-        bounds = np.asarray(self.target_bounds, dtype=np.float64)
-        if bounds.shape != (2,) or not np.isfinite(bounds).all() or bounds[0] >= bounds[1]:
-            raise ValueError(
-                f"target_bounds={self.target_bounds!r} is no pair (low, high) of finite numbers "
-                "with low < high."
-            )
-        return float(bounds[0]), float(bounds[1])
+    def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:
+        check_is_fitted(self)
+        return self._expected_errors.scale(noise, largest_error)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -260,15 +255,21 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         refuse_arguments(unsupported, _NO_WEIGHTS)
         fitted = run_fit(self, X, y, X_public, owners, budgets)
         self._keep_fit(fitted)
-        low, high = self._checked_bounds()
+        low, high = check_target_bounds(self.target_bounds)
         half = (high - low) / 2
+        rounds, coefficients = fitted.rounds, fitted.rounds.posterior.coefficients[:, 0]
+        assert rounds.reference is not None
+        assert rounds.histogram is not None
+        self._expected_errors = ExpectedErrors.of(
+            (low, high), rounds.reference, coefficients, rounds.histogram
+        )
         self.intercept_ = float(self.intercept_[0] * half + (low + high) / 2)
         self.coef_ = self.coef_[0] * half
         if fitted.is_monotone:
             self.coef_ = rounded_coefficients(self.coef_)
         self.coef_error_ = self.coef_error_[0] * half
         self._centred_error = self._centred_error * half
-        self._half_range, self._residuals = half, fitted.rounds.histogram
+        self._half_range, self._residuals = half, rounds.histogram
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -308,7 +309,6 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
             If the histogram does not tell residuals that are so large.
         """
         predicted = self.predict(X)
-        assert self._residuals is not None
         if not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence!r} is not between 0 and 1.")
         low, high = (

@@ -19,7 +19,7 @@ from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._read_classes import read_classes
 from secretballot.linear.rounds import ClassifierResponse
-from secretballot.scoring import ScoreMethods
+from secretballot.scoring import ClassifierScoreMethods
 
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "
@@ -27,7 +27,7 @@ _NO_WEIGHTS = (
 )
 
 
-class PrivateLogisticRegression(ScoreMethods, ClassifierMixin, LinearModel):
+class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearModel):
     """Differentially private logistic regression, fitted to noisy sums by their known errors.
 
     Each private row contributes one vector: its features times the residual of its class under the

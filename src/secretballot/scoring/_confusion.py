@@ -19,7 +19,7 @@ from secretballot.scoring._intervals import (
 )
 from secretballot.scoring._people import People
 from secretballot.scoring._score import RandomState
-from secretballot.scoring._score_price import Epsilon, choose_noise
+from secretballot.scoring._score_price import Epsilon, choose_count_noise
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant
@@ -183,7 +183,7 @@ def confusion_private(
             f"y_true has {len(true)} rows and y_pred {len(predicted)}; give a prediction for each."
         )
     people, n_cells = People.from_owners(accountant, owners, len(true)), len(names) ** 2
-    mechanism, scope = choose_noise(
+    mechanism, scope = choose_count_noise(
         accountant, people.n, n_cells, epsilon=epsilon, sigma=sigma, level=level
     )
     cells, counted = true * len(names) + predicted, (true >= 0) & (predicted >= 0)

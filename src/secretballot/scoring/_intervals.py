@@ -19,13 +19,13 @@ Interval = tuple[float, float]
 
 def sample_interval(count: float, n: int, noise: float, level: float) -> Interval:
     """Compute an interval for the share of the rows themselves; `noise` is that of the count."""
-    reach = _quantile(level) * noise
+    reach = quantile(level) * noise
     return _share(count - reach, n), _share(count + reach, n)
 
 
 def population_interval(count: float, n: int, noise: float, level: float) -> Interval:
     """Compute an interval for the share of the population that the rows are drawn from."""
-    k, share = _quantile(level) ** 2, _share(count, n)
+    k, share = quantile(level) ** 2, _share(count, n)
     scale = 1 + k / n
     variance = k / n * share * (1 - share) + (k / n) ** 2 / 4 + k * scale * (noise / n) ** 2
     centre, half = share + k / n / 2, math.sqrt(variance)
@@ -42,7 +42,7 @@ def recall_interval(
     """
     if total <= 0:
         return 0.0, 1.0
-    k, right = _quantile(level) ** 2, min(max(right, 0.0), total)
+    k, right = quantile(level) ** 2, min(max(right, 0.0), total)
     noise = k * sigma**2
     # a p^2 + b p + c <= 0
     a = total**2 + k * total - n_classes * noise
@@ -69,7 +69,7 @@ def mean_interval(values: NDArray[np.float64], intervals: NDArray[np.float64]) -
     return max(mean - float(low), 0.0), min(mean + float(high), 1.0)
 
 
-def _quantile(level: float) -> float:
+def quantile(level: float) -> float:
     """Compute the half-width of a two-sided interval in standard deviations."""
     return float(ndtri((1 + level) / 2))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ class People:
     n: int  # rows, or owners; public
     unit: str  # "row" or "owner"
     weights: NDArray[np.float64]  # of each row: 1, or its share of its owner
+    owner_of_row: NDArray[np.intp] | None = None  # None: each row is a person
 
     @classmethod
     def from_owners(
@@ -35,13 +36,14 @@ class People:
         check_unit(accountant, owners=owners is not None)
         if owners is None:
             return cls(n_rows, "row", np.ones(n_rows))
-        check_owners(owners, n_rows)
-        ids = [canonical(owner, row) for row, owner in enumerate(listed(owners))]
+        given: Any = owners
+        check_owners(given, n_rows)
+        ids = [canonical(owner, row) for row, owner in enumerate(listed(given))]
         check_kinds({kind for kind, _ in ids})
         numbers: dict[tuple[str, bytes], int] = {}
         owner_of_row = np.array([numbers.setdefault(id_, len(numbers)) for id_ in ids])
         shares = _round_down(1 / np.bincount(owner_of_row), len(numbers))
-        return cls(len(numbers), "owner", shares[owner_of_row])
+        return cls(len(numbers), "owner", shares[owner_of_row], owner_of_row)
 
     def total(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up scores from 0 to 1 of rows, averaged within each owner, along the last axis.
@@ -50,9 +52,29 @@ class People:
         """
         return np.asarray(_round_down(scores * self.weights, self.n).sum(axis=-1))
 
+    def sum_averages(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up vectors of rows, averaged within each owner.
+
+        Averages are rounded towards zero, once for each owner, so that their sum is exact.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n_rows, n_columns)
+            Numbers from -1 to 1.
+
+        Returns
+        -------
+        ndarray of shape (n_columns,)
+        """
+        if self.owner_of_row is not None:
+            n_rows = np.bincount(self.owner_of_row)
+            sums = [np.bincount(self.owner_of_row, column) for column in vectors.T]
+            vectors = np.stack(sums, axis=1) / n_rows[:, None]
+        return np.asarray(_round_down(vectors, self.n).sum(axis=0))
+
 
 def _round_down(parts: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Round shares of people down, so that sums over `n` people are exact in any order."""
+    """Round numbers of people towards zero, so that their sum over `n` people is exact."""
     places = 52 - n.bit_length()
     return np.asarray(np.trunc(np.ldexp(parts, places)) * 2.0**-places)
 

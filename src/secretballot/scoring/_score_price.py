@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from secretballot._numbers import check_integer, check_number
 from secretballot._tables import percent
 from secretballot._views import Bar, Prose, Shown, Table, View
-from secretballot.mechanisms import NoisyCounts
+from secretballot.mechanisms import Mechanism, NoisyCounts
 from secretballot.scoring._intervals import population_interval
 
 if TYPE_CHECKING:
     from secretballot.accounting import PrivacyAccountant, Scope
+
+M = TypeVar("M", bound=Mechanism)
 
 #: Largest epsilon of one release, per level if levels differ.
 Epsilon = float | dict[str, float] | None
@@ -45,25 +48,27 @@ class ScorePrice(Shown):
     level: float
 
     def _view(self) -> View:
-        shares = self.share if isinstance(self.share, dict) else {"everyone": self.share}
-        rows = [
-            (level, Bar.of(share, "of the budget"), percent(share))
-            for level, share in shares.items()
-        ]
         width = f"+-{self.half_width:.1%} at {self.level:.0%}, noise {self.sigma:.3g} on each count"
-        table = Table(("level", "", "of the budget"), rows)
-        return View("ScorePrice", (table, Prose.of(width, quiet=True)))
+        return View("ScorePrice", (share_table(self.share), Prose.of(width, quiet=True)))
+
+
+def share_table(share: float | dict[str, float]) -> Table:
+    """Return a table of the shares of a budget, one row a level."""
+    shares = share if isinstance(share, dict) else {"everyone": share}
+    rows = [(level, Bar.of(part, "of the budget"), percent(part)) for level, part in shares.items()]
+    return Table(("level", "", "of the budget"), rows)
 
 
 def choose_noise(
     accountant: PrivacyAccountant,
-    n: int,
-    n_columns: int,
+    make: Callable[..., M],
+    default: float,
+    n_columns: int | None,
     *,
     epsilon: Epsilon,
     sigma: float | None,
     level: float,
-) -> tuple[NoisyCounts, Scope]:
+) -> tuple[M, Scope]:
     """Choose the noise by `sigma`, by `epsilon` or by default; return its scope too."""
     check_number("level", level, above=0, below=1)
     if epsilon is not None and sigma is not None:
@@ -73,10 +78,24 @@ def choose_noise(
         )
     scope = accountant.scope(epsilon)
     if epsilon is not None:
-        return accountant.calibrate(NoisyCounts, 1, n_columns=n_columns, scope=scope), scope
-    if sigma is None:
-        sigma = _DEFAULT_NOISE * math.sqrt(n) / 2
-    return NoisyCounts(sigma=float(sigma)), scope
+        return accountant.calibrate(make, 1, n_columns=n_columns, scope=scope), scope
+    return make(sigma=float(default if sigma is None else sigma)), scope
+
+
+def choose_count_noise(
+    accountant: PrivacyAccountant,
+    n: int,
+    n_columns: int,
+    *,
+    epsilon: Epsilon,
+    sigma: float | None,
+    level: float,
+) -> tuple[NoisyCounts, Scope]:
+    """Choose the noise of counts of `n` people."""
+    default = _DEFAULT_NOISE * math.sqrt(n) / 2
+    return choose_noise(
+        accountant, NoisyCounts, default, n_columns, epsilon=epsilon, sigma=sigma, level=level
+    )
 
 
 def price_score(
@@ -122,7 +141,7 @@ def price_score(
     if n_classes is not None:
         check_integer("n_classes", n_classes, least=2)
     n_columns = 1 if n_classes is None else n_classes**2
-    mechanism, scope = choose_noise(
+    mechanism, scope = choose_count_noise(
         accountant, n, n_columns, epsilon=epsilon, sigma=sigma, level=level
     )
     # The accuracy of a confusion matrix is the sum of n_classes noisy cells.

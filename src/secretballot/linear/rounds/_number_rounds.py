@@ -302,4 +302,4 @@ def run_number_rounds(plan: RoundPlan, targets: Floats) -> FittedRounds:
     change = posterior.coefficients[:, 0] - done[-1].coefficients
     moved = float(reference.weights @ reference.scores(change))
     histogram = replace(histogram, moved=moved)
-    return FittedRounds(posterior, released, rounds.plan.features, histogram)
+    return FittedRounds(posterior, released, rounds.plan.features, histogram, reference)

@@ -1,0 +1,161 @@
+"""Noise and price of a score of numbers on private rows, before anything is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from secretballot._numbers import check_integer, check_number
+from secretballot._views import Prose, Shown, View
+from secretballot.mechanisms import VectorSum
+from secretballot.scoring._error_scale import ErrorScale
+from secretballot.scoring._intervals import quantile
+from secretballot.scoring._score_price import Epsilon, choose_noise, share_table
+from secretballot.scoring._targets import check_target_bounds
+
+if TYPE_CHECKING:
+    from secretballot.accounting import PrivacyAccountant, Scope
+
+#: Function from the noise of a mean over people, sigma / n, to the scale of errors.
+ScaleChoice = Callable[[float], ErrorScale]
+
+#: Default noise, in square roots of the number of people.
+_DEFAULT_NOISE = 1 / 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionScorePrice(Shown):
+    """Price of a score of numbers on private rows.
+
+    Attributes
+    ----------
+    sigma : float
+        Standard deviation of the noise, in units of the largest distance between two rows' vectors.
+    share : float or dict of str to float
+        Share of the whole budget that the score takes, per level if epsilon is per level.
+    half_width : float
+        Expected half-width of the interval of R^2. It depends on the expected R^2 and standard
+        deviation of the targets.
+    largest_error : float
+        Size at which errors will be clipped.
+    level : float
+        Confidence level of that interval.
+    """
+
+    sigma: float
+    share: float | dict[str, float]
+    half_width: float
+    largest_error: float
+    level: float
+
+    def _view(self) -> View:
+        width = f"R^2 +-{self.half_width:.2g} at {self.level:.0%}, noise {self.sigma:.3g}"
+        clipped = f"errors count up to {self.largest_error:,.4g}"
+        parts = (share_table(self.share), Prose.of(width, clipped, quiet=True))
+        return View("RegressionScorePrice", parts)
+
+
+def unit_sum(sigma: float) -> VectorSum:
+    """Return the mechanism of sums of vectors that are at most 1 apart."""
+    return VectorSum(sigma=sigma, norm=1.0, diameter=1.0)
+
+
+def choose_sum_noise(
+    accountant: PrivacyAccountant,
+    n: int,
+    *,
+    epsilon: Epsilon,
+    sigma: float | None,
+    level: float,
+) -> tuple[VectorSum, Scope]:
+    """Choose the noise of a sum over `n` people's vectors, which are at most 1 apart."""
+    return choose_noise(
+        accountant,
+        unit_sum,
+        _DEFAULT_NOISE * math.sqrt(n),
+        None,
+        epsilon=epsilon,
+        sigma=sigma,
+        level=level,
+    )
+
+
+def price_of_scale(
+    accountant: PrivacyAccountant,
+    n: int,
+    choose_scale: ScaleChoice,
+    *,
+    epsilon: Epsilon,
+    sigma: float | None,
+    level: float,
+) -> RegressionScorePrice:
+    """Compute the price of a score whose scale follows from its noise."""
+    check_integer("n", n)
+    mechanism, scope = choose_sum_noise(accountant, n, epsilon=epsilon, sigma=sigma, level=level)
+    noise = mechanism.sigma / n
+    scale = choose_scale(noise)
+    error = math.hypot(scale.noise_error(noise), scale.sampling_error(n))
+    return RegressionScorePrice(
+        sigma=mechanism.sigma,
+        share=accountant.price(mechanism, scope=scope),
+        half_width=quantile(level) * error,
+        largest_error=scale.largest_error,
+        level=level,
+    )
+
+
+def price_regression_score(
+    accountant: PrivacyAccountant,
+    n: int,
+    *,
+    target_bounds: tuple[float, float],
+    largest_error: float | None = None,
+    r2: float = 0.5,
+    target_std: float | None = None,
+    epsilon: Epsilon = None,
+    sigma: float | None = None,
+    level: float = 0.95,
+) -> RegressionScorePrice:
+    """Compute the price of `regression_score_private`. Nothing is spent.
+
+    Parameters
+    ----------
+    accountant : PrivacyAccountant
+        The budget of the private rows.
+    n : int
+        Number of rows, or owners, that will be counted.
+    target_bounds, largest_error
+        As for `regression_score_private`.
+    r2 : float, default=0.5
+        Expected R^2, below 1. The width of its interval depends on it, the price does not.
+    target_std : float, default=None
+        Expected standard deviation of the targets; None is a quarter of the range of their bounds.
+    epsilon, sigma, level
+        As for `regression_score_private`.
+
+    Returns
+    -------
+    RegressionScorePrice
+
+    Raises
+    ------
+    BudgetExceededError
+        If it doesn't fit the remaining budget.
+
+    Examples
+    --------
+    >>> from secretballot import PrivacyAccountant
+    >>> from secretballot.scoring import price_regression_score
+    >>> accountant = PrivacyAccountant(epsilon=1, delta=1e-5)
+    >>> price = price_regression_score(accountant, 90_000, target_bounds=(0, 1), r2=0.8)
+    >>> f"{price.share:.1%} of the budget, +-{price.half_width:.3f}"
+    '1.0% of the budget, +-0.012'
+    """
+    check_number("r2", r2, below=1)
+    if target_std is not None:
+        check_number("target_std", target_std, above=0)
+    bounds = check_target_bounds(target_bounds)
+    scale = ErrorScale.between(bounds, largest_error, r2=r2, target_std=target_std)
+    return price_of_scale(accountant, n, lambda _: scale, epsilon=epsilon, sigma=sigma, level=level)

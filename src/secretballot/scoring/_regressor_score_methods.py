@@ -1,0 +1,123 @@
+"""Scores of regressors on private rows, as methods."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from secretballot.scoring._error_scale import ErrorScale
+from secretballot.scoring._regression_price import RegressionScorePrice, price_of_scale
+from secretballot.scoring._regression_score import PrivateRegressionScore, release_errors
+from secretballot.scoring._score_methods import ScoreMethods
+from secretballot.scoring._score_price import Epsilon
+
+
+class RegressorScoreMethods(ScoreMethods):
+    """R^2 and root mean squared error on private rows, paid from the regressor's accountant."""
+
+    @abstractmethod
+    def _error_scale(self, noise: float, largest_error: float | None) -> ErrorScale:
+        """Choose the scale of errors from public facts, or raise the error of a missing fit.
+
+        Parameters
+        ----------
+        noise : float
+            Standard deviation of the noise of a mean over people.
+        largest_error : float or None
+        """
+
+    @property
+    def _no_prediction(self) -> NDArray[Any]:
+        """NaN, which counts as the largest error."""
+        return np.full(1, np.nan)
+
+    def score_private(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        largest_error: float | None = None,
+        owners: ArrayLike | None = None,
+        epsilon: Epsilon = None,
+        sigma: float | None = None,
+        level: float = 0.95,
+    ) -> PrivateRegressionScore:
+        """Release R^2 on private rows, with an interval. **This spends budget.**
+
+        `price_score` computes the price beforehand. A fit takes the whole remaining budget, unless
+        its ``epsilon`` leaves a part of it for scores. On rows that `fit` saw R^2 is optimistic.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame} of shape (n_rows, n_features)
+            Private rows of the people whom the budget protects: those of `fit`, or others. They
+            are read as the public rows of `fit`: columns by name, invalid cells as missing. A row
+            that can't be predicted has the largest error.
+        y : array-like of shape (n_rows,)
+            Their targets, clipped to `target_bounds`, as predictions are. Missing ones are refused.
+        largest_error : float, default=None
+            Size at which errors are clipped, in units of the target. None: where clipping is
+            expected to change R^2 by half of its noise, by the released histogram of residuals. A
+            value of at least the range of `target_bounds` clips none.
+        owners, epsilon, sigma, level
+            As for `secretballot.scoring.regression_score_private`.
+
+        Returns
+        -------
+        PrivateRegressionScore
+
+        Raises
+        ------
+        BudgetExceededError
+            If it doesn't fit the remaining budget; nothing is spent.
+        ValueError
+            If columns or targets are missing, or predictions for a row depend on other rows;
+            nothing is spent.
+        """
+        predicted = self._predict_private(X, y, owners)
+        return release_errors(
+            self._check_accountant(),
+            y,
+            predicted,
+            partial(self._error_scale, largest_error=largest_error),
+            owners=owners,
+            epsilon=epsilon,
+            sigma=sigma,
+            level=level,
+            random_state=self._next_seed(),
+        )
+
+    def price_score(
+        self,
+        n: int,
+        *,
+        largest_error: float | None = None,
+        epsilon: Epsilon = None,
+        sigma: float | None = None,
+        level: float = 0.95,
+    ) -> RegressionScorePrice:
+        """Compute the price and the expected precision of `score_private`. Free.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows, or owners, that will be counted.
+        largest_error, epsilon, sigma, level
+            As for `score_private`.
+
+        Returns
+        -------
+        RegressionScorePrice
+        """
+        return price_of_scale(
+            self._check_accountant(),
+            n,
+            partial(self._error_scale, largest_error=largest_error),
+            epsilon=epsilon,
+            sigma=sigma,
+            level=level,
+        )

@@ -1,0 +1,57 @@
+"""Targets and predictions of numbers, and the declared bounds of targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array, column_or_1d
+
+from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._numbers import check_unmasked
+from secretballot.schema import read_numbers
+
+
+def check_target_bounds(target_bounds: object) -> tuple[float, float]:
+    """Return the declared bounds of the target, or raise ValueError."""
+    if target_bounds is None:
+        raise ValueError(
+            "target_bounds=None: the range of targets must be known beforehand, and not be "
+            "read from private rows. Pass target_bounds=(low, high); targets are clipped to it."
+        )
+    try:
+        low, high = map(float, target_bounds)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not low < high or not np.isfinite(high - low):
+        raise ValueError(
+            f"target_bounds={target_bounds!r} is no pair (low, high) of finite numbers "
+            "with low < high."
+        )
+    return low, high
+
+
+def read_targets(y: ArrayLike, name: str = "y") -> NDArray[np.float64]:
+    """Return private targets as finite numbers of shape (n_rows,), or raise ValueError."""
+    check_unmasked(name, y)
+    try:
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
+        numbers: NDArray[np.float64] = column_or_1d(targets, warn=True)
+    except ValueError as error:
+        raise ValueError(f"{error} {NOT_FOR_PUBLICATION}") from None
+    return numbers
+
+
+def read_predictions(y_pred: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Return a prediction for each row; NaN where a cell is no finite number."""
+    check_unmasked("y_pred", y_pred)
+    cells: Any = y_pred
+    shape = np.shape(cells) if hasattr(cells, "dtype") else (len(cells),)
+    if shape == (n_rows, 1):
+        cells, shape = np.asarray(cells)[:, 0], (n_rows,)
+    if shape != (n_rows,):
+        raise ValueError(
+            f"y_true has {n_rows} rows and y_pred shape {shape}; give a prediction for each."
+        )
+    return read_numbers(cells)
