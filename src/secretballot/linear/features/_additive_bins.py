@@ -184,9 +184,7 @@ def public_bins(
         [
             _declared_categories(column.name, declared[column.name])
             if column.name in declared
-            else placed[column.name]
-            if column.name in placed
-            else _number_bins(column, n_bins, bounds.get(column.name))
+            else _number_bins(column, n_bins, bounds.get(column.name), placed.get(column.name))
             if column.is_number
             else _public_categories(column)
             for column in columns
@@ -242,12 +240,20 @@ def _public_categories(column: PublicColumn) -> CategoryBins:
 
 
 def _number_bins(
-    column: PublicColumn, n_bins: int, bounds: tuple[float, float] | None
+    column: PublicColumn,
+    n_bins: int,
+    bounds: tuple[float, float] | None,
+    placed: NumberBins | None = None,
 ) -> NumberBins:
     """Return a bin for each frequent value, and intervals of all other values.
 
-    Intervals are quantiles, or equally wide where public rows are few.
+    Intervals are those that are placed, quantiles, or equally wide where public rows are few.
     """
+    if placed is not None:
+        frequent = _number_bins(column, n_bins, bounds)
+        n_values = len(frequent.values)
+        ranks = np.concatenate([frequent.ranks[:n_values], placed.ranks])
+        return NumberBins(column.name, frequent.values, placed.edges, ranks)
     x = column.numbers()
     is_small = len(x) < FEW_PUBLIC_ROWS
     if is_small and bounds:
