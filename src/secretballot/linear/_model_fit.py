@@ -15,6 +15,7 @@ from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, _safe_indexing, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
+from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._fit_input import (
     FitInput,
     check_input,
@@ -22,13 +23,9 @@ from secretballot.linear._fit_input import (
     declared_bounds,
     declared_categories,
 )
+from secretballot.linear._fit_size import FitSize
 from secretballot.linear._fit_warnings import warn_failed_fit
-from secretballot.linear._model_size import (
-    DECLARED_SIZE,
-    check_signal,
-    choose_bins,
-    signal_to_noise,
-)
+from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._pair_search import PairSearch
 from secretballot.linear._released_bins import BinPlacement
 from secretballot.linear.features import (
@@ -51,7 +48,7 @@ from secretballot.linear.features import (
 from secretballot.linear.rounds import FittedRounds, PairPlan, PrivateRows, Response, RoundPlan
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import Bounds, RowSchema, warn_misfits
-from secretballot.screening import PublicRowsCheck, check_stacked
+from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -117,7 +114,7 @@ def run_fit(
             "accountant=None: nothing is learned from private rows without a budget. Use "
             "accountant=PrivacyAccountant(epsilon, delta)."
         )
-    check_stacked(model)
+    check_enclosing_fits(model)
     data = check_input(model, X, y, X_public, owners, budgets)
     _check_public_rows(model, data)
     response = data.response
@@ -127,23 +124,21 @@ def run_fit(
     randomness.check_ledger(accountant)
     model._scope = scope
 
-    # The signal-to-noise ratio, which follows from public numbers, sets the size of the model.
-    single = accountant.calibrate(
-        lambda sigma: VectorSum(sigma=sigma, diameter=2.0, weight=data.weight),
-        n_rows=1,
-        scope=scope,
-    )
-    signal = signal_to_noise(data.total, single.sigma, float(np.sqrt(model.n_features_in_)))
-    check_signal(signal, data.n_units)
     n_public = DECLARED_SIZE if data.X_public is None else _num_samples(data.X_public)
-    n_bins = model.n_bins
-    if isinstance(n_bins, str):
-        n_bins = choose_bins(signal, n_public, model.n_features_in_, response.n_columns)
+    size = FitSize.choose(
+        model,
+        accountant,
+        scope,
+        response,
+        weight=data.weight,
+        total=data.total,
+        n_columns=model.n_features_in_,
+        n_public=n_public,
+    )
+    check_signal(size.signal, data.n_units)
+    warn_weak_signal(size.signal, response)
+    n_bins, n_rounds = size.n_bins, size.n_rounds
     features, origin = _feature_map(model, data, n_bins)
-    if isinstance(model.rounds, str):
-        n_rounds = response.choose_rounds(signal, n_public)
-    else:
-        n_rounds = int(model.rounds)
     n_releases = 1 + n_rounds + (data.X_public is None)
     pairs = PairSearch.of(
         accountant,

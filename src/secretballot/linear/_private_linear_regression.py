@@ -172,6 +172,11 @@ class PrivateLinearRegression(RegressorMixin, LinearModel):
         check_consistent_length(X, targets)
         return NumberResponse((2 * np.clip(targets, low, high) - (low + high)) / (high - low))
 
+    def _response_without_rows(self, n_labels: int | None) -> NumberResponse:
+        if n_labels is not None:
+            raise ValueError(f"n_labels={n_labels!r}, and this model predicts a number.")
+        return NumberResponse(np.empty(0))
+
     def _checked_bounds(self) -> tuple[float, float]:
         """Return the declared bounds of the target, or raise ValueError."""
         if self.target_bounds is None:
