@@ -89,6 +89,7 @@ def test_an_exhausted_budget_fails_the_remaining_fits(private, public):
     assert accountant.spent().share <= 1
 
 
+@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
 def test_a_refit_without_budget_raises(private, public):
     accountant = PrivacyAccountant(epsilon=4.0, delta=1e-5, order="renyi")
     mechanism = accountant.calibrate(GNMax, n_rows=60, n_columns=2)
@@ -120,6 +121,7 @@ def routing():
         yield
 
 
+@pytest.mark.filterwarnings("ignore:GridSearchCV scores with held-out")
 @pytest.mark.usefixtures("routing")
 def test_owners_with_metadata_routing(private, public):
     accountant = PrivacyAccountant(500.0, 1e-5, unit="owner")

@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Self, TypeVar
 
 from secretballot._errors import LedgerError
-from secretballot._numbers import check_number
+from secretballot._numbers import as_float, check_integer, check_number
 from secretballot._sizes import check_size
 from secretballot._views import View
 from secretballot.accounting._budget_view import budget_view, fit_view
+from secretballot.accounting._equal_fits import equal_caps
 from secretballot.accounting._limits import Limits
 from secretballot.accounting._protocol import ReleaseMechanism, check_mechanism
 from secretballot.accounting._replay import history, spent_by_level, timeline
@@ -212,14 +213,59 @@ class BudgetHandle:
             If less than three thousandths are left: what calibrated noise may leave over.
         """
         check_size(n_rows, n_columns)
-        check_number("share", share, above=0)
-        if share > 1:
-            raise ValueError(f"share={share!r} must be at most 1, all that is left.")
+        _check_share(share)
         limits = self._limits(scope)
         totals = self._ledger.totals(limits.scope_id)
         limits.check_headroom(totals)
         check_mechanism(noise_builder(make)(1.0), self.relation)
         return calibrate_noise(make, limits, totals, int(n_rows), n_columns, float(share))
+
+    def epsilon_per_fit(self, n_fits: int = 1, *, share: float = 1.0) -> float | dict[str, float]:
+        """Compute the epsilon at which `n_fits` equal fits take all that is left; free of charge.
+
+        Pass it to an estimator as ``epsilon=``. The last of the fits is as good as the first: no
+        earlier one can take its part. A search over a grid makes ``len(ParameterGrid(grid))``
+        fits for each fold, and one more with ``refit=True``.
+
+        Parameters
+        ----------
+        n_fits : int, default=1
+            Fits that are to follow.
+        share : float, default=1.0
+            The part of what is left that all of them take together; the rest remains, for scores.
+
+        Returns
+        -------
+        float or dict of str to float
+            Epsilon of one fit; per level if epsilon was given per level.
+
+        Raises
+        ------
+        BudgetExceededError
+            If each would get less than three thousandths of the budget.
+        ValueError
+            If an argument is invalid, or accounting is data dependent and the budget was spent
+            from: the result would depend on votes.
+
+        Notes
+        -----
+        It is not epsilon over `n_fits`. In a budget of mu^2, each fit gets an equal part of the
+        mu^2; at order infinity, of epsilon and delta; at a Renyi order, of the divergence, as
+        Gaussian noise spends it: votes leave some percent of that.
+
+        Examples
+        --------
+        >>> from secretballot.accounting import PrivacyAccountant
+        >>> accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
+        >>> round(accountant.epsilon_per_fit(9), 3)  # 4 settings, 2 folds, and the refit
+        0.597
+        """
+        check_integer("n_fits", n_fits)
+        _check_share(share)
+        totals = self._ledger.totals()
+        return _without_only_level(
+            equal_caps(self._ledger.budget, totals, int(n_fits), float(share))
+        )
 
     @property
     def epsilon(self) -> float | dict[str, float]:
@@ -307,6 +353,12 @@ class BudgetHandle:
         return self
 
     __copy__ = __deepcopy__ = __sklearn_clone__
+
+
+def _check_share(share: object) -> None:
+    check_number("share", share, above=0)
+    if as_float(share) > 1:
+        raise ValueError(f"share={share!r} must be at most 1, all that is left.")
 
 
 def _without_only_level(by_level: dict[str, R]) -> R | dict[str, R]:

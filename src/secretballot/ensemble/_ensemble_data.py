@@ -143,7 +143,7 @@ def prepare_rows(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -> E
         levels = check_levels(budgets, n_rows, owners, ensemble.accountant)
     facts = FitFacts(
         target=target,
-        plan=_plan(ensemble, levels, n_teachers),
+        plan=make_plan(ensemble, levels, n_teachers),
         split_by="row" if owners is None else "owner",
         n_people=n_people,
         classes_learned=classes_learned,
@@ -195,7 +195,8 @@ def prepare_parties(ensemble: PrivateTeacherEnsemble, arguments: FitArguments) -
     )
 
 
-def _plan(ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teachers: int) -> Plan:
+def make_plan(ensemble: PrivateTeacherEnsemble, levels: Levels | None, n_teachers: int) -> Plan:
+    """Return the plan of an ensemble."""
     if ensemble.individualization is None:
         return Plan(n_teachers)
     if levels is None:

@@ -1,33 +1,42 @@
-"""Run of one fit, and of a vote of fitted teachers, with progress."""
+"""Run of one fit, and of a vote of fitted teachers, with progress; the price of a fit."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from secretballot._errors import warn
+from secretballot._errors import BudgetExceededError, warn
 from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, unfitted, with_callbacks
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble._ensemble_data import (
     EnsembleData,
     FitArguments,
+    FitFacts,
+    make_plan,
     prepare_parties,
     prepare_rows,
 )
 from secretballot.ensemble._estimator_types import Learner, Rows, Teacher
 from secretballot.ensemble._frozen_parties import is_parties
 from secretballot.ensemble._labelling import Labelling, count_is_private
+from secretballot.ensemble._mechanism_choice import choose_n_teachers
+from secretballot.ensemble._parameter_checks import check_parameters
 from secretballot.ensemble._private_labels import PrivateLabels
+from secretballot.ensemble._public_data import public_rows
 from secretballot.ensemble._randomness import Randomness
+from secretballot.ensemble._read_target import declared_target
 from secretballot.ensemble._teachers import train_teachers, training_template
 from secretballot.ensemble._votes import GroupTally, GroupVotes, ask
-from secretballot.ensemble.advice import vote_noise
-from secretballot.ensemble.student import StudentChoice, fit_student, try_student
+from secretballot.ensemble.advice import expected_survival, vote_noise
+from secretballot.ensemble.individual import Levels
+from secretballot.ensemble.student import StudentChoice, fit_student, labels_share, try_student
 from secretballot.mechanisms import Counting, Mechanism
 from secretballot.schema import warn_misfits
-from secretballot.screening import PublicRowsCheck, check_stacked
+from secretballot.scoring import FitPrice, price_of_fits
+from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -57,7 +66,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
             "budget. Use accountant=PrivacyAccountant(epsilon, delta)."
         )
     if accountant is not None:
-        check_stacked(ensemble)
+        check_enclosing_fits(ensemble)
     prepare = prepare_parties if is_parties(ensemble.estimator) else prepare_rows
     data = prepare(ensemble, arguments)
     labelling = Labelling(data.facts, Randomness.from_seed(ensemble.random_state))
@@ -69,7 +78,7 @@ def run_fit(ensemble: PrivateTeacherEnsemble, fitted: EnsembleFit, arguments: Fi
         # Before any training: an empty budget, or a useless student, should not cost hours.
         choice = StudentChoice.prepare(ensemble, data, labelling)
         check = _public_rows_check(ensemble, data, labelling)
-        share = (1.0 if choice is None else choice.remaining_share) + check.remaining_share - 1
+        share = labels_share(ensemble.student) + check.remaining_share - 1
         n_queries = _num_samples(data.X_public)
         mechanism = labelling.mechanism_for(ensemble, n_queries, in_fit=True, share=share)
         if ensemble.student is not None and choice is None:
@@ -227,3 +236,67 @@ def _ask(
         task.counts = _report_answers(progress, released[0], ensemble.accountant)
     progress.end()
     tally.failures.warn_failures()
+
+
+def price_run(
+    ensemble: PrivateTeacherEnsemble,
+    n: int | Mapping[str, int],
+    X_public: object,
+    n_fits: int,
+    n_labels: int | None,
+) -> FitPrice:
+    """Compute the price of fits of one ensemble, and how its votes survive the noise."""
+    check_parameters(ensemble)
+    accountant, estimator = ensemble._check_accountant(), ensemble.estimator
+    if X_public is None:
+        raise ValueError(
+            "X_public=None: a fit without public rows releases nothing and costs nothing. Pass the "
+            "rows that are to be labelled."
+        )
+    pool = public_rows(X_public, None)
+    target = declared_target(ensemble.classes, n_labels)
+    levels, n_people = None, 0
+    if isinstance(n, Mapping):
+        levels = Levels.of_counts(n, accountant)
+        n_people = int(levels.people.sum())
+    else:
+        n_people = n
+    if is_parties(estimator):
+        n_teachers, split_by = len(estimator), "party"
+    else:
+        n_teachers, split_by = choose_n_teachers(ensemble, n_people, pool, target), "row"
+    plan = make_plan(ensemble, levels, n_teachers)
+    facts = FitFacts(target=target, plan=plan, split_by=split_by, n_people=n_people)
+    scope = accountant.scope(ensemble.epsilon)
+    labelling = Labelling(facts, Randomness.from_seed(None), scope)
+    check = PublicRowsCheck.of(ensemble, n_people, pool, scope)
+    n_rows = _num_samples(pool)
+    sizes: dict[str, float] = {"n_teachers": n_teachers, "n_public_rows": n_rows}
+    if split_by == "row":
+        sizes["n_rows_per_teacher"] = n_people / n_teachers
+    problem = expected = ""
+    share = None
+    try:
+        mechanism = labelling.mechanism_for(
+            ensemble,
+            n_rows,
+            in_fit=True,
+            share=labels_share(ensemble.student) + check.remaining_share - 1,
+        )
+    except BudgetExceededError as error:
+        problem = str(error)
+    else:
+        share = labelling.price(ensemble, mechanism, n_rows)
+        expected = expected_survival(mechanism, plan, target.n_columns, n_rows)
+        if mechanism.count_noise is not None:
+            sizes["sigma"] = mechanism.count_noise
+    return price_of_fits(
+        accountant,
+        scope,
+        n_people,
+        n_fits,
+        share=share,
+        sizes=sizes,
+        problem=problem,
+        expected=expected,
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from secretballot._errors import warn
+from secretballot._errors import BudgetExceededError, warn
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.ensemble._ensemble_data import FitFacts
 from secretballot.ensemble._mechanism_choice import check_charges, check_mechanism, default_vote
@@ -20,7 +20,7 @@ from secretballot.ensemble._randomness import Randomness
 from secretballot.ensemble._votes import GroupVotes
 from secretballot.ensemble.advice import check_noise, warn_noise
 from secretballot.mechanisms import Counting, Mechanism
-from secretballot.scoring import check_unit
+from secretballot.scoring import by_level, check_unit
 
 if TYPE_CHECKING:
     from secretballot.ensemble._private_teacher_ensemble import PrivateTeacherEnsemble
@@ -116,6 +116,26 @@ class Labelling:
         check_noise(make, sigma, plan, n_columns, n_queries, learns=learns, withhold=withhold)
         self.plain_mechanism = default_vote(target, sigma, plan.n_equal)
         return calibrated
+
+    def price(
+        self, ensemble: PrivateTeacherEnsemble, mechanism: Mechanism, n_queries: int
+    ) -> dict[str, float] | None:
+        """Compute the share of the budget, per level, that a fit takes for its labels.
+
+        None: all that it may spend.
+        """
+        accountant = ensemble._check_accountant()
+        if isinstance(ensemble.reservation, Reservation):
+            return {level.name: 0.0 for level in accountant.levels}
+        if ensemble.mechanism is None and self.facts.levels is None:
+            return None
+        n_rows = self._n_to_pay(ensemble, n_queries, in_fit=True)
+        n_columns = self.facts.target.n_columns
+        try:
+            price = accountant.price(mechanism, n_rows, n_columns=n_columns, scope=self.scope)
+        except BudgetExceededError:
+            return None
+        return by_level(price)
 
     @property
     def division(self) -> str:

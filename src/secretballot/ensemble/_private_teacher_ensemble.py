@@ -22,7 +22,7 @@ from secretballot._sklearn_compat import (
 )
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.ensemble._ensemble_data import FitArguments
-from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, run_fit
+from secretballot.ensemble._ensemble_run import EnsembleFit, ask_teachers, price_run, run_fit
 from secretballot.ensemble._estimator_types import Learner, RandomState, Rows, Teacher
 from secretballot.ensemble._labelling import count_is_private
 from secretballot.ensemble._parameter_checks import check_parameters, combine_tags, refuse_arguments
@@ -32,7 +32,7 @@ from secretballot.ensemble._public_rows import check_queries
 from secretballot.ensemble.individual import Individualization, Upsampling, Vanishing, Weighting
 from secretballot.ensemble.student import UNFITTED, StudentMethods
 from secretballot.mechanisms import Mechanism
-from secretballot.scoring import ClassifierScoreMethods
+from secretballot.scoring import ClassifierScoreMethods, FitPrice, FitPriceMethods
 
 _NO_WEIGHTS = (
     "every teacher's ballot counts alike, so a weight would only reach the training of one "
@@ -52,6 +52,7 @@ class PrivateTeacherEnsemble(
     BudgetReportMixin,
     StudentMethods,
     ClassifierScoreMethods,
+    FitPriceMethods,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,
@@ -262,6 +263,11 @@ class PrivateTeacherEnsemble(
         if isinstance(self.reservation, Reservation):
             parts.append("labels are drawn from a reservation that was paid for before")
         return "; ".join(parts)
+
+    def _price_fit(
+        self, n: int | Mapping[str, int], X_public: object, n_fits: int, n_labels: int | None
+    ) -> FitPrice:
+        return price_run(self, n, X_public, n_fits, n_labels)
 
     def __sklearn_tags__(self) -> Tags:
         return combine_tags(super().__sklearn_tags__(), self.estimator, self.student)

@@ -125,10 +125,18 @@ def target_of_data(y: NDArray[Any], classes: ArrayLike | None) -> tuple[Target, 
     return ClassTarget(names), classes is None
 
 
+def declared_target(classes: ArrayLike | None, n_labels: int | None) -> Target:
+    """Return the target of declared classes, or of a number of labels; by default two classes."""
+    if n_labels is not None:
+        return LabelTarget(n_labels)
+    names = [0, 1] if classes is None else classes
+    return _declared_labels(names) or ClassTarget(declared_classes(names))
+
+
 def target_of_parties(parties: Sequence[Teacher], classes: ArrayLike | None) -> tuple[Target, bool]:
     """Return the target of parties, and whether its classes were learned from them."""
     if classes is not None:
-        return _declared_labels(classes) or ClassTarget(declared_classes(classes)), False
+        return declared_target(classes, None), False
     names = [_classes_of(party) for party in parties]
     if any(party_names is None for party_names in names):
         raise ValueError("classes=None, but not every party has classes_; name them in classes.")

@@ -17,7 +17,7 @@ from secretballot.linear._fit_input import (
     declared_bounds,
     declared_categories,
 )
-from secretballot.linear._model_size import ModelSize
+from secretballot.linear._fit_size import FitSize
 from secretballot.linear._monotonic_cst import refuse_categories
 from secretballot.linear.features import (
     FEW_PUBLIC_ROWS,
@@ -82,7 +82,7 @@ def feature_map(
     model: LinearModel,
     data: FitInput,
     kind: str | TransformerMixin,
-    size: ModelSize,
+    size: FitSize,
     placed: Mapping[Hashable, NumberBins] | None = None,
 ) -> tuple[FeatureMap, str]:
     """Return the features of rows, and their origin: "declared", "public" or "frozen".
@@ -92,7 +92,7 @@ def feature_map(
     model : LinearModel
     data : FitInput
     kind : {"additive", "kernel", "linear"} or transformer
-    size : ModelSize
+    size : FitSize
     placed : mapping, default=None
         Bins of numbers at private quantiles.
     """

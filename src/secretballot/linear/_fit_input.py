@@ -89,8 +89,7 @@ def check_input(
     weight: float | dict[str, float] = 1.0
     shares, counts, weights = people.weights, np.array([people.n]), np.ones(1)
     if levels is not None:
-        # With these weights all levels use their budgets up together.
-        weights = np.sqrt(levels.rates / levels.rates.min())
+        weights = levels.weights
         weight = dict(zip(levels.names, weights.tolist(), strict=True))
         shares, counts = shares * weights[levels.of_row], levels.people
     total = float(counts @ weights)

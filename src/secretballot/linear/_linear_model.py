@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,11 +23,13 @@ from secretballot._sklearn_compat import (
 from secretballot.accounting import PrivacyAccountant, Scope
 from secretballot.linear._fit_input import check_public_table
 from secretballot.linear._model_fit import FittedModel
+from secretballot.linear._price_fit import price_linear_fit
 from secretballot.linear.features import AdditiveBins, Design, Floats
 from secretballot.linear.rounds import Response
+from secretballot.scoring import FitPrice, FitPriceMethods
 
 
-class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
+class LinearModel(BudgetReportMixin, FitPriceMethods, CallbackSupportMixin, BaseEstimator):
     """Base class: features of rows, one reservation for all rounds, coefficients with errors."""
 
     features: str | TransformerMixin
@@ -59,6 +61,16 @@ class LinearModel(BudgetReportMixin, CallbackSupportMixin, BaseEstimator):
         "accountant": [PrivacyAccountant, None],
         "random_state": ["random_state"],
     }
+
+    @abstractmethod
+    def _response_without_rows(self, n_labels: int | None) -> Response:
+        """Return the response of a fit without rows, of which the price of a fit depends."""
+
+    def _price_fit(
+        self, n: int | Mapping[str, int], X_public: object, n_fits: int, n_labels: int | None
+    ) -> FitPrice:
+        response = self._response_without_rows(n_labels)
+        return price_linear_fit(self, n, X_public, n_fits, response)
 
     @abstractmethod
     def _read_response(self, y: ArrayLike, X: ArrayLike) -> Response:

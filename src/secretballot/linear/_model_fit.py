@@ -12,6 +12,7 @@ from secretballot._estimator_progress import EstimatorTask, Progress
 from secretballot._sklearn_compat import _num_samples, with_callbacks
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
 from secretballot.ensemble import PublicData, Randomness, public_rows, warn_settings
+from secretballot.linear._expected_quality import warn_weak_signal
 from secretballot.linear._feature_maps import (
     bounds_of_numbers,
     feature_map,
@@ -22,15 +23,9 @@ from secretballot.linear._feature_maps import (
 )
 from secretballot.linear._feature_search import FeatureSearch
 from secretballot.linear._fit_input import FitInput, check_input
+from secretballot.linear._fit_size import FitSize
 from secretballot.linear._fit_warnings import warn_failed_fit
-from secretballot.linear._model_size import (
-    DECLARED_SIZE,
-    ModelSize,
-    check_signal,
-    choose_bins,
-    choose_width,
-    signal_to_noise,
-)
+from secretballot.linear._model_size import DECLARED_SIZE, check_signal
 from secretballot.linear._monotone_posterior import monotone_posterior
 from secretballot.linear._pair_search import PairSearch
 from secretballot.linear._released_bins import BinPlacement
@@ -51,7 +46,7 @@ from secretballot.linear.rounds import (
 )
 from secretballot.mechanisms import VectorSum
 from secretballot.schema import RowSchema, warn_misfits
-from secretballot.screening import PublicRowsCheck, check_stacked
+from secretballot.screening import PublicRowsCheck, check_enclosing_fits
 
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
@@ -116,7 +111,7 @@ def run_fit(
             "accountant=None: nothing is learned from private rows without a budget. Use "
             "accountant=PrivacyAccountant(epsilon, delta)."
         )
-    check_stacked(model)
+    check_enclosing_fits(model)
     data = check_input(model, X, y, X_public, owners, budgets)
     _check_public_rows(model, data)
     response = data.response
@@ -126,25 +121,21 @@ def run_fit(
     randomness.check_ledger(accountant)
     model._scope = scope
 
-    # The signal-to-noise ratio, which follows from public numbers, sets the size of the model.
-    single = accountant.calibrate(
-        lambda sigma: VectorSum(sigma=sigma, diameter=2.0, weight=data.weight),
-        n_rows=1,
-        scope=scope,
-    )
-    signal = signal_to_noise(data.total, single.sigma, float(np.sqrt(model.n_features_in_)))
-    check_signal(signal, data.n_units)
     n_public = DECLARED_SIZE if data.X_public is None else _num_samples(data.X_public)
-    n_bins = model.n_bins
-    if isinstance(n_bins, str):
-        n_bins = choose_bins(signal, n_public, model.n_features_in_, response.n_columns)
-    width = choose_width(signal_to_noise(data.total, single.sigma, 1.0), response.n_columns)
-    size = ModelSize(n_bins, width)
+    size = FitSize.choose(
+        model,
+        accountant,
+        scope,
+        response,
+        weight=data.weight,
+        total=data.total,
+        n_columns=model.n_features_in_,
+        n_public=n_public,
+    )
+    check_signal(size.signal, data.n_units)
+    warn_weak_signal(size.signal, response)
+    n_bins, n_rounds = size.n_bins, size.n_rounds
     features, origin = feature_map(model, data, first_kind(model), size)
-    if isinstance(model.rounds, str):
-        n_rounds = response.choose_rounds(signal, n_public)
-    else:
-        n_rounds = int(model.rounds)
     search = FeatureSearch.of(accountant, model.features, data, features, 1 + n_rounds, scope)
     n_releases = 1 + n_rounds + (data.X_public is None) + (search.n_pilot if search else 0)
     pairs = PairSearch.of(
@@ -170,7 +161,7 @@ def run_fit(
     placement = BinPlacement.of(
         accountant,
         data,
-        bounds_of_numbers(model, data, size.n_bins),
+        bounds_of_numbers(model, data, n_bins),
         n_bins,
         scope,
         is_needed=has_few_public_rows(data),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from secretballot._errors import BudgetExceededError
 
@@ -26,22 +25,6 @@ _FULL_SIGNAL, _LEAST_WIDTH = 200.0, 1 / 16
 #: Least signal-to-noise ratio of a fit. Below it models were right less often than the constant
 #: prediction of the frequent class: 4 to 20 columns, 20 to 200 rows at epsilon 1.
 _LEAST_SIGNAL = 6.0
-
-
-@dataclass(frozen=True)
-class ModelSize:
-    """Size of a model.
-
-    Attributes
-    ----------
-    n_bins : int
-        Largest number of bins of a column.
-    kernel_width : float
-        Width of kernels; see `KernelFeatures`.
-    """
-
-    n_bins: int
-    kernel_width: float
 
 
 def signal_to_noise(n_people: float, sigma: float, norm: float) -> float:

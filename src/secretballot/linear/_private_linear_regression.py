@@ -208,6 +208,11 @@ class PrivateLinearRegression(RegressorScoreMethods, RegressorMixin, LinearModel
         check_is_fitted(self)
         return self._expected_errors.scale(noise, largest_error)
 
+    def _response_without_rows(self, n_labels: int | None) -> NumberResponse:
+        if n_labels is not None:
+            raise ValueError(f"n_labels={n_labels!r}, and this model predicts a number.")
+        return NumberResponse(np.empty(0))
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,

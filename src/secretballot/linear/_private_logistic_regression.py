@@ -17,7 +17,7 @@ from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
-from secretballot.linear._read_classes import read_classes
+from secretballot.linear._read_classes import read_classes, response_without_rows
 from secretballot.linear.rounds import ClassifierResponse
 from secretballot.scoring import ClassifierScoreMethods
 
@@ -244,6 +244,9 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
 
     def _read_response(self, y: ArrayLike, X: ArrayLike) -> ClassifierResponse:
         return read_classes(self, y, X)
+
+    def _response_without_rows(self, n_labels: int | None) -> ClassifierResponse:
+        return response_without_rows(self, n_labels)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

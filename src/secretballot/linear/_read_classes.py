@@ -43,6 +43,16 @@ def read_classes(
     return ClassResponse(classes, codes, classes_learned=declared is None)
 
 
+def response_without_rows(
+    model: PrivateLogisticRegression, n_labels: int | None
+) -> ClassifierResponse:
+    """Return the response of declared classes, two by default, or of a number of labels."""
+    if n_labels is not None:
+        return _label_response(model, csr_array((0, n_labels)))
+    classes = np.arange(2) if model.classes is None else declared_classes(model.classes)
+    return ClassResponse(classes, np.empty(0, dtype=np.intp), classes_learned=False)
+
+
 def _label_response(model: PrivateLogisticRegression, targets: csr_array) -> LabelResponse:
     n_labels = targets.shape[1]
     if n_labels > MOST_LABELS:

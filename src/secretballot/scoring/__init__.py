@@ -1,4 +1,4 @@
-"""Scores of public models on private rows, paid from the budget: accuracy, confusion matrix, R^2.
+"""Scores of public models on private rows, paid from the budget, and prices beforehand.
 
 Names that are imported as themselves are for other folders of the library, not for users.
 """
@@ -12,6 +12,11 @@ from secretballot.scoring._classifier_score_methods import (
 from secretballot.scoring._confusion import PrivateConfusion, confusion_private
 from secretballot.scoring._error_scale import ErrorScale as ErrorScale
 from secretballot.scoring._error_scale import clip_error as clip_error
+from secretballot.scoring._fit_price import FitPrice
+from secretballot.scoring._fit_price import FitPriceMethods as FitPriceMethods
+from secretballot.scoring._fit_price import by_level as by_level
+from secretballot.scoring._fit_price import price_of_all as price_of_all
+from secretballot.scoring._fit_price import price_of_fits as price_of_fits
 from secretballot.scoring._people import NO_BUDGET as NO_BUDGET
 from secretballot.scoring._people import People as People
 from secretballot.scoring._people import check_unit as check_unit
@@ -26,6 +31,7 @@ from secretballot.scoring._targets import check_target_bounds as check_target_bo
 from secretballot.scoring._targets import read_targets as read_targets
 
 __all__ = [
+    "FitPrice",
     "PrivateConfusion",
     "PrivateRegressionScore",
     "PrivateScore",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +14,9 @@ from scipy.stats import binom
 from secretballot._errors import NOT_FOR_PUBLICATION, BudgetExceededError
 from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import PrivacyAccountant, Reservation, Scope
-from secretballot.ledger import ONLY_LEVEL
 from secretballot.mechanisms import NoisyCounts
-from secretballot.scoring import People
+from secretballot.scoring import People, by_level, price_of_all
 from secretballot.screening._cells_outside import cells_outside
-
-V = TypeVar("V")
 
 #: Noise on the count as a share of the people, and its largest value.
 _NOISE_SHARE, _MOST_NOISE = 0.08, 1_000.0
@@ -166,14 +163,3 @@ def _share(accountant: PrivacyAccountant, mechanism: NoisyCounts, scope: Scope |
     except BudgetExceededError:
         return math.inf
     return max(price[level] / budget[level] for level in price if budget[level] > 0)
-
-
-def price_of_all(accountant: PrivacyAccountant, scope: Scope | None) -> dict[str, float]:
-    """Compute the price of a release that takes all that is left, as shares of the budget."""
-    full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
-    return by_level(accountant.price(full_release, n_columns=1, scope=scope))
-
-
-def by_level(value: V | dict[str, V]) -> dict[str, V]:
-    """Return values by level; one value for all is that of the level "everyone"."""
-    return value if isinstance(value, dict) else {ONLY_LEVEL: value}

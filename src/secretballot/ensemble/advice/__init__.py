@@ -6,7 +6,12 @@ from secretballot.ensemble.advice._recommend_teachers import (
     recommend_teachers,
     recommended_n_teachers,
 )
-from secretballot.ensemble.advice._survival import check_noise, vote_noise, warn_noise
+from secretballot.ensemble.advice._survival import (
+    check_noise,
+    expected_survival,
+    vote_noise,
+    warn_noise,
+)
 from secretballot.ensemble.advice._teacher_advice import NoiseAgainstBallots, TeacherAdvice
 
 __all__ = [
@@ -16,6 +21,7 @@ __all__ = [
     "TeacherAdvice",
     "recommend_teachers",
     "check_noise",
+    "expected_survival",
     "recommend_mechanism",
     "recommended_n_teachers",
     "vote_noise",

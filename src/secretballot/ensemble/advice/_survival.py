@@ -174,6 +174,17 @@ def survival(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> f
     return float(answered.min())
 
 
+def expected_survival(mechanism: Mechanism, plan: Plan, n_columns: int, n_rows: int) -> str:
+    """Describe the probability that unanimous votes survive the noise; "" if it is unknown."""
+    probability = survival(mechanism, plan, n_columns, n_rows)
+    if probability is None:
+        return ""
+    return (
+        f"A label on which all teachers agree survives the noise with probability "
+        f"{probability:.2f}. How often teachers agree, and are right, is not known beforehand."
+    )
+
+
 def vote_noise(mechanism: Mechanism, plan: Plan, n_rows: int) -> float | None:
     """Return the noise on the votes of a class, or label, as a share of all ballots.
 

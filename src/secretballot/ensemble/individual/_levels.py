@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from secretballot._errors import NOT_FOR_PUBLICATION
+from secretballot._numbers import check_integer
 from secretballot._sklearn_compat import _num_samples
 from secretballot.accounting import PrivacyAccountant
 from secretballot.divergences import best_order, gate_budget
@@ -43,6 +44,22 @@ class Levels:
         compare budgets.
         """
         return np.array([_rate(level) for level in self.budgets])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of people's vectors with which all levels use their budgets up together."""
+        return np.asarray(np.sqrt(self.rates / self.rates.min()))
+
+    @classmethod
+    def of_counts(cls, n: Mapping[str, int], accountant: PrivacyAccountant | None) -> Levels:
+        """Return the levels of a number of rows, or owners, per level."""
+        levels = _levels_of(accountant, "n")
+        if set(n) != {level.name for level in levels}:
+            valid = ", ".join(repr(level.name) for level in levels)
+            raise ValueError(f"n={dict(n)!r} must have a number for each level: {valid}.")
+        check_integer("n", n, per_level=True)
+        people = np.array([n[level.name] for level in levels], dtype=np.intp)
+        return cls(levels, np.repeat(np.arange(len(levels)), people), people)
 
     def described(self, **per_level: Sequence[Any]) -> dict[str, Any]:
         """Return values per level under the levels' names."""
@@ -86,18 +103,7 @@ def check_levels(
     budgets: ArrayLike, n_rows: int, owners: ArrayLike | None, accountant: PrivacyAccountant | None
 ) -> Levels:
     """Check that each row, and each owner, has one level of the budget, and each level a row."""
-    if not isinstance(accountant, PrivacyAccountant):
-        raise ValueError(
-            "budgets names levels of the accountant, but accountant=None. Use "
-            "accountant=PrivacyAccountant({'strict': 1.0, 'generous': 3.0}, delta)."
-        )
-    levels = sorted(accountant.levels, key=lambda level: level.epsilon)
-    if [level.name for level in levels] == [ONLY_LEVEL]:
-        raise ValueError(
-            "budgets names levels of the accountant, but the accountant has one budget for "
-            "everyone. Open it with one per level: PrivacyAccountant({'strict': 1.0, 'generous': "
-            "3.0}, delta)."
-        )
+    levels = _levels_of(accountant, "budgets")
     if _num_samples(budgets) != n_rows:
         raise ValueError(
             f"budgets has {_num_samples(budgets)} entries, but X has {n_rows} rows; give one level "
@@ -129,7 +135,24 @@ def check_levels(
             f"no row of budgets is of the level {empty!r}, which the accountant has; open a budget "
             "of the levels that occur, or check the spelling."
         )
-    return Levels(tuple(levels), of_row, people)
+    return Levels(levels, of_row, people)
+
+
+def _levels_of(accountant: PrivacyAccountant | None, argument: str) -> tuple[LevelBudget, ...]:
+    """Return the levels of a budget that has several, in ascending order of epsilon."""
+    if not isinstance(accountant, PrivacyAccountant):
+        raise ValueError(
+            f"{argument} names levels of the accountant, but accountant=None. Use "
+            "accountant=PrivacyAccountant({'strict': 1.0, 'generous': 3.0}, delta)."
+        )
+    levels = tuple(sorted(accountant.levels, key=lambda level: level.epsilon))
+    if [level.name for level in levels] == [ONLY_LEVEL]:
+        raise ValueError(
+            f"{argument} names levels of the accountant, but the accountant has one budget for "
+            "everyone. Open it with one per level: PrivacyAccountant({'strict': 1.0, 'generous': "
+            "3.0}, delta)."
+        )
+    return levels
 
 
 def _levels_of_owners(of_row: NDArray[np.intp], owners: ArrayLike) -> NDArray[np.intp]:

@@ -6,7 +6,7 @@ from secretballot.ensemble.student._noisy_vote_logistic_regression import (
 )
 from secretballot.ensemble.student._private_choice import PrivateChoice
 from secretballot.ensemble.student._public_student import PublicStudent
-from secretballot.ensemble.student._student_choice import StudentChoice
+from secretballot.ensemble.student._student_choice import StudentChoice, labels_share
 from secretballot.ensemble.student._student_methods import UNFITTED, StudentMethods
 from secretballot.ensemble.student._trial import try_student
 
@@ -18,5 +18,6 @@ __all__ = [
     "StudentChoice",
     "StudentMethods",
     "fit_student",
+    "labels_share",
     "try_student",
 ]

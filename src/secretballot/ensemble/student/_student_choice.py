@@ -94,11 +94,6 @@ class StudentChoice:
             )
         return choice
 
-    @property
-    def remaining_share(self) -> float:
-        """Share of what the fit may spend that is left to the labels."""
-        return 1.0 if self.mechanism is None else (1 - self.student.share) * (1 - _ROUNDING)
-
     def reserve(self) -> None:
         """Pay for the choice, before the labels use up the budget."""
         if self.mechanism is not None:
@@ -160,6 +155,16 @@ class StudentChoice:
                 f"the labels and are left out. The first error: {errors[0]}"
             )
         return fitted
+
+
+def labels_share(student: object) -> float:
+    """Return the share of what a fit may spend that the choice of a student leaves to the labels.
+
+    A single candidate is not chosen.
+    """
+    if not isinstance(student, PrivateChoice) or len(student.expand()) == 1:
+        return 1.0
+    return (1 - student.share) * (1 - _ROUNDING)
 
 
 def count_right_answers(

@@ -1,0 +1,101 @@
+"""Price and prospects of a fit, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from secretballot._errors import BudgetExceededError
+from secretballot._sklearn_compat import _num_samples
+from secretballot.ensemble import Levels, public_rows
+from secretballot.linear._expected_quality import expected_quality
+from secretballot.linear._fit_size import FitSize
+from secretballot.linear._model_size import DECLARED_SIZE, check_signal
+from secretballot.scoring import FitPrice, by_level, price_of_fits
+
+if TYPE_CHECKING:
+    from secretballot.linear._linear_model import LinearModel
+    from secretballot.linear.rounds import Response
+
+
+def price_linear_fit(
+    model: LinearModel,
+    n: int | Mapping[str, int],
+    X_public: object,
+    n_fits: int,
+    response: Response,
+) -> FitPrice:
+    """Compute the price of fits of one model, and what is known of their quality.
+
+    Parameters
+    ----------
+    model : LinearModel
+    n : int or mapping of str to int
+        Number of rows or owners, per level where levels are given to `fit`.
+    X_public : array-like of shape (n_public, n_features), PublicData or None
+    n_fits : int
+    response : Response
+        Response of the fit, without rows.
+    """
+    accountant = model.accountant
+    assert accountant is not None
+    if X_public is None:
+        n_columns, n_public = _declared_columns(model), 0
+    else:
+        rows = public_rows(X_public, None)
+        n_columns, n_public = int(np.shape(rows)[1]), _num_samples(rows)
+    weight: float | dict[str, float] = 1.0
+    if isinstance(n, Mapping):
+        levels = Levels.of_counts(n, accountant)
+        weight = dict(zip(levels.names, levels.weights.tolist(), strict=True))
+        total, n_units = float(levels.people @ levels.weights), int(levels.people.sum())
+    else:
+        total, n_units = float(n), n
+    scope = accountant.scope(model.epsilon)
+    size = FitSize.choose(
+        model,
+        accountant,
+        scope,
+        response,
+        weight=weight,
+        total=total,
+        n_columns=n_columns,
+        n_public=n_public if X_public is not None else DECLARED_SIZE,
+    )
+    problem = expected = ""
+    try:
+        check_signal(size.signal, n_units)
+    except BudgetExceededError as error:
+        problem = str(error)
+    else:
+        expected = expected_quality(size.signal, response)
+    sizes = {"n_columns": n_columns, "n_public_rows": n_public, "n_rounds": size.n_rounds}
+    if model.features in ("auto", "additive"):
+        sizes["n_bins"] = size.n_bins
+    return price_of_fits(
+        accountant,
+        scope,
+        n_units,
+        n_fits,
+        share=by_level(accountant.price(size.whole_fit, scope=scope)),
+        sizes={**sizes, "signal": size.signal},
+        problem=problem,
+        expected=expected,
+    )
+
+
+def _declared_columns(model: LinearModel) -> int:
+    """Return the number of columns that a model without public rows is told of."""
+    bounds, n_categories = model.bounds, len(model.categories or {})
+    if isinstance(bounds, Mapping):
+        return len(bounds) + n_categories
+    if bounds is not None and np.ndim(bounds) == 2:
+        return len(np.asarray(bounds)) + n_categories
+    if bounds is None and n_categories:
+        return n_categories
+    raise ValueError(
+        f"X_public=None and bounds={bounds!r}: the number of columns is not known. Pass the public "
+        "rows, or bounds={column: (low, high)}."
+    )

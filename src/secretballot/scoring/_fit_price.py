@@ -1,0 +1,234 @@
+"""Price of a fit, of a score after it, and of a search, before anything is spent."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from secretballot._errors import BudgetExceededError
+from secretballot._numbers import check_integer
+from secretballot._tables import percent
+from secretballot._views import Bar, Cell, Prose, Shown, Table, View
+from secretballot.accounting import PrivacyAccountant, Scope
+from secretballot.ledger import ONLY_LEVEL
+from secretballot.mechanisms import NoisyCounts
+from secretballot.scoring._score_price import ScorePrice, price_score
+
+V = TypeVar("V")
+
+#: Rounding of the charges of fits that use their epsilon up.
+_ROUNDING = 1 + 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitPrice(Shown):
+    """Price of a fit, and its prospects, from public numbers.
+
+    Attributes
+    ----------
+    share : dict of str to float
+        Share of the whole budget that a fit takes, per level.
+    remaining : dict of str to float
+        Share of the whole budget that is left now, per level.
+    score : ScorePrice or None
+        Price of `score_private` on as many rows, or owners; None if it does not fit what is left.
+    n_fits : int
+        Fits that are to follow, such as those of a search.
+    epsilon_per_fit : float, dict of str to float or None
+        Epsilon at which so many fits use up what is left; None if there is too little.
+    sizes : dict of str to float
+        Sizes that the fit would choose, such as the number of teachers, or of rounds.
+    problem : str
+        Reason for which the fit would be refused; empty if it would not.
+    expected : str
+        Prospects of the fit, in words.
+    """
+
+    share: Mapping[str, float]
+    remaining: Mapping[str, float]
+    score: ScorePrice | None
+    n_fits: int
+    epsilon_per_fit: float | Mapping[str, float] | None
+    sizes: Mapping[str, float]
+    problem: str
+    expected: str
+
+    @property
+    def all_fits_succeed(self) -> bool:
+        """True if all fits fit what is left, and none is refused."""
+        return not self.problem and all(
+            share <= self.remaining[level] * _ROUNDING for level, share in self._all_fits.items()
+        )
+
+    def _view(self) -> View:
+        steps = [("this fit", self.share)]
+        if self.n_fits > 1:
+            steps = [("one fit", self.share), (f"{self.n_fits} fits", self._all_fits)]
+        if self.score is not None:
+            precision = f"+-{self.score.half_width:.1%}"
+            steps.append((f"score, {precision}", by_level(self.score.share)))
+        steps.append(("left now", self.remaining))
+        rows: list[list[Cell]] = []
+        for step, shares in steps:
+            for level, share in shares.items():
+                name = step if level == ONLY_LEVEL else f"{step} ({level})"
+                text = percent(share) if share <= _ROUNDING else f"{share:.2g} times all of it"
+                rows.append([name, Bar.of(share, "of the budget"), text])
+        sizes = ", ".join(
+            f"{name.removeprefix('n_').replace('_', ' ')} "
+            + (f"{size:,}" if isinstance(size, int) else f"{size:.4g}")
+            for name, size in self.sizes.items()
+        )
+        problem = f"Refused: {self.problem}" if self.problem else ""
+        texts = [problem, self._budget_advice(), sizes, self.expected]
+        table = Table(("step", "", "of the budget"), rows)
+        return View("FitPrice", (table, *(Prose.of(text) for text in texts if text)))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def _all_fits(self) -> dict[str, float]:
+        """Share of the budget that all fits take, per level."""
+        return {level: self.n_fits * share for level, share in self.share.items()}
+
+    def _budget_advice(self) -> str:
+        """Return the epsilon at which all fits suit what is left, if they don't."""
+        epsilon = self.epsilon_per_fit
+        if self.problem or epsilon is None:
+            return ""
+        call = f"epsilon=accountant.epsilon_per_fit({self.n_fits}"
+        if not self.all_fits_succeed:
+            number = repr(dict(epsilon)) if isinstance(epsilon, Mapping) else f"{epsilon:.4g}"
+            return (
+                f"Too little is left for {self.n_fits} such fits: {call}), which is {number}, is "
+                "enough for all of them."
+            )
+        score = {} if self.score is None else by_level(self.score.share)
+        if any(
+            share + score.get(level, 0.0) > self.remaining[level]
+            for level, share in self._all_fits.items()
+        ):
+            return f"Too little would be left for a score: {call}, share=0.9) leaves a tenth."
+        return ""
+
+
+class FitPriceMethods(ABC):
+    """The price of an estimator's fit, as a method."""
+
+    accountant: PrivacyAccountant | None
+
+    def price_fit(
+        self,
+        n: int | Mapping[str, int],
+        X_public: object = None,
+        *,
+        n_fits: int = 1,
+        n_labels: int | None = None,
+    ) -> FitPrice:
+        """Compute the price of `fit`, and what is known of its quality beforehand. Free.
+
+        It reads the parameters, the budget and public numbers.
+
+        Parameters
+        ----------
+        n : int or dict of str to int
+            Number of private rows, or owners; per level if ``budgets`` is given to `fit`.
+        X_public : array-like of shape (n_public, n_features) or PublicData, default=None
+            Public rows, as for `fit`.
+        n_fits : int, default=1
+            Fits that are to follow. A search over a grid makes ``len(ParameterGrid(grid))`` fits
+            for each fold, and one more with ``refit=True``.
+        n_labels : int, default=None
+            Number of labels, where a row has several.
+
+        Returns
+        -------
+        FitPrice
+            A table, if it is printed or shown in a notebook.
+
+        Raises
+        ------
+        BudgetExceededError
+            If next to nothing is left of the budget.
+        ValueError
+            If an argument is invalid, or there is no accountant.
+        """
+        if self.accountant is None:
+            raise ValueError(
+                "accountant=None: a price is a share of a budget. Use "
+                "accountant=PrivacyAccountant(epsilon, delta)."
+            )
+        check_integer("n", n, per_level=True)
+        check_integer("n_fits", n_fits)
+        if n_labels is not None:
+            check_integer("n_labels", n_labels, least=2)
+        return self._price_fit(n, X_public, n_fits, n_labels)
+
+    @abstractmethod
+    def _price_fit(
+        self,
+        n: int | Mapping[str, int],
+        X_public: object,
+        n_fits: int,
+        n_labels: int | None,
+    ) -> FitPrice:
+        """Compute the price; the numbers are checked."""
+
+
+def price_of_fits(
+    accountant: PrivacyAccountant,
+    scope: Scope,
+    n: int,
+    n_fits: int,
+    *,
+    share: Mapping[str, float] | None = None,
+    sizes: Mapping[str, float],
+    problem: str = "",
+    expected: str = "",
+) -> FitPrice:
+    """Compute the price of fits that take all that their scope allows, or a given share.
+
+    Parameters
+    ----------
+    accountant : PrivacyAccountant
+    scope : Scope
+        Scope with the cap of one fit.
+    n : int
+        Number of rows, or owners.
+    n_fits : int
+    share : mapping, default=None
+        Share of the whole budget that one fit takes, per level. None: all that it may.
+    sizes, problem, expected
+        As in `FitPrice`.
+    """
+    score = epsilon_per_fit = None
+    with suppress(BudgetExceededError):
+        score = price_score(accountant, n)
+    with suppress(BudgetExceededError):
+        epsilon_per_fit = accountant.epsilon_per_fit(n_fits)
+    remaining = by_level(accountant.remaining())
+    return FitPrice(
+        share=price_of_all(accountant, scope) if share is None else share,
+        remaining={level: report.share for level, report in remaining.items()},
+        score=score,
+        n_fits=n_fits,
+        epsilon_per_fit=epsilon_per_fit,
+        sizes=sizes,
+        problem=problem,
+        expected=expected,
+    )
+
+
+def price_of_all(accountant: PrivacyAccountant, scope: Scope | None) -> dict[str, float]:
+    """Compute the price of a release that takes all that is left, as shares of the budget."""
+    full_release = accountant.calibrate(NoisyCounts, 1, n_columns=1, scope=scope)
+    return by_level(accountant.price(full_release, n_columns=1, scope=scope))
+
+
+def by_level(value: V | dict[str, V]) -> dict[str, V]:
+    """Return values by level; one value for all is that of the level "everyone"."""
+    return value if isinstance(value, dict) else {ONLY_LEVEL: value}

@@ -1,0 +1,159 @@
+"""Fits within other estimators: refused together before the first, and warned of what leaks."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import StackingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    GroupKFold,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from secretballot import BudgetExceededError, PrivacyAccountant, PrivateLogisticRegression
+from secretballot.accounting import PrivacyLeakWarning
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 2))
+Y = (X[:, 0] > 0).astype(int)
+GRID = {"n_bins": [2, 3]}
+
+
+def model(epsilon=None):
+    return PrivateLogisticRegression(
+        classes=[0, 1],
+        bounds=(-4, 4),
+        epsilon=epsilon,
+        rounds=1,
+        interactions=0,
+        accountant=PrivacyAccountant(4.0, 1e-5),
+    )
+
+
+def paid(estimator, X, y):
+    return estimator.score_private(X, y, epsilon=0.1).accuracy
+
+
+def inner_paid(pipeline, X, y):
+    return paid(pipeline[-1], X, y)
+
+
+#: An estimator around a model, the number of its fits, and the warning of its leak.
+AROUND = {
+    "grid": (lambda m: GridSearchCV(m, GRID, cv=2, scoring=paid), 5, None),
+    "without a refit": (lambda m: GridSearchCV(m, GRID, cv=2, scoring=paid, refit=False), 4, None),
+    "folds of groups": (lambda m: GridSearchCV(m, GRID, cv=GroupKFold(3), scoring=paid), 7, None),
+    "drawn": (lambda m: RandomizedSearchCV(m, {"n_bins": [2, 3, 4]}, n_iter=3, cv=2), 7, "scores"),
+    "scored for nothing": (lambda m: GridSearchCV(m, GRID, cv=2), 5, "scores with held-out"),
+    "calibrated": (lambda m: CalibratedClassifierCV(m, cv=3), 3, "the calibration"),
+    "one calibration": (
+        lambda m: CalibratedClassifierCV(m, cv=3, ensemble=False),
+        4,
+        "calibration",
+    ),
+    "a threshold": (lambda m: TunedThresholdClassifierCV(m, cv=2), 3, "learns the threshold"),
+    "one split": (lambda m: TunedThresholdClassifierCV(m, cv=0.3, refit=False), 2, "threshold"),
+    "stacked": (lambda m: StackingClassifier([("m", m)], cv=2), 3, "final estimator"),
+    "calibrated in a search": (
+        lambda m: GridSearchCV(
+            CalibratedClassifierCV(m, cv=2), {"method": ["sigmoid"]}, cv=2, scoring=lambda *_: 0.0
+        ),
+        6,
+        "the calibration",
+    ),
+}
+
+
+def fit(around):
+    groups = {"groups": np.arange(600) % 6} if "Group" in repr(getattr(around, "cv", "")) else {}
+    return around.fit(X, Y, **groups)
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_too_many_fits_are_refused_before_the_first(name):
+    around, n_fits, _ = AROUND[name]
+    for epsilon in (None, 3.0):
+        inside = model(epsilon)
+        # A search wraps the errors of its fits; it warns of each of them.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises((BudgetExceededError, ValueError)) as error:
+                fit(around(inside))
+        assert f"epsilon_per_fit({n_fits})" in str(error.value)
+        assert inside.accountant.entries() == []
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_the_suggested_epsilon_lets_all_fits_run(name):
+    around, n_fits, leak = AROUND[name]
+    inside = model()
+    inside.set_params(epsilon=inside.accountant.epsilon_per_fit(n_fits, share=0.9))
+    if leak is None:
+        fit(around(inside))
+    else:
+        with pytest.warns(PrivacyLeakWarning, match=leak) as caught:
+            fit(around(inside))
+        assert sum(issubclass(each.category, PrivacyLeakWarning) for each in caught) == 1
+    fits = {entry.scope_id for entry in inside.accountant.entries() if "Vector" in entry.mechanism}
+    assert len(fits) == n_fits
+    assert inside.accountant.spent().share == pytest.approx(0.9, abs=0.06)
+
+
+def test_each_run_of_a_search_is_checked():
+    inside = model()
+    inside.set_params(epsilon=inside.accountant.epsilon_per_fit(5, share=0.6))
+    search = GridSearchCV(inside, GRID, cv=2, scoring=paid, error_score="raise")
+    search.fit(X, Y)
+    spent = inside.accountant.spent().share
+    for _ in range(2):
+        with pytest.raises(BudgetExceededError, match="GridSearchCV fits 5 times"):
+            search.fit(X, Y)
+    assert inside.accountant.spent().share == spent
+
+
+def test_a_refit_after_workers_is_no_first_fit():
+    inside = model()
+    inside.set_params(epsilon=inside.accountant.epsilon_per_fit(5, share=0.9))
+    search = GridSearchCV(inside, GRID, cv=2, scoring=paid, n_jobs=2, error_score="raise")
+    assert search.fit(X, Y).best_score_ > 0.5
+    assert inside.accountant.spent().share > 0.8
+
+
+def test_a_model_within_a_pipeline_is_found():
+    inside = model()
+    steps = make_pipeline(FunctionTransformer(), inside)
+    grid = {"privatelogisticregression__n_bins": [2, 3]}
+    search = GridSearchCV(steps, grid, cv=2, scoring=inner_paid, error_score="raise")
+    with pytest.raises(BudgetExceededError, match="GridSearchCV fits 5 times"):
+        search.fit(X, Y)
+
+
+def test_fits_that_a_search_prices_differently_are_left_to_the_budget():
+    grid = {"epsilon": [0.2, 0.4]}
+    search = GridSearchCV(model(3.0), grid, cv=2, scoring=paid, refit=False)
+    assert search.fit(X, Y).cv_results_["mean_test_score"].min() > 0
+
+
+def test_what_learns_nothing_from_private_labels_is_silent():
+    inside = model(2.0)
+    FixedThresholdClassifier(inside, threshold=0.3).fit(X, Y)
+    fitted = model(2.0).fit(X, Y)
+    public = RNG.normal(size=(100, 2))
+    CalibratedClassifierCV(FrozenEstimator(fitted)).fit(public, (public[:, 0] > 0).astype(int))
+
+
+def test_a_refused_search_keeps_no_rows():
+    from secretballot.screening import _enclosing_fits
+
+    search = GridSearchCV(model(), GRID, cv=2, scoring=paid, error_score="raise")
+    with pytest.raises(BudgetExceededError):
+        search.fit(X, Y)
+    refusal = _enclosing_fits._checked_fits[search].refusal()
+    assert refusal.__traceback__ is None
