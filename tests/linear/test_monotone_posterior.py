@@ -188,3 +188,21 @@ def test_only_columns_with_a_direction_are_put_in_order():
     ordered = AdditiveBins([bins, bins]).in_order(np.array([0, 1]), columns)
     assert ordered.columns[0] is bins
     np.testing.assert_array_equal(ordered.columns[1].edges, [0.0, 3.0])
+
+
+def test_monotone_sums_have_monotone_parts():
+    # As docs/theory/logistic-regression.md says of pairs: the smallest rises of cells are moved.
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        groups = np.unique(np.sort(rng.integers(0, 4, 8)), return_inverse=True)[1]
+        cells = rng.normal(size=(groups.max() + 1, 3))
+        steps = cells[groups[1:]] - cells[groups[:-1]]
+        effects = np.append(0, np.cumsum(rng.exponential(size=7) - steps.min(axis=1)))
+        total = effects[:, None] + cells[groups]
+        assert (np.diff(total, axis=0) > 0).all()
+        assert not (np.diff(cells, axis=0) >= 0).all() or groups.max() == 0
+        moved = np.append(0, np.cumsum(np.diff(cells, axis=0).min(axis=1)))
+        own, others = effects + moved[groups], cells - moved[:, None]
+        np.testing.assert_allclose(own[:, None] + others[groups], total)
+        assert (np.diff(own) > 0).all()
+        assert (np.diff(others, axis=0) > -1e-12).all()

@@ -12,8 +12,9 @@ from scipy.optimize import nnls
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds import Posterior
 
-#: Iterations of non-negative least squares for each relation.
-_ITERATIONS = 30
+#: Iterations of non-negative least squares for each relation, and the ridge that makes multipliers
+#: unique, which those of two ordered columns of a pair are not.
+_ITERATIONS, _RIDGE = 30, 1e-6
 #: Binary places of rounded coefficients, below the largest.
 _BITS = 32
 
@@ -52,14 +53,14 @@ def ordered_coefficients(values: Floats, covariance: Floats, relations: NDArray[
         Positive definite for the coefficients in relations.
     relations : ndarray of shape (n_relations, 2)
     """
-    own, places = np.unique(relations, return_inverse=True)
+    related, places = np.unique(relations, return_inverse=True)
     lower, upper = places.reshape(relations.shape).T
-    root = cholesky(covariance[np.ix_(own, own)], lower=True)
-    ordered = _in_order(_project(values[own], root, lower, upper), lower, upper)
-    moved = cho_solve((root, True), ordered - values[own])
+    root = cholesky(covariance[np.ix_(related, related)], lower=True)
+    ordered = _in_order(_project(values[related], root, lower, upper), lower, upper)
+    moved = cho_solve((root, True), ordered - values[related])
     # All other coefficients have their mean given these.
-    result = values + covariance[:, own] @ moved
-    result[own] = ordered
+    result = values + covariance[:, related] @ moved
+    result[related] = ordered
     return result
 
 
@@ -71,10 +72,13 @@ def _project(
     start = solve_triangular(root, values, lower=True)
     slopes = root[upper] - root[lower]
     slopes /= np.linalg.norm(slopes, axis=1, keepdims=True)
+    n_relations = len(slopes)
+    stacked = np.concatenate([slopes.T, _RIDGE * np.eye(n_relations)])
+    target = np.concatenate([-start, np.zeros(n_relations)])
     try:
-        multipliers, _ = nnls(slopes.T, -start, maxiter=_ITERATIONS * len(root))
+        multipliers, _ = nnls(stacked, target, maxiter=_ITERATIONS * n_relations)
     except RuntimeError:  # too many iterations: the budget is spent, so an answer is needed
-        multipliers = np.zeros(len(slopes))
+        multipliers = np.zeros(n_relations)
     return np.asarray(root @ (start + slopes.T @ multipliers))
 
 

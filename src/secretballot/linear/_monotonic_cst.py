@@ -24,20 +24,20 @@ def read_directions(model: LinearModel, response: Response) -> NDArray[np.int8]:
         With the number and names of its columns.
     response : Response
     """
-    given = model.monotonic_cst
-    if given is not None and not response.has_direction:
+    constraints = model.monotonic_cst
+    if constraints is not None and not response.has_direction:
         raise ValueError(
-            f"monotonic_cst={given!r}: monotonic constraints are not supported for multiclass "
-            "classification. Leave them out, or join the classes to two."
+            f"monotonic_cst={constraints!r}: monotonic constraints are not supported for "
+            "multiclass classification. Leave them out, or join the classes to two."
         )
-    if np.ndim(given if given is not None and not isinstance(given, dict) else ()) != 1:
-        raise ValueError(f"monotonic_cst={given!r} must have one number for each column.")
-    directions: NDArray[np.int8] = _check_monotonic_cst(model, given)
+    if constraints is not None and not isinstance(constraints, dict) and np.ndim(constraints) != 1:
+        raise ValueError(f"monotonic_cst={constraints!r} must have one number for each column.")
+    directions: NDArray[np.int8] = _check_monotonic_cst(model, constraints)
     if directions.any() and model.features not in ("auto", "additive"):
         raise ValueError(
-            f"monotonic_cst={given!r} needs features='additive', which has effects of single "
-            f"columns. With features={model.features!r} a column changes the length to which rows "
-            "are clipped, and with it the contribution of all others."
+            f"monotonic_cst={constraints!r} needs features='additive', which has effects of single "
+            f"columns. With features={model.features!r} a column also changes how far a row is "
+            "clipped, and with it the contribution of all other columns."
         )
     return directions
 

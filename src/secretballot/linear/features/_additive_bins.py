@@ -92,13 +92,13 @@ class AdditiveBins:
         ]
 
     def in_order(
-        self, directions: NDArray[np.int8], columns: Sequence[PublicColumn]
+        self, directions: NDArray[np.int8], public: Sequence[PublicColumn]
     ) -> AdditiveBins:
         """Return features that are in the order of numbers in columns with a direction."""
         return AdditiveBins(
             [
-                own.in_order(column.numbers()) if direction else own
-                for own, direction, column in zip(self.columns, directions, columns, strict=True)
+                column.in_order(rows.numbers()) if direction else column
+                for column, direction, rows in zip(self.columns, directions, public, strict=True)
             ]
         )
 

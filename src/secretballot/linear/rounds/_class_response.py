@@ -53,7 +53,7 @@ class ClassResponse(ClassifierResponse):
 
     @property
     def has_direction(self) -> bool:
-        """Whether there are two classes, the second of which is the positive one."""
+        """True with two classes, of which the second is the positive one."""
         return len(self.classes) == 2
 
     @property

@@ -151,7 +151,7 @@ class Response(ABC):
 
     @property
     def has_direction(self) -> bool:
-        """Whether all scores of a row rise with its response: not with three classes and more."""
+        """True if all scores of a row rise with its response: False with three classes and more."""
         return True
 
     def warn(self) -> None:
