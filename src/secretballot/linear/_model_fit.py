@@ -54,6 +54,7 @@ from secretballot.screening import PublicRowsCheck, check_stacked
 if TYPE_CHECKING:
     from secretballot.linear._linear_model import LinearModel
 
+
 @dataclass(frozen=True)
 class FittedModel:
     """Result of a fit, all of it released or public."""

@@ -89,9 +89,7 @@ class AveragedRounds:
         """Move the coefficients along one released mean; the first was released before."""
         rows, residuals = self.plan.rows, self.residuals
         if self._rates:
-            sums = rows.residual_sums(
-                self._coefficients, self.plan.features.norm, residuals.scaled
-            )
+            sums = rows.residual_sums(self._coefficients, self.plan.features.norm, residuals.scaled)
             self._released.append(self.plan.release(self.plan.mechanism, sums))
         scale = residuals.clipping_norm / rows.total
         mean, slope = residuals.read(
@@ -119,8 +117,7 @@ class AveragedRounds:
             responses = factors * _mean_responses(pulls, n_discarded)
             sampling = square * inverse_slope * scales / self.plan.rows.total
             errors[:, column] = (
-                self._noise**2 * (responses**2).sum(axis=0)
-                + sampling * responses.sum(axis=0) ** 2
+                self._noise**2 * (responses**2).sum(axis=0) + sampling * responses.sum(axis=0) ** 2
             )
         return errors
 
