@@ -82,7 +82,7 @@ class FittedRounds:
     histogram : ResidualHistogram or None
         Residuals of numbers in the last round.
     reference : ReferenceRows or None
-        Rows by which the rates of labels are estimated.
+        Rows by which the rates of classes and labels are estimated.
     """
 
     posterior: Posterior
