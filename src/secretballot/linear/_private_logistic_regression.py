@@ -15,6 +15,7 @@ from secretballot._sklearn_compat import HasMethods, Interval, StrOptions, _fit_
 from secretballot.accounting import PrivacyAccountant
 from secretballot.ensemble import PublicData, refuse_arguments
 from secretballot.linear._additive_term import AdditiveTerm, PairTerm, model_terms
+from secretballot.linear._class_weights import fitted_class_weights, score_shift
 from secretballot.linear._linear_model import LinearModel
 from secretballot.linear._model_fit import run_fit
 from secretballot.linear._read_classes import read_classes, response_without_rows
@@ -23,7 +24,8 @@ from secretballot.scoring import ClassifierScoreMethods
 
 _NO_WEIGHTS = (
     "every row casts a vector of the same length at most, which is what its person is charged for. "
-    "Give people levels (fit(..., budgets=)), whose budgets weigh their vectors."
+    "class_weight= weighs classes. Give people levels (fit(..., budgets=)), whose budgets weigh "
+    "their vectors."
 )
 
 
@@ -87,6 +89,11 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
     classes : array-like of shape (n_classes,), default=None
         All possible classes. None learns them from private labels, which is a leak: it warns. Of
         several labels nothing is learned: their number is public.
+    class_weight : dict or "balanced", default=None
+        Weights of classes, ``{class: weight}``, for predictions as in a population where each class
+        is so much more frequent. ``"balanced"``: such that all classes are equally frequent, by the
+        rates that the model expects. It shifts the scores of the fitted model, which costs nothing.
+        Of one class a row; see `label_threshold` for labels.
     label_rate : float or array-like of shape (n_labels,), default=None
         Public guess of the share of rows that have a label, or each label, with which the fit of
         several labels starts. It sets the length of ballots and moves the result little. None: two
@@ -104,6 +111,8 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
     ----------
     classes_ : ndarray of shape (n_classes,) or list of ndarray
         The classes; of several labels the values 0 and 1 of each.
+    class_weight_ : ndarray of shape (n_classes,)
+        Weights of the classes; 1 without `class_weight`. Of one class a row.
     coef_ : ndarray of shape (1, n_features), (n_classes, n_features) or (n_labels, n_features)
         Effect of each feature (bin, category) on the log odds (of each label), or on the score of
         a class.
@@ -148,6 +157,11 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
 
     With `monotonic_cst` the coefficients are the most probable ones in the given order, by the
     posterior of the last round. Frequent values of these columns have an interval of their own.
+
+    With `class_weight` the probabilities p of a row become p w over their sum. For a model whose
+    probabilities are right that is the model of weighted rows. Where it is not right, a fit to
+    weighted rows would be closest to the rare classes, and this one is closest to the frequent
+    ones. Weights within the fit would lengthen vectors, and so add noise.
 
     References
     ----------
@@ -196,6 +210,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
             HasMethods(["fit", "transform"]),
         ],
         "classes": ["array-like", None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "label_rate": [Interval(Real, 0, 1, closed="neither"), "array-like", None],
         "label_threshold": [
             Interval(Real, 0, 1, closed="neither"),
@@ -217,6 +232,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         epsilon: float | dict[str, float] | None = None,
         check_public_rows: bool = True,
         classes: ArrayLike | None = None,
+        class_weight: dict[Hashable, float] | str | None = None,
         label_rate: ArrayLike | None = None,
         label_threshold: str | ArrayLike = 0.5,
         accountant: PrivacyAccountant | None = None,
@@ -232,6 +248,7 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         self.epsilon = epsilon
         self.check_public_rows = check_public_rows
         self.classes = classes
+        self.class_weight = class_weight
         self.label_rate = label_rate
         self.label_threshold = label_threshold
         self.accountant = accountant
@@ -297,6 +314,11 @@ class PrivateLogisticRegression(ClassifierScoreMethods, ClassifierMixin, LinearM
         self._output = fitted.response.output(fitted.rounds)
         self.classes_ = self._output.class_values()
         self._keep_fit(fitted)
+        self.__dict__.pop("class_weight_", None)
+        if not isinstance(self.classes_, list):
+            weights = fitted_class_weights(self.class_weight, self.classes_, fitted.rounds)
+            self.class_weight_ = weights
+            self.intercept_ += score_shift(weights)
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from secretballot.ensemble import (
     learned_classes,
     target_of_data,
 )
+from secretballot.linear._class_weights import check_class_weight
 from secretballot.linear.features import Floats
 from secretballot.linear.rounds import ClassifierResponse, ClassResponse, LabelResponse
 
@@ -35,10 +36,12 @@ def read_classes(
     targets = check_targets(y)
     check_consistent_length(X, targets)
     if targets.ndim == 2:
+        check_class_weight(model.class_weight, None)
         target_of_data(targets, model.classes)
         return _label_response(model, csr_array(targets, dtype=np.float64))
     declared = model.classes
     classes = learned_classes(targets) if declared is None else declared_classes(declared)
+    check_class_weight(model.class_weight, classes)
     codes = encode(targets, classes, "y")
     return ClassResponse(classes, codes, classes_learned=declared is None)
 

@@ -57,7 +57,7 @@ def run_class_rounds(plan: RoundPlan, residuals: ClassResiduals) -> FittedRounds
                 posterior = posterior.padded(sizes)
         sums = rows.residual_sums(posterior.coefficients, features.norm, clipped)
         released.append(plan.release(mechanism, sums))
-    return FittedRounds(posterior, released, features)
+    return FittedRounds(posterior, released, features, reference=reference)
 
 
 def release_first_round(

@@ -105,7 +105,7 @@ class FittedRounds:
     histogram : ResidualHistogram or None
         Residuals of numbers in the last round.
     reference : ReferenceRows or None
-        Rows by which the rates of labels, and the variance of numbers, are estimated.
+        Rows by which the rates of classes and labels, and the variance of numbers, are estimated.
     is_rival : bool, default=False
         Whether the plan's rival was ahead.
     """
